@@ -1,0 +1,69 @@
+# Two commands matter: `make run` and `make test`. Both set themselves up, need no root, and leave .venv/bin/remit behind.
+# Needed on the machine: Python >= 3.11 with pip, Node.js >= 20 with npm, make.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.ready
+NPM := npm --prefix client-vscode
+CLIENT := client-vscode/node_modules/.package-lock.json
+
+.PHONY: run test test-quick check lint types contracts schemas-fresh client setup schemas model bench e2e-tools package clean
+
+run: setup
+	$(BIN)/remit demo
+
+test: setup check
+	$(BIN)/python -m pytest -m "slow or e2e" -n 2 --dist loadfile
+
+# Everything that must hold before a commit.
+check: lint types contracts schemas-fresh client test-quick
+
+test-quick: setup
+	$(BIN)/python -m pytest -m "not slow and not e2e" -n 2 --dist loadfile -q
+
+lint: setup
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: setup
+	$(BIN)/mypy
+	$(BIN)/pyright --warnings
+
+contracts: setup
+	$(BIN)/lint-imports
+
+schemas-fresh: setup $(CLIENT)
+	$(BIN)/python -m remit_server.schemas_export --check
+
+client: $(CLIENT)
+	$(NPM) run check
+	$(NPM) test
+
+# The lock file is honoured with uv, which is taken from PyPI into the virtual environment: none is needed on the machine.
+setup: $(STAMP)
+$(STAMP): pyproject.toml uv.lock
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	test -x $(BIN)/uv || $(BIN)/python -m pip install --quiet --disable-pip-version-check "uv>=0.9,<1"
+	UV_PROJECT_ENVIRONMENT=$(VENV) $(BIN)/uv sync --quiet --frozen --inexact --extra mlx
+	touch $(STAMP)
+
+$(CLIENT): client-vscode/package.json client-vscode/package-lock.json
+	$(NPM) ci --no-audit --no-fund --loglevel=error
+
+schemas: setup $(CLIENT)
+	$(BIN)/python -m remit_server.schemas_export
+
+package: $(CLIENT)
+	$(NPM) run package
+
+# The embedded model: needs torch (`uv sync --extra train`), about half an hour on two cores.
+model:
+	$(BIN)/python -m training.train
+
+bench: setup
+	$(BIN)/python bench/initialize.py
+	$(BIN)/python bench/governed_read.py
+
+clean:
+	rm -rf $(VENV) client-vscode/node_modules client-vscode/out .cache .mypy_cache .ruff_cache .pytest_cache

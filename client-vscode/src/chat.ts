@@ -1,0 +1,85 @@
+// The chat view: hands changes to the webview, takes what the person does there. Draws and decides nothing itself.
+import { randomBytes } from 'node:crypto';
+import * as vscode from 'vscode';
+import type { Conversation } from './conversation';
+import { parseMessage, type FromWebview, type ToWebview } from './messages';
+import type { Proposals } from './proposal';
+import { findApproval, type Change } from './view';
+import { editorContext, openWorkspaceFile } from './workspace';
+
+export interface Chat extends vscode.WebviewViewProvider {
+  show(change: Change): void;
+  reveal(): Promise<void>;
+  readonly visible: () => boolean;
+}
+
+export function chatView(extension: vscode.Uri, conversation: () => Conversation, proposals: Proposals): Chat {
+  let current: vscode.WebviewView | null = null;
+  const post = (message: ToWebview): void => void current?.webview.postMessage(message);
+
+  const take = async (message: FromWebview): Promise<void> => {
+    const chat = conversation();
+    switch (message.type) {
+      case 'ready':
+        return post({ type: 'view', view: chat.view() });
+      case 'ask':
+        return void chat.ask(message.text, editorContext());
+      case 'stop':
+        return chat.stop();
+      case 'answer':
+        return chat.answer(message.approval_id, message.decision, message.scope);
+      case 'open_diff': {
+        const item = findApproval(chat.view(), message.approval_id);
+        return item ? proposals.open(item.question, message.index) : undefined;
+      }
+      case 'open_file':
+        return openWorkspaceFile(message.path);
+    }
+  };
+
+  return {
+    resolveWebviewView: (view) => {
+      current = view;
+      view.webview.options = { enableScripts: true, localResourceRoots: [vscode.Uri.joinPath(extension, 'out')] };
+      view.webview.onDidReceiveMessage((value: unknown) => {
+        const message = parseMessage(value);
+        if (message) void take(message);
+      });
+      view.onDidDispose(() => { current = null; });
+      view.webview.html = page(view.webview, extension);
+    },
+    show: (change) => post({ type: 'change', change }),
+    reveal: async () => {
+      await vscode.commands.executeCommand('remit.chat.focus');
+      post({ type: 'focus' });
+    },
+    visible: () => current?.visible ?? false,
+  };
+}
+
+function page(webview: vscode.Webview, extension: vscode.Uri): string {
+  const nonce = randomBytes(16).toString('base64url');
+  const out = (name: string): string => webview.asWebviewUri(vscode.Uri.joinPath(extension, 'out', name)).toString();
+  const policy = [
+    "default-src 'none'",
+    `style-src ${webview.cspSource}`,
+    `font-src ${webview.cspSource}`,
+    `script-src 'nonce-${nonce}'`,
+    "base-uri 'none'",
+    "form-action 'none'",
+  ].join('; ');
+  return `<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="${policy}">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<link rel="stylesheet" href="${out('chat-style.css')}">
+<title>Remit chat</title>
+</head>
+<body>
+<div id="chat"></div>
+<script nonce="${nonce}" src="${out('chat.js')}"></script>
+</body>
+</html>`;
+}

@@ -1,0 +1,431 @@
+// Generated from the server's contract by `python -m remit_server.schemas_export`: do not edit.
+
+export const PROTOCOL = 1;
+
+export type JsonValue =
+  | null | boolean | number | string
+  | readonly JsonValue[]
+  | { readonly [key: string]: JsonValue };
+
+export type AgentEvent =
+  | RunStarted
+  | IntentSelected
+  | TokenDelta
+  | ThinkingDelta
+  | ToolCallEvent
+  | ToolResultEvent
+  | ApprovalRequired
+  | ApprovalResolved
+  | StateChanged
+  | ReviewRequired
+  | ReviewResolved
+  | UsageEvent
+  | WarningEvent
+  | ErrorEvent
+  | RunCompleted;
+
+/** `remit/approval/respond`: the person's answer to one question. */
+export interface ApprovalAnswer {
+  readonly approval_id: string;
+  readonly decision: "allow" | "deny";
+  readonly scope?: Scope;
+  readonly digest?: string | null;
+}
+
+/** What became of an answer; `accepted` is false for one that was replayed, expired or crossed. */
+export interface ApprovalReceipt {
+  readonly accepted: boolean;
+  readonly reason: string | null;
+}
+
+/** A question to the person. `digest` covers exactly what will run; no answer by `deadline` is a deny. */
+export interface ApprovalRequired {
+  readonly seq: number;
+  readonly session_id: string;
+  readonly turn_id: string;
+  readonly time: string;
+  readonly step: number;
+  readonly kind: "approval_required";
+  readonly approval_id: string;
+  readonly tool_call_id: string;
+  readonly tool: string;
+  readonly intent: Intent | null;
+  readonly effect: Effect;
+  readonly digest: string;
+  readonly title: string;
+  readonly reasons: readonly ReasonPayload[];
+  readonly diffs: readonly FileDiff[];
+  readonly argv: readonly string[] | null;
+  readonly command: string | null;
+  readonly cwd: string | null;
+  readonly risk: "low" | "medium" | "high";
+  readonly scopes: readonly Scope[];
+  readonly deadline: string;
+}
+
+/** How the question ended and who answered. */
+export interface ApprovalResolved {
+  readonly seq: number;
+  readonly session_id: string;
+  readonly turn_id: string;
+  readonly time: string;
+  readonly step: number;
+  readonly kind: "approval_resolved";
+  readonly approval_id: string;
+  readonly decision: "allow" | "deny";
+  readonly scope: Scope;
+  readonly by: "person" | "standing_answer" | "deadline" | "disconnected" | "unavailable" | "cancelled";
+}
+
+/** A tool call of the person's own (`!command`, `run-tool`): no model, the same dispatcher, the same rules. */
+export interface CallInput {
+  readonly type?: "call";
+  readonly tool: string;
+  readonly arguments?: { readonly [key: string]: JsonValue };
+  readonly intent?: Intent | null;
+}
+
+/** What the editor shows right now. */
+export interface ContextPayload {
+  readonly open_document?: string | null;
+  readonly cursor?: Position | null;
+  readonly visible_range?: Selection | null;
+  readonly workspace_folder?: string | null;
+}
+
+/** What a tool can do to the world; declared by the tool, used by the intent matrix. */
+export type Effect = "read" | "write" | "execute" | "network" | "control";
+
+/** Every code an error can carry, on any transport. */
+export type ErrorCode =
+  | "invalid_request"
+  | "invalid_arguments"
+  | "unknown_tool"
+  | "intent_required"
+  | "tool_not_allowed_for_intent"
+  | "tool_unavailable"
+  | "outside_workspace"
+  | "not_found"
+  | "not_a_file"
+  | "binary_file"
+  | "too_large"
+  | "not_unique"
+  | "no_match"
+  | "denied"
+  | "approval_denied"
+  | "approval_expired"
+  | "approval_unavailable"
+  | "stale"
+  | "read_only"
+  | "sandbox_unavailable"
+  | "command_failed"
+  | "timed_out"
+  | "cancelled"
+  | "model_unavailable"
+  | "model_failed"
+  | "limit_reached"
+  | "policy_invalid"
+  | "audit_broken"
+  | "busy"
+  | "internal";
+
+/** Something that ends the step or the turn. */
+export interface ErrorEvent {
+  readonly seq: number;
+  readonly session_id: string;
+  readonly turn_id: string;
+  readonly time: string;
+  readonly step: number;
+  readonly kind: "error";
+  readonly error: ErrorPayload;
+}
+
+/** An error as a person reads it: what happened, why, and what to do. */
+export interface ErrorPayload {
+  readonly code: ErrorCode;
+  readonly message: string;
+  readonly retryable: boolean;
+  readonly what: string;
+  readonly why: string;
+  readonly fix: string;
+}
+
+/** Limits for one run. They may only tighten what the configuration says. */
+export interface ExecutionPolicy {
+  readonly max_steps?: number | null;
+  readonly timeout_s?: number | null;
+  readonly mode?: "strict" | "explore" | "debug" | null;
+  readonly allow_tools?: readonly string[] | null;
+}
+
+/** A whole file the person attached; `path` is relative to the workspace. */
+export interface FileAttachment {
+  readonly type?: "file";
+  readonly path: string;
+}
+
+/** A proposed change to one file, as a unified diff with hostile characters made visible. */
+export interface FileDiff {
+  readonly path: string;
+  readonly diff: string;
+  readonly before_digest: string | null;
+  readonly after_digest: string | null;
+  readonly created: boolean;
+}
+
+/** What a step has declared it is about to do (004 §Tool Schema Injection). */
+export type Intent = "PLAN" | "CODE" | "ANALYZE" | "DEBUG" | "WRITE_FILE" | "READ_FILE" | "EXECUTE";
+
+/** Stage one: the step declared its intent (rule 2), or switched it (rule 4). */
+export interface IntentSelected {
+  readonly seq: number;
+  readonly session_id: string;
+  readonly turn_id: string;
+  readonly time: string;
+  readonly step: number;
+  readonly kind: "intent_selected";
+  readonly intent: Intent;
+  readonly justification: string | null;
+  readonly previous: Intent | null;
+  readonly allowed_tools: readonly string[];
+}
+
+/** A place in a document: zero-based line and UTF-16 character, as in LSP. */
+export interface Position {
+  readonly line: number;
+  readonly character: number;
+}
+
+/** One rule's word on an action, with the place where it is written. */
+export interface ReasonPayload {
+  readonly rule: string | null;
+  readonly layer: string;
+  readonly action: string;
+  readonly reason: string;
+  readonly file: string | null;
+  readonly line: number | null;
+}
+
+/** Changes wait for a review of their hunks. */
+export interface ReviewRequired {
+  readonly seq: number;
+  readonly session_id: string;
+  readonly turn_id: string;
+  readonly time: string;
+  readonly step: number;
+  readonly kind: "review_required";
+  readonly review_id: string;
+  readonly diffs: readonly FileDiff[];
+}
+
+/** A review ended. */
+export interface ReviewResolved {
+  readonly seq: number;
+  readonly session_id: string;
+  readonly turn_id: string;
+  readonly time: string;
+  readonly step: number;
+  readonly kind: "review_resolved";
+  readonly review_id: string;
+  readonly accepted: number;
+  readonly rejected: number;
+}
+
+/** Always the last event of a turn, exactly once. */
+export interface RunCompleted {
+  readonly seq: number;
+  readonly session_id: string;
+  readonly turn_id: string;
+  readonly time: string;
+  readonly step: number;
+  readonly kind: "run_completed";
+  readonly result: RunResult;
+}
+
+/**
+ * One turn. The same `session_id` and `turn_id` given twice yield the first one's result.
+ *
+ * `input` is one part or several, worked off in order inside the one turn.
+ */
+export interface RunRequest {
+  readonly session_id: string;
+  readonly turn_id: string;
+  readonly input: TextInput | CallInput | readonly (TextInput | CallInput)[];
+  readonly context?: ContextPayload | null;
+  readonly policy?: ExecutionPolicy | null;
+  readonly metadata?: { readonly [key: string]: string } | null;
+}
+
+/** How a turn ended. */
+export interface RunResult {
+  readonly session_id: string;
+  readonly turn_id: string;
+  readonly status: "completed" | "failed" | "cancelled" | "denied" | "timed_out";
+  readonly final_output: string | null;
+  readonly usage: TokenUsage | null;
+  readonly tool_trace: readonly ToolTrace[];
+  readonly error: ErrorPayload | null;
+}
+
+/** The turn was accepted. */
+export interface RunStarted {
+  readonly seq: number;
+  readonly session_id: string;
+  readonly turn_id: string;
+  readonly time: string;
+  readonly step: number;
+  readonly kind: "run_started";
+  readonly model: string;
+  readonly workspace: string;
+}
+
+/** For how long an answer holds. */
+export type Scope = "once" | "session";
+
+/** A range in a document, end exclusive. */
+export interface Selection {
+  readonly start: Position;
+  readonly end: Position;
+}
+
+/** Selected text the person attached. */
+export interface SelectionAttachment {
+  readonly type?: "selection";
+  readonly path: string;
+  readonly range: Selection;
+  readonly text: string;
+}
+
+/** The session moved to another workflow state or mode. */
+export interface StateChanged {
+  readonly seq: number;
+  readonly session_id: string;
+  readonly turn_id: string;
+  readonly time: string;
+  readonly step: number;
+  readonly kind: "state_changed";
+  readonly state: string;
+  readonly mode: string;
+}
+
+/** `remit/status`: what a status bar shows. */
+export interface StatusResult {
+  readonly version: string;
+  readonly protocol: number;
+  readonly workspace: string | null;
+  readonly model: string;
+  readonly model_state: "stopped" | "starting" | "ready" | "busy" | "failed";
+  readonly mode: string;
+  readonly state: string;
+  readonly running_turns: number;
+  readonly pending_approvals: number;
+  readonly policy: string;
+  readonly sandbox: string;
+}
+
+/** A message of the person, for the model. */
+export interface TextInput {
+  readonly type?: "text";
+  readonly text: string;
+  readonly attachments?: readonly (FileAttachment | SelectionAttachment)[];
+}
+
+/** Text the model thinks aloud, apart from its answer. */
+export interface ThinkingDelta {
+  readonly seq: number;
+  readonly session_id: string;
+  readonly turn_id: string;
+  readonly time: string;
+  readonly step: number;
+  readonly kind: "thinking_delta";
+  readonly text: string;
+}
+
+/** Text of the answer, as it is generated. */
+export interface TokenDelta {
+  readonly seq: number;
+  readonly session_id: string;
+  readonly turn_id: string;
+  readonly time: string;
+  readonly step: number;
+  readonly kind: "token_delta";
+  readonly text: string;
+}
+
+/** Tokens of one request or of a run; `cached_tokens` of the prompt were not computed again. */
+export interface TokenUsage {
+  readonly prompt_tokens: number;
+  readonly cached_tokens: number;
+  readonly completion_tokens: number;
+}
+
+/** Stage two: a tool is asked for. Nothing has run yet. */
+export interface ToolCallEvent {
+  readonly seq: number;
+  readonly session_id: string;
+  readonly turn_id: string;
+  readonly time: string;
+  readonly step: number;
+  readonly kind: "tool_call";
+  readonly tool_call_id: string;
+  readonly tool: string;
+  readonly intent: Intent | null;
+  readonly arguments: { readonly [key: string]: JsonValue };
+}
+
+/** How a call ended. `decision` says who decided: a rule, the gate, the person. */
+export interface ToolResultEvent {
+  readonly seq: number;
+  readonly session_id: string;
+  readonly turn_id: string;
+  readonly time: string;
+  readonly step: number;
+  readonly kind: "tool_result";
+  readonly tool_call_id: string;
+  readonly tool: string;
+  readonly ok: boolean;
+  readonly summary: string;
+  readonly error: ErrorPayload | null;
+  readonly decision: string;
+  readonly rules: readonly string[];
+  readonly reasons: readonly ReasonPayload[];
+  readonly changed_files: readonly string[];
+  readonly exit_code: number | null;
+  readonly duration_ms: number;
+}
+
+/** One line of the run's audit trail (002 §4.5). */
+export interface ToolTrace {
+  readonly tool_call_id: string;
+  readonly tool: string;
+  readonly intent: Intent | null;
+  readonly args_digest: string;
+  readonly decision: string;
+  readonly rule: string | null;
+  readonly approval_id: string | null;
+  readonly duration_ms: number;
+  readonly exit_code: number | null;
+  readonly result_digest: string;
+}
+
+/** What one step cost. */
+export interface UsageEvent {
+  readonly seq: number;
+  readonly session_id: string;
+  readonly turn_id: string;
+  readonly time: string;
+  readonly step: number;
+  readonly kind: "usage";
+  readonly usage: TokenUsage;
+}
+
+/** Something the person should know that does not end the turn. */
+export interface WarningEvent {
+  readonly seq: number;
+  readonly session_id: string;
+  readonly turn_id: string;
+  readonly time: string;
+  readonly step: number;
+  readonly kind: "warning";
+  readonly message: string;
+}

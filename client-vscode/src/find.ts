@@ -1,0 +1,42 @@
+// Where the server is (editor.md: setting → workspace → PATH). Pure: what exists on disk comes in as a function.
+import { homedir } from 'node:os';
+import path from 'node:path';
+
+export interface Places {
+  /** `remit.serverPath`, which only the person can set. */
+  readonly setting: string;
+  readonly workspace: string | null;
+  /** The environment's PATH. */
+  readonly searchPath: string;
+}
+
+export type Location =
+  | { readonly kind: 'found'; readonly program: string; readonly from: 'setting' | 'workspace' | 'PATH' }
+  | { readonly kind: 'missing'; readonly what: string; readonly why: string; readonly fix: string };
+
+export function locate(places: Places, executable: (program: string) => boolean): Location {
+  const setting = places.setting.trim().replace(/^~(?=\/)/, homedir());
+  if (setting) return fromSetting(setting, executable);
+  const own = places.workspace && path.join(places.workspace, '.venv', 'bin', 'remit');
+  if (own && executable(own)) return { kind: 'found', program: own, from: 'workspace' };
+  // A relative entry would depend on the current folder, which is the workspace's to fill.
+  const folders = places.searchPath.split(path.delimiter).filter((folder) => path.isAbsolute(folder));
+  const program = folders.map((folder) => path.join(folder, 'remit')).find(executable);
+  if (program) return { kind: 'found', program, from: 'PATH' };
+  return {
+    kind: 'missing',
+    what: 'the Remit server is not installed',
+    why: `there is no \`remit\` in ${places.workspace ? 'the workspace\'s `.venv/bin` or on' : ''} the PATH`.replace('  ', ' '),
+    fix: 'install it, or set `remit.serverPath` to where it is',
+  };
+}
+
+function fromSetting(setting: string, executable: (program: string) => boolean): Location {
+  if (path.isAbsolute(setting) && executable(setting)) return { kind: 'found', program: setting, from: 'setting' };
+  return {
+    kind: 'missing',
+    what: 'the Remit server cannot be started',
+    why: `\`remit.serverPath\` is \`${setting}\`, which is ${path.isAbsolute(setting) ? 'no program' : 'not an absolute path'}`,
+    fix: 'correct the setting, or clear it to look in the workspace and on the PATH',
+  };
+}

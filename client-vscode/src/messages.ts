@@ -1,0 +1,39 @@
+// What the extension host and the webview say to each other.
+import type { Scope } from './contract';
+import type { Change, View } from './view';
+
+export type ToWebview =
+  | { readonly type: 'view'; readonly view: View }
+  | { readonly type: 'change'; readonly change: Change }
+  | { readonly type: 'focus' };
+
+export type FromWebview =
+  | { readonly type: 'ready' }
+  | { readonly type: 'ask'; readonly text: string }
+  | { readonly type: 'stop' }
+  | { readonly type: 'answer'; readonly approval_id: string; readonly decision: 'allow' | 'deny'; readonly scope: Scope }
+  | { readonly type: 'open_diff'; readonly approval_id: string; readonly index: number }
+  | { readonly type: 'open_file'; readonly path: string };
+
+/** A message from the webview, or null when it is none. */
+export function parseMessage(value: unknown): FromWebview | null {
+  if (typeof value !== 'object' || value === null) return null;
+  const message = value as { readonly [key: string]: unknown };
+  const { type, text, approval_id, decision, scope, index, path } = message;
+  switch (type) {
+    case 'ready':
+    case 'stop':
+      return { type };
+    case 'ask':
+      return typeof text === 'string' ? { type, text } : null;
+    case 'answer':
+      return typeof approval_id === 'string' && (decision === 'allow' || decision === 'deny')
+        && (scope === 'once' || scope === 'session') ? { type, approval_id, decision, scope } : null;
+    case 'open_diff':
+      return typeof approval_id === 'string' && typeof index === 'number' ? { type, approval_id, index } : null;
+    case 'open_file':
+      return typeof path === 'string' ? { type, path } : null;
+    default:
+      return null;
+  }
+}

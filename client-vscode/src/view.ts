@@ -1,0 +1,278 @@
+// What the chat shows, as one value, and how each event changes it (editor.md, "a pure reducer (view, event) → view").
+// Runs twice on the same changes: in the extension host, which keeps it, and in the webview, which draws it.
+import type {
+  AgentEvent, ApprovalReceipt, ApprovalRequired, ApprovalResolved, ErrorPayload, Intent, JsonValue, RunResult, Scope,
+  TokenUsage, ToolResultEvent,
+} from './contract';
+
+export interface View {
+  readonly turns: readonly Turn[];
+  readonly model: string | null;
+  readonly mode: string | null;
+}
+
+export interface Turn {
+  readonly session_id: string;
+  readonly turn_id: string;
+  readonly prompt: string;
+  /** The last event's number; events are numbered from 1 without gaps. */
+  readonly seq: number;
+  readonly status: 'running' | RunResult['status'];
+  readonly items: readonly Item[];
+  readonly usage: TokenUsage | null;
+  readonly started: string | null;
+  readonly ended: string | null;
+}
+
+export type Item =
+  | { readonly kind: 'text' | 'thinking'; readonly id: string; readonly text: string }
+  | IntentItem
+  | ToolItem
+  | ApprovalItem
+  | NoteItem;
+
+export interface IntentItem {
+  readonly kind: 'intent';
+  readonly id: string;
+  readonly intent: Intent;
+  readonly previous: Intent | null;
+  readonly justification: string | null;
+  readonly allowed_tools: readonly string[];
+}
+
+export interface ToolItem {
+  readonly kind: 'tool';
+  readonly id: string;
+  readonly tool: string;
+  readonly arguments: { readonly [key: string]: JsonValue };
+  readonly result: ToolResultEvent | null;
+}
+
+export interface ApprovalItem {
+  readonly kind: 'approval';
+  readonly id: string;
+  readonly question: ApprovalRequired;
+  /** What the person pressed; it counts only once the server has resolved the question. */
+  readonly answer: { readonly decision: 'allow' | 'deny'; readonly scope: Scope } | null;
+  /** Why the server did not take the answer. */
+  readonly refused: string | null;
+  readonly outcome: Pick<ApprovalResolved, 'decision' | 'scope' | 'by'> | null;
+}
+
+export interface NoteItem {
+  readonly kind: 'note';
+  readonly id: string;
+  readonly level: 'info' | 'warning' | 'error';
+  readonly text: string;
+  readonly error: Pick<ErrorPayload, 'what' | 'why' | 'fix'> | null;
+}
+
+export type Change =
+  | { readonly type: 'asked'; readonly session_id: string; readonly turn_id: string; readonly prompt: string }
+  | { readonly type: 'event'; readonly event: AgentEvent }
+  | { readonly type: 'answered'; readonly approval_id: string; readonly decision: 'allow' | 'deny'; readonly scope: Scope }
+  | { readonly type: 'receipt'; readonly approval_id: string; readonly receipt: ApprovalReceipt }
+  /** The request itself ended: with a result, or because the server is gone or refused it. */
+  | { readonly type: 'ended'; readonly turn_id: string; readonly result: RunResult | null; readonly error: Problem | null }
+  | { readonly type: 'cleared' };
+
+export type Problem = Pick<ErrorPayload, 'what' | 'why' | 'fix'> & { readonly cancelled?: boolean };
+
+export const EMPTY: View = { turns: [], model: null, mode: null };
+
+export function reduce(view: View, change: Change): View {
+  switch (change.type) {
+    case 'asked':
+      return { ...view, turns: [...view.turns, newTurn(change.session_id, change.turn_id, change.prompt)] };
+    case 'event':
+      return onEvent(view, change.event);
+    case 'answered':
+      return onApproval(view, change.approval_id, (item) =>
+        item.outcome ? item : { ...item, answer: { decision: change.decision, scope: change.scope }, refused: null });
+    case 'receipt':
+      return onApproval(view, change.approval_id, (item) =>
+        change.receipt.accepted || item.outcome
+          ? item
+          : { ...item, answer: null, refused: change.receipt.reason ?? 'the server did not take this answer' });
+    case 'ended':
+      return onTurn(view, change.turn_id, (turn) => end(turn, change.result, change.error));
+    case 'cleared':
+      return { ...view, turns: [] };
+    default:
+      return never(change);
+  }
+}
+
+/** The turn in progress. There is at most one. */
+export function running(view: View): Turn | null {
+  return view.turns.find((turn) => turn.status === 'running') ?? null;
+}
+
+/** Questions that still wait for the person, oldest first. */
+export function pending(view: View): readonly ApprovalItem[] {
+  return view.turns.flatMap((turn) => turn.items.filter((item) => item.kind === 'approval' && isOpen(item)) as ApprovalItem[]);
+}
+
+export function isOpen(item: ApprovalItem): boolean {
+  return item.outcome === null;
+}
+
+export function findApproval(view: View, approvalId: string): ApprovalItem | null {
+  for (const turn of view.turns) {
+    for (const item of turn.items) {
+      if (item.kind === 'approval' && item.id === approvalId) return item;
+    }
+  }
+  return null;
+}
+
+function newTurn(session_id: string, turn_id: string, prompt: string): Turn {
+  return {
+    session_id, turn_id, prompt, seq: 0, status: 'running', items: [], usage: null, started: null, ended: null,
+  };
+}
+
+function onTurn(view: View, turnId: string, change: (turn: Turn) => Turn): View {
+  const index = view.turns.findLastIndex((turn) => turn.turn_id === turnId);
+  const turn = view.turns[index];
+  if (!turn) return view;
+  const changed = change(turn);
+  return changed === turn ? view : { ...view, turns: view.turns.with(index, changed) };
+}
+
+function onApproval(view: View, approvalId: string, change: (item: ApprovalItem) => ApprovalItem): View {
+  const turn = view.turns.find((each) => each.items.some((item) => item.kind === 'approval' && item.id === approvalId));
+  return turn ? onTurn(view, turn.turn_id, (each) => replaceApproval(each, approvalId, change)) : view;
+}
+
+function replaceApproval(turn: Turn, approvalId: string, change: (item: ApprovalItem) => ApprovalItem): Turn {
+  return {
+    ...turn,
+    items: turn.items.map((item) => (item.kind === 'approval' && item.id === approvalId ? change(item) : item)),
+  };
+}
+
+function onEvent(view: View, event: AgentEvent): View {
+  const changed = onTurn(view, event.turn_id, (turn) => {
+    if (turn.status !== 'running' || event.session_id !== turn.session_id || event.seq <= turn.seq) return turn;
+    const missing = event.seq - turn.seq - 1;
+    const complete = missing === 0 ? turn : append(turn, gap(turn, missing));
+    return applyEvent({ ...complete, seq: event.seq, ended: event.time }, event);
+  });
+  if (changed === view) return view;
+  if (event.kind === 'run_started') return { ...changed, model: event.model };
+  return event.kind === 'state_changed' ? { ...changed, mode: event.mode } : changed;
+}
+
+function applyEvent(turn: Turn, event: AgentEvent): Turn {
+  switch (event.kind) {
+    case 'run_started':
+      return { ...turn, started: event.time };
+    case 'intent_selected':
+      return append(turn, {
+        kind: 'intent', id: `${event.seq}`, intent: event.intent, previous: event.previous,
+        justification: event.justification, allowed_tools: event.allowed_tools,
+      });
+    case 'token_delta':
+      return addText(turn, 'text', event.seq, event.text);
+    case 'thinking_delta':
+      return addText(turn, 'thinking', event.seq, event.text);
+    case 'tool_call':
+      return append(turn, {
+        kind: 'tool', id: event.tool_call_id, tool: event.tool, arguments: event.arguments, result: null,
+      });
+    case 'tool_result':
+      return addResult(turn, event);
+    case 'approval_required':
+      return append(turn, {
+        kind: 'approval', id: event.approval_id, question: event, answer: null, refused: null, outcome: null,
+      });
+    case 'approval_resolved':
+      return replaceApproval(turn, event.approval_id, (item) =>
+        item.outcome ? item : { ...item, outcome: { decision: event.decision, scope: event.scope, by: event.by } });
+    case 'state_changed':
+      return append(turn, note(event.seq, 'info', `workflow state ${event.state}, mode ${event.mode}`));
+    case 'review_required':
+      return append(turn, note(event.seq, 'info', `${count(event.diffs.length, 'file')} wait for review`));
+    case 'review_resolved':
+      return append(turn, note(event.seq, 'info', `review: ${event.accepted} accepted, ${event.rejected} rejected`));
+    case 'usage':
+      return { ...turn, usage: sum(turn.usage, event.usage) };
+    case 'warning':
+      return append(turn, note(event.seq, 'warning', event.message));
+    case 'error':
+      return append(turn, note(event.seq, 'error', event.error.message, event.error));
+    case 'run_completed':
+      return end(turn, event.result, null);
+    default:
+      return append(turn, unknownEvent(turn.seq, event));
+  }
+}
+
+/** A question that is still open when its turn ends was not answered: that is a deny. */
+function end(turn: Turn, result: RunResult | null, error: Problem | null): Turn {
+  if (turn.status !== 'running') return turn;
+  const closed: Turn = {
+    ...turn,
+    status: result?.status ?? (error?.cancelled ? 'cancelled' : 'failed'),
+    usage: result?.usage ?? turn.usage,
+    items: turn.items.map((item) => (item.kind === 'approval' && isOpen(item)
+      ? { ...item, outcome: { decision: 'deny', scope: 'once', by: result ? 'cancelled' : 'disconnected' } }
+      : item)),
+  };
+  const problem = result?.error ?? (error?.cancelled ? null : error);
+  const told = closed.items.some((item) => item.kind === 'note' && item.error?.what === problem?.what);
+  const explained = problem && !told ? append(closed, note('end', 'error', problem.what, problem)) : closed;
+  const spoken = explained.items.some((item) => item.kind === 'text');
+  return result?.final_output && !spoken ? addText(explained, 'text', 'final', result.final_output) : explained;
+}
+
+function append(turn: Turn, item: Item): Turn {
+  return { ...turn, items: [...turn.items, item] };
+}
+
+function addText(turn: Turn, kind: 'text' | 'thinking', id: number | string, text: string): Turn {
+  const last = turn.items.at(-1);
+  if (last?.kind !== kind) return append(turn, { kind, id: `${id}`, text });
+  return { ...turn, items: turn.items.with(-1, { ...last, text: last.text + text }) };
+}
+
+/** A result without a call (a call refused before it was announced) still gets its line. */
+function addResult(turn: Turn, event: ToolResultEvent): Turn {
+  const index = turn.items.findLastIndex((item) => item.kind === 'tool' && item.id === event.tool_call_id);
+  const item = turn.items[index];
+  if (item?.kind !== 'tool') {
+    return append(turn, { kind: 'tool', id: event.tool_call_id, tool: event.tool, arguments: {}, result: event });
+  }
+  return { ...turn, items: turn.items.with(index, { ...item, result: event }) };
+}
+
+function note(id: number | string, level: NoteItem['level'], text: string, error: NoteItem['error'] = null): NoteItem {
+  return { kind: 'note', id: `note-${id}`, level, text, error };
+}
+
+function gap(turn: Turn, missing: number): NoteItem {
+  return note(`gap-${turn.seq}`, 'warning', `${count(missing, 'event')} did not arrive: what is shown here is incomplete`);
+}
+
+/** The union is closed; a newer server can still send a kind that this extension was not built with. */
+function unknownEvent(seq: number, event: never): NoteItem {
+  const { kind } = event as { kind: string };
+  return note(seq, 'warning', `the server sent \`${kind}\`, which this version of the extension does not know`);
+}
+
+function sum(a: TokenUsage | null, b: TokenUsage): TokenUsage {
+  return {
+    prompt_tokens: (a?.prompt_tokens ?? 0) + b.prompt_tokens,
+    cached_tokens: (a?.cached_tokens ?? 0) + b.cached_tokens,
+    completion_tokens: (a?.completion_tokens ?? 0) + b.completion_tokens,
+  };
+}
+
+export function count(n: number, noun: string): string {
+  return `${n.toLocaleString('en')} ${noun}${n === 1 ? '' : 's'}`;
+}
+
+function never(value: never): never {
+  throw new Error(`not a change: ${JSON.stringify(value)}`);
+}

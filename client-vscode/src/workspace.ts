@@ -1,0 +1,36 @@
+// What the editor shows, told to the agent, and files of the workspace, opened for the person.
+import path from 'node:path';
+import * as vscode from 'vscode';
+import type { ContextPayload } from './contract';
+
+/** The open document (relative to the first folder), cursor and visible range, or null without a folder. */
+export function editorContext(): ContextPayload | null {
+  const folder = vscode.workspace.workspaceFolders?.[0];
+  if (!folder) return null;
+  const editor = vscode.window.activeTextEditor;
+  const open = editor && relativePath(folder, editor.document.uri);
+  const visible = editor?.visibleRanges[0];
+  return {
+    workspace_folder: folder.uri.fsPath,
+    ...(editor && open ? { open_document: open, cursor: position(editor.selection.active) } : {}),
+    ...(open && visible ? { visible_range: { start: position(visible.start), end: position(visible.end) } } : {}),
+  };
+}
+
+/** Opens a file that lies in the workspace; a path that leads out of it opens nothing. */
+export async function openWorkspaceFile(relative: string): Promise<void> {
+  const folder = vscode.workspace.workspaceFolders?.[0];
+  if (!folder) return;
+  const uri = vscode.Uri.joinPath(folder.uri, relative);
+  if (relativePath(folder, uri)) await vscode.window.showTextDocument(uri, { preview: true });
+}
+
+function relativePath(folder: vscode.WorkspaceFolder, uri: vscode.Uri): string | null {
+  if (uri.scheme !== 'file') return null;
+  const relative = path.relative(folder.uri.fsPath, uri.fsPath);
+  return relative && !relative.startsWith('..') && !path.isAbsolute(relative) ? relative.split(path.sep).join('/') : null;
+}
+
+function position(at: vscode.Position): { readonly line: number; readonly character: number } {
+  return { line: at.line, character: at.character };
+}

@@ -1,0 +1,49 @@
+// Events as the server sends them, for tests: `events()` numbers them, each maker fills in what a test does not care about.
+import type { AgentEvent, ApprovalRequired, RunResult, ToolResultEvent } from '../src/contract';
+
+/** An event as a test writes it: without the fields that all events have. */
+export type Sent = Rest<AgentEvent>;
+type Rest<E> = E extends AgentEvent ? Omit<E, 'seq' | 'session_id' | 'turn_id' | 'time' | 'step'> : never;
+
+export const SESSION = 's1';
+export const TURN = 't1';
+
+export function event(seq: number, rest: Sent): AgentEvent {
+  return { seq, session_id: SESSION, turn_id: TURN, time: `2026-01-01T00:00:0${seq % 10}Z`, step: 1, ...rest } as AgentEvent;
+}
+
+export function events(...all: readonly Sent[]): readonly AgentEvent[] {
+  return all.map((rest, index) => event(index + 1, rest));
+}
+
+export const started: Sent = { kind: 'run_started', model: 'embedded', workspace: '/w' };
+
+export const call: Sent = {
+  kind: 'tool_call', tool_call_id: 'c1', tool: 'edit_file', intent: 'WRITE_FILE', arguments: { path: 'a.py' },
+};
+
+export function question(given: Partial<ApprovalRequired> = {}): Rest<ApprovalRequired> {
+  return {
+    kind: 'approval_required', approval_id: 'a1', tool_call_id: 'c1', tool: 'edit_file', intent: 'WRITE_FILE',
+    effect: 'write', digest: 'sha256:1', title: 'Edit a.py', reasons: [], diffs: [], argv: null, command: null,
+    cwd: null, risk: 'medium', scopes: ['once', 'session'], deadline: '2026-01-01T00:05:00Z', ...given,
+  };
+}
+
+export function toolResult(given: Partial<ToolResultEvent> = {}): Rest<ToolResultEvent> {
+  return {
+    kind: 'tool_result', tool_call_id: 'c1', tool: 'edit_file', ok: true, summary: 'done', error: null,
+    decision: 'approved', rules: ['writes'], reasons: [], changed_files: [], exit_code: null, duration_ms: 3, ...given,
+  };
+}
+
+export function result(given: Partial<RunResult> = {}): RunResult {
+  return {
+    session_id: SESSION, turn_id: TURN, status: 'completed', final_output: null, usage: null, tool_trace: [],
+    error: null, ...given,
+  };
+}
+
+export function completed(given: Partial<RunResult> = {}): Sent {
+  return { kind: 'run_completed', result: result(given) };
+}

@@ -1,0 +1,178 @@
+// The reducer holds protocol.md §1: contiguous numbers, one end, and answers that count only when the server says so.
+import { describe, expect, test } from 'vitest';
+import type { AgentEvent } from '../src/contract';
+import { EMPTY, findApproval, pending, reduce, running, type Change, type View } from '../src/view';
+import { call, completed, event, events, question, result, SESSION, started, toolResult, TURN } from './events';
+
+const ASKED: Change = { type: 'asked', session_id: SESSION, turn_id: TURN, prompt: 'do it' };
+
+function after(all: readonly AgentEvent[], from: View = reduce(EMPTY, ASKED)): View {
+  return all.reduce((view, each) => reduce(view, { type: 'event', event: each }), from);
+}
+
+function items(view: View) {
+  return view.turns[0]!.items;
+}
+
+describe('the stream', () => {
+  test('a governed edit becomes intent, call with result, resolved question and text, in order', () => {
+    const view = after(events(
+      started,
+      { kind: 'intent_selected', intent: 'WRITE_FILE', justification: 'asked to', previous: null, allowed_tools: ['edit_file'] },
+      call,
+      question(),
+      { kind: 'approval_resolved', approval_id: 'a1', decision: 'allow', scope: 'once', by: 'person' },
+      toolResult(),
+      { kind: 'token_delta', text: 'Do' },
+      { kind: 'token_delta', text: 'ne.' },
+      completed(),
+    ));
+    expect(items(view).map((item) => item.kind)).toEqual(['intent', 'tool', 'approval', 'text']);
+    expect(items(view)[1]).toMatchObject({ tool: 'edit_file', result: { ok: true, rules: ['writes'] } });
+    expect(items(view)[2]).toMatchObject({ outcome: { decision: 'allow', by: 'person' } });
+    expect(items(view)[3]).toMatchObject({ text: 'Done.' });
+    expect(view).toMatchObject({ model: 'embedded', turns: [{ status: 'completed', seq: 9 }] });
+    expect(running(view)).toBeNull();
+  });
+
+  test('every kind of event is drawn or kept, none throws', () => {
+    const view = after(events(
+      started,
+      { kind: 'thinking_delta', text: 'hm' },
+      { kind: 'state_changed', state: 'red', mode: 'strict' },
+      { kind: 'review_required', review_id: 'r', diffs: [] },
+      { kind: 'review_resolved', review_id: 'r', accepted: 1, rejected: 2 },
+      { kind: 'usage', usage: { prompt_tokens: 3, cached_tokens: 1, completion_tokens: 2 } },
+      { kind: 'usage', usage: { prompt_tokens: 4, cached_tokens: 0, completion_tokens: 1 } },
+      { kind: 'warning', message: 'careful' },
+      { kind: 'error', error: { code: 'internal', message: 'x', retryable: false, what: 'x', why: 'y', fix: 'z' } },
+    ));
+    expect(items(view).map((item) => item.kind)).toEqual(['thinking', 'note', 'note', 'note', 'note', 'note']);
+    expect(view.mode).toBe('strict');
+    expect(view.turns[0]!.usage).toEqual({ prompt_tokens: 7, cached_tokens: 1, completion_tokens: 3 });
+  });
+
+  test('an event that comes twice counts once', () => {
+    const [first, second] = events(started, { kind: 'token_delta', text: 'a' });
+    const view = after([first!, second!, second!, first!]);
+    expect(items(view)).toMatchObject([{ text: 'a' }]);
+    expect(view.turns[0]!.seq).toBe(2);
+  });
+
+  test('a gap in the numbers is said, and what follows still arrives', () => {
+    const view = after([event(1, started), event(4, { kind: 'token_delta', text: 'late' })]);
+    expect(items(view)).toMatchObject([
+      { kind: 'note', level: 'warning', text: expect.stringContaining('2 events did not arrive') },
+      { kind: 'text', text: 'late' },
+    ]);
+  });
+
+  test('nothing counts after run_completed', () => {
+    const done = after(events(started, completed()));
+    expect(after([event(3, { kind: 'token_delta', text: 'more' })], done)).toBe(done);
+    expect(after([event(3, question())], done)).toBe(done);
+  });
+
+  test('events of a turn that nobody asked for, or of another session, change nothing', () => {
+    const view = reduce(EMPTY, ASKED);
+    const [stray] = events(started);
+    expect(after([stray!], EMPTY)).toBe(EMPTY);
+    expect(after([{ ...stray!, session_id: 'other' }], view)).toBe(view);
+  });
+
+  test('a kind from a newer server is said, not swallowed', () => {
+    const view = after([event(1, { kind: 'telepathy' } as never)]);
+    expect(items(view)).toMatchObject([{ kind: 'note', level: 'warning', text: expect.stringContaining('`telepathy`') }]);
+  });
+
+  test('a result whose call was never announced still has its line', () => {
+    const view = after(events(started, toolResult({ tool_call_id: 'c9', tool: 'write_file', ok: false })));
+    expect(items(view)).toMatchObject([{ kind: 'tool', id: 'c9', tool: 'write_file', result: { ok: false } }]);
+  });
+
+  test('the final output is shown only when it was not streamed', () => {
+    const streamed = after(events(started, { kind: 'token_delta', text: 'a' }, completed({ final_output: 'a' })));
+    const silent = after(events(started, completed({ final_output: 'b' })));
+    expect(items(streamed)).toMatchObject([{ text: 'a' }]);
+    expect(items(silent)).toMatchObject([{ kind: 'text', text: 'b' }]);
+  });
+});
+
+describe('approvals', () => {
+  const asked = after(events(started, call, question()));
+
+  test('a question waits until the server resolves it, whatever was pressed', () => {
+    expect(pending(asked).map((item) => item.id)).toEqual(['a1']);
+    const pressed = reduce(asked, { type: 'answered', approval_id: 'a1', decision: 'allow', scope: 'session' });
+    expect(findApproval(pressed, 'a1')).toMatchObject({ answer: { decision: 'allow', scope: 'session' }, outcome: null });
+    expect(pending(pressed)).toHaveLength(1);
+    const resolved = after([event(4, { kind: 'approval_resolved', approval_id: 'a1', decision: 'deny', scope: 'once', by: 'deadline' })], pressed);
+    expect(findApproval(resolved, 'a1')?.outcome).toEqual({ decision: 'deny', scope: 'once', by: 'deadline' });
+    expect(pending(resolved)).toEqual([]);
+  });
+
+  test('an answer that the server does not take can be given again, with the reason shown', () => {
+    const pressed = reduce(asked, { type: 'answered', approval_id: 'a1', decision: 'allow', scope: 'once' });
+    const refused = reduce(pressed, { type: 'receipt', approval_id: 'a1', receipt: { accepted: false, reason: 'it changed' } });
+    expect(findApproval(refused, 'a1')).toMatchObject({ answer: null, refused: 'it changed', outcome: null });
+  });
+
+  test('the first resolution stands', () => {
+    const resolved = after([
+      event(4, { kind: 'approval_resolved', approval_id: 'a1', decision: 'deny', scope: 'once', by: 'person' }),
+      event(5, { kind: 'approval_resolved', approval_id: 'a1', decision: 'allow', scope: 'once', by: 'person' }),
+    ], asked);
+    expect(findApproval(resolved, 'a1')?.outcome?.decision).toBe('deny');
+  });
+
+  test.each<Change>([
+    { type: 'answered', approval_id: 'nobody', decision: 'allow', scope: 'once' },
+    { type: 'receipt', approval_id: 'nobody', receipt: { accepted: true, reason: null } },
+    { type: 'ended', turn_id: 'nobody', result: null, error: null },
+  ])('$type for something unknown changes nothing', (change) => {
+    expect(reduce(asked, change)).toBe(asked);
+  });
+
+  test('a lost server denies what was open', () => {
+    const lost = reduce(asked, { type: 'ended', turn_id: TURN, result: null, error: { what: 'gone', why: 'w', fix: 'f' } });
+    expect(findApproval(lost, 'a1')?.outcome).toEqual({ decision: 'deny', scope: 'once', by: 'disconnected' });
+    expect(lost.turns[0]).toMatchObject({ status: 'failed' });
+    expect(items(lost).at(-1)).toMatchObject({ kind: 'note', level: 'error', error: { what: 'gone' } });
+  });
+
+  test('a question that is open when its turn completes was not answered', () => {
+    const view = after([event(4, completed({ status: 'cancelled' }))], asked);
+    expect(findApproval(view, 'a1')?.outcome).toMatchObject({ decision: 'deny', by: 'cancelled' });
+  });
+});
+
+describe('endings', () => {
+  test('the response after run_completed changes nothing', () => {
+    const done = after(events(started, completed()));
+    expect(reduce(done, { type: 'ended', turn_id: TURN, result: result(), error: null })).toBe(done);
+  });
+
+  test('a turn whose stream was lost ends with the response', () => {
+    const view = reduce(after(events(started)), {
+      type: 'ended', turn_id: TURN, result: result({ status: 'denied', final_output: 'no' }), error: null,
+    });
+    expect(view.turns[0]).toMatchObject({ status: 'denied', items: [{ text: 'no' }] });
+  });
+
+  test('a cancel is no error', () => {
+    const view = reduce(after(events(started)), {
+      type: 'ended', turn_id: TURN, result: null, error: { what: 'cancelled', why: '', fix: '', cancelled: true },
+    });
+    expect(view.turns[0]).toMatchObject({ status: 'cancelled', items: [] });
+  });
+
+  test('an error that was already told is not told again', () => {
+    const error = { code: 'model_failed', message: 'm', retryable: true, what: 'x', why: 'y', fix: 'z' } as const;
+    const view = after(events(started, { kind: 'error', error }, completed({ status: 'failed', error })));
+    expect(items(view)).toHaveLength(1);
+  });
+
+  test('clearing leaves no turn behind and keeps the model', () => {
+    expect(reduce(after(events(started)), { type: 'cleared' })).toEqual({ turns: [], model: 'embedded', mode: null });
+  });
+});

@@ -1,0 +1,2 @@
+// Stands in for the `vscode` module in unit tests, which use none of it.
+export {};

@@ -1,0 +1,168 @@
+"""Approvals: questions bound to the digest of exactly what will run, answered once and in time
+(002 §5 Approval and Security Requirements, governance.md §4).
+
+No I/O and no clock: times are seconds of one monotonic clock, given by the caller.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from remit_governance.canonical import Json, digest
+from remit_governance.permissions import StandingRule
+from remit_governance.values import Intent
+
+ApprovalScope = Literal["once", "session"]
+ApprovalDecision = Literal["allow", "deny"]
+RefusedReason = Literal["unknown", "used", "expired", "crossed", "not_offered"]
+
+REMEMBERED_IDS = 10_000
+"""How many closed questions are remembered, so that a late answer is told why it is refused."""
+
+
+@dataclass(frozen=True, slots=True)
+class PathBinding:
+    """One file of an action: its resolved path and the digests of its content now and afterwards (None: no file)."""
+
+    path: str
+    before: str | None = None
+    after: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ApprovalSubject:
+    """Everything an approval is about. Two subjects that differ anywhere have different digests.
+
+    `standing` is what a `session` answer would remember, and is shown to the person word for word.
+    """
+
+    tool: str
+    arguments: Mapping[str, Json]
+    policy_version: str
+    session: str
+    intent: Intent | None = None
+    paths: tuple[PathBinding, ...] = ()
+    argv: tuple[str, ...] | None = None
+    cwd: str | None = None
+    environment: Mapping[str, str] = field(default_factory=dict[str, str])
+    standing: tuple[StandingRule, ...] = ()
+
+    @property
+    def digest(self) -> str:
+        """`sha256:…` over all fields."""
+        return digest(
+            {
+                "tool": self.tool,
+                "arguments": self.arguments,
+                "policy_version": self.policy_version,
+                "session": self.session,
+                "intent": self.intent,
+                "paths": [[p.path, p.before, p.after] for p in self.paths],
+                "argv": self.argv,
+                "cwd": self.cwd,
+                "environment": self.environment,
+                "standing": [[r.tool, r.syscall, r.path, r.command, r.cwd] for r in self.standing],
+            }
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """An open question."""
+
+    id: str
+    digest: str
+    deadline: float
+    subject: ApprovalSubject
+    scopes: tuple[ApprovalScope, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """An answer that counts. `standing` is what to remember for the session; empty for `once`."""
+
+    pending: Pending
+    decision: ApprovalDecision
+    scope: ApprovalScope
+    standing: tuple[StandingRule, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """An answer that does not count, and why."""
+
+    reason: RefusedReason
+
+
+class ApprovalBook:
+    """The open questions of a server, and the ids of those that are closed."""
+
+    def __init__(self) -> None:
+        self._open: dict[str, Pending] = {}
+        self._closed: OrderedDict[str, Literal["used", "expired"]] = OrderedDict()
+
+    @property
+    def pending(self) -> tuple[Pending, ...]:
+        """The open questions, oldest first."""
+        return tuple(self._open.values())
+
+    def open(
+        self, subject: ApprovalSubject, now: float, ttl: float, scopes: tuple[ApprovalScope, ...] = ("once",)
+    ) -> Pending:
+        """Ask about `subject`, to be answered before `now + ttl` seconds with one of `scopes`."""
+        question = Pending(secrets.token_urlsafe(24), subject.digest, now + ttl, subject, scopes)
+        self._open[question.id] = question
+        return question
+
+    def answer(
+        self,
+        approval_id: str,
+        decision: ApprovalDecision,
+        scope: ApprovalScope,
+        subject_digest: str | None,
+        now: float,
+        *,
+        session: str | None = None,
+    ) -> Accepted | Refused:
+        """Take the answer once, in time, for this very subject.
+
+        `subject_digest` and `session` are what the answer claims to be about; None claims nothing. A refused answer
+        leaves an open question open: nobody can close it with a wrong guess.
+        """
+        question = self._open.get(approval_id)
+        if question is None:
+            return Refused(self._closed.get(approval_id, "unknown"))
+        if now >= question.deadline:
+            self._close(approval_id, "expired")
+            return Refused("expired")
+        if subject_digest not in (None, question.digest) or session not in (None, question.subject.session):
+            return Refused("crossed")
+        if scope not in question.scopes:
+            return Refused("not_offered")
+        self._close(approval_id, "used")
+        standing = question.subject.standing if scope == "session" else ()
+        return Accepted(question, decision, scope, standing)
+
+    def expire(self, now: float) -> tuple[Pending, ...]:
+        """Close the questions whose time is over and return them: each is a deny."""
+        late = tuple(p for p in self._open.values() if now >= p.deadline)
+        for question in late:
+            self._close(question.id, "expired")
+        return late
+
+    def close(self, approval_id: str) -> bool:
+        """Withdraw a question (its call was cancelled, its client is lost); False where it was not open."""
+        if approval_id not in self._open:
+            return False
+        self._close(approval_id, "used")
+        return True
+
+    def _close(self, approval_id: str, how: Literal["used", "expired"]) -> None:
+        del self._open[approval_id]
+        self._closed[approval_id] = how
+        while len(self._closed) > REMEMBERED_IDS:
+            self._closed.popitem(last=False)

@@ -1,0 +1,140 @@
+"""What the audit log says about one thing that happened, and how records are chained (003 §Audit Log Module).
+
+`hash = SHA-256(prev_hash ‖ canonical JSON of the record)`, both hashes as lower-case hex; the first `prev_hash` is
+SHA-256 of `genesis:` and the start time in milliseconds.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from enum import StrEnum
+from typing import Any
+
+from remit_governance.canonical import Json, canonical
+from remit_governance.values import Intent
+
+MAX_SUMMARY = 500
+"""Characters of an input or output summary, after redaction."""
+
+
+class AuditKind(StrEnum):
+    """Everything that is recorded."""
+
+    KERNEL_START = "kernel_start"
+    KERNEL_SHUTDOWN = "kernel_shutdown"
+    RUN_STARTED = "run_started"
+    RUN_COMPLETED = "run_completed"
+    INTENT_SELECTED = "intent_selected"
+    TOOL_INTENT = "tool_intent"
+    TOOL_OUTCOME = "tool_outcome"
+    DENIED = "denied"
+    APPROVAL_REQUIRED = "approval_required"
+    APPROVAL_RESOLVED = "approval_resolved"
+    APPROVAL_REFUSED = "approval_refused"
+    MERGE_APPROVED = "merge_approved"
+    MERGE_REJECTED = "merge_rejected"
+    POLICY_UPDATE = "policy_update"
+    SESSION_MODE_CHANGE = "session_mode_change"
+    STATE_TRANSITION = "state_transition"
+    CAPABILITY_ISSUED = "capability_issued"
+    CAPABILITY_EXPIRED = "capability_expired"
+    SANDBOX_CREATED = "sandbox_created"
+    SANDBOX_DESTROYED = "sandbox_destroyed"
+    SANDBOX_FAILED = "sandbox_failed"
+    AUDIT_CHAIN_BREAK = "audit_chain_break"
+    AUDIT_STORAGE_WARNING = "audit_storage_warning"
+    AUDIT_ARCHIVE_DELETED = "audit_archive_deleted"
+
+
+@dataclass(frozen=True, slots=True)
+class AuditEvent:
+    """What is to be recorded; None is left out of the record. Summaries come redacted and cut to `MAX_SUMMARY`.
+
+    `policy_decision` is the seed's word (`allowed denied review_required allowed_by_token`), `args_digest` and
+    `result_digest` are of the unredacted values, `duration_ms` is milliseconds.
+    """
+
+    kind: AuditKind
+    caller: str = "kernel"
+    session_id: str | None = None
+    turn_id: str | None = None
+    step: int | None = None
+    tool_call_id: str | None = None
+    tool_name: str | None = None
+    syscall_type: str | None = None
+    intent: Intent | None = None
+    justification: str | None = None
+    session_mode: str = "strict"
+    state_machine_state: str = "idle"
+    policy_decision: str | None = None
+    policy_rule_name: str | None = None
+    policy_version: str | None = None
+    deny_reason: str | None = None
+    capability_id: str | None = None
+    approval_id: str | None = None
+    args_digest: str | None = None
+    result_digest: str | None = None
+    input_summary: str = ""
+    output_summary: str | None = None
+    exit_code: int | None = None
+    duration_ms: float | None = None
+    sandbox_id: str | None = None
+    metadata: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+_NAMES = tuple(f.name for f in fields(AuditEvent))
+
+
+@dataclass(frozen=True, slots=True)
+class AuditRecord:
+    """An event in its place in the chain. `number` counts from 1, `timestamp` is milliseconds since the epoch."""
+
+    number: int
+    timestamp: int
+    prev_hash: str
+    hash: str
+    event: AuditEvent
+
+    def json(self) -> dict[str, Json]:
+        """The record as exports and `--json` show it, hashes included."""
+        return {
+            **_content(self.number, self.timestamp, self.event),
+            "prev_hash": self.prev_hash,
+            "hash": self.hash,
+        }
+
+
+def genesis_hash(started_ms: int) -> str:
+    """The `prev_hash` of the first record of a log started at this time (milliseconds since the epoch)."""
+    return hashlib.sha256(f"genesis:{started_ms}".encode()).hexdigest()
+
+
+def chain_hash(prev_hash: str, content: bytes) -> str:
+    """The hash of a record whose canonical JSON is `content`."""
+    return hashlib.sha256(prev_hash.encode() + content).hexdigest()
+
+
+def record_content(number: int, timestamp: int, event: AuditEvent) -> bytes:
+    """The canonical JSON of a record: what is stored, and what is hashed after `prev_hash`."""
+    return canonical(_content(number, timestamp, event))
+
+
+def read_content(content: str) -> tuple[int, int, AuditEvent]:
+    """Number, timestamp and event of a record's canonical JSON. Raises ValueError where it is not one of ours."""
+    value: dict[str, Any] = json.loads(content)
+    try:
+        given: dict[str, Any] = {name: value[name] for name in _NAMES if name in value}
+        given["kind"] = AuditKind(value["kind"])
+        given["intent"] = Intent(value["intent"]) if "intent" in value else None
+        return int(value["number"]), int(value["timestamp"]), AuditEvent(**given)
+    except (KeyError, TypeError) as error:
+        raise ValueError(f"not an audit record: {error}") from None
+
+
+def _content(number: int, timestamp: int, event: AuditEvent) -> dict[str, Json]:
+    given = {name: getattr(event, name) for name in _NAMES}
+    present = {name: value for name, value in given.items() if value is not None and value != {}}
+    return {"number": number, "timestamp": timestamp, **present}

@@ -1,0 +1,57 @@
+"""The errors of governance; refusals are values, so these are for what could not be judged at all.
+
+GovernanceError
+├── PolicyError    a policy file is missing, unreadable or wrong; carries every problem with its place
+├── ActionError    what was handed in to be judged is no action
+└── AuditError     the audit log cannot be written or read: whoever gets it fails closed
+
+All carry what, why and fix in words for a person.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing wrong at one place of a file. `line` and `column` count from 1; a fault of the whole file is at 1:1."""
+
+    file: str
+    line: int
+    column: int
+    message: str
+    fix: str
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}:{self.column}: {self.message}; {self.fix}"
+
+
+class GovernanceError(Exception):
+    """What happened, why, and how to fix it."""
+
+    def __init__(self, what: str, why: str, fix: str) -> None:
+        super().__init__(f"{what}: {why}")
+        self.what, self.why, self.fix = what, why, fix
+
+
+class PolicyError(GovernanceError):
+    """No policy can be made of these sources. `problems` is never empty and in the order of the files."""
+
+    def __init__(self, problems: tuple[Problem, ...]) -> None:
+        first = problems[0]
+        more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
+        super().__init__(
+            "the policy cannot be used",
+            f"{first.file}:{first.line}:{first.column}: {first.message}{more}",
+            first.fix,
+        )
+        self.problems = problems
+
+
+class ActionError(GovernanceError):
+    """The given value is not an action that policy could judge."""
+
+
+class AuditError(GovernanceError):
+    """The audit log cannot be written or read."""

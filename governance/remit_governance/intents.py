@@ -1,0 +1,157 @@
+"""The two-stage intent gate: first an intent, then only the tools that fit it (004 §Two-Stage Intent Governance Layer).
+
+The active intent belongs to a step. Whoever runs steps starts each one, each retry and each abort with `NO_INTENT`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Literal, TypeAlias
+
+from remit_governance.values import Effect, Intent
+
+SELECT_INTENT = "select_active_intent"
+
+ALIASES: Mapping[str, str] = MappingProxyType(
+    {
+        "run_shell": "run_command",
+        "write_to_file": "write_file",
+    }
+)
+
+RefusalCode = Literal["intent_required", "tool_not_allowed_for_intent"]
+
+
+@dataclass(frozen=True, slots=True)
+class IntentRow:
+    """What one intent opens: built-in tools by name, and external tools by their declared effect."""
+
+    tools: tuple[str, ...] = ()
+    external: frozenset[Effect] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class IntentState:
+    """The intent a step has declared; None until it has."""
+
+    active: Intent | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why the gate let a call through to nothing. `allowed` lists what it would have let through."""
+
+    code: RefusalCode
+    message: str
+    fix: str
+    allowed: tuple[str, ...]
+
+
+Matrix: TypeAlias = Mapping[Intent, IntentRow]
+
+NO_INTENT = IntentState()
+
+_LOOKING = IntentRow(
+    tools=(
+        "read_file",
+        "list_files",
+        "search_files",
+        "repo_map",
+        "get_diagnostics",
+        "get_symbols",
+        "get_definition",
+        "get_references",
+        "git_status",
+        "git_diff",
+    ),
+    external=frozenset({Effect.READ}),
+)
+
+INTENT_TOOLS: Matrix = MappingProxyType(
+    {
+        Intent.PLAN: IntentRow(tools=("plan_complete", "workflow_request_exemption")),
+        Intent.ANALYZE: _LOOKING,
+        Intent.DEBUG: _LOOKING,
+        Intent.READ_FILE: IntentRow(tools=("read_file",)),
+        Intent.CODE: IntentRow(tools=("write_file", "edit_file", "apply_diff", "delete_file", "move_file")),
+        Intent.WRITE_FILE: IntentRow(tools=("write_file",)),
+        Intent.EXECUTE: IntentRow(
+            tools=("run_command", "run_tests", "git_commit"), external=frozenset({Effect.EXECUTE})
+        ),
+    }
+)
+
+
+def canonical_tool(name: str) -> str:
+    """The name a tool is governed under: an alias means the tool it stands for."""
+    return ALIASES.get(name, name)
+
+
+def allowed_tools(
+    intent: Intent, matrix: Matrix = INTENT_TOOLS, external: Mapping[str, Effect] | None = None
+) -> tuple[str, ...]:
+    """Names of the tools `intent` opens: the row's own, in its order, then those of `external` whose effect fits.
+
+    `external` maps the external tools that exist to their declared effects.
+    """
+    row = matrix.get(intent, IntentRow())
+    fitting = (name for name, effect in (external or {}).items() if tool_fits(intent, name, matrix, effect))
+    return tuple(dict.fromkeys((*row.tools, *fitting)))
+
+
+def tool_fits(
+    intent: Intent, tool_name: str, matrix: Matrix = INTENT_TOOLS, known_effect: Effect | None = None
+) -> bool:
+    """Whether the tool is in the intent's set (rules 3 and 5).
+
+    `known_effect` is what an external tool declared. A tool that the matrix names anywhere is judged by its name alone,
+    so that no declaration moves a built-in tool to another intent.
+    """
+    name = canonical_tool(tool_name)
+    row = matrix.get(intent, IntentRow())
+    if name in row.tools:
+        return True
+    named = any(name in other.tools for other in matrix.values())
+    return not named and known_effect is not None and known_effect in row.external
+
+
+def gate(
+    state: IntentState, tool_name: str, matrix: Matrix = INTENT_TOOLS, known_effect: Effect | None = None
+) -> Refusal | None:
+    """Stage two's check, before anything else looks at a call: None lets it on, a Refusal ends it.
+
+    Rule 1 (`intent_required`), rules 3 and 5 (`tool_not_allowed_for_intent`). Selecting an intent always passes.
+    """
+    if tool_name == SELECT_INTENT:
+        return None
+    if state.active is None:
+        return Refusal(
+            code="intent_required",
+            message=f"`{tool_name}` was called while no intent is active",
+            fix=f"call {SELECT_INTENT} first",
+            allowed=(SELECT_INTENT,),
+        )
+    if tool_fits(state.active, tool_name, matrix, known_effect):
+        return None
+    allowed = (SELECT_INTENT, *allowed_tools(state.active, matrix))
+    return Refusal(
+        code="tool_not_allowed_for_intent",
+        message=f"`{tool_name}` does not belong to intent {state.active}, which allows {', '.join(allowed)}",
+        fix=_way_out(tool_name, matrix, known_effect),
+        allowed=allowed,
+    )
+
+
+def select(state: IntentState, intent: Intent) -> IntentState:
+    """Rules 2 and 4: the step's intent is `intent` from here on, whatever it was."""
+    del state
+    return IntentState(intent)
+
+
+def _way_out(tool_name: str, matrix: Matrix, known_effect: Effect | None) -> str:
+    openers = [i.value for i in Intent if tool_fits(i, tool_name, matrix, known_effect)]
+    if not openers:
+        return "no intent allows this tool; use one of the allowed tools"
+    return f"use one of the allowed tools, or select intent {' or '.join(openers)} first"

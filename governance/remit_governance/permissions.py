@@ -1,0 +1,160 @@
+"""The person's standing answers, after policy has spoken: they tighten, and answer reviews where a rule permits
+(002 §3.4 Security Model: final_deny → session memory → overrides → deny → allow → default).
+
+Nothing here lifts a policy's deny, and a remembered "allow" never outranks an explicit deny.
+"""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass
+from typing import Literal
+
+from remit_governance.policy.commands import command_prefix, starts_with
+from remit_governance.policy.evaluate import REVIEW_EACH_TIME
+from remit_governance.policy.file import Commands, Form, Globs, Words
+from remit_governance.policy.globs import compile_globs
+from remit_governance.policy.paths import normalise
+from remit_governance.values import Action, Decision, Verdict
+from remit_governance.visible import visible
+
+AnswerWord = Literal["allow", "ask", "deny", "final_deny"]
+AnswerSource = Literal["policy", "final_deny", "session", "override", "deny", "allow", "default"]
+
+
+class PermissionRule(Form):
+    """What a standing answer is about: every key that is given has to hold, by any of its values."""
+
+    tool: Words | None = None
+    path_glob: Globs | None = None
+    command: Commands | None = None
+
+    def covers(self, action: Action) -> bool:
+        """Whether this action is one of those meant."""
+        if self.tool is not None and action.tool not in self.tool:
+            return False
+        if self.path_glob is not None and (
+            action.path is None or not compile_globs(self.path_glob)(normalise(action.path))
+        ):
+            return False
+        return self.command is None or (
+            action.command is not None
+            and any(starts_with(action.command, command_prefix(words)) for words in self.command)
+        )
+
+
+class Override(PermissionRule):
+    """An answer that goes before the lists, for exceptions from them."""
+
+    answer: Literal["allow", "ask", "deny"]
+
+
+class PermissionConfig(Form):
+    """The person's configuration. `default_action` speaks of what policy allows; a review nothing answers is asked."""
+
+    final_deny: tuple[PermissionRule, ...] = ()
+    overrides: tuple[Override, ...] = ()
+    deny: tuple[PermissionRule, ...] = ()
+    allow: tuple[PermissionRule, ...] = ()
+    default_action: Literal["allow", "ask", "deny"] = "allow"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class StandingRule:
+    """One exact action answered for the session: this tool on this path, or this argv in this folder."""
+
+    tool: str
+    syscall: str
+    path: str | None = None
+    command: tuple[str, ...] | None = None
+    cwd: str | None = None
+
+    @property
+    def text(self) -> str:
+        """The rule as the person is shown it, hostile characters made visible."""
+        parts = [self.tool, self.syscall]
+        if self.path is not None:
+            parts.append(f"on `{visible(self.path, 'show')}`")
+        if self.command is not None:
+            parts.append(f"`{visible(shlex.join(self.command), 'show')}`")
+        if self.cwd is not None:
+            parts.append(f"in `{visible(self.cwd, 'show')}`")
+        return " ".join(parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What the person answered for this session."""
+
+    allowed: frozenset[StandingRule] = frozenset()
+    denied: frozenset[StandingRule] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What is to be done about an action, why, and which part of the configuration said so."""
+
+    word: AnswerWord
+    reason: str
+    source: AnswerSource
+
+
+def standing_rule(action: Action) -> StandingRule | None:
+    """The exact rule a session answer about this action would be; None where there is nothing exact to remember."""
+    if action.tool is None or (action.path is None and action.command is None):
+        return None
+    path = None if action.path is None else normalise(action.path)
+    return StandingRule(action.tool, action.syscall, path, action.command, action.cwd)
+
+
+def remember(memory: Standing, rules: tuple[StandingRule, ...], decision: Literal["allow", "deny"]) -> Standing:
+    """The memory with these answers; the latest answer about a rule counts."""
+    new = frozenset(rules)
+    if decision == "allow":
+        return Standing(memory.allowed | new, memory.denied - new)
+    return Standing(memory.allowed - new, memory.denied | new)
+
+
+def scopes_for(decision: Decision) -> tuple[Literal["once", "session"], ...]:
+    """The scopes a question about this decision may offer."""
+    return ("once", "session") if permits_standing(decision) else ("once",)
+
+
+def permits_standing(decision: Decision) -> bool:
+    """Whether every rule that wants a review lets it be answered in advance."""
+    return all(reason.code != REVIEW_EACH_TIME for reason in decision.reasons)
+
+
+def decide(config: PermissionConfig, memory: Standing, action: Action, policy_decision: Decision) -> Answer:
+    """The answer for one action, in the seed's order; never laxer than the policy's decision."""
+    if any(rule.covers(action) for rule in config.final_deny):
+        return Answer("final_deny", "your configuration forbids this for good", "final_deny")
+    if policy_decision.verdict is Verdict.DENY or policy_decision.verdict is Verdict.PASS:
+        return Answer("deny", policy_decision.deciding.message, "policy")
+    answer = _configured(config, memory, action)
+    if policy_decision.verdict is Verdict.ALLOW or answer.word != "allow":
+        return answer
+    if answer.source == "default":
+        return Answer("ask", policy_decision.deciding.message, "policy")
+    if not permits_standing(policy_decision):
+        return Answer("ask", "this review is asked each time", "policy")
+    return answer
+
+
+def _configured(config: PermissionConfig, memory: Standing, action: Action) -> Answer:
+    """The configuration's own word, in the seed's order after `final_deny`."""
+    denied = any(rule.covers(action) for rule in config.deny)
+    rule = standing_rule(action)
+    if rule in memory.denied:
+        return Answer("deny", "you refused this for the session", "session")
+    # A remembered allow answers questions; what the configuration denies is no question.
+    if rule in memory.allowed and not denied:
+        return Answer("allow", "you allowed this for the session", "session")
+    for override in config.overrides:
+        if override.covers(action):
+            return Answer(override.answer, "an override of your configuration says so", "override")
+    if denied:
+        return Answer("deny", "your configuration denies this", "deny")
+    if any(rule.covers(action) for rule in config.allow):
+        return Answer("allow", "your configuration allows this", "allow")
+    return Answer(config.default_action, "your configuration's default", "default")

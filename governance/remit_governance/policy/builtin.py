@@ -1,0 +1,188 @@
+"""The rules nobody can switch off: hard-coded, at most ten, always asked first (003 §Built-in rules).
+
+They protect what could change the rules, start programs by itself, or give access elsewhere. Paths are matched folded
+(case, Unicode form, invisible characters), at any depth, whatever the file system.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from remit_governance.policy.globs import compile_globs
+from remit_governance.policy.paths import outside
+from remit_governance.policy.rules import Condition, Layer, Rule, Subject
+from remit_governance.values import Verdict
+
+AUDIT_DATABASE = "audit.sqlite3"
+STATE_DATABASE = "state.sqlite3"
+
+READING = frozenset({"fs.read", "fs.list"})
+"""File syscalls that change nothing; every other `fs.…` counts as a write."""
+
+DENIED: Mapping[str, tuple[str, tuple[str, ...]]] = MappingProxyType(
+    {
+        "builtin.policy-files": (
+            "Remit's own policy, configuration and state change only through Remit",
+            (".remit", ".remit.json", ".remit.yaml", ".remit.yml", ".orchestration/active_intents.yaml"),
+        ),
+        "builtin.audit-and-state": (
+            "the audit log and the state database are written by Remit alone",
+            (f"{AUDIT_DATABASE}*", f"{STATE_DATABASE}*"),
+        ),
+        "builtin.git-internals": (
+            "version control's own files hold hooks and settings that start programs",
+            (".git", ".gitconfig", ".hg", ".svn", ".jj"),
+        ),
+        "builtin.editor-settings": (
+            "editor and agent settings can start programs",
+            (
+                ".vscode",
+                "*.code-workspace",
+                ".idea",
+                ".zed",
+                ".cursor",
+                ".claude",
+                ".mcp.json",
+                ".exrc",
+                ".nvimrc",
+                ".nvim.lua",
+                ".vimrc",
+                ".dir-locals.el",
+                ".dir-locals-2.el",
+            ),
+        ),
+        "builtin.shell-startup": (
+            "shell start-up files run by themselves",
+            (
+                ".bashrc",
+                ".bash_profile",
+                ".bash_login",
+                ".bash_logout",
+                ".bash_aliases",
+                ".profile",
+                ".zshrc",
+                ".zshenv",
+                ".zprofile",
+                ".zlogin",
+                ".zlogout",
+                ".kshrc",
+                ".cshrc",
+                ".tcshrc",
+                ".inputrc",
+                ".config/fish",
+                "**/.config/fish/**",
+                ".envrc",
+                ".pam_environment",
+                ".xprofile",
+                ".xinitrc",
+            ),
+        ),
+        "builtin.credentials": (
+            "credentials give access beyond this workspace",
+            (
+                ".ssh",
+                ".aws",
+                ".azure",
+                ".gnupg",
+                ".kube",
+                ".docker",
+                "**/.config/gcloud/**",
+                "**/.config/gh/**",
+                ".netrc",
+                ".pypirc",
+                ".git-credentials",
+                "id_rsa*",
+                "id_dsa*",
+                "id_ecdsa*",
+                "id_ed25519*",
+            ),
+        ),
+    }
+)
+"""Writes that are refused, whoever asks: rule, reason, globs."""
+
+REVIEWED: Mapping[str, tuple[str, tuple[str, ...]]] = MappingProxyType(
+    {
+        "builtin.ci-definitions": (
+            "pipeline definitions run elsewhere, with other rights",
+            (
+                "**/.github/workflows/**",
+                "**/.github/actions/**",
+                ".gitlab-ci.yml",
+                "**/.gitlab/**",
+                ".circleci",
+                ".buildkite",
+                ".woodpecker*",
+                ".drone.yml",
+                ".travis.yml",
+                "azure-pipelines.yml",
+                "bitbucket-pipelines.yml",
+                "jenkinsfile",
+                ".pre-commit-config.yaml",
+                ".husky",
+                ".devcontainer*",
+            ),
+        ),
+        "builtin.implicit-code": (
+            "this file takes effect without being called",
+            (
+                "conftest.py",
+                "sitecustomize.py",
+                "usercustomize.py",
+                "*.pth",
+                ".env*",
+                ".npmrc",
+                ".yarnrc*",
+                ".pnpmfile.cjs",
+                ".gitattributes",
+                ".gitmodules",
+            ),
+        ),
+    }
+)
+"""Writes that a person looks at each time, where the policy allows them at all: rule, reason, globs."""
+
+
+def _writes(globs: tuple[str, ...]) -> Condition:
+    matches = compile_globs(globs, fold_case=True)
+
+    def condition(subject: Subject) -> bool:
+        return _is_write(subject) and subject.folded is not None and matches(subject.folded)
+
+    return condition
+
+
+def _is_write(subject: Subject) -> bool:
+    return subject.action.syscall.startswith("fs.") and subject.action.syscall not in READING
+
+
+def _outside(subject: Subject) -> bool:
+    return subject.path is not None and outside(subject.path)
+
+
+def _always(subject: Subject) -> bool:
+    del subject
+    return True
+
+
+BUILTIN = Layer.of(
+    "builtin",
+    (
+        *(Rule(name, Verdict.DENY, reason, _writes(globs)) for name, (reason, globs) in DENIED.items()),
+        *(
+            Rule(name, Verdict.REQUIRE_REVIEW, reason, _writes(globs), grants=False, standing=False)
+            for name, (reason, globs) in REVIEWED.items()
+        ),
+        Rule("builtin.outside-workspace", Verdict.DENY, "the path is outside the workspace", _outside),
+        Rule(
+            "builtin.policy-update",
+            Verdict.REQUIRE_REVIEW,
+            "a change of the policy is always reviewed",
+            _always,
+            syscalls=frozenset({"policy.update"}),
+            standing=False,
+        ),
+    ),
+)
+"""The built-in layer."""

@@ -1,0 +1,42 @@
+"""A command line as policy sees it: its words where they are plain, the whole text under a shell where they are not
+(governance.md §2, Commands).
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+
+_PLAIN = re.compile(r"[A-Za-z0-9_@%+=:,./ \t'\"-]*", re.ASCII)
+_ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\+?=")
+
+
+def command_words(command: str) -> tuple[str, ...]:
+    """The words of a command without shell syntax, else `("sh", "-c", command)`.
+
+    So a rule for `pytest` never matches `pytest; rm -rf .`: what is not known to be plain words is a shell's business.
+    """
+    whole = ("sh", "-c", command)
+    if not _PLAIN.fullmatch(command):
+        return whole
+    try:
+        words = tuple(shlex.split(command))
+    except ValueError:
+        return whole
+    return whole if not words or _ASSIGNMENT.match(words[0]) else words
+
+
+def command_prefix(text: str) -> tuple[str, ...]:
+    """The leading words a rule's `command` names. Raises ValueError where there are none, or its quotes are open."""
+    try:
+        words = tuple(shlex.split(text))
+    except ValueError:
+        words = ()
+    if not words:
+        raise ValueError(f"the command `{text}` has no words: write the words a command starts with")
+    return words
+
+
+def starts_with(command: tuple[str, ...], prefix: tuple[str, ...]) -> bool:
+    """Whether the leading words of `command` are exactly `prefix`."""
+    return command[: len(prefix)] == prefix

@@ -1,0 +1,189 @@
+"""Policy sources into a policy: parsed, checked against their own examples, and indexed (003 §Rule Language).
+
+Several sources make one policy. One marked `project` comes with a workspace and may only tighten: it cannot allow, and
+its reviews turn what is allowed into a question without standing in for an allow.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from pydantic import BaseModel, ValidationError
+
+from remit_governance.canonical import digest
+from remit_governance.errors import ActionError, PolicyError, Problem
+from remit_governance.policy.action import ActionForm, parse_action
+from remit_governance.policy.builtin import BUILTIN
+from remit_governance.policy.conditions import compile_match
+from remit_governance.policy.document import Document, Place, Plain, read_document
+from remit_governance.policy.file import (
+    ConstraintsForm,
+    ExamplesForm,
+    MatchForm,
+    PolicyForm,
+    RuleForm,
+)
+from remit_governance.policy.rules import Constraints, Layer, Policy, Rule, Subject
+from remit_governance.policy.warnings import warnings_of
+from remit_governance.values import Verdict
+
+_VERDICTS = {verdict.word: verdict for verdict in Verdict}
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """The text of one policy file, and whether it came with the workspace."""
+
+    file: str
+    text: str
+    project: bool = False
+
+
+def compile_policy(sources: Sequence[Source], fold_case: bool = False) -> Policy:
+    """One policy of all sources and the built-in rules.
+
+    `fold_case` is whether the workspace's file system ignores case. Raises PolicyError with every problem found.
+    """
+    problems: list[Problem] = []
+    warnings: list[Problem] = []
+    rules: dict[str, Rule] = {}
+    for source in sources:
+        try:
+            document, form = parse_policy(source.file, source.text)
+        except PolicyError as error:
+            problems.extend(error.problems)
+            continue
+        warnings.extend(warnings_of(document, form))
+        for i, entry in enumerate(form.capabilities):
+            place = ("capabilities", i)
+            rule = _rule(entry, document.mark(place)[0], source, fold_case)
+            problems.extend(_faults(entry, rule, rules.get(rule.name), document, place))
+            rules.setdefault(rule.name, rule)
+    if problems:
+        raise PolicyError(tuple(problems))
+    return Policy(
+        version=_version(sources, fold_case),
+        layers=(BUILTIN, Layer.of("yaml", rules.values())),
+        warnings=tuple(warnings),
+        files=tuple(source.file for source in sources),
+    )
+
+
+def parse_policy(file: str, text: str) -> tuple[Document, PolicyForm]:
+    """A policy file's places and its checked content. Raises PolicyError with every problem found."""
+    document = read_document(file, text)
+    try:
+        # An empty file is a policy without rules, which denies.
+        return document, PolicyForm.model_validate({} if document.value is None else document.value)
+    except ValidationError as error:
+        raise PolicyError(tuple(_problem(document, e["type"], e["loc"], e["msg"]) for e in error.errors())) from None
+
+
+def _version(sources: Sequence[Source], fold_case: bool) -> str:
+    builtin = [[rule.name, rule.verdict.word, rule.reason] for rule in BUILTIN.rules]
+    return digest({"builtin": builtin, "fold_case": fold_case, "sources": [[s.project, s.text] for s in sources]})
+
+
+def _rule(form: RuleForm, line: int, source: Source, fold_case: bool) -> Rule:
+    verdict = _VERDICTS[form.action]
+    excepted = [compile_match(item, fold_case) for item in form.except_]
+    limits = form.constraints
+    return Rule(
+        name=form.name,
+        verdict=verdict,
+        reason=form.reason or f"rule {form.name}",
+        matches=compile_match(form.match, fold_case),
+        syscalls=None if form.match.syscall is None else frozenset(form.match.syscall),
+        excepted=(lambda subject: any(item(subject) for item in excepted)) if excepted else None,
+        constraints=Constraints(limits.max_file_size, limits.require_sandbox, limits.require_capability_token),
+        grants=not source.project,
+        standing=form.standing_answer,
+        file=source.file,
+        line=line,
+    )
+
+
+def _faults(form: RuleForm, rule: Rule, namesake: Rule | None, document: Document, place: Place) -> Iterator[Problem]:
+    """What is wrong with a rule that is well-formed."""
+    if namesake is not None:
+        yield document.problem(
+            (*place, "name"),
+            f"the name `{form.name}` is taken by a rule at {namesake.file}:{namesake.line}",
+            "give each rule its own name",
+        )
+    if form.name.startswith("builtin."):
+        yield document.problem((*place, "name"), f"the name `{form.name}` looks built in", "start it with another word")
+    if not rule.grants and form.action == "allow":
+        yield document.problem(
+            (*place, "action"),
+            f"`{form.name}` allows, and a project's policy may only tighten",
+            "move the rule to your own policy file",
+        )
+    yield from _examples(form, rule, document, place)
+
+
+def _examples(form: RuleForm, rule: Rule, document: Document, place: Place) -> Iterator[Problem]:
+    syscalls = form.match.syscall or ()
+    for key, wanted in (("match", True), ("not_match", False)):
+        examples = form.examples.match if wanted else form.examples.not_match
+        for i, example in enumerate(examples):
+            at: Place = (*place, "examples", key, i)
+            given = example if "syscall" in example or not syscalls else {"syscall": syscalls[0], **example}
+            try:
+                subject = Subject.of(parse_action(given))
+            except ActionError as error:
+                yield document.problem(at, f"the example of `{form.name}` is no action: {error.why}", error.fix)
+                continue
+            if _applies(rule, subject) is not wanted:
+                problem = "does not match" if wanted else "matches"
+                yield document.problem(at, f"`{form.name}` {problem} this example", "correct the rule or the example")
+
+
+def _applies(rule: Rule, subject: Subject) -> bool:
+    named = rule.syscalls is None or subject.action.syscall in rule.syscalls
+    return named and rule.matches(subject) and not (rule.excepted is not None and rule.excepted(subject))
+
+
+def _problem(document: Document, kind: str, location: tuple[str | int, ...], message: str) -> Problem:
+    name = str(location[-1]) if location else "the file"
+    if kind == "extra_forbidden":
+        known = _keys_at(location)
+        near = difflib.get_close_matches(name, known, n=1)
+        fix = f"did you mean `{near[0]}`" if near else f"use one of {', '.join(known)}"
+        return document.problem(location, f"unknown key `{name}`", fix)
+    if kind == "missing":
+        return document.problem(location[:-1], f"the key `{name}` is missing", f"add `{name}:`")
+    if kind == "value_error":
+        why, _, fix = message.removeprefix("Value error, ").partition(": ")
+        return document.problem(location, why, fix or "correct the value")
+    value = _value_at(document.value, location)
+    shown = f"`{name}: {value}`" if isinstance(value, str | int | float) else f"`{name}`"
+    return document.problem(location, f"{shown} is not right", message[:1].lower() + message[1:])
+
+
+def _keys_at(location: tuple[str | int, ...]) -> list[str]:
+    """The keys that may stand where an unknown one does."""
+    holder = next((part for part in reversed(location[:-1]) if isinstance(part, str)), "")
+    models: dict[str, type[BaseModel]] = {
+        "": PolicyForm,
+        "capabilities": RuleForm,
+        "match": MatchForm,
+        "except": MatchForm,
+        "constraints": ConstraintsForm,
+        "examples": ExamplesForm,
+    }
+    model = models.get(holder, ActionForm)
+    return [field.alias or name for name, field in model.model_fields.items()]
+
+
+def _value_at(value: Plain, location: tuple[str | int, ...]) -> Plain:
+    for part in location:
+        if isinstance(value, dict) and part in value:
+            value = value[str(part)]
+        elif isinstance(value, list) and isinstance(part, int) and part < len(value):
+            value = value[part]
+        else:
+            return None
+    return value

@@ -1,0 +1,81 @@
+"""The decision about one action: pure, and the same whatever the order of the rules (003 §Rule Evaluation Engine)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import assert_never
+
+from remit_governance.policy.rules import LayerName, Policy, Rule, Subject
+from remit_governance.values import Action, Decision, Reason, Verdict
+
+NO_RULE = "no_rule"
+RULE_ERROR = "rule_error"
+CONSTRAINT_UNMET = "constraint_unmet"
+REVIEW_EACH_TIME = "rule_review_each_time"
+
+_NOBODY_ALLOWED = Reason(
+    code=NO_RULE,
+    message="no rule explicitly allows this operation",
+    verdict=Verdict.DENY,
+    layer="default",
+)
+
+
+def evaluate(policy: Policy, action: Action) -> Decision:
+    """Deny where any rule denies, review where one asks for it, allow where one allows it, else deny.
+
+    Reasons are those of every rule that spoke, by layer and name. A layer that denies ends it: later ones are not
+    asked. An error inside a rule is that rule's deny, with code `rule_error`.
+    """
+    subject = Subject.of(action)
+    reasons: list[Reason] = []
+    granted = False
+    for layer in policy.layers:
+        for rule in layer.candidates(action.syscall):
+            for reason in _judge(rule, subject, layer.name):
+                reasons.append(reason)
+                granted |= rule.grants and reason.verdict is not Verdict.PASS
+        verdict = max((r.verdict for r in reasons), default=Verdict.PASS)
+        if verdict is Verdict.DENY:
+            return Decision(Verdict.DENY, tuple(reasons))
+    if not granted:
+        return Decision(Verdict.DENY, (_NOBODY_ALLOWED, *reasons))
+    return Decision(max(r.verdict for r in reasons), tuple(reasons))
+
+
+def _judge(rule: Rule, subject: Subject, layer: LayerName) -> Iterator[Reason]:
+    """What the rule says: nothing where it does not apply or abstains, else one reason."""
+    try:
+        applies = rule.matches(subject) and not (rule.excepted is not None and rule.excepted(subject))
+    except Exception as error:  # a rule that cannot be asked has to deny, whatever broke
+        yield _reason(rule, layer, RULE_ERROR, Verdict.DENY, f"the rule failed: {type(error).__name__}")
+        return
+    if not applies:
+        return
+    match rule.verdict:
+        case Verdict.PASS:
+            return
+        case Verdict.DENY:
+            yield _reason(rule, layer, "rule_deny", Verdict.DENY, rule.reason)
+        case Verdict.REQUIRE_REVIEW:
+            code = "rule_review" if rule.standing else REVIEW_EACH_TIME
+            yield _reason(rule, layer, code, Verdict.REQUIRE_REVIEW, rule.reason)
+        case Verdict.ALLOW:
+            yield _allow(rule, subject.action, layer)
+        case _:
+            assert_never(rule.verdict)
+
+
+def _allow(rule: Rule, action: Action, layer: LayerName) -> Reason:
+    """An allow whose constraint does not hold abstains, and says so. An action without a size has none to exceed."""
+    limit = rule.constraints.max_file_size
+    if limit is not None and action.size is not None and action.size > limit:
+        why = f"{action.size} bytes exceed its max_file_size of {limit}"
+        return _reason(rule, layer, CONSTRAINT_UNMET, Verdict.PASS, why)
+    return _reason(rule, layer, "rule_allow", Verdict.ALLOW, rule.reason)
+
+
+def _reason(rule: Rule, layer: LayerName, code: str, verdict: Verdict, message: str) -> Reason:
+    return Reason(
+        code=code, message=message, verdict=verdict, layer=layer, rule=rule.name, file=rule.file, line=rule.line
+    )

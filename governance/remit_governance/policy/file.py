@@ -1,0 +1,103 @@
+"""What a policy file may say, as pydantic models; unknown keys are errors (003 §Rule Language)."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StrictBool, StrictStr
+
+from remit_governance.policy.commands import command_prefix
+from remit_governance.policy.globs import glob_fault
+from remit_governance.policy.units import parse_size
+from remit_governance.values import Intent
+
+
+def _many(value: object) -> object:
+    return (value,) if isinstance(value, str) else value
+
+
+def _globs(globs: tuple[str, ...]) -> tuple[str, ...]:
+    for glob in globs:
+        fault = glob_fault(glob)
+        if fault is not None:
+            raise ValueError(f"the glob `{glob}` can never match: {fault}")
+    return globs
+
+
+def _commands(commands: tuple[str, ...]) -> tuple[str, ...]:
+    for command in commands:
+        command_prefix(command)
+    return commands
+
+
+def _size(value: object) -> object:
+    return parse_size(value) if isinstance(value, str | int) else value
+
+
+Words = Annotated[tuple[Annotated[StrictStr, Field(min_length=1)], ...], BeforeValidator(_many)]
+Globs = Annotated[Words, AfterValidator(_globs)]
+Commands = Annotated[Words, AfterValidator(_commands)]
+Size = Annotated[int, BeforeValidator(_size)]
+
+
+class Form(BaseModel):
+    """What all parts of a policy file share."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class MatchForm(Form):
+    """Conditions: every key that is given has to hold, by any of its values. An empty list holds never."""
+
+    syscall: Words | None = None
+    path_glob: Globs | None = None
+    caller_tag: Words | None = None
+    state: Words | None = None
+    mode: Words | None = None
+    intent: Annotated[tuple[Intent, ...], BeforeValidator(_many)] | None = None
+    tool: Words | None = None
+    command: Commands | None = None
+    host: Words | None = None
+    risk: Annotated[tuple[Literal["low", "medium", "high"], ...], BeforeValidator(_many)] | None = None
+
+    def same(self, other: MatchForm) -> bool:
+        """Whether both say the same, whatever the order of their values."""
+        return all(
+            (a is None) == (b is None) and set(a or ()) == set(b or ())
+            for a, b in zip(dict(self).values(), dict(other).values(), strict=True)
+        )
+
+
+class ConstraintsForm(Form):
+    """Demands of an allow beyond its match."""
+
+    max_file_size: Size | None = None
+    require_sandbox: Literal["L1", "L2"] | None = None
+    require_capability_token: StrictBool = False
+
+
+class ExamplesForm(Form):
+    """Actions the rule has to match and not to match, checked when the file is loaded."""
+
+    match: tuple[dict[str, object], ...] = ()
+    not_match: tuple[dict[str, object], ...] = ()
+
+
+class RuleForm(Form):
+    """One entry of `capabilities`. `standing_answer: false` has a review asked each time, never answered in advance."""
+
+    name: Annotated[StrictStr, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")]
+    match: MatchForm
+    action: Literal["allow", "deny", "pass", "require_review"]
+    reason: Annotated[StrictStr, Field(max_length=500)] = ""
+    except_: Annotated[tuple[MatchForm, ...], Field(alias="except")] = ()
+    constraints: ConstraintsForm = ConstraintsForm()
+    examples: ExamplesForm = ExamplesForm()
+    standing_answer: StrictBool = True
+
+
+class PolicyForm(Form):
+    """A whole policy file."""
+
+    version: Literal[1] = 1
+    capabilities: tuple[RuleForm, ...] = ()

@@ -1,0 +1,58 @@
+"""Rules that are well-formed and yet can never do what they seem to (003 §Policy Engine Test Specifications 25, 26)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from remit_governance.errors import Problem
+from remit_governance.policy.document import Document, Place
+from remit_governance.policy.file import MatchForm, PolicyForm, RuleForm
+
+
+def warnings_of(document: Document, form: PolicyForm) -> Iterator[Problem]:
+    """What a person should know about these rules; none of it stops the policy from being used."""
+    for i, rule in enumerate(form.capabilities):
+        place: Place = ("capabilities", i)
+        yield from _empty_lists(document, rule.name, rule.match, (*place, "match"))
+        for n, item in enumerate(rule.except_):
+            yield from _empty_lists(document, rule.name, item, (*place, "except", n))
+            if item.same(rule.match) or not _given(item):
+                yield document.problem(
+                    (*place, "except", n),
+                    f"`{rule.name}` can never apply: its except is its match",
+                    "narrow the except",
+                )
+        yield from _odd_rule(document, rule, place)
+
+
+def _odd_rule(document: Document, rule: RuleForm, place: Place) -> Iterator[Problem]:
+    if rule.action == "allow" and not _given(rule.match):
+        yield document.problem((*place, "match"), f"`{rule.name}` allows everything", "say what it allows")
+    if rule.action == "allow" and rule.constraints.require_capability_token:
+        yield document.problem(
+            (*place, "constraints", "require_capability_token"),
+            f"`{rule.name}` asks for a capability token, which this version does not issue",
+            "rely on the rule's match until it does",
+        )
+    if rule.action != "allow" and "constraints" in rule.model_fields_set:
+        yield document.problem(
+            (*place, "constraints"),
+            f"`{rule.name}` does not allow anything that its constraints could limit",
+            "remove the constraints",
+        )
+
+
+def _empty_lists(document: Document, name: str, form: MatchForm, place: Place) -> Iterator[Problem]:
+    for key, values in _given(form).items():
+        if not values:
+            yield document.problem(
+                (*place, key), f"`{name}` can never match: its `{key}` is empty", f"give `{key}` a value"
+            )
+        elif key == "path_glob" and all(str(glob).startswith("!") for glob in values):
+            yield document.problem(
+                (*place, key), f"`{name}` can never match: its `{key}` only excludes", "add what it includes"
+            )
+
+
+def _given(form: MatchForm) -> dict[str, tuple[str, ...]]:
+    return {key: values for key, values in form if values is not None}

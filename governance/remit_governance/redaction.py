@@ -1,0 +1,131 @@
+"""Secrets taken out of text before a model or a log sees it (governance.md §8, 003 §OutputSanitizer).
+
+High-confidence prefixes, private-key blocks and the values of the server's own secret environment variables; nothing is
+guessed from entropy. Truncation comes after redaction, so that no half secret survives a cut.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Literal
+from urllib.parse import quote, quote_plus
+
+MINIMUM_SECRET = 8
+"""Shorter values of environment variables are words that occur everywhere."""
+
+_SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIAL", re.IGNORECASE)
+_PLACE_NAME = re.compile(r"_(?:FILE|PATH|DIR|SOCK|HOME|URL|ID)$", re.IGNORECASE)
+
+# Possessive, as a second try at the same characters could only take longer.
+_KEY_BODY = r"(?:[A-Za-z0-9+/=\s|:,.\\]++|-(?!----))*+"
+_KEY_LINE = r"(?:[ \t]*+(?:\d++\|)?[A-Za-z0-9+/=]{16,}+[ \t\r]*+(?:\n|\\n|\Z))"
+PATTERNS: Mapping[str, str] = {
+    # A body holds no quotes or brackets: source code that merely names the markers is left alone.
+    "private key": (
+        r"-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----"
+        rf"(?:{_KEY_BODY}-----END (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----"
+        rf"|(?:\s|\\n)*+{_KEY_LINE}+)"
+    ),
+    # `task-force` has a letter before it, `sk-learn-style` neither a digit nor a long run.
+    "api key": r"(?<![A-Za-z0-9])sk-(?=[\w-]{0,100}(?:\d|[A-Za-z0-9]{20}))[\w-]{20,}",
+    "github token": (
+        r"(?<![A-Za-z0-9])(?:gh[opusr]_(?=[A-Za-z0-9]{0,100}\d|[A-Za-z0-9]{36})[A-Za-z0-9]{20,}|github_pat_\w{22,})"
+    ),
+    "aws key": r"(?<![A-Za-z0-9])A[KS]IA[A-Z0-9]{16}(?![A-Za-z0-9])",
+    "slack token": r"(?<![A-Za-z0-9])xox[a-z]-(?=[A-Za-z0-9-]{0,100}\d)[A-Za-z0-9-]{10,}",
+    "gitlab token": r"(?<![A-Za-z0-9])glpat-[\w-]{20,}",
+    "npm token": r"(?<![A-Za-z0-9])npm_(?=[A-Za-z0-9]{0,100}\d|[A-Za-z0-9]{36})[A-Za-z0-9]{20,}",
+}
+"""What a secret looks like, by what it is. Every pattern is linear or bounded."""
+
+
+@dataclass(frozen=True, slots=True)
+class Redacted:
+    """Text without secrets, and how many were taken out."""
+
+    text: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Truncated:
+    """Text within a limit, and how many characters were left out of it."""
+
+    text: str
+    omitted: int
+
+
+class Redactor:
+    """Takes out what `patterns` describe and, in any usual encoding, what `secrets` are. Immutable once made."""
+
+    __slots__ = ("_kinds", "_patterns", "_secrets")
+
+    def __init__(self, patterns: Mapping[str, str] = PATTERNS, secrets: Iterable[str] = ()) -> None:
+        self._kinds = tuple(patterns)
+        joined = "|".join(f"(?P<k{i}>{p})" for i, p in enumerate(patterns.values()))
+        self._patterns = re.compile(joined) if joined else None
+        spellings = sorted({s for secret in secrets for s in _spellings(secret)}, key=lambda s: (-len(s), s))
+        self._secrets = re.compile("|".join(map(re.escape, spellings))) if spellings else None
+
+    def redact(self, text: str) -> Redacted:
+        """The text with each secret replaced by what it was, such as `[redacted github token]`."""
+        count = 0
+        if self._secrets is not None:
+            text, count = self._secrets.subn("[redacted secret]", text)
+        if self._patterns is not None:
+            text, found = self._patterns.subn(self._named, text)
+            count += found
+        return Redacted(text, count)
+
+    def _named(self, match: re.Match[str]) -> str:
+        return f"[redacted {self._kinds[int((match.lastgroup or 'k0')[1:])]}]"
+
+
+def secret_values(environment: Mapping[str, str]) -> tuple[str, ...]:
+    """Values of variables whose names say they are secret, at least `MINIMUM_SECRET` characters long."""
+    return tuple(
+        value
+        for name, value in environment.items()
+        if len(value) >= MINIMUM_SECRET and _SECRET_NAME.search(name) and not _PLACE_NAME.search(name)
+    )
+
+
+def truncate(text: str, limit: int, mode: Literal["head", "tail", "middle"] = "head") -> Truncated:
+    """At most `limit` characters: of the beginning, the end, or both (`middle` is cut), with a note of it."""
+    if len(text) <= limit:
+        return Truncated(text, 0)
+    # The note's length depends on the number in it, which has at most as many digits as the text's length.
+    room = limit - len(_note(len(text)))
+    if room <= 0:
+        return Truncated(text[:limit], len(text) - limit)
+    omitted = len(text) - room
+    head = {"head": room, "tail": 0, "middle": (room + 1) // 2}[mode]
+    tail = text[len(text) - (room - head) :]
+    return Truncated(text[:head] + _note(omitted) + tail, omitted)
+
+
+def _note(omitted: int) -> str:
+    return f"\n[… {omitted} characters left out …]\n"
+
+
+def _spellings(secret: str) -> set[str]:
+    """The secret as it is and as JSON, URL, hex and base64 spell it, the latter at each of its three alignments."""
+    if len(secret) < MINIMUM_SECRET:
+        return set()
+    data = secret.encode("utf-8", "surrogateescape")
+    hexadecimal = data.hex()
+    url = {quote(data, safe=""), quote(data), quote_plus(data)}
+    plain = {secret, json.dumps(secret)[1:-1], hexadecimal, hexadecimal.upper()}
+    plain |= url | {re.sub(r"%[0-9A-F]{2}", lambda m: m.group().lower(), u) for u in url}
+    for shift in range(3):
+        encoded = base64.b64encode(b"\0" * shift + data).decode().rstrip("=")
+        # Characters at either end that also carry a neighbour's bits are left out.
+        start = (0, 2, 3)[shift]
+        end = len(encoded) - (1 if (shift + len(data)) % 3 else 0)
+        core = encoded[start:end]
+        plain |= {core, core.replace("+", "-").replace("/", "_")}
+    return plain

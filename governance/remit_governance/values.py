@@ -1,0 +1,109 @@
+"""The nouns every rule speaks of: intents, effects, verdicts, actions and decisions (004, 003 §Security Policy)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from enum import IntEnum, StrEnum
+
+
+class Intent(StrEnum):
+    """What a step has declared it is about to do (004 §Tool Schema Injection)."""
+
+    PLAN = "PLAN"
+    CODE = "CODE"
+    ANALYZE = "ANALYZE"
+    DEBUG = "DEBUG"
+    WRITE_FILE = "WRITE_FILE"
+    READ_FILE = "READ_FILE"
+    EXECUTE = "EXECUTE"
+
+
+class Effect(StrEnum):
+    """What a tool can do to the world; declared by the tool, used by the intent matrix."""
+
+    READ = "read"
+    WRITE = "write"
+    EXECUTE = "execute"
+    NETWORK = "network"
+    CONTROL = "control"
+
+
+class Verdict(IntEnum):
+    """Ordered so that `max` combines: a deny outranks a review, a review an allow (003 §Policy Decision Types)."""
+
+    PASS = 0
+    ALLOW = 1
+    REQUIRE_REVIEW = 2
+    DENY = 3
+
+    @property
+    def word(self) -> str:
+        """The verdict as policy files and the wire spell it."""
+        return self.name.lower()
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """Why one rule spoke: which rule, of which layer, what it said, and where it is written."""
+
+    code: str
+    message: str
+    verdict: Verdict
+    layer: str
+    rule: str | None = None
+    file: str | None = None
+    line: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """A verdict with every reason that led to it. A refusal is a value, never an exception."""
+
+    verdict: Verdict
+    reasons: tuple[Reason, ...]
+
+    @property
+    def allowed(self) -> bool:
+        """True where nothing more has to be asked."""
+        return self.verdict is Verdict.ALLOW
+
+    @property
+    def deciding(self) -> Reason:
+        """The first reason that carries the verdict."""
+        return next(r for r in self.reasons if r.verdict is self.verdict)
+
+    @property
+    def rules(self) -> tuple[str, ...]:
+        """Names of the rules whose word carried the verdict, in a stable order."""
+        return tuple(r.rule for r in self.reasons if r.rule is not None and r.verdict is self.verdict)
+
+
+def strictest(decisions: Iterable[Decision]) -> Decision:
+    """Combine the decisions about the parts of one action: the strictest verdict, all reasons.
+
+    Raises ValueError on an empty iterable: an action without parts has not been judged.
+    """
+    parts = tuple(decisions)
+    return Decision(max(p.verdict for p in parts), tuple(r for p in parts for r in p.reasons))
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """One thing that is about to happen, as policy sees it (protocol.md §4 `policy explain`).
+
+    `path` is relative to the workspace, with `/`, already resolved; `command` is a resolved argv, `cwd` where it would
+    run, relative like `path`; `size` is bytes.
+    """
+
+    syscall: str
+    path: str | None = None
+    tool: str | None = None
+    intent: Intent | None = None
+    command: tuple[str, ...] | None = None
+    host: str | None = None
+    size: int | None = None
+    caller_tags: frozenset[str] = field(default_factory=frozenset[str])
+    state: str = "idle"
+    mode: str = "strict"
+    cwd: str | None = None

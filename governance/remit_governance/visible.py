@@ -1,0 +1,40 @@
+"""Characters that hide or reorder text, made visible, so that what is approved is what is read (threats: Approvals)."""
+
+from __future__ import annotations
+
+import unicodedata
+from functools import lru_cache
+from typing import Literal
+
+# Letters, marks and symbols by category that nevertheless draw nothing.
+_BLANK = frozenset(
+    "\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0\u180b\u180c\u180d\u180f"
+    + "".join(map(chr, range(0xFE00, 0xFE10)))
+    + "".join(map(chr, range(0xE0100, 0xE01F0)))
+)
+# Controls, formats (bidi, zero width, tags), surrogates, private use, unassigned, separators, odd spaces.
+_HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp", "Zs"})
+_OPEN, _CLOSE = "\u27e8", "\u27e9"
+
+
+def visible(text: str, newlines: Literal["keep", "show"] = "keep") -> str:
+    """`text` with every hidden character spelled out, such as `⟨U+202E⟩`.
+
+    `newlines` says of line feeds and tabs whether they stay (a diff) or are spelled out too (one line, an argv).
+    Carriage returns never stay. The mark's own brackets are spelled out as well, so that different texts
+    never look the same.
+    """
+    if text.isascii() and text.isprintable():
+        return text
+    kept = "\n\t" if newlines == "keep" else ""
+    return "".join(c if c in kept else _shown(c) for c in text)
+
+
+@lru_cache(maxsize=4096)
+def _shown(character: str) -> str:
+    hidden = (
+        (unicodedata.category(character) in _HIDDEN and character != " ")
+        or character in _BLANK
+        or character in (_OPEN, _CLOSE)
+    )
+    return f"{_OPEN}U+{ord(character):04X}{_CLOSE}" if hidden else character

@@ -1,0 +1,178 @@
+"""The agent loop: ask the model, dispatch its calls, feed the results back, until a step calls nothing (001 §5)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from contextlib import aclosing
+from dataclasses import dataclass, field, replace
+from typing import assert_never
+
+from remit_governance.values import Intent
+from remit_server.agent.prompt import system_prompt, user_text
+from remit_server.contract import ErrorCode, TextInput, TokenDelta, TokenUsage, UsageEvent, WarningEvent
+from remit_server.contract import ThinkingDelta as ThinkingEvent
+from remit_server.errors import ModelUnavailable, RemitError
+from remit_server.harness.arguments import ToolCall
+from remit_server.harness.dispatcher import Dispatcher
+from remit_server.harness.trail import CallResult
+from remit_server.harness.turn import Turn
+from remit_server.models.ports import (
+    AssistantMessage,
+    CallProposed,
+    Finished,
+    GenerateRequest,
+    Message,
+    ModelProvider,
+    ProposedCall,
+    SystemMessage,
+    TextDelta,
+    ThinkingDelta,
+    ToolMessage,
+    ToolSpec,
+    UserMessage,
+)
+
+MAX_CALLS_PER_STEP = 32
+RETRIES_BEFORE_FIRST_TOKEN = 2
+BACKOFF_S = 0.2
+REPEATS_BEFORE_STOP = 3
+NOT_RUN = "error cancelled: the turn ended before this call was run"
+
+
+@dataclass(slots=True)
+class Conversation:
+    """What a session has said so far, oldest first; only ever appended to."""
+
+    messages: list[Message] = field(default_factory=list[Message])
+
+
+@dataclass(frozen=True, slots=True)
+class Agent:
+    """A model and the one dispatcher it can act through."""
+
+    provider: ModelProvider
+    dispatcher: Dispatcher
+    max_steps: int
+    max_tokens: int
+
+    def limited(self, max_steps: int | None) -> Agent:
+        """The same agent with at most `max_steps` steps a turn; a run may only tighten its limits."""
+        return self if max_steps is None else replace(self, max_steps=min(max_steps, self.max_steps))
+
+    async def answer(self, request: TextInput, conversation: Conversation, turn: Turn) -> str:
+        """Work off one message of the person; returns the answer's text.
+
+        Raises RemitError with `limit_reached` after `max_steps`, or where the model repeats one call over and over;
+        ModelUnavailable and ModelFailed where the model gives out.
+        """
+        intents = self.dispatcher.offered(turn)
+        if not conversation.messages:
+            conversation.messages.append(SystemMessage(system_prompt(intents)))
+        conversation.messages.append(UserMessage(user_text(request)))
+        seen: dict[str, int] = {}
+        for _ in range(self.max_steps):
+            turn.begin_step()
+            reply = await self._generate(conversation, intents, turn)
+            conversation.messages.append(reply)
+            if not reply.calls:
+                return reply.text
+            await self._dispatch(reply.calls, conversation, turn, seen)
+        raise limit(f"this turn took {self.max_steps} steps without an answer", "ask for less at once")
+
+    async def _dispatch(
+        self, calls: tuple[ProposedCall, ...], conversation: Conversation, turn: Turn, seen: dict[str, int]
+    ) -> None:
+        answered = 0
+        try:
+            for proposed in calls[:MAX_CALLS_PER_STEP]:
+                call = ToolCall(proposed.id, proposed.name, proposed.arguments)
+                result = await self.dispatcher.execute(call, turn)
+                conversation.messages.append(ToolMessage(proposed.id, proposed.name, result.text))
+                answered += 1
+                count_repeats(result, seen)
+        finally:
+            # Every call keeps its answer, also when the turn ends here: a model must not see a call left open.
+            conversation.messages.extend(ToolMessage(c.id, c.name, NOT_RUN) for c in calls[answered:])
+        if len(calls) > MAX_CALLS_PER_STEP:
+            raise limit(f"one step made {len(calls)} calls, of {MAX_CALLS_PER_STEP} at most", "ask for less at once")
+
+    async def _generate(
+        self, conversation: Conversation, intents: Mapping[Intent, tuple[ToolSpec, ...]], turn: Turn
+    ) -> AssistantMessage:
+        request = GenerateRequest(turn.session_id, tuple(conversation.messages), intents, max_tokens=self.max_tokens)
+        for attempt in range(RETRIES_BEFORE_FIRST_TOKEN + 1):
+            try:
+                return await self._stream(request, turn)
+            except RetryableBeforeFirstToken as early:
+                turn.clear_intent()
+                if attempt == RETRIES_BEFORE_FIRST_TOKEN:
+                    raise early.cause from None
+                turn.emit(WarningEvent, message=f"the model did not answer, asking again: {early.cause.why}")
+                await asyncio.sleep(BACKOFF_S * 2**attempt)
+        raise AssertionError("every attempt returns or raises")
+
+    async def _stream(self, request: GenerateRequest, turn: Turn) -> AssistantMessage:
+        text: list[str] = []
+        calls: list[ProposedCall] = []
+        begun = False
+        try:
+            async with aclosing(self.provider.generate(request)) as events:
+                async for event in events:
+                    begun = True
+                    match event:
+                        case TextDelta(text=more):
+                            text.append(more)
+                            turn.emit(TokenDelta, text=more)
+                        case ThinkingDelta(text=more):
+                            turn.emit(ThinkingEvent, text=more)
+                        case CallProposed(call=call):
+                            calls.append(call)
+                        case Finished():
+                            count_usage(event, turn)
+                        case _:
+                            assert_never(event)
+        except ModelUnavailable as error:
+            if begun or not error.retryable:
+                raise
+            raise RetryableBeforeFirstToken(error) from error
+        return AssistantMessage("".join(text), tuple(calls))
+
+
+class RetryableBeforeFirstToken(Exception):
+    """Nothing was streamed yet, so asking again repeats nothing the person has seen."""
+
+    def __init__(self, cause: ModelUnavailable) -> None:
+        super().__init__(str(cause))
+        self.cause = cause
+
+
+def count_usage(finished: Finished, turn: Turn) -> None:
+    """Add one generation's tokens to the turn and show them."""
+    usage = TokenUsage(
+        prompt_tokens=finished.prompt_tokens,
+        cached_tokens=finished.cached_tokens,
+        completion_tokens=finished.completion_tokens,
+    )
+    turn.usage = TokenUsage(
+        prompt_tokens=turn.usage.prompt_tokens + usage.prompt_tokens,
+        cached_tokens=turn.usage.cached_tokens + usage.cached_tokens,
+        completion_tokens=turn.usage.completion_tokens + usage.completion_tokens,
+    )
+    turn.emit(UsageEvent, usage=usage)
+    if finished.reason == "length":
+        turn.emit(WarningEvent, message="the answer was cut at its token limit")
+
+
+def count_repeats(result: CallResult, seen: dict[str, int]) -> None:
+    """Stop a model that makes one failing call over and over. Raises RemitError `limit_reached`."""
+    if result.ok:
+        return
+    seen[result.args_digest] = seen.get(result.args_digest, 0) + 1
+    if seen[result.args_digest] >= REPEATS_BEFORE_STOP:
+        raise limit("the model repeated a call that was refused each time", "ask in other words")
+
+
+def limit(what: str, fix: str) -> RemitError:
+    """The end of a turn that would otherwise go on without end."""
+    return RemitError(what, "a turn must end", fix, code=ErrorCode.LIMIT_REACHED)

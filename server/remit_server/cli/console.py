@@ -1,0 +1,137 @@
+"""How the terminal shows what happens: short lines, diffs in colour where there is a terminal, JSON for machines."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterable, Sequence
+from typing import Any, assert_never, cast
+
+from remit_governance.visible import visible
+from remit_server.contract import (
+    AgentEvent,
+    ApprovalRequired,
+    ApprovalResolved,
+    ErrorEvent,
+    ErrorPayload,
+    Event,
+    IntentSelected,
+    ReasonPayload,
+    ReviewRequired,
+    ReviewResolved,
+    RunCompleted,
+    RunStarted,
+    StateChanged,
+    ThinkingDelta,
+    TokenDelta,
+    ToolCallEvent,
+    ToolResultEvent,
+    UsageEvent,
+    WarningEvent,
+)
+
+STYLES = {"dim": "2", "bold": "1", "red": "31", "green": "32", "yellow": "33", "cyan": "36", "magenta": "35"}
+MAX_ARGUMENT = 60
+
+
+def styled(text: str, style: str) -> str:
+    """`text` in a style where standard output is a terminal that wants colour, else as it is."""
+    if not sys.stdout.isatty() or os.environ.get("NO_COLOR"):
+        return text
+    return f"\x1b[{STYLES[style]}m{text}\x1b[0m"
+
+
+def print_json(value: Any) -> None:
+    """One JSON value on one line."""
+    print(json.dumps(value, ensure_ascii=False), flush=True)
+
+
+def complain(error: ErrorPayload, *, as_json: bool) -> None:
+    """An error as three lines on stderr (what, why, fix), or as JSON on stdout."""
+    if as_json:
+        print_json({"error": error.model_dump(mode="json")})
+        return
+    sys.stderr.write(f"remit: {error.what}\n  why: {error.why}\n  fix: {error.fix}\n")
+
+
+def show(event: Event) -> None:
+    """Draw one event."""
+    for line in drawn(cast("AgentEvent", event)):
+        print(line, flush=True)
+
+
+def drawn(event: AgentEvent) -> Iterable[str]:
+    """One event as lines of text."""
+    match event:
+        case RunStarted():
+            yield styled(f"model {event.model} · workspace {event.workspace}", "dim")
+        case IntentSelected():
+            switch = f" (was {event.previous})" if event.previous else ""
+            yield f"{styled(f'[{event.intent}]', 'magenta')}{switch} step {event.step}"
+        case ToolCallEvent():
+            yield f"  → {styled(event.tool, 'bold')} {_arguments(event.arguments)}"
+        case ToolResultEvent():
+            yield from _result(event)
+        case ApprovalRequired():
+            yield from _question(event)
+        case ApprovalResolved():
+            yield f"  {_tick(event.decision == 'allow')} {event.decision} ({event.by.replace('_', ' ')}, {event.scope})"
+        case RunCompleted():
+            if event.result.final_output:
+                yield visible(event.result.final_output)
+            yield styled(f"{event.result.status} · {len(event.result.tool_trace)} calls", "dim")
+        case WarningEvent():
+            yield styled(f"warning: {visible(event.message)}", "yellow")
+        case ErrorEvent():
+            yield styled(f"error: {visible(event.error.message)}", "red")
+            yield f"  fix: {visible(event.error.fix)}"
+        case TokenDelta() | ThinkingDelta() | UsageEvent() | StateChanged() | ReviewRequired() | ReviewResolved():
+            return
+        case _:
+            assert_never(event)
+
+
+def _arguments(arguments: dict[str, Any]) -> str:
+    def short(value: Any) -> str:
+        text = visible(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
+        return text if len(text) <= MAX_ARGUMENT else text[: MAX_ARGUMENT - 1] + "…"
+
+    return " ".join(f"{key}={short(value)}" for key, value in arguments.items())
+
+
+def _result(event: ToolResultEvent) -> Iterable[str]:
+    decided = ", ".join(event.rules) or event.decision
+    yield f"  {_tick(event.ok)} {visible(event.summary)} {styled(f'{event.duration_ms:.0f} ms · {decided}', 'dim')}"
+    if event.error is not None:
+        yield f"    {styled(event.error.code, 'red')} {visible(event.error.why)}"
+        for reason in deciding(event.reasons):
+            place = f" ({reason.file}:{reason.line})" if reason.file else ""
+            yield f"    rule {reason.rule or reason.layer}: {visible(reason.reason)}{place}"
+
+
+def _question(event: ApprovalRequired) -> Iterable[str]:
+    yield f"  {styled('approval', 'yellow')} {visible(event.title)} · risk {event.risk}"
+    for reason in deciding(event.reasons):
+        yield f"    asked by rule {reason.rule or reason.layer}: {visible(reason.reason)}"
+    if event.command is not None:
+        yield f"    $ {event.command}   in {event.cwd}"
+    for diff in event.diffs:
+        yield from (f"    {_diff_line(line)}" for line in diff.diff.splitlines())
+
+
+def deciding(reasons: Sequence[ReasonPayload]) -> tuple[ReasonPayload, ...]:
+    """The reasons that carried the verdict; the milder ones beside them explain nothing."""
+    for verdict in ("deny", "require_review", "allow"):
+        if found := tuple(r for r in reasons if r.action == verdict):
+            return found
+    return ()
+
+
+def _diff_line(line: str) -> str:
+    colours = {"+": "green", "-": "red", "@": "cyan"}
+    return styled(line, colours[line[0]]) if line[:1] in colours else line
+
+
+def _tick(good: bool) -> str:
+    return styled("✓", "green") if good else styled("✗", "red")

@@ -1,0 +1,146 @@
+"""`remit demo`: the main job for real, through the language server, in a copy of a sample workspace."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import shutil
+import sys
+import uuid
+from importlib.resources import as_file, files
+from pathlib import Path
+from typing import Any
+
+from pydantic import TypeAdapter
+
+from remit_server.cli.approval import answer_from_terminal, can_ask
+from remit_server.cli.console import print_json, show, styled
+from remit_server.cli.main import DONE, FAILED
+from remit_server.contract import AgentEvent, ApprovalRequired, ErrorCode
+from remit_server.errors import SetupError
+from remit_server.lsp.editor import Buffer, Editor
+from remit_server.runtime.settings import state_folder
+
+RENAME = "rename total to subtotal in src/cart.py"
+FORBIDDEN = "rename total to subtotal in generated/prices.py"
+OUTSIDE_INTENT = {"type": "call", "tool": "read_file", "arguments": {"path": "src/cart.py"}, "intent": "CODE"}
+
+EVENTS: TypeAdapter[AgentEvent] = TypeAdapter(AgentEvent)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    parser.add_argument("--json", action="store_true", help="print the events, one JSON object a line")
+    parser.add_argument("--keep", metavar="DIR", type=Path, help="keep the sample workspace in a new folder DIR")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the demo; 0 when everything happened as it should."""
+    target = arguments.keep
+    if target is None:
+        # One place, made anew each time: so all demos share one audit log, which stays for `remit audit`.
+        target = state_folder(os.environ) / "demo" / "shop"
+        shutil.rmtree(target, ignore_errors=True)
+    workspace = sample_workspace(target)
+    return asyncio.run(_demo(workspace, as_json=arguments.json))
+
+
+def sample_workspace(target: Path) -> Path:
+    """Copy the packaged sample to a folder that does not exist yet. Raises SetupError where it does."""
+    with as_file(files("remit_server.demo") / "sample") as sample:
+        try:
+            shutil.copytree(sample, target)
+        except OSError as error:
+            raise SetupError(
+                f"cannot make the sample workspace `{target}`",
+                error.strerror or str(error),
+                "name a folder that does not exist yet, where you may write",
+                code=ErrorCode.INVALID_REQUEST,
+            ) from error
+    return target.resolve()
+
+
+async def _demo(workspace: Path, *, as_json: bool) -> int:
+    # The demo shows the packaged policy and model, whatever the person has configured.
+    environment = {**os.environ, "REMIT_CONFIG_DIR": str(workspace / "no-configuration"), "REMIT_MODEL": "embedded"}
+    editor = await Editor.start([sys.executable, "-m", "remit_server.cli.main", "serve"], workspace, environment)
+    story = Story(editor, as_json=as_json)
+    try:
+        await editor.initialize({"approvals": "stream"})
+        buffer = editor.open("src/cart.py")
+        story.say(f"Workspace {workspace}. The editor has src/cart.py open; Remit is asked three things:")
+        story.say(f"  1. {RENAME}\n  2. {FORBIDDEN}   (its policy forbids that)")
+        story.say("  3. read_file under intent CODE   (a tool outside its intent)\n")
+        result = await editor.run(_request(), story.take)
+        await story.finish()
+        editor.save(buffer)
+        good = result["status"] == "completed" and story.complete and changed(buffer, workspace)
+        verified = await editor.request("workspace/executeCommand", {"command": "remit.audit.verify", "arguments": []})
+    finally:
+        code = await editor.shutdown()
+    story.say(f"\naudit: {verified['message']}")
+    story.say(f"       `remit audit log --workspace {workspace}` shows every record")
+    if not good:
+        story.say("the demo did not go as it should: see the lines above")
+    return DONE if good and verified["ok"] and code == 0 else FAILED
+
+
+def _request() -> dict[str, Any]:
+    return {
+        "session_id": f"demo-{uuid.uuid4().hex[:8]}",
+        "turn_id": "1",
+        "input": [{"type": "text", "text": RENAME}, {"type": "text", "text": FORBIDDEN}, OUTSIDE_INTENT],
+    }
+
+
+def changed(buffer: Buffer, workspace: Path) -> bool:
+    """Whether the rename, and nothing else, reached the disk."""
+    text = (workspace / "src/cart.py").read_text()
+    generated = (workspace / "generated/prices.py").read_text()
+    return text == buffer.text and "subtotal += line.price" in text and "subtotal" not in generated
+
+
+class Story:
+    """Shows a turn as it happens, answers its questions, and notes whether everything was seen that should be."""
+
+    def __init__(self, editor: Editor, *, as_json: bool) -> None:
+        self._editor, self._json = editor, as_json
+        self._answers: list[asyncio.Task[None]] = []
+        self._edited = self._denied = self._gated = False
+
+    @property
+    def complete(self) -> bool:
+        """An edit applied, one policy denial, and one refusal by the gate."""
+        return self._edited and self._denied and self._gated
+
+    def say(self, text: str) -> None:
+        """Prose for people, none for machines."""
+        if not self._json:
+            print(styled(text, "dim"), flush=True)
+
+    def take(self, value: dict[str, Any]) -> None:
+        """One event of the turn."""
+        event = EVENTS.validate_python(value)
+        if self._json:
+            print_json(value)
+        else:
+            show(event)
+        if event.kind == "approval_required":
+            self._answers.append(asyncio.create_task(self._respond(event)))
+        if event.kind == "tool_result":
+            self._edited |= event.ok and event.changed_files == ("src/cart.py",)
+            self._denied |= event.error is not None and event.error.code == ErrorCode.DENIED and bool(event.rules)
+            self._gated |= event.error is not None and event.error.code == ErrorCode.TOOL_NOT_ALLOWED_FOR_INTENT
+
+    async def finish(self) -> None:
+        """Wait for the answers that are still on their way."""
+        await asyncio.gather(*self._answers)
+
+    async def _respond(self, question: ApprovalRequired) -> None:
+        if self._json or not can_ask():
+            self.say("    standard input is no terminal: the demo answers yes itself")
+            answer = {"approval_id": question.approval_id, "decision": "allow", "scope": "once"}
+        else:
+            answer = (await answer_from_terminal(question)).model_dump(mode="json")
+        await self._editor.request("remit/approval/respond", answer)

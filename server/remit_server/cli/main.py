@@ -1,0 +1,88 @@
+"""`remit`: a table of commands (protocol.md §4). Exit codes: 0 done, 1 failed, 2 wrong usage, 3 denied."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol, cast
+
+from remit_server import __version__
+
+DONE, FAILED, USAGE, DENIED = 0, 1, 2, 3
+
+
+class Command(Protocol):
+    """What a module in this package offers: its arguments, and its run."""
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Declare the command's own arguments."""
+        ...
+
+    def run(self, arguments: argparse.Namespace) -> int:
+        """Do it; returns the exit code."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One command: the module that does it, imported only when it is run, and its line in the help."""
+
+    module: str
+    summary: str
+
+
+COMMANDS: dict[str, Row] = {
+    "ask": Row("ask", 'run one turn: `remit "add error handling"` is short for it'),
+    "audit": Row("audit", "read or verify the audit log of a workspace"),
+    "demo": Row("demo", "a governed edit, end to end through the language server, in a sample workspace"),
+    "doctor": Row("doctor", "check model, sandbox, policy, audit and editor in one page"),
+    "model": Row("model", "check the local model"),
+    "policy": Row("policy", "explain what policy says about an action, or check policy files"),
+    "run-tool": Row("run_tool", "one tool call through the whole dispatcher"),
+    "sandbox": Row("sandbox", "try what isolates commands on this machine"),
+    "serve": Row("serve", "the language server, on stdin and stdout"),
+}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command line; the process exits with what this returns."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    first = words[0] if words else ""
+    if first and not first.startswith("-") and first not in COMMANDS:
+        words.insert(0, "ask")
+    parser = argparse.ArgumentParser(prog="remit", description="An agent that is held to what it says it will do.")
+    parser.add_argument("--version", action="version", version=f"remit {__version__}")
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    for name, row in COMMANDS.items():
+        sub = commands.add_parser(name, help=row.summary, description=row.summary)
+        if name == (words[0] if words else ""):
+            command = cast("Command", importlib.import_module(f"remit_server.cli.{row.module}"))
+            command.add_arguments(sub)
+            sub.set_defaults(command=command)
+    arguments = parser.parse_args(words)
+    return guarded(arguments)
+
+
+def guarded(arguments: argparse.Namespace) -> int:
+    """Run the chosen command; an error a person can mend is said in three lines, without a traceback."""
+    from remit_server.cli.console import complain
+    from remit_server.errors import RemitError
+
+    try:
+        command: Command = arguments.command
+        return command.run(arguments)
+    except RemitError as error:
+        complain(error.payload(), as_json=getattr(arguments, "json", False))
+        return FAILED
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        sys.stderr.close()
+        return FAILED
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,109 @@
+"""`remit policy explain|check`: what policy says about an action and why, and whether policy files are sound."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from remit_governance.errors import ActionError, PolicyError
+from remit_governance.policy.explain import explain, parse_action
+from remit_governance.policy.load import load_policy
+from remit_governance.policy.rules import Policy
+from remit_server.cli.ask import add_common_arguments
+from remit_server.cli.console import print_json, styled
+from remit_server.cli.main import DENIED, DONE, FAILED
+from remit_server.contract import ErrorCode
+from remit_server.errors import SetupError
+from remit_server.runtime.policies import policy_in_force
+from remit_server.runtime.settings import Settings
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    commands = parser.add_subparsers(dest="policy_command", metavar="explain|check", required=True)
+    explained = commands.add_parser("explain", help="the decision about an action, with every reason")
+    add_common_arguments(explained)
+    explained.add_argument("--policy", type=Path, help="decide by this file instead of the policy in force")
+    given = explained.add_mutually_exclusive_group(required=True)
+    given.add_argument("--action", metavar="JSON", help='such as \'{"syscall": "fs.write", "path": "src/a.py"}\'')
+    given.add_argument("--jsonl", action="store_true", help="one action a line on stdin, one decision a line on stdout")
+    check = commands.add_parser("check", help="read policy files and say what is wrong with them")
+    add_common_arguments(check)
+    check.add_argument("files", nargs="*", type=Path, help="policy files (default: those in force)")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Explain or check."""
+    if arguments.policy_command == "check":
+        return _check(arguments)
+    policy = _policy(arguments)
+    if arguments.jsonl:
+        return _explain_lines(policy, sys.stdin)
+    decision = explain(policy, parsed(arguments.action))
+    print_json(decision) if arguments.json else _show(decision)
+    return DENIED if decision["verdict"] == "deny" else DONE
+
+
+def parsed(text: str) -> Any:
+    """An action from JSON text. Raises SetupError naming the field."""
+    try:
+        return parse_action(json.loads(text))
+    except ValueError as error:
+        raise SetupError("the action cannot be judged", f"it is not JSON: {error}", "give one JSON object") from error
+    except ActionError as error:
+        raise SetupError(error.what, error.why, error.fix) from error
+
+
+def _policy(arguments: argparse.Namespace) -> Policy:
+    if arguments.policy is None:
+        return policy_in_force(Settings.from_environment(arguments.workspace))
+    try:
+        return load_policy(arguments.policy)
+    except PolicyError as error:
+        raise SetupError(error.what, error.why, error.fix, code=ErrorCode.POLICY_INVALID) from error
+
+
+def _explain_lines(policy: Policy, lines: Iterable[str]) -> int:
+    """One decision a line; a bad line answers with an error in its place, and the rest goes on."""
+    code = DONE
+    for line in lines:
+        if not line.strip():
+            continue
+        try:
+            print_json(explain(policy, parsed(line)))
+        except SetupError as error:
+            print_json({"error": error.payload().model_dump(mode="json")})
+            code = FAILED
+    return code
+
+
+def _show(decision: dict[str, Any]) -> None:
+    colour = {"allow": "green", "require_review": "yellow"}.get(decision["verdict"], "red")
+    print(f"{styled(decision['verdict'], colour)} · risk {decision['risk']}")
+    for reason in decision["reasons"]:
+        place = f"  ({reason['file']}:{reason['line']})" if reason["file"] else ""
+        print(f"  {reason['action']:>14}  {reason['rule'] or reason['layer']}: {reason['reason']}{place}")
+
+
+def _check(arguments: argparse.Namespace) -> int:
+    settings = Settings.from_environment(arguments.workspace)
+    in_force = [p for p in (settings.person_policy, settings.project_policy) if p.exists()]
+    problems: list[str] = []
+    for file in arguments.files or in_force:
+        project = file.resolve() == settings.project_policy.resolve()
+        try:
+            policy = load_policy(None, file) if project else load_policy(file)
+        except PolicyError as error:
+            problems += [str(problem) for problem in error.problems]
+        else:
+            problems += [f"{warning} (warning)" for warning in policy.warnings]
+    good = all(problem.endswith("(warning)") for problem in problems)
+    if arguments.json:
+        print_json({"ok": good, "problems": problems})
+    else:
+        print("\n".join(problems) or "no problem found")
+    return DONE if good else FAILED

@@ -1,0 +1,70 @@
+"""Remit's two families of errors (architecture.md, Errors).
+
+RemitError
+├── ToolError            the model may read it and correct itself; becomes a tool result
+│   └── OutsideWorkspace a path that leaves the workspace
+├── ModelUnavailable     ends the step: the model process died, is missing, or cannot load
+├── ModelFailed          ends the step: the model answered with something unusable
+└── SetupError           ends the command: configuration, policy, workspace or audit cannot be used
+
+What a person sees always has what, why and fix; tracebacks go to the log, never onto the wire.
+"""
+
+from __future__ import annotations
+
+from remit_server.contract import ErrorCode, ErrorPayload
+
+
+class RemitError(Exception):
+    """An error with a code and with what, why and fix in words for a person."""
+
+    code = ErrorCode.INTERNAL
+
+    def __init__(
+        self, what: str, why: str, fix: str, *, code: ErrorCode | None = None, retryable: bool = False
+    ) -> None:
+        super().__init__(f"{what}: {why}")
+        self.what, self.why, self.fix, self.retryable = what, why, fix, retryable
+        if code is not None:
+            self.code = code
+
+    def payload(self) -> ErrorPayload:
+        """The same as it crosses the wire."""
+        return ErrorPayload(
+            code=self.code,
+            message=f"{self.what}: {self.why}",
+            retryable=self.retryable,
+            what=self.what,
+            why=self.why,
+            fix=self.fix,
+        )
+
+
+class ToolError(RemitError):
+    """A refusal or failure of one tool call, for the model to read and correct."""
+
+    code = ErrorCode.INVALID_ARGUMENTS
+
+
+class OutsideWorkspace(ToolError):
+    """A path that is not below the workspace root once it is resolved."""
+
+    code = ErrorCode.OUTSIDE_WORKSPACE
+
+
+class ModelUnavailable(RemitError):
+    """There is no model to ask: not installed, not loadable, or its process died."""
+
+    code = ErrorCode.MODEL_UNAVAILABLE
+
+
+class ModelFailed(RemitError):
+    """The model answered, and the answer cannot be used."""
+
+    code = ErrorCode.MODEL_FAILED
+
+
+class SetupError(RemitError):
+    """Something Remit needs before it can work is missing or broken."""
+
+    code = ErrorCode.INVALID_REQUEST

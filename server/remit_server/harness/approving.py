@@ -1,0 +1,192 @@
+"""Questions to the person: opened for one digest, answered once, and anything but a clear yes in time is a no
+(002 §5, governance.md §4)."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any, Literal
+
+from remit_governance.approvals import Accepted, ApprovalBook, ApprovalScope, ApprovalSubject, Pending, Refused
+from remit_governance.audit.record import AuditEvent, AuditKind
+from remit_governance.audit.store import AuditLog
+from remit_governance.permissions import StandingRule
+from remit_server.contract import (
+    ApprovalAnswer,
+    ApprovalReceipt,
+    ApprovalRequired,
+    ApprovalResolved,
+    ErrorCode,
+    Scope,
+)
+from remit_server.errors import ToolError
+from remit_server.harness.trail import RunDenied, Trail, append
+from remit_server.harness.turn import Turn, timestamp
+
+AnsweredBy = Literal["person", "standing_answer", "deadline", "disconnected", "unavailable", "cancelled"]
+
+REFUSALS = {
+    "unknown": "there is no such question",
+    "used": "this question was already answered",
+    "expired": "this question was not answered in time",
+    "crossed": "this answer belongs to another question",
+    "not_offered": "this scope was not on offer",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Approved:
+    """The person's yes: which question, bound to which digest, and what it allows from here on."""
+
+    approval_id: str
+    digest: str
+    standing: tuple[StandingRule, ...] = ()
+
+
+class ApprovalDesk:
+    """The open questions of a server, and who waits for their answers."""
+
+    def __init__(self, audit: AuditLog, ttl_s: float, clock: Callable[[], float] = time.monotonic) -> None:
+        self._book = ApprovalBook()
+        self._audit = audit
+        self._ttl_s = ttl_s
+        self._clock = clock
+        self._waiting: dict[str, asyncio.Future[Accepted]] = {}
+
+    @property
+    def pending(self) -> int:
+        """How many questions are open."""
+        return len(self._waiting)
+
+    def answer(self, answer: ApprovalAnswer) -> ApprovalReceipt:
+        """Take an answer, once, in time, for that very question."""
+        taken = self._book.answer(answer.approval_id, answer.decision, answer.scope.value, answer.digest, self._clock())
+        if isinstance(taken, Refused):
+            self._record_refusal(answer, taken)
+            return ApprovalReceipt(accepted=False, reason=REFUSALS[taken.reason])
+        waiting = self._waiting.get(answer.approval_id)
+        if waiting is not None and not waiting.done():
+            waiting.set_result(taken)
+        return ApprovalReceipt(accepted=True)
+
+    async def put(self, subject: ApprovalSubject, shown: dict[str, Any], trail: Trail) -> Approved:
+        """Ask about exactly `subject`, showing `shown`; returns only on a yes.
+
+        Raises RunDenied where nobody can be asked, else ToolError (`approval_denied`, `approval_expired`).
+        """
+        turn = trail.turn
+        if turn.asker.style == "never":
+            raise nobody_can_be_asked()
+        scopes: tuple[ApprovalScope, ...] = ("once", "session") if subject.standing else ("once",)
+        question = self._book.open(subject, self._clock(), self._ttl_s, scopes)
+        trail.question(question.id, question.digest)
+        accepted = await self._answered(question, shown, trail)
+        if accepted is None:
+            raise _expired(self._ttl_s)
+        if accepted.decision == "deny":
+            raise _denied()
+        return Approved(question.id, question.digest, accepted.standing)
+
+    async def _answered(self, question: Pending, shown: dict[str, Any], trail: Trail) -> Accepted | None:
+        """Wait for the answer; however the wait ends, the question is closed and its end is shown and audited."""
+        waiting: asyncio.Future[Accepted] = asyncio.get_running_loop().create_future()
+        self._waiting[question.id] = waiting
+        accepted: Accepted | None = None
+        by: AnsweredBy = "disconnected"
+        try:
+            event = self._announce(question, shown, trail.turn)
+            accepted = await self._wait(question, event, waiting, trail.turn)
+            by = "person" if accepted else "deadline"
+        except asyncio.CancelledError:
+            by = "cancelled"
+            raise
+        finally:
+            del self._waiting[question.id]
+            self._book.close(question.id)
+            self._resolve(trail, question, accepted, by)
+        return accepted
+
+    def _announce(self, question: Pending, shown: dict[str, Any], turn: Turn) -> ApprovalRequired:
+        deadline = datetime.now(UTC) + timedelta(seconds=self._ttl_s)
+        return turn.emit(
+            ApprovalRequired,
+            approval_id=question.id,
+            digest=question.digest,
+            scopes=tuple(Scope(scope) for scope in question.scopes),
+            deadline=timestamp(deadline),
+            **shown,
+        )
+
+    async def _wait(
+        self, question: Pending, event: ApprovalRequired, waiting: asyncio.Future[Accepted], turn: Turn
+    ) -> Accepted | None:
+        asking = asyncio.create_task(self._ask(event, turn)) if turn.asker.style == "callback" else None
+        try:
+            async with asyncio.timeout(max(0.0, question.deadline - self._clock())):
+                return await waiting
+        except TimeoutError:
+            return None
+        finally:
+            if asking is not None:
+                asking.cancel()
+                with contextlib.suppress(asyncio.CancelledError):
+                    await asking
+
+    async def _ask(self, event: ApprovalRequired, turn: Turn) -> None:
+        """Ask by the transport's own means; a closed prompt, a lost client and a failing prompt are all a no."""
+        no = ApprovalAnswer(approval_id=event.approval_id, decision="deny")
+        try:
+            answer = await turn.asker.ask(event)
+        except Exception:  # whatever broke, nobody said yes
+            answer = None
+        self.answer(answer or no)
+
+    def _resolve(self, trail: Trail, question: Pending, accepted: Accepted | None, by: AnsweredBy) -> None:
+        decision = accepted.decision if accepted else "deny"
+        scope = Scope(accepted.scope) if accepted else Scope.ONCE
+        trail.resolved(decision, by, scope)
+        if by != "disconnected":
+            trail.turn.emit(ApprovalResolved, approval_id=question.id, decision=decision, scope=scope, by=by)
+
+    def _record_refusal(self, answer: ApprovalAnswer, refused: Refused) -> None:
+        append(
+            self._audit,
+            AuditEvent(
+                AuditKind.APPROVAL_REFUSED,
+                caller="client",
+                approval_id=answer.approval_id[:64],
+                deny_reason=refused.reason,
+            ),
+        )
+
+
+def nobody_can_be_asked() -> RunDenied:
+    """What would be asked is denied at once where this client cannot ask (002 §5)."""
+    return RunDenied(
+        "this was not done",
+        "it needs a person's approval, and this client cannot ask anyone",
+        "run it from an editor or a terminal, or allow it in the policy",
+        code=ErrorCode.APPROVAL_UNAVAILABLE,
+    )
+
+
+def _denied() -> ToolError:
+    return ToolError(
+        "this was not done",
+        "the person said no",
+        "do not try it again; say what was refused, or ask what to do instead",
+        code=ErrorCode.APPROVAL_DENIED,
+    )
+
+
+def _expired(seconds: float) -> ToolError:
+    return ToolError(
+        "this was not done",
+        f"nobody answered within {seconds:g} seconds",
+        "ask again when somebody is there",
+        code=ErrorCode.APPROVAL_EXPIRED,
+    )

@@ -1,0 +1,192 @@
+"""The one way a tool runs, whichever door its call came through (architecture.md, invariant 1; 002 §4.5)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, assert_never
+
+from remit_governance.approvals import ApprovalSubject
+from remit_governance.audit.store import AuditLog
+from remit_governance.intents import SELECT_INTENT, Matrix, allowed_tools, canonical_tool, gate, select
+from remit_governance.permissions import Answer, PermissionConfig, decide, permits_standing, remember
+from remit_governance.policy.evaluate import evaluate
+from remit_governance.policy.rules import Policy
+from remit_governance.redaction import Redactor
+from remit_governance.values import Action, Decision, Intent, Verdict, strictest
+from remit_server.contract import ErrorCode, IntentSelected
+from remit_server.errors import ToolError
+from remit_server.harness.approving import ApprovalDesk
+from remit_server.harness.arguments import ToolCall, declared_intent, parse_arguments
+from remit_server.harness.merge import merge, stale, uninterrupted
+from remit_server.harness.subject import Proposal, question, subject_of
+from remit_server.harness.trail import CallResult, Trail, append, intent_event
+from remit_server.harness.turn import Turn
+from remit_server.models.ports import ToolSpec
+from remit_server.sandbox.ports import Sandbox
+from remit_server.tools.spec import CommandPlan, Outcome, ReadPlan, Target, Tool, ToolContext, WritePlan
+from remit_server.workspace.paths import Workspace
+from remit_server.workspace.ports import Documents
+
+STRICTNESS = ("allow", "ask", "deny", "final_deny")
+
+
+@dataclass(frozen=True, slots=True)
+class Dispatcher:
+    """Everything a call passes. Holds no state of its own: a turn brings its intent, a session its memory."""
+
+    tools: Mapping[str, Tool[Any]]
+    matrix: Matrix
+    policy: Policy
+    permissions: PermissionConfig
+    workspace: Workspace
+    documents: Documents
+    sandbox: Sandbox
+    desk: ApprovalDesk
+    audit: AuditLog
+    redactor: Redactor
+
+    async def execute(self, call: ToolCall, turn: Turn) -> CallResult:
+        """Run one call, or refuse it; either way it leaves two audit records and one `tool_result`.
+
+        Raises RunDenied where a refusal ends the run, and CancelledError only after what had begun is finished.
+        """
+        if canonical_tool(call.name) == SELECT_INTENT:
+            return self._select_intent(call, turn)
+        trail = self._trail(call, turn)
+        try:
+            outcome = await self._governed(call, turn, trail)
+            return trail.done(outcome)
+        except ToolError as refusal:
+            return trail.refused(refusal)
+        except BaseException as error:
+            trail.interrupted(error)
+            raise
+
+    async def _governed(self, call: ToolCall, turn: Turn, trail: Trail) -> Outcome:
+        # The gate stands before the arguments: a call outside the remit learns nothing from how they are judged.
+        tool = self._through_gate(call, turn)
+        arguments = parse_arguments(tool, call.arguments)
+        context = self._context(turn)
+        targets = await asyncio.to_thread(tool.targets, arguments, context)
+        # Workflow state: every state admits every tool until the state machine (003 §State Machine) is built.
+        actions = tuple(self._action(tool, target, turn) for target in targets)
+        decisions = tuple(evaluate(self.policy, action) for action in actions)
+        asks = trail.judged(actions, strictest(decisions), self._permission(actions, decisions, turn))
+        proposal = Proposal(tool, arguments, actions, await tool.prepare(arguments, context))
+        if asks:
+            await self._approve(proposal, context, trail, turn)
+        # Capability token: none is issued yet (003 §Capability System), so every call is evaluated in full, above.
+        trail.before()
+        # Redaction and the audit of the outcome are `trail.done`, which nothing that ran can go around.
+        return await self._carry_out(proposal, trail, turn)
+
+    def offered(self, turn: Turn) -> dict[Intent, tuple[ToolSpec, ...]]:
+        """What a model may be offered now: for each intent the tools that it opens and that the run allows."""
+        specs = {
+            name: ToolSpec(name, tool.summary, tool.schema)
+            for name, tool in self.tools.items()
+            if turn.allow_tools is None or name in turn.allow_tools
+        }
+        opened = {i: tuple(specs[n] for n in allowed_tools(i, self.matrix) if n in specs) for i in Intent}
+        return {intent: tools for intent, tools in opened.items() if tools}
+
+    def declare(self, intent: Intent, justification: str | None, call_id: str, turn: Turn) -> None:
+        """Rules 2 and 4: the step's intent is this one from here on. Audited before it holds."""
+        previous = turn.intent.active
+        append(self.audit, intent_event((intent, justification), call_id, turn, self.redactor, self.policy.version))
+        turn.intent = select(turn.intent, intent)
+        turn.emit(
+            IntentSelected,
+            intent=intent,
+            justification=justification and self.redactor.redact(justification).text,
+            previous=previous,
+            allowed_tools=tuple(n for n in allowed_tools(intent, self.matrix) if n in self.tools),
+        )
+
+    def readable(self, relative: str, turn: Turn) -> bool:
+        """Whether policy lets this turn read the path without asking; a search shows nothing else."""
+        action = Action("fs.read", path=relative, intent=turn.intent.active, caller_tags=turn.caller_tags)
+        return evaluate(self.policy, action).verdict is Verdict.ALLOW
+
+    def _select_intent(self, call: ToolCall, turn: Turn) -> CallResult:
+        try:
+            intent, justification = declared_intent(call.arguments)
+            self.declare(intent, justification, call.id, turn)
+        except ToolError as refusal:
+            return self._trail(call, turn).refused(refusal)
+        return CallResult(True, f"intent {intent} is active")
+
+    def _trail(self, call: ToolCall, turn: Turn) -> Trail:
+        return Trail.begin(call, turn, self.audit, self.redactor, self.policy.version)
+
+    def _through_gate(self, call: ToolCall, turn: Turn) -> Tool[Any]:
+        name = canonical_tool(call.name)
+        if refusal := gate(turn.intent, name, self.matrix):
+            raise ToolError(
+                refusal.message, "every call has to fit the declared intent", refusal.fix, code=ErrorCode(refusal.code)
+            )
+        tool = self.tools.get(name)
+        if tool is None or (turn.allow_tools is not None and name not in turn.allow_tools):
+            raise ToolError(
+                f"`{call.name}` cannot be used now",
+                "this run does not offer it" if tool else "there is no such tool here",
+                f"use one of: {', '.join(sorted(self.tools))}",
+                code=ErrorCode.TOOL_UNAVAILABLE if tool else ErrorCode.UNKNOWN_TOOL,
+            )
+        return tool
+
+    def _context(self, turn: Turn) -> ToolContext:
+        return ToolContext(
+            self.workspace, self.documents, turn.memory.read_digests, lambda relative: self.readable(relative, turn)
+        )
+
+    def _action(self, tool: Tool[Any], target: Target, turn: Turn) -> Action:
+        return Action(
+            syscall=target.syscall,
+            path=target.path.relative if target.path else None,
+            tool=tool.name,
+            intent=turn.intent.active,
+            command=target.command,
+            size=target.size,
+            caller_tags=turn.caller_tags,
+            state=turn.memory.state,
+            mode=turn.memory.mode,
+        )
+
+    def _permission(self, actions: tuple[Action, ...], decisions: tuple[Decision, ...], turn: Turn) -> Answer:
+        """The person's standing answer about all parts of the call: the strictest of them."""
+        pairs = zip(actions, decisions, strict=True)
+        answers = [decide(self.permissions, turn.memory.standing, action, decision) for action, decision in pairs]
+        return max(answers, key=lambda answer: STRICTNESS.index(answer.word))
+
+    async def _approve(self, proposal: Proposal, context: ToolContext, trail: Trail, turn: Turn) -> None:
+        """Ask about exactly this proposal; then make it anew, and go on only if it is still the same."""
+        standing = trail.decision is not None and permits_standing(trail.decision)
+        asked = await self._subject(proposal, turn, standing=standing)
+        approved = await self.desk.put(asked, question(proposal, trail, standing=standing), trail)
+        turn.memory.standing = remember(turn.memory.standing, approved.standing, "allow")
+        anew = replace(proposal, plan=await proposal.tool.prepare(proposal.arguments, context))
+        if (await self._subject(anew, turn, standing=standing)).digest != approved.digest:
+            raise stale(proposal.name)
+
+    async def _subject(self, proposal: Proposal, turn: Turn, *, standing: bool) -> ApprovalSubject:
+        return await asyncio.to_thread(
+            subject_of, proposal, turn, self.policy.version, self.workspace, standing=standing
+        )
+
+    async def _carry_out(self, proposal: Proposal, trail: Trail, turn: Turn) -> Outcome:
+        match proposal.plan:
+            case ReadPlan(run=run):
+                outcome = await run()
+                turn.memory.note_read(outcome.data)
+                return outcome
+            case WritePlan(changes=changes, outcome=outcome):
+                label = f"Remit: {proposal.tool.name}"
+                await uninterrupted(merge(changes, self.workspace, self.documents, label, trail.changed))
+                return outcome
+            case CommandPlan(spec=spec, render=render):
+                return render(await self.sandbox.run(spec))
+            case _:
+                assert_never(proposal.plan)

@@ -1,0 +1,62 @@
+"""Approved changes reach the workspace: through the editor where the file is open, else whole files on disk
+(architecture.md, invariant 5)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine, Iterable
+from typing import Any, TypeVar
+
+from remit_server.contract import ErrorCode
+from remit_server.errors import ToolError
+from remit_server.tools.spec import FileChange
+from remit_server.workspace.files import image_of_text, write_atomically
+from remit_server.workspace.paths import Workspace
+from remit_server.workspace.ports import Documents
+
+T = TypeVar("T")
+
+
+async def merge(
+    changes: Iterable[FileChange], workspace: Workspace, documents: Documents, label: str, changed: list[str]
+) -> None:
+    """Apply the changes in order, adding each path to `changed` once it is.
+
+    Raises ToolError `stale` where a file is no longer what it was when its change was approved. A file is changed
+    whole or not at all.
+    """
+    for change in changes:
+        await _merge_one(change, workspace, documents, label)
+        changed.append(change.path.relative)
+
+
+async def _merge_one(change: FileChange, workspace: Workspace, documents: Documents, label: str) -> None:
+    relative = change.path.relative
+    document = documents.get(relative)
+    if document is None:
+        await asyncio.to_thread(write_atomically, workspace, change.path, change.before, change.after)
+        return
+    if change.before is None or image_of_text(document.text).digest != change.before.digest:
+        raise stale(relative)
+    await documents.replace(relative, document, change.after.decode("utf-8"), label)
+
+
+def stale(what: str) -> ToolError:
+    """The refusal of something that changed between its approval and its execution."""
+    return ToolError(
+        f"`{what}` was left as it is",
+        "it changed after this change was prepared",
+        "read it again and propose the change anew",
+        code=ErrorCode.STALE,
+        retryable=True,
+    )
+
+
+async def uninterrupted(work: Coroutine[Any, Any, T]) -> T:
+    """Finish `work` even when cancelled meanwhile, and only then let the cancellation through."""
+    task = asyncio.create_task(work)
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await asyncio.wait([task])
+        raise

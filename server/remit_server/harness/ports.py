@@ -1,0 +1,52 @@
+"""What the harness asks of whoever runs it: a place for events, and a person to ask (002 §4.4, governance.md §4)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal, Protocol
+
+from remit_server.contract import ApprovalAnswer, ApprovalRequired, Event
+
+Emit = Callable[[Event], None]
+"""Takes each event of a turn, in order, without blocking. An exception means the client is lost."""
+
+AskingStyle = Literal["stream", "callback", "never"]
+
+
+class Asker(Protocol):
+    """How this client is asked for approvals.
+
+    `stream`: it reads `approval_required` events and answers through `Runtime.answer`;
+    `callback`: the runtime calls `ask` and the transport puts the question by its own means;
+    `never`: nobody can be asked, and what would be asked is denied at once.
+    """
+
+    @property
+    def style(self) -> AskingStyle:
+        """How this client is asked."""
+        ...
+
+    async def ask(self, question: ApprovalRequired) -> ApprovalAnswer | None:
+        """Put the question (`callback` style only); None means the person closed it, which is a deny."""
+        ...
+
+
+class NobodyToAsk:
+    """The asker of a client that cannot be asked."""
+
+    style: AskingStyle = "never"
+
+    async def ask(self, question: ApprovalRequired) -> ApprovalAnswer | None:
+        """No answer, which is a deny."""
+        del question
+        return None
+
+
+class StreamAsker:
+    """The asker of a client that answers through `Runtime.answer`."""
+
+    style: AskingStyle = "stream"
+
+    async def ask(self, question: ApprovalRequired) -> ApprovalAnswer | None:
+        """Never called in this style."""
+        raise AssertionError(f"asked out of the stream: {question.approval_id}")

@@ -1,0 +1,135 @@
+"""What a person is asked about, and the digest that binds the answer to it (governance.md §4, invariant 4)."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass
+from typing import Any, assert_never
+
+from pydantic import BaseModel
+
+from remit_governance.approvals import ApprovalSubject, PathBinding
+from remit_governance.permissions import StandingRule, standing_rule
+from remit_governance.policy.risk import risk_of
+from remit_governance.values import Action
+from remit_governance.visible import visible
+from remit_server.errors import ToolError
+from remit_server.harness.diffs import file_diff
+from remit_server.harness.trail import Trail
+from remit_server.harness.turn import Turn
+from remit_server.tools.spec import CommandPlan, Plan, ReadPlan, Tool, WritePlan
+from remit_server.workspace.files import digest_of, read_image
+from remit_server.workspace.paths import Workspace
+
+RISKS = ("low", "medium", "high")
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """A call that policy has judged, and the plan it would carry out."""
+
+    tool: Tool[Any]
+    arguments: BaseModel
+    actions: tuple[Action, ...]
+    plan: Plan
+
+    @property
+    def name(self) -> str:
+        """What it is about, in a word: the first path, or the tool."""
+        return next((a.path for a in self.actions if a.path), self.tool.name)
+
+    def standing(self) -> tuple[StandingRule, ...]:
+        """What a session answer would remember; empty where any part has nothing exact to remember."""
+        rules = tuple(standing_rule(action) for action in self.actions)
+        exact = tuple(rule for rule in rules if rule is not None)
+        return exact if len(exact) == len(rules) else ()
+
+
+def subject_of(
+    proposal: Proposal, turn: Turn, policy_version: str, workspace: Workspace, *, standing: bool
+) -> ApprovalSubject:
+    """Everything the approval is about: arguments, bytes before and after, argv, cwd, environment, policy, intent.
+
+    For a command, also the contents of the workspace files it names, so that a script cannot be rewritten while its
+    approval is pending.
+    """
+    paths, command = _bound(proposal, workspace)
+    return ApprovalSubject(
+        tool=proposal.tool.name,
+        arguments=proposal.arguments.model_dump(mode="json"),
+        policy_version=policy_version,
+        session=turn.session_id,
+        intent=turn.intent.active,
+        paths=paths,
+        argv=command.spec.argv if command else None,
+        cwd=str(command.spec.cwd) if command else None,
+        environment=dict(command.spec.environment) if command else {},
+        standing=proposal.standing() if standing else (),
+    )
+
+
+def question(proposal: Proposal, trail: Trail, *, standing: bool) -> dict[str, Any]:
+    """What the person is shown, as fields of `approval_required`; hostile characters are made visible."""
+    plan = proposal.plan
+    command = plan if isinstance(plan, CommandPlan) else None
+    rule = "; ".join(r.text for r in proposal.standing()) if standing else ""
+    return {
+        "tool_call_id": trail.call.id,
+        "tool": proposal.tool.name,
+        "intent": trail.turn.intent.active,
+        "effect": proposal.tool.effect,
+        "title": title(proposal),
+        "reasons": trail.reasons,
+        "diffs": tuple(file_diff(c) for c in plan.changes) if isinstance(plan, WritePlan) else (),
+        "argv": tuple(visible(word, "show") for word in command.spec.argv) if command else None,
+        "command": visible(command.display, "show") if command else None,
+        "cwd": visible(str(command.spec.cwd), "show") if command else None,
+        "risk": max((risk_of(action) for action in proposal.actions), key=RISKS.index),
+        "session_rule": rule or None,
+    }
+
+
+def title(proposal: Proposal) -> str:
+    """One line that says what will happen."""
+    match proposal.plan:
+        case WritePlan(changes=changes):
+            verb = "create" if all(c.before is None for c in changes) else "change"
+            return f"{verb} {', '.join(visible(c.path.relative, 'show') for c in changes)}"
+        case CommandPlan(display=display):
+            return f"run {visible(display, 'show')}"
+        case ReadPlan():
+            return f"read {visible(proposal.name, 'show')}"
+        case _:
+            assert_never(proposal.plan)
+
+
+def _bound(proposal: Proposal, workspace: Workspace) -> tuple[tuple[PathBinding, ...], CommandPlan | None]:
+    match proposal.plan:
+        case WritePlan(changes=changes):
+            written = tuple(
+                PathBinding(c.path.relative, c.before.digest if c.before else None, digest_of(c.after)) for c in changes
+            )
+            return written, None
+        case CommandPlan() as command:
+            return _named_files(command, workspace), command
+        case ReadPlan():
+            return tuple(PathBinding(a.path) for a in proposal.actions if a.path), None
+        case _:
+            assert_never(proposal.plan)
+
+
+def _named_files(command: CommandPlan, workspace: Workspace) -> tuple[PathBinding, ...]:
+    """The workspace files among the words of a command, with what they hold now."""
+    try:
+        words = shlex.split(command.display)
+    except ValueError:
+        words = command.display.split()
+    folder = command.spec.cwd
+    bound: list[PathBinding] = []
+    for word in dict.fromkeys(words):
+        try:
+            path = workspace.resolve(str(folder / word))
+            bound.append(PathBinding(path.relative, before=read_image(workspace, path).digest))
+        except ToolError:  # no file of the workspace: an option, a program, a word
+            continue
+    return tuple(bound)

@@ -1,0 +1,301 @@
+"""What one call leaves behind: two chained audit records, one `tool_result`, one line of the run's trace
+(002 §4.5, architecture.md invariant 6)."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from pydantic import JsonValue
+
+from remit_governance.audit.record import MAX_SUMMARY, AuditEvent, AuditKind
+from remit_governance.audit.store import AuditLog
+from remit_governance.canonical import digest
+from remit_governance.errors import AuditError
+from remit_governance.permissions import Answer
+from remit_governance.redaction import Redactor, truncate
+from remit_governance.values import Action, Decision, Intent, Reason, Verdict
+from remit_server.contract import ErrorCode, ErrorPayload, ReasonPayload, ToolCallEvent, ToolResultEvent, ToolTrace
+from remit_server.errors import RemitError, ToolError
+from remit_server.harness.arguments import ToolCall
+from remit_server.harness.turn import Turn
+from remit_server.tools.spec import Outcome
+
+log = logging.getLogger(__name__)
+
+MAX_OUTPUT = 16_000
+"""Characters of a result that the model sees: 4,000 tokens, roughly."""
+
+WORDS = {Verdict.ALLOW: "allowed", Verdict.REQUIRE_REVIEW: "review_required", Verdict.DENY: "denied"}
+GATE_CODES = {ErrorCode.INTENT_REQUIRED, ErrorCode.TOOL_NOT_ALLOWED_FOR_INTENT}
+
+
+class RunDenied(ToolError):
+    """A refusal that ends the run: nobody can be asked, or the person's configuration says it is final (002 §5)."""
+
+    code = ErrorCode.DENIED
+
+
+@dataclass(frozen=True, slots=True)
+class CallResult:
+    """How a call ended, for the model: `text` is redacted and cut."""
+
+    ok: bool
+    text: str
+    args_digest: str = ""
+
+
+@dataclass(slots=True)
+class Trail:
+    """One call on its way through the dispatcher, and what is known of it so far."""
+
+    call: ToolCall
+    turn: Turn
+    audit: AuditLog
+    redactor: Redactor
+    policy_version: str
+    args_digest: str
+    started: float
+    decision: Decision | None = None
+    answer: Answer | None = None
+    actions: tuple[Action, ...] = ()
+    approval_id: str | None = None
+    changed: list[str] = field(default_factory=list[str])
+    recorded_before: bool = False
+
+    @classmethod
+    def begin(cls, call: ToolCall, turn: Turn, audit: AuditLog, redactor: Redactor, policy_version: str) -> Trail:
+        """Announce the call; nothing has been decided."""
+        trail = cls(call, turn, audit, redactor, policy_version, digest(call.arguments), time.monotonic())
+        turn.emit(
+            ToolCallEvent,
+            tool_call_id=call.id,
+            tool=call.name,
+            intent=turn.intent.active,
+            arguments=redacted_json(call.arguments, redactor),
+        )
+        return trail
+
+    def judged(self, actions: tuple[Action, ...], decision: Decision, answer: Answer) -> bool:
+        """Note what policy and the person's standing answers said; True where the person has to be asked.
+
+        Raises ToolError (`denied`) on a deny, RunDenied on a final one.
+        """
+        self.actions, self.decision, self.answer = actions, decision, answer
+        if answer.word not in {"deny", "final_deny"}:
+            return answer.word == "ask"
+        kind = RunDenied if answer.word == "final_deny" else ToolError
+        rules = ", ".join(decision.rules) if decision.verdict is Verdict.DENY else answer.source
+        raise kind(
+            f"`{self.call.name}` was denied by {rules or 'default deny'}",
+            answer.reason,
+            "leave it as it is; a person can change the policy" if rules else "a person can add a rule that allows it",
+            code=ErrorCode.DENIED,
+        )
+
+    def before(self) -> None:
+        """Audit the intent to run, durably, before anything runs. Raises ToolError where that cannot be done."""
+        if self.recorded_before:
+            return
+        self._append(self._event(AuditKind.TOOL_INTENT, input_summary=self._input()))
+        self.recorded_before = True
+
+    def question(self, approval_id: str, subject_digest: str) -> None:
+        """Audit that a person is asked."""
+        self.approval_id = approval_id
+        self._append(self._event(AuditKind.APPROVAL_REQUIRED, metadata={"digest": subject_digest}))
+
+    def resolved(self, decision: str, by: str, scope: str) -> None:
+        """Audit how the question ended."""
+        self._append(
+            self._event(AuditKind.APPROVAL_RESOLVED, metadata={"decision": decision, "by": by, "scope": scope})
+        )
+
+    def done(self, outcome: Outcome) -> CallResult:
+        """The call ran: redact, audit the outcome, show it. What is shown and returned is the redacted text."""
+        text = self._clean(outcome.text)
+        self._after(outcome.text, outcome.summary, exit_code=outcome.exit_code)
+        self._show(outcome.summary, text, exit_code=outcome.exit_code)
+        return CallResult(True, text, self.args_digest)
+
+    def refused(self, error: ToolError) -> CallResult:
+        """The call was refused or failed. Raises RunDenied again after recording it."""
+        text = self._clean(f"error {error.code}: {error.what}: {error.why}\nfix: {error.fix}")
+        reason = self._clean(f"{error.what}: {error.why}")
+        if not self.recorded_before:
+            self._append(self._event(AuditKind.TOOL_INTENT, input_summary=self._input(), deny_reason=reason))
+        self._after(text, reason, failed=True)
+        self._show(reason, text, error=clean_payload(error, self.redactor))
+        if isinstance(error, RunDenied):
+            raise error
+        return CallResult(False, text, self.args_digest)
+
+    def interrupted(self, error: BaseException) -> None:
+        """The call was cut short, by a cancellation or a defect: the audit says so, and what it had changed."""
+        text = f"interrupted: {type(error).__name__}"
+        try:
+            self.before()
+            self._after(text, text, failed=True)
+        except ToolError:  # what cut the call short matters more than that it could not be recorded
+            log.exception("the end of call %s could not be audited", self.call.id)
+
+    @property
+    def reasons(self) -> tuple[ReasonPayload, ...]:
+        """Why policy decided as it did, for people."""
+        return tuple(reason_payload(r) for r in self.decision.reasons) if self.decision else ()
+
+    def _after(self, result: str, summary: str, *, failed: bool = False, exit_code: int | None = None) -> None:
+        event = self._event(
+            AuditKind.TOOL_OUTCOME,
+            result_digest=digest(result),
+            output_summary=self._summary(summary),
+            exit_code=exit_code,
+            duration_ms=self._elapsed_ms(),
+            deny_reason=self._summary(summary) if failed else None,
+            metadata={"changed": ", ".join(self.changed)} if self.changed else {},
+        )
+        self._append(event)
+        self.turn.trace.append(
+            ToolTrace(
+                tool_call_id=self.call.id,
+                tool=self.call.name,
+                intent=self.turn.intent.active,
+                args_digest=self.args_digest,
+                decision=self._word(),
+                rule=self._rule(),
+                approval_id=self.approval_id,
+                duration_ms=self._elapsed_ms(),
+                exit_code=exit_code,
+                result_digest=digest(result),
+            )
+        )
+
+    def _show(
+        self, summary: str, text: str, *, error: ErrorPayload | None = None, exit_code: int | None = None
+    ) -> None:
+        self.turn.emit(
+            ToolResultEvent,
+            tool_call_id=self.call.id,
+            tool=self.call.name,
+            ok=error is None,
+            summary=self._clean(summary),
+            output=text,
+            error=error,
+            decision=self._word(error.code if error else None),
+            rules=self.decision.rules if self.decision else (),
+            reasons=self.reasons,
+            changed_files=tuple(self.changed),
+            exit_code=exit_code,
+            duration_ms=self._elapsed_ms(),
+        )
+
+    def _event(self, kind: AuditKind, **more: Any) -> AuditEvent:
+        return AuditEvent(
+            kind=kind,
+            caller=self.turn.caller,
+            session_id=self.turn.session_id,
+            turn_id=self.turn.turn_id,
+            step=self.turn.step,
+            tool_call_id=self.call.id,
+            tool_name=self.call.name,
+            syscall_type=self.actions[0].syscall if self.actions else None,
+            intent=self.turn.intent.active,
+            session_mode=self.turn.memory.mode,
+            state_machine_state=self.turn.memory.state,
+            policy_decision=self._word(),
+            policy_rule_name=self._rule(),
+            policy_version=self.policy_version,
+            approval_id=self.approval_id,
+            args_digest=self.args_digest,
+            **more,
+        )
+
+    def _append(self, event: AuditEvent) -> None:
+        append(self.audit, event)
+
+    def _word(self, code: ErrorCode | None = None) -> str:
+        """Who decided, in a word: policy's decision, else the gate or the check before it."""
+        if self.decision is not None:
+            return WORDS[self.decision.verdict]
+        return "refused_by_gate" if code in GATE_CODES else "refused"
+
+    def _rule(self) -> str | None:
+        return ", ".join(self.decision.rules) or None if self.decision else None
+
+    def _input(self) -> str:
+        return self._summary(str(redacted_json(self.call.arguments, self.redactor)))
+
+    def _clean(self, text: str) -> str:
+        return truncate(self.redactor.redact(text).text, MAX_OUTPUT, "middle").text
+
+    def _summary(self, text: str) -> str:
+        return truncate(self.redactor.redact(text).text, MAX_SUMMARY, "middle").text
+
+    def _elapsed_ms(self) -> float:
+        return round((time.monotonic() - self.started) * 1000, 3)
+
+
+def append(audit: AuditLog, event: AuditEvent) -> None:
+    """Record one event durably. Raises ToolError (`audit_broken`): what cannot be recorded is not done."""
+    try:
+        audit.append(event)
+    except AuditError as error:
+        raise ToolError(error.what, error.why, error.fix, code=ErrorCode.AUDIT_BROKEN) from error
+
+
+def intent_event(
+    declared: tuple[Intent, str | None], call_id: str, turn: Turn, redactor: Redactor, policy_version: str
+) -> AuditEvent:
+    """The record of a declared intent (rule 2) or a switch (rule 4)."""
+    intent, justification = declared
+    said = truncate(redactor.redact(justification).text, MAX_SUMMARY).text if justification else None
+    previous = turn.intent.active
+    return AuditEvent(
+        kind=AuditKind.INTENT_SELECTED,
+        caller=turn.caller,
+        session_id=turn.session_id,
+        turn_id=turn.turn_id,
+        step=turn.step,
+        tool_call_id=call_id,
+        intent=intent,
+        justification=said,
+        session_mode=turn.memory.mode,
+        state_machine_state=turn.memory.state,
+        policy_version=policy_version,
+        metadata={"previous": previous} if previous else {},
+    )
+
+
+def reason_payload(reason: Reason) -> ReasonPayload:
+    """One rule's word as it crosses the wire."""
+    return ReasonPayload(
+        rule=reason.rule,
+        layer=reason.layer,
+        action=reason.verdict.word,
+        reason=reason.message,
+        file=reason.file,
+        line=reason.line,
+    )
+
+
+def clean_payload(error: RemitError, redactor: Redactor) -> ErrorPayload:
+    """An error as it crosses the wire, without secrets."""
+    payload = error.payload()
+    cleaned = {name: redactor.redact(getattr(payload, name)).text for name in ("message", "what", "why", "fix")}
+    return payload.model_copy(update=cleaned)
+
+
+def redacted_json(value: Any, redactor: Redactor) -> Any:
+    """A JSON value with every string in it redacted, keys included."""
+    if isinstance(value, str):
+        return redactor.redact(value).text
+    if isinstance(value, Mapping):
+        entries = cast("Mapping[str, JsonValue]", value)
+        return {redactor.redact(key).text: redacted_json(item, redactor) for key, item in entries.items()}
+    if isinstance(value, Sequence):
+        items = cast("Sequence[JsonValue]", value)
+        return [redacted_json(item, redactor) for item in items]
+    return value

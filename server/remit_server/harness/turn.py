@@ -1,0 +1,95 @@
+"""The turn and the session a call belongs to, as the harness needs them (002 §4.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, TypeVar
+
+from pydantic import JsonValue
+
+from remit_governance.intents import IntentState
+from remit_governance.permissions import Standing
+from remit_server.contract import Event, TokenUsage, ToolTrace
+from remit_server.harness.ports import Asker, Emit
+
+E = TypeVar("E", bound=Event)
+
+
+def utc_now() -> datetime:
+    """The wall clock; a parameter everywhere it matters, so that tests can turn it back."""
+    return datetime.now(UTC)
+
+
+def timestamp(moment: datetime) -> str:
+    """A moment as events and audit records carry it: UTC, RFC 3339, milliseconds."""
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+@dataclass(slots=True)
+class SessionMemory:
+    """What governance remembers of a session: what was read, and which answers of the person still stand."""
+
+    session_id: str
+    read_digests: dict[str, str] = field(default_factory=dict[str, str])
+    standing: Standing = field(default_factory=Standing)
+    mode: str = "strict"
+    state: str = "idle"
+
+    def note_read(self, data: Mapping[str, JsonValue]) -> None:
+        """Remember what a read showed, where the result says which file at which content."""
+        path, digest = data.get("path"), data.get("digest")
+        if isinstance(path, str) and isinstance(digest, str):
+            self.read_digests[path] = digest
+
+
+@dataclass(slots=True)
+class Turn:
+    """One running turn: its events, its step, and the intent of that step (which `begin_step` clears)."""
+
+    turn_id: str
+    memory: SessionMemory
+    send: Emit
+    asker: Asker
+    caller: str = "model"
+    allow_tools: frozenset[str] | None = None
+    now: Callable[[], datetime] = utc_now
+    step: int = 0
+    intent: IntentState = field(default_factory=IntentState)
+    seq: int = 0
+    trace: list[ToolTrace] = field(default_factory=list[ToolTrace])
+    usage: TokenUsage = field(default_factory=TokenUsage)
+
+    @property
+    def caller_tags(self) -> frozenset[str]:
+        """Who is calling, as policy sees it: `model`, or `human` for the person's own calls."""
+        return frozenset({self.caller})
+
+    @property
+    def session_id(self) -> str:
+        """The session this turn belongs to."""
+        return self.memory.session_id
+
+    def begin_step(self) -> None:
+        """A new request to the model: the intent of the one before no longer holds (004 §Streaming Safety)."""
+        self.step += 1
+        self.clear_intent()
+
+    def clear_intent(self) -> None:
+        """Also on retry and on abort."""
+        self.intent = IntentState()
+
+    def emit(self, kind: type[E], **fields: Any) -> E:
+        """Number, stamp and send one event."""
+        self.seq += 1
+        event = kind(
+            seq=self.seq,
+            session_id=self.session_id,
+            turn_id=self.turn_id,
+            time=timestamp(self.now()),
+            step=self.step,
+            **fields,
+        )
+        self.send(event)
+        return event

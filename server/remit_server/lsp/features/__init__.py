@@ -1,0 +1,1 @@
+"""One thin file for each LSP feature: convert in, call, convert out."""

@@ -1,0 +1,26 @@
+"""`remit/approval/respond`: the answer of a client that draws its own questions (002 §4.4 ApprovalGate)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from remit_server.lsp.types import APPROVAL_RESPOND, AnswerParams, Json
+
+if TYPE_CHECKING:
+    from remit_server.lsp.server import RemitServer
+
+
+async def respond(ls: RemitServer, params: AnswerParams) -> Json:
+    """An ApprovalReceipt as JSON: an answer that comes too late or twice is no error, but not accepted."""
+    from pydantic import ValidationError
+
+    from remit_server.contract import ApprovalAnswer, ApprovalReceipt
+    from remit_server.lsp.refusals import from_validation
+
+    try:
+        answer = ApprovalAnswer.model_validate(params.answer)
+    except ValidationError as error:
+        raise from_validation(APPROVAL_RESPOND, error) from error
+    runtime = ls.opened_runtime
+    receipt = runtime.answer(answer) if runtime else ApprovalReceipt(accepted=False, reason="no turn is running")
+    return receipt.model_dump(mode="json")

@@ -1,0 +1,36 @@
+"""`workspace/executeCommand`: the table of the server's commands (protocol.md §3, Commands)."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TYPE_CHECKING, TypeAlias
+
+from lsprotocol import types as lsp
+
+from remit_server.lsp.types import Json
+
+if TYPE_CHECKING:
+    from remit_server.lsp.server import RemitServer
+
+Command: TypeAlias = "Callable[[RemitServer, lsp.ExecuteCommandParams], Awaitable[Json]]"
+
+
+def _later(name: str) -> Command:
+    """The command of this name in `lsp.commands`, which is imported when it is first run."""
+
+    async def command(ls: RemitServer, params: lsp.ExecuteCommandParams) -> Json:
+        run: Command = getattr(importlib.import_module("remit_server.lsp.commands"), name)
+        return await run(ls, params)
+
+    return command
+
+
+COMMANDS: Mapping[str, Command] = {
+    "remit.ask": _later("ask"),
+    "remit.edit": _later("edit"),
+    "remit.rename": _later("rename"),
+    "remit.cancel": _later("cancel"),
+    "remit.audit.verify": _later("verify_audit"),
+}
+"""Name → command; each is told the params as they came and answers JSON."""

@@ -1,0 +1,34 @@
+"""`remit/run`: one turn, its events streamed on the client's own token (002 §4.3; protocol.md §3)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from remit_server.lsp.types import RUN, Json, RunParams
+
+if TYPE_CHECKING:
+    from remit_server.contract import Event
+    from remit_server.lsp.server import RemitServer
+
+
+async def run(ls: RemitServer, params: RunParams) -> Json:
+    """A RunResult as JSON. Cancelling the request cancels the turn, whose last event is still streamed."""
+    from pydantic import ValidationError
+
+    from remit_server.contract import RunRequest
+    from remit_server.lsp.asking import asker_of
+    from remit_server.lsp.refusals import from_validation
+
+    try:
+        request = RunRequest.model_validate(params.request)
+    except ValidationError as error:
+        raise from_validation(RUN, error) from error
+    token = params.partial_result_token
+
+    def emit(event: Event) -> None:
+        if token is not None:
+            ls.rpc.stream(token, event.model_dump(mode="json"))
+
+    runtime = await ls.runtime()
+    result = await runtime.run(request, emit, asker_of(ls, streams=token is not None))
+    return result.model_dump(mode="json")

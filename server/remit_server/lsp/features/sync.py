@@ -1,0 +1,39 @@
+"""Text sync: the editor's buffers as it reports them (protocol.md §3)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from lsprotocol import types as lsp
+
+from remit_server.lsp.edits import Edit, Place
+
+if TYPE_CHECKING:
+    from remit_server.lsp.server import RemitServer
+
+
+def opened(ls: RemitServer, params: lsp.DidOpenTextDocumentParams) -> None:
+    """`textDocument/didOpen`."""
+    if ls.documents is not None:
+        document = params.text_document
+        ls.documents.opened(document.uri, document.version, document.text)
+
+
+def changed(ls: RemitServer, params: lsp.DidChangeTextDocumentParams) -> None:
+    """`textDocument/didChange`."""
+    if ls.documents is not None:
+        document = params.text_document
+        ls.documents.changed(document.uri, document.version, [_edit(c) for c in params.content_changes])
+
+
+def closed(ls: RemitServer, params: lsp.DidCloseTextDocumentParams) -> None:
+    """`textDocument/didClose`."""
+    if ls.documents is not None:
+        ls.documents.closed(params.text_document.uri)
+
+
+def _edit(change: lsp.TextDocumentContentChangeEvent) -> Edit | str:
+    if isinstance(change, lsp.TextDocumentContentChangeWholeDocument):
+        return change.text
+    start, end = change.range.start, change.range.end
+    return Edit(Place(start.line, start.character), Place(end.line, end.character), change.text)

@@ -1,0 +1,116 @@
+"""`remit serve`: one language server for one client, on standard input and output or a loopback socket
+(protocol.md §2 and §4; architecture.md, invariants 9 to 11)."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import logging
+import os
+import signal
+import socket
+import sys
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+# Importing lsprotocol makes some 90,000 objects that live as long as the process: collecting among them is wasted time.
+gc.disable()
+from remit_server.lsp.server import RemitServer, build_server  # noqa: E402
+from remit_server.lsp.wire import End, Frame, FrameReader, FrameWriter  # noqa: E402
+
+gc.freeze()
+gc.enable()
+
+if TYPE_CHECKING:
+    from remit_server.errors import SetupError
+    from remit_server.lsp.runtime_slot import OpenRuntime
+
+logger = logging.getLogger(__name__)
+
+_LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
+_CANCEL_S = 10.0
+
+
+def serve(tcp: str | None = None, open_runtime: OpenRuntime | None = None) -> int:
+    """Serve one client and return the exit code: 0 after `shutdown` and `exit`, 1 when it just went away.
+
+    `tcp` is `HOST:PORT` on the loopback interface, for debugging. Raises SetupError for any other address, and
+    OSError when it cannot be listened on.
+    """
+    logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="[remit] %(levelname)s %(name)s: %(message)s")
+    server = build_server(open_runtime) if open_runtime else build_server()
+    if tcp is None:
+        in_fd, out_fd = _claim_standard_streams()
+        return asyncio.run(_converse(server, in_fd, out_fd))
+    with _accept_one(tcp) as connection:
+        return asyncio.run(_converse(server, connection.fileno(), connection.fileno()))
+
+
+async def _converse(server: RemitServer, in_fd: int, out_fd: int) -> int:
+    """Carry messages both ways until the client leaves; then cancel what runs and close the runtime."""
+    loop = asyncio.get_running_loop()
+    ended: asyncio.Future[int] = loop.create_future()
+
+    def end(code: int) -> None:
+        if not ended.done():
+            ended.set_result(code)
+
+    def handle(frame: Frame) -> None:
+        if isinstance(frame, End):
+            end(1)
+        elif not ended.done():
+            server.rpc.take(frame)
+        reader.done()
+
+    def lost() -> None:
+        with suppress(RuntimeError):  # the loop has closed: the end has come already
+            loop.call_soon_threadsafe(end, 1)
+
+    reader = FrameReader(in_fd, lambda frame: (loop.call_soon_threadsafe(handle, frame), None)[1])
+    writer = FrameWriter(out_fd, lost)
+    server.on_end = end
+    server.rpc.set_writer(writer)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        with suppress(ValueError, RuntimeError):  # not the main thread: somebody else minds the signals
+            loop.add_signal_handler(number, end, 128 + number)
+    reader.start()
+    code = await ended
+    with suppress(TimeoutError):
+        await asyncio.wait_for(server.rpc.cancel_running(), _CANCEL_S)
+    await server.close()
+    await asyncio.to_thread(writer.close)
+    return code
+
+
+def _claim_standard_streams() -> tuple[int, int]:
+    """Take standard input and output for the protocol alone: a stray `print` goes to the log instead.
+
+    The new descriptors are not inherited, so that no child process can read or write the protocol.
+    """
+    in_fd, out_fd = os.dup(0), os.dup(1)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    os.dup2(2, 1)
+    return in_fd, out_fd
+
+
+def _accept_one(address: str) -> socket.socket:
+    """Wait for the one client; a second one finds nobody listening."""
+    host, _, port = address.rpartition(":")
+    host = host.strip("[]")
+    if host not in _LOOPBACK or not port.isdigit() or int(port) > 65535:
+        raise _not_loopback(address)
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.create_server((host, int(port)), family=family, backlog=1) as listener:
+        print(f"[remit] listening on {host}:{listener.getsockname()[1]}", file=sys.stderr, flush=True)  # noqa: T201
+        connection, _peer = listener.accept()
+    return connection
+
+
+def _not_loopback(address: str) -> SetupError:
+    from remit_server.errors import SetupError
+
+    return SetupError(
+        f"cannot listen on `{address}`", "only this machine's loopback address is served", "give `127.0.0.1:PORT`"
+    )

@@ -1,0 +1,367 @@
+"""JSON-RPC over pygls, with what pygls 2.1 leaves undone (002 §4.4 Transport; threats.md, Protocol).
+
+Every request gets exactly one answer, in whatever phase the server is and whatever the params look like; cancelling
+reaches commands too; client and server ids never mix; payloads are not taken for messages.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import enum
+import inspect
+import json
+import logging
+import uuid
+from collections.abc import Callable, Generator
+from concurrent.futures import Future
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, cast
+
+import cattrs
+from lsprotocol import types as lsp
+from pygls.exceptions import (
+    JsonRpcException,
+    JsonRpcInvalidParams,
+    JsonRpcInvalidRequest,
+    JsonRpcMethodNotFound,
+    JsonRpcParseError,
+    JsonRpcRequestCancelled,
+    JsonRpcServerNotInitialized,
+)
+from pygls.protocol import LanguageServerProtocol, lsp_method
+
+from remit_server.lsp.client import describe_client, workspace_root
+from remit_server.lsp.types import CUSTOM_MESSAGES, PROTOCOL, Json, WrongParams
+from remit_server.lsp.wire import Body, ConnectionLost, End, Frame, Garbage
+
+if TYPE_CHECKING:
+    from remit_server.lsp.server import RemitServer
+
+logger = logging.getLogger(__name__)
+
+MessageId: TypeAlias = int | str
+Handler: TypeAlias = Callable[..., Any]
+
+
+class Phase(enum.Enum):
+    """Where the connection is in its life."""
+
+    NEW = "new"
+    OPEN = "open"
+    SHUT_DOWN = "shut down"
+
+
+_OURS_ALONE = (
+    lsp.TEXT_DOCUMENT_DID_OPEN,
+    lsp.TEXT_DOCUMENT_DID_CHANGE,
+    lsp.TEXT_DOCUMENT_DID_CLOSE,
+    lsp.NOTEBOOK_DOCUMENT_DID_OPEN,
+    lsp.NOTEBOOK_DOCUMENT_DID_CHANGE,
+    lsp.NOTEBOOK_DOCUMENT_DID_CLOSE,
+    lsp.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS,
+)
+"""What pygls would handle by itself: its text sync splits lines at form feeds, which LSP does not."""
+
+_WITHOUT_PARAMS = frozenset({lsp.SHUTDOWN, lsp.EXIT})
+
+
+class RemitProtocol(LanguageServerProtocol):
+    """The protocol of one connection."""
+
+    def __init__(self, server: RemitServer, converter: cattrs.Converter) -> None:
+        super().__init__(server, converter)
+        self.phase = Phase.NEW
+        self._running: dict[MessageId, asyncio.Future[Any]] = {}
+        self._notified: set[asyncio.Future[Any]] = set()
+        self._table = cast("Any", self.fm)  # pygls leaves its tables untyped
+        for method in _OURS_ALONE:
+            self._table.builtin_features.pop(method, None)
+
+    @property
+    def _remit(self) -> RemitServer:
+        return cast("RemitServer", self._server)
+
+    # What comes in
+
+    def take(self, frame: Frame) -> None:
+        """Handle one frame; the end of input is not one of the protocol's."""
+        match frame:
+            case Body(data):
+                try:
+                    message = json.loads(data.decode("utf-8"), parse_constant=_no_such_number)
+                except (ValueError, RecursionError) as error:
+                    self._refuse(None, JsonRpcParseError(f"cannot parse the message: {_first_line(error)}"))
+                else:
+                    self.handle_message(message)
+            case Garbage(problem):
+                self._refuse(None, JsonRpcParseError(f"cannot parse the message: {problem}"))
+            case End():
+                pass
+
+    def handle_message(self, message: Json) -> None:
+        """Hand a JSON value on to where it belongs, or refuse it."""
+        if not isinstance(message, dict):
+            why = "batches are no part of LSP" if isinstance(message, list) else "a message is a JSON object"
+            self._refuse(None, JsonRpcInvalidRequest(f"invalid request: {why}"))
+            return
+        envelope = cast("dict[str, Json]", message)
+        msg_id, method = envelope.get("id"), envelope.get("method")
+        known_id = msg_id if isinstance(msg_id, int | str) and not isinstance(msg_id, bool) else None
+        if envelope.get("jsonrpc") != self.VERSION:
+            self._refuse(known_id, JsonRpcInvalidRequest('invalid request: `jsonrpc` is not "2.0"'))
+        elif isinstance(method, str) and "id" not in envelope:
+            self._take_notification(method, envelope)
+        elif isinstance(method, str) and known_id is not None:
+            self._take_request(known_id, method, envelope)
+        elif "method" not in envelope and known_id is not None and envelope.keys() & {"result", "error"}:
+            self._take_response(known_id, envelope)
+        else:
+            self._refuse(known_id, JsonRpcInvalidRequest("invalid request: `id` or `method` is missing or wrong"))
+
+    def _take_request(self, msg_id: MessageId, method: str, envelope: dict[str, Json]) -> None:
+        try:
+            self._check_phase(method)
+            if msg_id in self._running:
+                raise JsonRpcInvalidRequest("invalid request: a request with this id is still running")
+            handler = self._get_handler(method)
+            params = self._params(method, envelope)
+        except JsonRpcException as refusal:
+            self._refuse(msg_id, refusal)
+            return
+
+        def answer(future: Future[Any] | asyncio.Future[Any]) -> None:
+            self._running.pop(msg_id, None)
+            self._answer(msg_id, future)
+
+        self._start(handler, params, answer, lambda task: self._running.__setitem__(msg_id, task))
+
+    def _take_notification(self, method: str, envelope: dict[str, Json]) -> None:
+        if self.phase is not Phase.OPEN and method != lsp.EXIT:
+            return
+        try:
+            params = self._params(method, envelope)
+            if method == lsp.CANCEL_REQUEST:
+                self._cancel(params.id)
+                return
+            handler = self._get_handler(method)
+        except JsonRpcMethodNotFound:
+            logger.debug("a notification of an unknown method was ignored")
+            return
+        except JsonRpcException as refusal:
+            logger.warning("a malformed notification was ignored: %s", refusal.message)
+            return
+
+        def report(future: Future[Any] | asyncio.Future[Any]) -> None:
+            self._notified.discard(cast("asyncio.Future[Any]", future))
+            if not future.cancelled() and (error := future.exception()) is not None:
+                logger.error("a notification could not be handled", exc_info=error)
+
+        self._start(handler, params, report, self._notified.add)
+
+    def _take_response(self, msg_id: MessageId, envelope: dict[str, Json]) -> None:
+        future = self._request_futures.pop(msg_id, None)
+        expected = self._result_types.pop(msg_id, None)
+        if future is None or not future.set_running_or_notify_cancel():
+            logger.debug("an answer to no open question was ignored")
+            return
+        try:
+            if "error" in envelope:
+                error = self._converter.structure(envelope["error"], lsp.ResponseError)
+                future.set_exception(JsonRpcException.from_error(error))
+            else:
+                future.set_result(self._converter.structure(envelope, expected).result if expected else None)
+        except Exception as problem:  # whatever a converter raises, the answer is unusable
+            future.set_exception(JsonRpcInvalidParams(_problems(problem)))
+
+    def _check_phase(self, method: str) -> None:
+        if self.phase is Phase.NEW and method != lsp.INITIALIZE:
+            raise JsonRpcServerNotInitialized("the server is not initialized: send `initialize` first")
+        if self.phase is Phase.OPEN and method == lsp.INITIALIZE:
+            raise JsonRpcInvalidRequest("invalid request: the server is already initialized")
+        if self.phase is Phase.SHUT_DOWN:
+            raise JsonRpcInvalidRequest("invalid request: the server is shutting down")
+
+    def _params(self, method: str, envelope: dict[str, Json]) -> Any:
+        """The params as their type; None for methods that nobody knows. Raises JsonRpcInvalidParams."""
+        message_type = self.get_message_type(method)
+        if message_type is None or method in _WITHOUT_PARAMS:
+            return None
+        try:
+            return getattr(self._converter.structure(envelope, message_type), "params", None)
+        except Exception as problem:
+            raise JsonRpcInvalidParams(f"invalid params for `{method}`: {_problems(problem)}") from problem
+
+    def _start(
+        self,
+        handler: Handler,
+        params: Any,
+        done: Callable[[Any], None],
+        keep: Callable[[asyncio.Future[Any]], object],
+    ) -> None:
+        """Run a handler: a coroutine as a task of its own, anything else at once, so that order is kept."""
+        if inspect.iscoroutinefunction(handler):
+            task = asyncio.ensure_future(handler(params))
+            keep(task)
+            task.add_done_callback(done)
+            return
+        future: Future[Any] = Future()
+        try:
+            future.set_result(handler(params))
+        except Exception as error:  # `done` reports it
+            future.set_exception(error)
+        done(future)
+
+    def _cancel(self, msg_id: MessageId) -> None:
+        task = self._running.get(msg_id)
+        if task is not None:
+            task.cancel()
+
+    async def cancel_running(self) -> None:
+        """Cancel every handler but the one that asks, and wait until they have ended."""
+        mine = asyncio.current_task()
+        others = [task for task in (*self._running.values(), *self._notified) if task is not mine]
+        for task in others:
+            task.cancel()
+        await asyncio.gather(*others, return_exceptions=True)
+
+    # What goes out
+
+    async def ask(self, method: str, params: Any, timeout_s: float) -> Any:
+        """Ask the client and wait for at most `timeout_s` seconds.
+
+        Raises TimeoutError, ConnectionLost, or JsonRpcException for an error or an unusable answer. A question that
+        is given up is cancelled at the client, so that it can close what it shows.
+        """
+        msg_id = str(uuid.uuid4())
+        try:
+            return await asyncio.wait_for(self.send_request_async(method, params, msg_id), timeout_s)
+        except (TimeoutError, asyncio.CancelledError):
+            self._tell(lsp.CANCEL_REQUEST, {"id": msg_id})
+            raise
+        finally:
+            self._request_futures.pop(msg_id, None)
+            self._result_types.pop(msg_id, None)
+
+    def stream(self, token: lsp.ProgressToken, value: Json) -> None:
+        """One `$/progress` value, as plain JSON. Raises ConnectionLost."""
+        self._send_data({"jsonrpc": self.VERSION, "method": lsp.PROGRESS, "params": {"token": token, "value": value}})
+
+    def _tell(self, method: str, params: Json) -> None:
+        try:
+            self._send_data({"jsonrpc": self.VERSION, "method": method, "params": params})
+        except ConnectionLost:
+            logger.debug("the client is gone")
+
+    def _send_data(self, data: Any) -> None:
+        if self.writer is None:
+            raise ConnectionLost("there is no client")
+        body = json.dumps(data, default=self._serialize_message, separators=(",", ":")).encode()
+        self.writer.write(b"Content-Length: %d\r\n\r\n%b" % (len(body), body))
+
+    def _refuse(self, msg_id: MessageId | None, refusal: JsonRpcException) -> None:
+        logger.info("refused: %s", refusal.message)
+        error = {"code": int(refusal.code), "message": refusal.message, "data": refusal.data}
+        self._reply(msg_id, {"error": {key: value for key, value in error.items() if value is not None}})
+
+    def _answer(self, msg_id: MessageId, future: Future[Any] | asyncio.Future[Any]) -> None:
+        if future.cancelled():
+            self._refuse(msg_id, JsonRpcRequestCancelled("the request was cancelled"))
+        elif isinstance(error := future.exception(), ConnectionLost):
+            logger.debug("the client is gone")
+        elif error is not None:
+            from remit_server.lsp.refusals import from_unexpected
+
+            self._refuse(msg_id, from_unexpected(error))
+        else:
+            self._reply(msg_id, {"result": future.result()})
+
+    def _reply(self, msg_id: MessageId | None, outcome: dict[str, Any]) -> None:
+        try:
+            self._send_data({"jsonrpc": self.VERSION, "id": msg_id, **outcome})
+        except ConnectionLost:
+            logger.debug("the client is gone")
+
+    # The life of the connection
+
+    def get_message_type(self, method: str) -> type[Any] | None:  # type: ignore[override]  # pyright: ignore[reportIncompatibleVariableOverride]
+        """The message class of a method, ours included; None for one that nobody knows."""
+        return CUSTOM_MESSAGES.get(method) or super().get_message_type(method)
+
+    @lsp_method(lsp.INITIALIZE)
+    def lsp_initialize(self, params: lsp.InitializeParams) -> lsp.InitializeResult:  # type: ignore[override]
+        """Answer with what the server can do; nothing heavy has been imported so far."""
+        if params.capabilities.general is not None:
+            params.capabilities.general.position_encodings = None  # everybody speaks UTF-16, and so do we
+        result = _finished(super().lsp_initialize(params))
+        result.capabilities.experimental = {"remit": {"protocol": PROTOCOL, "methods": sorted(CUSTOM_MESSAGES)}}
+        self._remit.connect(describe_client(params), workspace_root(params), params.process_id)
+        self.phase = Phase.OPEN
+        return result
+
+    @lsp_method(lsp.INITIALIZED)
+    def lsp_initialized(self, *_: Any) -> None:
+        """The client is ready: now there is time for the slow imports."""
+        self._remit.warm_up()
+
+    @lsp_method(lsp.SHUTDOWN)
+    async def lsp_shutdown(self, *_: Any) -> None:  # type: ignore[override]
+        """Cancel what runs, close the runtime, and only then answer: some clients kill the server right after."""
+        self.phase = Phase.SHUT_DOWN
+        await self.cancel_running()
+        await self._remit.close()
+
+    @lsp_method(lsp.EXIT)
+    def lsp_exit(self, *_: Any) -> None:  # type: ignore[override]
+        """End the process: with 0 after `shutdown`, else with 1."""
+        self._remit.end(0 if self.phase is Phase.SHUT_DOWN else 1)
+
+    @lsp_method(lsp.SET_TRACE)
+    def lsp_set_trace(self, params: lsp.SetTraceParams) -> None:  # type: ignore[override]
+        """Remember the trace level."""
+        self.trace = params.value
+
+    @lsp_method(lsp.WINDOW_WORK_DONE_PROGRESS_CANCEL)
+    def lsp_work_done_progress_cancel(self, params: lsp.WorkDoneProgressCancelParams) -> None:
+        """The person pressed the cancel button of a progress."""
+        self._remit.cancel_progress(params.token)
+
+    @lsp_method(lsp.WORKSPACE_EXECUTE_COMMAND)
+    async def lsp_workspace__execute_command(self, params: lsp.ExecuteCommandParams) -> Any:  # type: ignore[override]
+        """Run a command inside the request's own task, so that cancelling the request cancels the command."""
+        command: Handler | None = self._table.commands.get(params.command)
+        if command is None:
+            raise JsonRpcInvalidParams(f"invalid params: there is no command `{params.command}`")
+        return await command(params)
+
+
+def _finished(steps: Generator[Any, Any, lsp.InitializeResult]) -> lsp.InitializeResult:
+    """The result of a pygls handler that yields only to handlers we do not have."""
+    try:
+        next(steps)
+    except StopIteration as stop:
+        return cast("lsp.InitializeResult", stop.value)
+    raise AssertionError("a pygls handler yielded")
+
+
+def _problems(error: Exception) -> str:
+    """What a converter found wrong, without the values."""
+    found = cattrs.transform_error(error, format_exception=_problem)
+    return "; ".join(problem.replace(" @ $.", " at ") for problem in found[:8])
+
+
+def _problem(error: BaseException, expected: type | None) -> str:
+    match error:
+        case WrongParams():
+            return str(error)
+        case KeyError():
+            return "a required field is missing"
+        case _:
+            name = getattr(expected, "__name__", None)
+            return f"the value is no `{name}`" if name else "the value has the wrong type"
+
+
+def _first_line(error: BaseException) -> str:
+    return str(error).partition("\n")[0]
+
+
+def _no_such_number(name: str) -> NoReturn:
+    raise ValueError(f"`{name}` is not JSON")

@@ -1,0 +1,64 @@
+"""The one agent runtime of a connection: opened when first needed, once, and tried again after a failure
+(002 §4.2; protocol.md §3)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:  # the port knows the contract, which is slow to import
+    from remit_server.runtime.ports import AgentRuntime
+    from remit_server.workspace.ports import Documents
+
+OpenRuntime: TypeAlias = "Callable[[Path, Documents], Awaitable[AgentRuntime]]"
+"""Opens the runtime of a workspace whose open documents are these. Raises SetupError."""
+
+
+async def open_configured_runtime(workspace: Path, documents: Documents) -> AgentRuntime:
+    """The real runtime, set up as the environment and the workspace say. Raises SetupError."""
+    from remit_server.runtime.opening import open_runtime
+    from remit_server.runtime.settings import Settings
+
+    return await open_runtime(Settings.from_environment(workspace), documents)
+
+
+class RuntimeSlot:
+    """Holds the runtime of one workspace."""
+
+    def __init__(self, open_runtime: Callable[[], Awaitable[AgentRuntime]]) -> None:
+        self._open_runtime = open_runtime
+        self._opening: asyncio.Task[AgentRuntime] | None = None
+        self._closed = False
+
+    @property
+    def opened(self) -> AgentRuntime | None:
+        """The runtime, if it is open by now."""
+        task = self._opening
+        return task.result() if task and task.done() and not task.cancelled() and not task.exception() else None
+
+    async def get(self) -> AgentRuntime:
+        """The runtime, opened if need be. A caller that is cancelled leaves the opening to the next one.
+
+        Raises SetupError, and asyncio.CancelledError after `close`.
+        """
+        if self._closed:
+            raise asyncio.CancelledError
+        if self._opening is None or (self._opening.done() and self.opened is None):
+            self._opening = asyncio.ensure_future(self._open())
+        return await asyncio.shield(self._opening)
+
+    async def close(self) -> None:
+        """Close the runtime, or give up opening it. Idempotent."""
+        self._closed = True
+        if self._opening is None:
+            return
+        if not self._opening.done():
+            self._opening.cancel()
+            await asyncio.wait((self._opening,))
+        if (runtime := self.opened) is not None:
+            await runtime.close()
+
+    async def _open(self) -> AgentRuntime:
+        return await self._open_runtime()

@@ -1,0 +1,120 @@
+"""The custom methods of the language server and the shapes of their params (002 §4.3; protocol.md §3).
+
+What a request carries stays plain JSON here; the pydantic contract judges it in the handler, because importing it
+takes longer than an editor should wait for `initialize`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TypeAlias
+
+import attrs
+import cattrs
+from lsprotocol import types as lsp
+from pygls.protocol import default_converter
+
+RUN = "remit/run"
+APPROVAL_RESPOND = "remit/approval/respond"
+STATUS = "remit/status"
+
+PROTOCOL = 1
+"""The same as `contract.PROTOCOL`, which is too slow to import here; a test compares them."""
+
+Json: TypeAlias = Any
+"""A JSON value as `json.loads` gives it."""
+
+
+class WrongParams(ValueError):
+    """Params that have not the shape of their method; the text is for the caller."""
+
+
+@attrs.frozen
+class RunParams:
+    """Params of `remit/run`: the request as it came, less the token that its events are streamed on."""
+
+    request: dict[str, Json]
+    partial_result_token: lsp.ProgressToken | None = None
+
+
+@attrs.frozen
+class AnswerParams:
+    """Params of `remit/approval/respond`, as they came."""
+
+    answer: dict[str, Json]
+
+
+@attrs.frozen
+class StatusParams:
+    """Params of `remit/status`: there are none."""
+
+
+@attrs.frozen
+class RunMessage:
+    """A `remit/run` request."""
+
+    id: int | str
+    params: RunParams
+    method: str = RUN
+    jsonrpc: str = "2.0"
+
+
+@attrs.frozen
+class AnswerMessage:
+    """A `remit/approval/respond` request."""
+
+    id: int | str
+    params: AnswerParams
+    method: str = APPROVAL_RESPOND
+    jsonrpc: str = "2.0"
+
+
+@attrs.frozen
+class StatusMessage:
+    """A `remit/status` request; `params` may be left out."""
+
+    id: int | str
+    params: StatusParams = StatusParams()
+    method: str = STATUS
+    jsonrpc: str = "2.0"
+
+
+CUSTOM_MESSAGES: Mapping[str, type] = {
+    RUN: RunMessage,
+    APPROVAL_RESPOND: AnswerMessage,
+    STATUS: StatusMessage,
+}
+
+
+def converter() -> cattrs.Converter:
+    """The LSP converter, taught to leave the payload of custom methods alone."""
+    made: cattrs.Converter = default_converter()  # type: ignore[no-untyped-call]
+    made.register_structure_hook(RunParams, _run_params)
+    made.register_structure_hook(AnswerParams, _answer_params)
+    made.register_structure_hook(StatusParams, _status_params)
+    return made
+
+
+def _run_params(raw: Json, _: type) -> RunParams:
+    request = dict(_object(raw))
+    token = request.pop("partialResultToken", None)
+    request.pop("workDoneToken", None)
+    if token is not None and (isinstance(token, bool) or not isinstance(token, int | str)):
+        raise WrongParams("`partialResultToken` is a string or a whole number")
+    return RunParams(request, token)
+
+
+def _answer_params(raw: Json, _: type) -> AnswerParams:
+    return AnswerParams(dict(_object(raw)))
+
+
+def _status_params(raw: Json, _: type) -> StatusParams:
+    if raw is not None:
+        _object(raw)
+    return StatusParams()
+
+
+def _object(raw: Json) -> dict[str, Json]:
+    if not isinstance(raw, dict):
+        raise WrongParams("params are a JSON object")
+    return raw  # pyright: ignore[reportUnknownVariableType]  # JSON keys are strings

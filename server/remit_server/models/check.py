@@ -1,0 +1,92 @@
+"""Tries a model: load it in its process, generate one guided step, measure (`remit model check`, protocol.md §4)."""
+
+from __future__ import annotations
+
+from contextlib import aclosing
+from dataclasses import dataclass
+
+from remit_governance.values import Intent
+from remit_server.contract import ErrorPayload
+from remit_server.errors import ModelFailed, ModelUnavailable
+from remit_server.models import wire
+from remit_server.models.mlx import absolute, to_wire
+from remit_server.models.ports import GenerateRequest, ToolSpec, UserMessage
+from remit_server.models.process import START_TIMEOUT_S, HostProcess
+
+_READ_FILE = ToolSpec(
+    "read_file",
+    "Read a file of the workspace.",
+    {
+        "type": "object",
+        "properties": {"path": {"type": "string", "maxLength": 200}},
+        "required": ["path"],
+        "additionalProperties": False,
+    },
+)
+_PROBE = GenerateRequest(
+    session_id="check",
+    messages=(UserMessage("rename total to subtotal in src/cart.py"),),
+    intents={Intent.READ_FILE: (_READ_FILE,)},
+    max_tokens=256,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ModelReport:
+    """What trying a model brought. Times in seconds, memory in bytes; `problem` says why a model cannot be used."""
+
+    reference: str
+    name: str
+    ok: bool
+    device: str = ""
+    load_s: float = 0.0
+    first_token_s: float = 0.0
+    tokens: int = 0
+    tokens_per_s: float = 0.0
+    memory_bytes: int = 0
+    text: str = ""
+    calls: tuple[str, ...] = ()
+    problem: ErrorPayload | None = None
+
+
+async def check_model(reference: str, timeout_s: float = START_TIMEOUT_S) -> ModelReport:
+    """Load `embedded` or a model folder and generate one step under the grammar; a problem is part of the report."""
+    try:
+        host = await HostProcess.start(absolute(reference), timeout_s)
+    except ModelUnavailable as error:
+        return ModelReport(reference, reference, ok=False, problem=error.payload())
+    try:
+        return await _probe(reference, host)
+    except (ModelUnavailable, ModelFailed) as error:
+        return ModelReport(reference, host.ready.name, ok=False, load_s=host.ready.load_s, problem=error.payload())
+    finally:
+        await host.close()
+
+
+async def _probe(reference: str, host: HostProcess) -> ModelReport:
+    text, calls, last = "", list[str](), None
+    async with aclosing(host.generate(to_wire(_PROBE))) as events:
+        async for event in events:
+            match event:
+                case wire.Delta(text=piece):
+                    text += piece
+                case wire.Call(name=name):
+                    calls.append(name)
+                case wire.Finished():
+                    last = event
+                case wire.Progress():
+                    pass
+    assert last is not None
+    return ModelReport(
+        reference,
+        host.ready.name,
+        ok=True,
+        device=host.ready.device,
+        load_s=host.ready.load_s,
+        first_token_s=last.prompt_s,
+        tokens=last.completion_tokens,
+        tokens_per_s=(last.completion_tokens - 1) / last.decode_s if last.decode_s > 0 else 0.0,
+        memory_bytes=last.memory_bytes,
+        text=text,
+        calls=tuple(calls),
+    )

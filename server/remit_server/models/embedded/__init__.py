@@ -1,0 +1,34 @@
+"""The model that ships with Remit: the first run works with nothing configured (agent.md §Embedded default)."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from mlx_lm.tokenizer_utils import TokenizerWrapper
+
+    from remit_server.models.embedded.architecture import EmbeddedModel
+
+MODEL_DIR = Path(__file__).parent / "model"
+"""Folder with config.json, model.safetensors, the tokenizer, and CARD.md with the measured scores."""
+
+
+def load_embedded(folder: Path = MODEL_DIR) -> tuple[EmbeddedModel, TokenizerWrapper]:
+    """Load the embedded model in float32, ready for mlx-lm's generation, and its tokenizer.
+
+    Imports MLX on the first call (seconds), so call it only where models run. Raises `FileNotFoundError` when a file
+    of the folder is missing.
+    """
+    import mlx.core as mx
+    from mlx_lm.tokenizer_utils import load as load_tokenizer  # pyright: ignore[reportUnknownVariableType]
+
+    from remit_server.models.embedded.architecture import EmbeddedArgs, EmbeddedModel
+
+    model = EmbeddedModel(EmbeddedArgs.from_dict(json.loads((folder / "config.json").read_text("utf-8"))))
+    model.load_weights(str(folder / "model.safetensors"))
+    # Stored in half precision to keep the folder small; on a CPU half precision is several times slower to run.
+    model.set_dtype(mx.float32)
+    mx.eval(model.parameters())  # pyright: ignore[reportUnknownMemberType]
+    return model, load_tokenizer(folder)

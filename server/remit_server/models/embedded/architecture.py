@@ -1,0 +1,178 @@
+"""The embedded model's network in MLX: a small decoder with token shift (agent.md §Embedded default).
+
+Each attention layer sees a learned mix of a position and the two before it. mlx-lm's generation accepts the module like
+any other; what the shift needs of earlier positions lives in the cache, so a prompt may be fed in pieces of any size.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+import mlx.core as mx
+from mlx import nn
+
+SHIFT = 3
+"""Positions that the token shift mixes: this one and the two before it."""
+_GROWTH = 256
+"""Positions by which a cache grows at a time."""
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddedArgs:
+    """Sizes of the network, named as in config.json."""
+
+    vocab_size: int
+    hidden_size: int
+    num_hidden_layers: int
+    num_attention_heads: int
+    intermediate_size: int
+    rotary_dims: int
+    rope_theta: float
+    rms_norm_eps: float
+
+    @classmethod
+    def from_dict(cls, config: Mapping[str, object]) -> EmbeddedArgs:
+        """Pick the sizes out of a config.json; a missing one raises `KeyError`."""
+        sizes: dict[str, Any] = {field.name: config[field.name] for field in fields(cls)}
+        return cls(**sizes)
+
+
+class ShiftCache:
+    """One layer's keys, values and last two normed inputs. Any number of tokens can be added, and none taken away."""
+
+    def __init__(self) -> None:
+        self.keys: mx.array | None = None
+        self.values: mx.array | None = None
+        self.recent: mx.array | None = None
+        self.offset = 0
+
+    def shift_window(self, x: mx.array) -> mx.array:
+        """Put the inputs before `x` in front of it, and remember the last ones for the next call."""
+        before = self.recent if self.recent is not None else mx.zeros((x.shape[0], SHIFT - 1, x.shape[2]), x.dtype)
+        window = mx.concatenate([before, x], axis=1)
+        self.recent = window[:, -(SHIFT - 1) :]
+        return window
+
+    def update_and_fetch(self, keys: mx.array, values: mx.array) -> tuple[mx.array, mx.array]:
+        """Append (batch, heads, positions, size) keys and values; return all so far."""
+        end = self.offset + keys.shape[2]
+        self.keys = _append(self.keys, keys, self.offset)
+        self.values = _append(self.values, values, self.offset)
+        self.offset = end
+        return self.keys[..., :end, :], self.values[..., :end, :]
+
+    @property
+    def state(self) -> list[mx.array]:
+        """The arrays of the cache, cut to what is filled; empty before the first token."""
+        if self.keys is None or self.values is None or self.recent is None:
+            return []
+        return [self.keys[..., : self.offset, :], self.values[..., : self.offset, :], self.recent]
+
+    @state.setter
+    def state(self, arrays: Sequence[mx.array]) -> None:
+        if not arrays:
+            self.keys = self.values = self.recent = None
+            self.offset = 0
+            return
+        self.keys, self.values, self.recent = arrays
+        self.offset = self.keys.shape[2]
+
+    @property
+    def nbytes(self) -> int:
+        """Memory held, in bytes."""
+        return sum(array.nbytes for array in (self.keys, self.values, self.recent) if array is not None)
+
+    def size(self) -> int:
+        """Return how many positions are held."""
+        return self.offset
+
+    def empty(self) -> bool:
+        """Tell whether no token has been seen."""
+        return self.offset == 0
+
+    def is_trimmable(self) -> bool:
+        """Tell mlx-lm never to trim: the inputs before the cut are gone."""
+        return False
+
+
+def _append(held: mx.array | None, new: mx.array, offset: int) -> mx.array:
+    """Write `new` at `offset`, growing the buffer in steps so that most tokens copy nothing."""
+    end = offset + new.shape[2]
+    if held is None or end > held.shape[2]:
+        room = (end + _GROWTH - 1) // _GROWTH * _GROWTH - offset
+        spare = mx.zeros((new.shape[0], new.shape[1], room, new.shape[3]), new.dtype)
+        held = spare if held is None else mx.concatenate([held[..., :offset, :], spare], axis=2)
+    held[..., offset:end, :] = new
+    return held
+
+
+class Block(nn.Module):  # type: ignore[misc]  # mypy skips mlx, so its classes are Any
+    """Token shift, attention with normed queries and keys, gated feed-forward."""
+
+    def __init__(self, args: EmbeddedArgs) -> None:
+        super().__init__()
+        width = args.hidden_size
+        self._heads = args.num_attention_heads
+        self._rotary = args.rotary_dims
+        self._theta = args.rope_theta
+        head = width // self._heads
+        self.attention_norm = nn.RMSNorm(width, args.rms_norm_eps)
+        self.feed_norm = nn.RMSNorm(width, args.rms_norm_eps)
+        self.shift = mx.zeros((SHIFT, width))
+        self.query_key_value = nn.Linear(width, 3 * width, bias=False)
+        self.query_norm = nn.RMSNorm(head, args.rms_norm_eps)
+        self.key_norm = nn.RMSNorm(head, args.rms_norm_eps)
+        self.attention_out = nn.Linear(width, width, bias=False)
+        self.gate_up = nn.Linear(width, 2 * args.intermediate_size, bias=False)
+        self.down = nn.Linear(args.intermediate_size, width, bias=False)
+
+    def __call__(self, x: mx.array, cache: ShiftCache) -> mx.array:
+        """Return `x` after this block, and put what later positions need into `cache`."""
+        batch, length, width = x.shape
+        window = cache.shift_window(self.attention_norm(x))
+        y = window[:, :length] * self.shift[0]
+        for i in range(1, SHIFT):
+            y = y + window[:, i : i + length] * self.shift[i]
+        heads = mx.reshape(self.query_key_value(y), (batch, length, 3, self._heads, width // self._heads))
+        query, key, value = (mx.transpose(heads[:, :, i], (0, 2, 1, 3)) for i in range(3))
+        query = self._rotate(self.query_norm(query), cache.offset)
+        keys, values = cache.update_and_fetch(self._rotate(self.key_norm(key), cache.offset), value)
+        mixed = mx.fast.scaled_dot_product_attention(
+            query, keys, values, scale=query.shape[-1] ** -0.5, mask="causal" if length > 1 else None
+        )
+        x = x + self.attention_out(mx.reshape(mx.transpose(mixed, (0, 2, 1, 3)), (batch, length, width)))
+        gate, up = mx.split(self.gate_up(self.feed_norm(x)), 2, axis=-1)
+        fed: mx.array = self.down(gate * mx.sigmoid(gate) * up)
+        return x + fed
+
+    def _rotate(self, x: mx.array, offset: int) -> mx.array:
+        return mx.fast.rope(x, self._rotary, traditional=False, base=self._theta, scale=1.0, offset=offset)
+
+
+class EmbeddedModel(nn.Module):  # type: ignore[misc]
+    """The decoder: tied embedding, blocks, final norm; called as mlx-lm calls its own models."""
+
+    def __init__(self, args: EmbeddedArgs) -> None:
+        super().__init__()
+        self.embedding = nn.Embedding(args.vocab_size, args.hidden_size)
+        self.blocks = [Block(args) for _ in range(args.num_hidden_layers)]
+        self.norm = nn.RMSNorm(args.hidden_size, args.rms_norm_eps)
+
+    def __call__(self, tokens: mx.array, cache: Sequence[ShiftCache] | None = None) -> mx.array:
+        """Return (batch, positions, vocabulary) logits for (batch, positions) tokens that follow what `cache` holds."""
+        x = self.embedding(tokens)
+        for block, layer_cache in zip(self.blocks, cache or self.make_cache(), strict=True):
+            x = block(x, layer_cache)
+        logits: mx.array = self.norm(x) @ self.embedding.weight.T
+        return logits
+
+    @property
+    def layers(self) -> list[Block]:
+        """The blocks, under the name mlx-lm looks for."""
+        return self.blocks
+
+    def make_cache(self) -> list[ShiftCache]:
+        """Make an empty cache, one part a block."""
+        return [ShiftCache() for _ in self.blocks]

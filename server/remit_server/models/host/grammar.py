@@ -1,0 +1,136 @@
+"""Intent as grammar: what a step may spell, as one llguidance grammar (004 §Tool Schema Injection).
+
+A step is text, or calls, or text and then calls. Calls come in phases: `select_active_intent` with one intent, then
+calls of that intent's tools only, with arguments of their schemas. So a tool outside its intent cannot even be spelled.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from llguidance import LLMatcher, LLParserLimits, LLTokenizer
+from pydantic import JsonValue
+
+from remit_server.models.host.calls import CLOSE, OPEN, Markers
+from remit_server.models.host.schemas import SELECT, Schema, bounded, selection_schema
+from remit_server.models.wire import ToolSchema
+
+MOST_PHASES = 4
+MOST_CALLS = 4
+"""Calls in one phase, besides the selection."""
+
+_COMPACT: Schema = {
+    "whitespace_flexible": False,
+    "item_separator": ",",
+    "key_separator": ":",
+    "coerce_one_of": True,
+    "lenient": True,
+}
+_PLAIN = r"/(.|\n)+/ & ~/(.|\n)*<\/?tool_call(.|\n)*/"
+"""Text in which no call is spelled: a call as plain text is not a call, and must not look like one."""
+_LEXER_STATES = 100_000
+_WORN_TOKENS = 20_000
+
+
+class GrammarError(ValueError):
+    """The tools' schemas cannot be turned into a grammar, or a grammar ran out of its limits."""
+
+
+def intent_grammar(intents: Mapping[str, Sequence[ToolSchema]], markers: Markers, longest: int) -> str:
+    """Write the grammar of one step in llguidance's Lark dialect; strings without a bound get `longest` characters.
+
+    An intent without tools may be declared, and nothing else done in it. Without intents a step is text.
+    """
+    if not intents:
+        return f"start: TEXT\nTEXT: {_PLAIN}\n"
+    opening = f"<[{markers.open}]>" if markers.open is not None else json.dumps(OPEN)
+    closing = f"<[{markers.close}]>" if markers.close is not None else json.dumps(CLOSE)
+    tools = {tool.name: tool for offered in intents.values() for tool in offered}
+    rule = {name: f"tool_{number}" for number, name in enumerate(tools)}
+    lines = [
+        *_start(markers.open is not None, opening),
+        "phase: " + " | ".join(f"{opening} rest_{number}" for number in range(len(intents))),
+        "first: " + " | ".join(f"rest_{number}" for number in range(len(intents))),
+    ]
+    for number, (intent, offered) in enumerate(intents.items()):
+        calls = f" call_{number}{{1,{MOST_CALLS}}}" if offered else ""
+        lines.append(f"rest_{number}: select_{number} {closing}{calls}")
+        lines.append(f"select_{number}: {_call_rule(SELECT, selection_schema([intent]))}")
+        if offered:
+            alternatives = " | ".join(dict.fromkeys(rule[tool.name] for tool in offered))
+            lines.append(f"call_{number}: {opening} ({alternatives}) {closing}")
+    lines += [f"{rule[name]}: {_call_rule(name, bounded(tool.parameters, longest))}" for name, tool in tools.items()]
+    return "\n".join(lines) + "\n"
+
+
+def _start(marker_is_token: bool, opening: str) -> list[str]:
+    """Rules for the text and the first phase. A marker that is plain text has to end the text it follows lazily."""
+    text = f"TEXT: {_PLAIN}"
+    if marker_is_token:
+        return [f"start: TEXT phase{{0,{MOST_PHASES}}} | phase{{1,{MOST_PHASES}}}", text]
+    lead = f"lead[suffix={opening}]: {_PLAIN.replace('+', '*', 1)}"
+    return [f"start: TEXT | lead first phase{{0,{MOST_PHASES - 1}}}", lead, text]
+
+
+def _call_rule(name: str, arguments: Mapping[str, JsonValue]) -> str:
+    definitions = {key: arguments[key] for key in ("$defs", "definitions") if key in arguments}
+    inner = {key: value for key, value in arguments.items() if key not in definitions}
+    schema: Schema = {
+        "x-guidance": _COMPACT,
+        **definitions,
+        "type": "object",
+        "properties": {"name": {"const": name}, "arguments": inner},
+        "required": ["name", "arguments"],
+        "additionalProperties": False,
+    }
+    return f"%json {json.dumps(schema)}"
+
+
+@dataclass(slots=True)
+class _Compiled:
+    matcher: LLMatcher
+    tokens: int = 0
+
+
+class Grammars:
+    """Compiled grammars of one tokenizer, found again by their content.
+
+    Copies of a matcher share its lexer, which grows and stays broken once it breaks; so one that has served many
+    tokens, or failed, is compiled anew.
+    """
+
+    def __init__(self, tokenizer: LLTokenizer, markers: Markers, most: int = 16) -> None:
+        self._tokenizer = tokenizer
+        self._markers = markers
+        self._most = most
+        self._compiled: OrderedDict[str, _Compiled] = OrderedDict()
+
+    def matcher(self, intents: Mapping[str, Sequence[ToolSchema]], longest: int) -> tuple[str, LLMatcher]:
+        """Return a fresh matcher and the key to give back to `used`. Raises GrammarError."""
+        key = intent_grammar(intents, self._markers, longest)
+        compiled = self._compiled.get(key)
+        if compiled is None:
+            compiled = self._compiled[key] = _Compiled(self._compile(key))
+            if len(self._compiled) > self._most:
+                self._compiled.popitem(last=False)
+        self._compiled.move_to_end(key)
+        return key, compiled.matcher.deep_copy()
+
+    def used(self, key: str, tokens: int, *, failed: bool) -> None:
+        """Say how many tokens a matcher of that key took, and whether it failed."""
+        compiled = self._compiled.get(key)
+        if compiled is None:
+            return
+        compiled.tokens += tokens
+        if failed or compiled.tokens > _WORN_TOKENS:
+            del self._compiled[key]
+
+    def _compile(self, grammar: str) -> LLMatcher:
+        limits = LLParserLimits(max_lexer_states=_LEXER_STATES, verbose_errors=False)
+        matcher = LLMatcher(self._tokenizer, grammar, log_level=0, limits=limits)
+        if matcher.is_error():
+            raise GrammarError(matcher.get_error())
+        return matcher

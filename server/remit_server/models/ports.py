@@ -1,0 +1,142 @@
+"""What the agent asks of a model, whichever model it is (004 §Model Invocation Layer, agent.md §4)."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Mapping
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+from pydantic import JsonValue
+
+from remit_governance.values import Intent
+
+ModelState = Literal["stopped", "starting", "ready", "busy", "failed"]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolSpec:
+    """A tool as a model sees it; `parameters` is a JSON Schema object."""
+
+    name: str
+    description: str
+    parameters: Mapping[str, JsonValue]
+
+
+@dataclass(frozen=True, slots=True)
+class SystemMessage:
+    """Standing instructions. Byte-stable from step to step, so that the prompt cache holds."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class UserMessage:
+    """What the person asked."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ProposedCall:
+    """A tool call a model asks for. Nothing about it has been checked."""
+
+    id: str
+    name: str
+    arguments: Mapping[str, JsonValue]
+
+
+@dataclass(frozen=True, slots=True)
+class AssistantMessage:
+    """One generation: its text, then its calls."""
+
+    text: str
+    calls: tuple[ProposedCall, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ToolMessage:
+    """What a call came to, as text for the model."""
+
+    call_id: str
+    tool: str
+    text: str
+
+
+Message = SystemMessage | UserMessage | AssistantMessage | ToolMessage
+
+
+@dataclass(frozen=True, slots=True)
+class GenerateRequest:
+    """One step's generation.
+
+    `intents` maps each intent that may be declared to the tools it opens; a provider must offer nothing else, in the
+    strongest way it can. `select_active_intent` itself is implied and belongs to no entry.
+    """
+
+    session_id: str
+    messages: tuple[Message, ...]
+    intents: Mapping[Intent, tuple[ToolSpec, ...]]
+    max_tokens: int = 1024
+    temperature: float = 0.0
+    seed: int = 0
+    metadata: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+@dataclass(frozen=True, slots=True)
+class TextDelta:
+    """Some more of the answer's text."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ThinkingDelta:
+    """Some more of what the model thinks aloud."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class CallProposed:
+    """A complete tool call, in the order the model made them."""
+
+    call: ProposedCall
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """The generation ended by itself. Tokens are counted by the model's own tokenizer."""
+
+    reason: Literal["stop", "length"]
+    prompt_tokens: int = 0
+    cached_tokens: int = 0
+    completion_tokens: int = 0
+
+
+ModelEvent = TextDelta | ThinkingDelta | CallProposed | Finished
+
+
+class ModelProvider(Protocol):
+    """A model, wherever it runs."""
+
+    @property
+    def name(self) -> str:
+        """How the model is called in events and logs."""
+        ...
+
+    @property
+    def state(self) -> ModelState:
+        """What a status bar shows."""
+        ...
+
+    def generate(self, request: GenerateRequest) -> AsyncGenerator[ModelEvent, None]:
+        """Stream one generation, ending with exactly one `Finished`.
+
+        Cancelling the consuming task (or closing the iterator) stops the model within one token.
+        Raises ModelUnavailable when there is no model to ask, ModelFailed when its answer is unusable.
+        """
+        ...
+
+    async def close(self) -> None:
+        """Free what the provider holds. Idempotent."""
+        ...

@@ -1,0 +1,247 @@
+"""The model process from outside: start it, ask it, stop it, notice its death (architecture.md, invariant 8)."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+import sys
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import suppress
+
+from remit_server.errors import ModelFailed, ModelUnavailable
+from remit_server.models.wire import (
+    Call,
+    Cancel,
+    Delta,
+    Error,
+    Finished,
+    Frame,
+    FrameBuffer,
+    Generate,
+    Load,
+    Progress,
+    Ready,
+    Shutdown,
+    WireError,
+    decode_event,
+    encode,
+)
+
+log = logging.getLogger("remit.model")
+
+START_TIMEOUT_S = 180.0
+STOP_TIMEOUT_S = 5.0
+_CHUNK = 1 << 16
+_RESTART = "ask again: it is started anew; if it keeps happening, run `remit model check`"
+
+# fmt: off
+_ENVIRONMENT = (
+    "PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR", "VIRTUAL_ENV", "PYTHONPATH",
+    "PYTHONHOME", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "DYLD_FALLBACK_LIBRARY_PATH", "XDG_CACHE_HOME",
+    "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS",
+)
+# fmt: on
+"""What the model process inherits. Keys and tokens are not among it: a model needs none."""
+
+_Answer = Progress | Delta | Call | Finished | Error | None
+"""What a waiting request is told; None: the process is dead."""
+
+
+class HostProcess:
+    """A running model process with its model loaded. Belongs to one event loop."""
+
+    def __init__(self, process: asyncio.subprocess.Process, reference: str) -> None:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stderr is not None
+        self._process = process
+        self._reference = reference
+        self._stdin, self._stdout, self._stderr = process.stdin, process.stdout, process.stderr
+        self._open: dict[str, asyncio.Queue[_Answer] | None] = {}
+        self._loaded: asyncio.Future[Ready] = asyncio.get_running_loop().create_future()
+        self._death: str | None = None
+        self._tasks = (asyncio.create_task(self._read_events()), asyncio.create_task(self._read_log()))
+
+    @classmethod
+    async def start(cls, reference: str, timeout_s: float = START_TIMEOUT_S) -> HostProcess:
+        """Start the process and load `embedded` or a folder, named by an absolute path.
+
+        Raises ModelUnavailable; leaves no process behind then.
+        """
+        try:
+            process = await _spawn()
+        except OSError as error:
+            fix = "check the Python installation that runs Remit"
+            raise ModelUnavailable("the model process cannot be started", str(error), fix) from error
+        host = cls(process, reference)
+        try:
+            await host.send(Load(reference=reference))
+            async with asyncio.timeout(timeout_s):
+                await asyncio.shield(host._loaded)
+        except TimeoutError as error:
+            why = f"`{reference}` was not loaded within {timeout_s:g} seconds"
+            raise ModelUnavailable("the model did not start", why, "use a smaller model, or ask again") from error
+        finally:
+            if not host.loaded:
+                await host.close(0)
+        return host
+
+    @property
+    def loaded(self) -> bool:
+        """Whether the model is loaded."""
+        return self._loaded.done() and not self._loaded.cancelled() and self._loaded.exception() is None
+
+    @property
+    def ready(self) -> Ready:
+        """What the process said of its model once that was loaded."""
+        return self._loaded.result()
+
+    @property
+    def alive(self) -> bool:
+        """Whether it can be asked."""
+        return self._death is None
+
+    @property
+    def busy(self) -> bool:
+        """Whether a generation runs or waits."""
+        return bool(self._open)
+
+    @property
+    def pid(self) -> int:
+        """The process id."""
+        return self._process.pid
+
+    async def generate(self, request: Generate) -> AsyncGenerator[Progress | Delta | Call | Finished]:
+        """Stream one generation. Leaving the stream early cancels it, within one token.
+
+        Raises ModelUnavailable when the process dies, ModelFailed when it has no usable answer.
+        """
+        if self._death is not None:
+            raise self._dead()
+        answers: asyncio.Queue[_Answer] = asyncio.Queue()
+        self._open[request.id] = answers
+        ended = False
+        try:
+            await self.send(request)
+            while not ended:
+                answer = await answers.get()
+                ended = answer is None or isinstance(answer, Finished | Error)
+                if isinstance(answer, Error):
+                    raise ModelFailed(answer.what, answer.why, answer.fix)
+                if answer is None:
+                    raise self._dead()
+                yield answer
+        except WireError as error:
+            ended = True
+            fix = "start a new session, or send less in one message"
+            raise ModelFailed("the request cannot be sent to the model", str(error), fix) from error
+        finally:
+            if ended:
+                self._open.pop(request.id, None)
+            elif request.id in self._open:
+                # Nobody listens from here on; what still comes is dropped until the process says that it has stopped.
+                self._open[request.id] = None
+                self._stdin.write(encode(Cancel(id=request.id)))
+
+    async def send(self, message: Frame) -> None:
+        """Write one message. A broken pipe is not reported here: the reader notices the death."""
+        self._stdin.write(encode(message))
+        with suppress(ConnectionError):
+            await self._stdin.drain()
+
+    async def close(self, timeout_s: float = STOP_TIMEOUT_S) -> None:
+        """Ask the process to stop, wait, then kill it; with a time of 0, kill it at once. Idempotent."""
+        if self._death is None and timeout_s > 0:
+            with suppress(ConnectionError):
+                self._stdin.write(encode(Shutdown()))
+                self._stdin.close()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(timeout_s):
+                    await self._process.wait()
+        self._kill()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def _read_events(self) -> None:
+        buffer = FrameBuffer()
+        why = ""
+        try:
+            while data := await self._stdout.read(_CHUNK):
+                for payload in buffer.feed(data):
+                    self._dispatch(decode_event(payload))
+        except WireError as error:
+            why = f"it sent what is no message ({error})"
+            log.error("model process: %s", why)
+        finally:
+            self._kill()
+            code = await self._process.wait()
+            self._die(why or _ending(code))
+
+    def _dispatch(self, event: Ready | Progress | Delta | Call | Finished | Error) -> None:
+        if isinstance(event, Ready):
+            if not self._loaded.done():
+                self._loaded.set_result(event)
+            return
+        if event.id is None:
+            if not self._loaded.done():
+                self._loaded.set_exception(ModelUnavailable(event.what, event.why, event.fix))
+            return
+        answers = self._open.get(event.id)
+        if answers is not None:
+            answers.put_nowait(event)
+        elif isinstance(event, Finished | Error):
+            self._open.pop(event.id, None)
+
+    def _die(self, why: str) -> None:
+        self._death = why
+        for answers in self._open.values():
+            if answers is not None:
+                answers.put_nowait(None)
+        self._open.clear()
+        if not self._loaded.done():
+            what = f"the model `{self._reference}` cannot be loaded"
+            fix = "run `remit model check`, or choose another model"
+            self._loaded.set_exception(ModelUnavailable(what, f"its process stopped: {why}", fix))
+        # Read once, so that a start nobody waits for any more is not reported as a lost exception.
+        self._loaded.exception()
+
+    def _dead(self) -> ModelUnavailable:
+        return ModelUnavailable("the model process stopped", self._death or "", _RESTART, retryable=True)
+
+    def _kill(self) -> None:
+        if self._process.returncode is None:
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+
+    async def _read_log(self) -> None:
+        while data := await self._stderr.read(_CHUNK):
+            log.info("model process: %s", data.decode("utf-8", "replace").rstrip())
+
+
+async def _spawn() -> asyncio.subprocess.Process:
+    return await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-P",  # the folder it is started in must not lend it modules
+        "-m",
+        "remit_server.models.host",
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        cwd=os.sep,
+        env=host_environment(os.environ),
+        start_new_session=True,
+    )
+
+
+def host_environment(environment: Mapping[str, str]) -> dict[str, str]:
+    """Pick what the model process may see of an environment."""
+    kept = {name: environment[name] for name in _ENVIRONMENT if name in environment}
+    return kept | {"HF_HUB_OFFLINE": "1", "PYTHONUTF8": "1"}
+
+
+def _ending(code: int) -> str:
+    if code < 0:
+        with suppress(ValueError):
+            return f"it was ended by {signal.Signals(-code).name}"
+    return f"it exited with status {code}"

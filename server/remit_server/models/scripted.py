@@ -1,0 +1,129 @@
+"""A provider that says what a script says, filtering nothing: how tests make a model misbehave (style.md, habit 10).
+
+A script is a JSON list of steps, `{"text"?, "calls"?: [{"name", "arguments", "id"?}], "error"?, "hang"?, "delay_s"?}`;
+step i answers the i-th generation of a session.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections import Counter
+from collections.abc import AsyncGenerator, Sequence
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter, ValidationError
+
+from remit_server.errors import ModelFailed, ModelUnavailable, SetupError
+from remit_server.models.ports import (
+    CallProposed,
+    Finished,
+    GenerateRequest,
+    ModelEvent,
+    ModelState,
+    ProposedCall,
+    TextDelta,
+)
+
+
+class ScriptedCall(BaseModel):
+    """A call as the script spells it; without an id it gets one that is unique in its session."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: str
+    arguments: dict[str, JsonValue] = Field(default_factory=dict)
+    id: str | None = None
+
+
+class ScriptedStep(BaseModel):
+    """One generation: wait `delay_s`, say the text, propose the calls, then fail with `error`, or hang, or finish.
+
+    `error` is the reason that is given; `unavailable` means that there is no model.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    text: str = ""
+    calls: tuple[ScriptedCall, ...] = ()
+    error: str | None = None
+    hang: bool = False
+    delay_s: float = Field(default=0.0, ge=0.0, le=600.0)
+
+
+_SCRIPT: TypeAdapter[list[ScriptedStep]] = TypeAdapter(list[ScriptedStep])
+
+
+class ScriptedProvider:
+    """A `ModelProvider` that follows a script. `requests` holds what it was asked, in order."""
+
+    def __init__(self, script: Sequence[ScriptedStep], *, name: str = "script") -> None:
+        self._script = tuple(script)
+        self._name = name
+        self._taken: Counter[str] = Counter()
+        self._running = 0
+        self._closed = False
+        self.requests: list[GenerateRequest] = []
+
+    @classmethod
+    def from_file(cls, path: Path) -> ScriptedProvider:
+        """Read a script. Raises SetupError."""
+        what = f"the script `{path}` cannot be used"
+        try:
+            script = _SCRIPT.validate_json(path.read_bytes())
+        except OSError as error:
+            raise SetupError(what, error.strerror or str(error), "name an existing file") from error
+        except ValidationError as error:
+            problem = error.errors(include_url=False)[0]
+            place = ".".join(map(str, problem["loc"])) or "file"
+            fix = 'write a JSON list of steps, such as `[{"text": "hello"}]`'
+            raise SetupError(what, f"{place}: {problem['msg'].lower()}", fix) from error
+        return cls(script, name=f"script:{path.name}")
+
+    @property
+    def name(self) -> str:
+        """How the script is called in events and logs."""
+        return self._name
+
+    @property
+    def state(self) -> ModelState:
+        """What a status bar shows."""
+        if self._closed:
+            return "stopped"
+        return "busy" if self._running else "ready"
+
+    async def generate(self, request: GenerateRequest) -> AsyncGenerator[ModelEvent]:
+        """Play the session's next step. Raises ModelFailed when the script has no more of them."""
+        number = self._taken[request.session_id]
+        self._taken[request.session_id] += 1
+        self.requests.append(request)
+        if number >= len(self._script):
+            why = f"it has {len(self._script)} steps, and was asked for one more"
+            raise ModelFailed("the script is over", why, "add a step to it")
+        self._running += 1
+        try:
+            async for event in _play(self._script[number], number):
+                yield event
+        finally:
+            self._running -= 1
+
+    async def close(self) -> None:
+        """Nothing is held. Idempotent."""
+        self._closed = True
+
+
+async def _play(step: ScriptedStep, number: int) -> AsyncGenerator[ModelEvent]:
+    await asyncio.sleep(step.delay_s)
+    pieces = re.findall(r"\S+\s*|\s+", step.text)
+    for piece in pieces:
+        yield TextDelta(piece)
+        await asyncio.sleep(0)
+    for position, call in enumerate(step.calls):
+        yield CallProposed(ProposedCall(call.id or f"call_{number}_{position}", call.name, call.arguments))
+    if step.hang:
+        await asyncio.Event().wait()
+    if step.error == "unavailable":
+        raise ModelUnavailable("there is no model", "the script says so", "use another step")
+    if step.error is not None:
+        raise ModelFailed("the model failed", step.error, "ask again")
+    yield Finished("stop", completion_tokens=len(pieces) + len(step.calls))

@@ -1,0 +1,210 @@
+"""What server and model process say to each other: length-prefixed JSON over a pipe (architecture.md, invariant 8).
+
+A frame is four bytes, big-endian, giving the length of the UTF-8 JSON object that follows. Requests go to the model
+process, events come from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter, ValidationError
+
+MAX_FRAME = 64 * 1024 * 1024
+"""Longest payload in bytes; a longer one is garbage, not a message."""
+_PREFIX = 4
+
+
+class WireError(ValueError):
+    """Bytes that are no frame, or a frame that is no message."""
+
+
+class Frame(BaseModel):
+    """What every message is: unknown fields are errors."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class CallSpelling(Frame):
+    """A call inside an assistant message."""
+
+    id: str
+    name: str
+    arguments: dict[str, JsonValue]
+
+
+class ChatMessage(Frame):
+    """One message of the conversation, as chat templates name things."""
+
+    role: Literal["system", "user", "assistant", "tool"]
+    content: str
+    tool_calls: tuple[CallSpelling, ...] = ()
+    tool_call_id: str | None = None
+    name: str | None = None
+
+
+class ToolSchema(Frame):
+    """A tool on offer; `parameters` is a JSON Schema object."""
+
+    name: str
+    description: str
+    parameters: dict[str, JsonValue]
+
+
+class Load(Frame):
+    """Load a model: `embedded`, or the path of a folder. Comes first, once."""
+
+    kind: Literal["load"] = "load"
+    reference: str
+
+
+class Generate(Frame):
+    """One generation. `intents` maps each intent that may be declared to its tools."""
+
+    kind: Literal["generate"] = "generate"
+    id: str
+    session_id: str
+    messages: tuple[ChatMessage, ...]
+    intents: dict[str, tuple[ToolSchema, ...]]
+    max_tokens: int = Field(default=1024, ge=1)
+    temperature: float = Field(default=0.0, ge=0.0)
+    seed: int = Field(default=0, ge=0)
+
+
+class Cancel(Frame):
+    """Stop the generation of that id, queued or running. Unknown ids are ignored: it may have just ended."""
+
+    kind: Literal["cancel"] = "cancel"
+    id: str
+
+
+class Shutdown(Frame):
+    """Cancel everything and exit. The end of the pipe means the same."""
+
+    kind: Literal["shutdown"] = "shutdown"
+
+
+class Ready(Frame):
+    """The model is loaded; seconds it took, bytes the process holds."""
+
+    kind: Literal["ready"] = "ready"
+    name: str
+    device: str
+    load_s: float
+    memory_bytes: int
+
+
+class Progress(Frame):
+    """How much of the prompt has been read, in tokens."""
+
+    kind: Literal["progress"] = "progress"
+    id: str
+    done: int
+    total: int
+
+
+class Delta(Frame):
+    """Some more text."""
+
+    kind: Literal["delta"] = "delta"
+    id: str
+    text: str
+
+
+class Call(Frame):
+    """A complete call."""
+
+    kind: Literal["call"] = "call"
+    id: str
+    name: str
+    arguments: dict[str, JsonValue]
+
+
+class Finished(Frame):
+    """The generation is over. Token counts are the model's own, times are seconds."""
+
+    kind: Literal["finished"] = "finished"
+    id: str
+    reason: Literal["stop", "length", "cancelled"]
+    prompt_tokens: int = 0
+    cached_tokens: int = 0
+    completion_tokens: int = 0
+    prompt_s: float = 0.0
+    decode_s: float = 0.0
+    memory_bytes: int = 0
+
+
+class Error(Frame):
+    """A generation failed (`id`), or the process cannot go on (no `id`)."""
+
+    kind: Literal["error"] = "error"
+    id: str | None = None
+    what: str
+    why: str
+    fix: str
+
+
+Request = Annotated[Load | Generate | Cancel | Shutdown, Field(discriminator="kind")]
+Event = Annotated[Ready | Progress | Delta | Call | Finished | Error, Field(discriminator="kind")]
+
+_REQUESTS: TypeAdapter[Load | Generate | Cancel | Shutdown] = TypeAdapter(Request)
+_EVENTS: TypeAdapter[Ready | Progress | Delta | Call | Finished | Error] = TypeAdapter(Event)
+
+
+def encode(message: Frame) -> bytes:
+    """Spell a message as one frame. Raises WireError when it is longer than MAX_FRAME."""
+    try:
+        payload = message.model_dump_json(exclude_defaults=False).encode("utf-8")
+    except (ValueError, UnicodeEncodeError) as error:
+        raise WireError(f"the message cannot be written as JSON: {error}") from error
+    if len(payload) > MAX_FRAME:
+        raise WireError(f"a message of {len(payload)} bytes is longer than the limit of {MAX_FRAME}")
+    return len(payload).to_bytes(_PREFIX, "big") + payload
+
+
+def decode_request(payload: bytes) -> Load | Generate | Cancel | Shutdown:
+    """Read a frame's payload as a request. Raises WireError."""
+    try:
+        return _REQUESTS.validate_json(payload)
+    except ValidationError as error:
+        raise WireError(_first_problem(error)) from error
+
+
+def decode_event(payload: bytes) -> Ready | Progress | Delta | Call | Finished | Error:
+    """Read a frame's payload as an event. Raises WireError."""
+    try:
+        return _EVENTS.validate_json(payload)
+    except ValidationError as error:
+        raise WireError(_first_problem(error)) from error
+
+
+class FrameBuffer:
+    """Cuts a stream of bytes into payloads, however the bytes arrive."""
+
+    def __init__(self) -> None:
+        self._buffer = bytearray()
+
+    @property
+    def partial(self) -> bool:
+        """Whether bytes of an unfinished frame are held: true at the end of a stream that was cut off."""
+        return bool(self._buffer)
+
+    def feed(self, data: bytes) -> Iterator[bytes]:
+        """Take bytes and yield each payload they complete. Raises WireError on a length beyond MAX_FRAME."""
+        self._buffer += data
+        while len(self._buffer) >= _PREFIX:
+            length = int.from_bytes(self._buffer[:_PREFIX], "big")
+            if length > MAX_FRAME:
+                raise WireError(f"a frame claims {length} bytes, more than the limit of {MAX_FRAME}")
+            if len(self._buffer) < _PREFIX + length:
+                return
+            payload = bytes(self._buffer[_PREFIX : _PREFIX + length])
+            del self._buffer[: _PREFIX + length]
+            yield payload
+
+
+def _first_problem(error: ValidationError) -> str:
+    problem = error.errors(include_url=False, include_input=False)[0]
+    place = ".".join(str(part) for part in problem["loc"]) or "message"
+    return f"not a message: {place}: {problem['msg'].lower()}"

@@ -1,0 +1,68 @@
+"""Puts a runtime together: the one place where every part meets every other (architecture.md)."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+
+from remit_governance.audit.store import AuditLog
+from remit_governance.errors import AuditError
+from remit_governance.intents import INTENT_TOOLS
+from remit_governance.permissions import PermissionConfig
+from remit_governance.redaction import Redactor, secret_values
+from remit_server.agent.loop import Agent
+from remit_server.contract import ErrorCode
+from remit_server.errors import SetupError
+from remit_server.harness.approving import ApprovalDesk
+from remit_server.harness.dispatcher import Dispatcher
+from remit_server.models.choose import choose_provider
+from remit_server.runtime.policies import policy_in_force
+from remit_server.runtime.runtime import Runtime
+from remit_server.runtime.settings import Settings
+from remit_server.sandbox.choose import choose_sandbox
+from remit_server.tools.table import TOOLS
+from remit_server.workspace.files import collect_leftovers
+from remit_server.workspace.paths import Workspace
+from remit_server.workspace.ports import Documents
+
+
+async def open_runtime(settings: Settings, documents: Documents) -> Runtime:
+    """Open everything a workspace needs; nothing of the model is loaded yet.
+
+    Raises SetupError: a broken policy file, an audit log that cannot be written, a workspace that cannot be opened.
+    """
+    return await asyncio.to_thread(_open, settings, documents)
+
+
+def _open(settings: Settings, documents: Documents) -> Runtime:
+    policy = policy_in_force(settings)
+    audit = _open_audit(settings)
+    workspace = Workspace(settings.workspace)
+    collect_leftovers(workspace)
+    desk = ApprovalDesk(audit, settings.approval_timeout_s)
+    dispatcher = Dispatcher(
+        tools=TOOLS,
+        matrix=INTENT_TOOLS,
+        policy=policy,
+        permissions=PermissionConfig(),
+        workspace=workspace,
+        documents=documents,
+        sandbox=choose_sandbox(),
+        desk=desk,
+        audit=audit,
+        redactor=Redactor(secrets=secret_values(os.environ)),
+    )
+    agent = Agent(choose_provider(settings.model), dispatcher, settings.max_steps, settings.max_tokens)
+
+    def close() -> None:
+        workspace.close()
+        audit.close()
+
+    return Runtime(settings, agent, dispatcher, desk, close)
+
+
+def _open_audit(settings: Settings) -> AuditLog:
+    try:
+        return AuditLog(settings.audit_database)
+    except AuditError as error:
+        raise SetupError(error.what, error.why, error.fix, code=ErrorCode.AUDIT_BROKEN) from error

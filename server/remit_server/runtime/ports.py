@@ -1,0 +1,41 @@
+"""What a transport gives the runtime, and gets from it (002 §4.4). Transports do framing and nothing else."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from remit_server.contract import ApprovalAnswer, ApprovalReceipt, RunRequest, RunResult, StatusResult
+from remit_server.harness.ports import Asker, AskingStyle, Emit, NobodyToAsk, StreamAsker
+
+__all__ = ["AgentRuntime", "Asker", "AskingStyle", "Emit", "NobodyToAsk", "StreamAsker"]
+
+
+class AgentRuntime(Protocol):
+    """The runtime as transports see it; `runtime.runtime.Runtime` is the real one."""
+
+    async def run(self, request: RunRequest, emit: Emit, asker: Asker) -> RunResult:
+        """Run one turn. The same ids again give the same result, without running again.
+
+        Cancelling the awaiting task cancels the turn, which still emits its `run_completed`.
+        """
+        ...
+
+    def cancel(self, session_id: str | None = None, turn_id: str | None = None) -> int:
+        """Cancel the running turns that match (None matches all); returns how many there were."""
+        ...
+
+    def answer(self, answer: ApprovalAnswer) -> ApprovalReceipt:
+        """Answer a pending approval (`stream` style)."""
+        ...
+
+    def status(self) -> StatusResult:
+        """What a status bar shows."""
+        ...
+
+    async def verify_audit(self) -> tuple[bool, str]:
+        """Verify the audit chain; the sentence names the first bad record, or says how many were verified."""
+        ...
+
+    async def close(self) -> None:
+        """Cancel what runs, stop the model, flush the audit. Idempotent."""
+        ...

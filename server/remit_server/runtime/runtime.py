@@ -1,0 +1,270 @@
+"""Sessions and turns: idempotent ids, one turn at a time in a session, time-outs, cancellation (002 §4.2)."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from remit_server import __version__
+from remit_server.agent.loop import Agent, Conversation
+from remit_server.contract import (
+    PROTOCOL,
+    ApprovalAnswer,
+    ApprovalReceipt,
+    CallInput,
+    ErrorCode,
+    ErrorEvent,
+    ErrorPayload,
+    RunCompleted,
+    RunRequest,
+    RunResult,
+    RunStarted,
+    RunStatus,
+    StatusResult,
+    TextInput,
+)
+from remit_server.errors import RemitError
+from remit_server.harness.approving import ApprovalDesk
+from remit_server.harness.arguments import ToolCall
+from remit_server.harness.dispatcher import Dispatcher
+from remit_server.harness.ports import Asker, Emit
+from remit_server.harness.trail import RunDenied
+from remit_server.harness.turn import SessionMemory, Turn
+from remit_server.runtime.settings import Settings
+
+log = logging.getLogger(__name__)
+
+REMEMBERED_TURNS = 1_000
+REMEMBERED_SESSIONS = 100
+
+
+@dataclass(slots=True)
+class Session:
+    """What one session has said, read and allowed; turns in it run one after the other."""
+
+    memory: SessionMemory
+    conversation: Conversation = field(default_factory=Conversation)
+    turn_lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+
+@dataclass(frozen=True, slots=True)
+class RunningTurn:
+    """A turn and the request it came from, kept so that the same ids give the same result."""
+
+    request: RunRequest
+    task: asyncio.Task[RunResult]
+
+
+class Runtime:
+    """The transport-free core: takes requests, streams events, gives results.
+
+    Invariant: a turn's last event is `run_completed`, exactly once, whatever ends it.
+    """
+
+    def __init__(
+        self, settings: Settings, agent: Agent, dispatcher: Dispatcher, desk: ApprovalDesk, close: Callable[[], None]
+    ) -> None:
+        self._settings, self._agent, self._dispatcher, self._desk = settings, agent, dispatcher, desk
+        self._close_resources = close
+        self._sandbox = dispatcher.sandbox.isolation().name
+        self._sessions: OrderedDict[str, Session] = OrderedDict()
+        self._turns: OrderedDict[tuple[str, str], RunningTurn] = OrderedDict()
+        self._closed = False
+
+    async def run(self, request: RunRequest, emit: Emit, asker: Asker) -> RunResult:
+        """Run one turn; see `AgentRuntime.run`. Raises RemitError where the ids were used for another request."""
+        key = (request.session_id, request.turn_id)
+        known = self._turns.get(key)
+        if known is not None and known.request != request:
+            raise reused_turn_id(request)
+        if self._closed:
+            raise RemitError("no turn was started", "the server is shutting down", "start it again")
+        if known is None:
+            known = RunningTurn(request, asyncio.create_task(self._turn(request, emit, asker)))
+            self._turns[key] = known
+            self._forget_old()
+        try:
+            return await asyncio.shield(known.task)
+        except asyncio.CancelledError:
+            known.task.cancel()
+            await asyncio.wait([known.task])
+            raise
+
+    def cancel(self, session_id: str | None = None, turn_id: str | None = None) -> int:
+        """Cancel the running turns that match; None matches all."""
+        matching = [
+            turn.task
+            for (session, name), turn in self._turns.items()
+            if session_id in (None, session) and turn_id in (None, name) and not turn.task.done()
+        ]
+        for task in matching:
+            task.cancel()
+        return len(matching)
+
+    def answer(self, answer: ApprovalAnswer) -> ApprovalReceipt:
+        """Answer a pending approval."""
+        return self._desk.answer(answer)
+
+    def status(self) -> StatusResult:
+        """What a status bar shows."""
+        return StatusResult(
+            version=__version__,
+            protocol=PROTOCOL,
+            workspace=str(self._settings.workspace),
+            model=self._agent.provider.name,
+            model_state=self._agent.provider.state,
+            mode="strict",
+            state="idle",
+            running_turns=sum(not turn.task.done() for turn in self._turns.values()),
+            pending_approvals=self._desk.pending,
+            policy=self._dispatcher.policy.version,
+            sandbox=self._sandbox,
+        )
+
+    async def verify_audit(self) -> tuple[bool, str]:
+        """Verify the audit chain of this workspace."""
+        from remit_server.runtime.auditing import verify_database
+
+        return await asyncio.to_thread(verify_database, self._settings.audit_database)
+
+    async def close(self) -> None:
+        """Cancel what runs, stop the model, close the audit. Idempotent."""
+        if self._closed:
+            return
+        self._closed = True
+        self.cancel()
+        running = [turn.task for turn in self._turns.values() if not turn.task.done()]
+        if running:
+            await asyncio.wait(running, timeout=5)
+        await self._agent.provider.close()
+        self._close_resources()
+
+    async def _turn(self, request: RunRequest, emit: Emit, asker: Asker) -> RunResult:
+        session = self._session(request.session_id)
+        named = request.policy.allow_tools if request.policy else None
+        allowed = None if named is None else frozenset(named)
+        turn = Turn(request.turn_id, session.memory, emit, asker, allow_tools=allowed)
+        try:
+            async with session.turn_lock:
+                status, output, error = await self._outcome(request, session, turn)
+        except asyncio.CancelledError:  # while waiting for the session's turn
+            status, output, error = "cancelled", None, cancelled()
+        turn.clear_intent()
+        return self._complete(request, turn, status, output, error)
+
+    async def _outcome(
+        self, request: RunRequest, session: Session, turn: Turn
+    ) -> tuple[RunStatus, str | None, ErrorPayload | None]:
+        timeout = self._settings.turn_timeout_s
+        if request.policy and request.policy.timeout_s:
+            timeout = min(timeout, request.policy.timeout_s)
+        try:
+            async with asyncio.timeout(timeout):
+                return "completed", await self._work(request, session, turn), None
+        except asyncio.CancelledError:
+            return "cancelled", None, cancelled()
+        except TimeoutError:
+            return "timed_out", None, timed_out(timeout)
+        except RunDenied as denial:
+            return "denied", None, denial.payload()
+        except RemitError as error:
+            return "failed", None, error.payload()
+        except Exception:
+            log.exception("turn %s of session %s failed", request.turn_id, request.session_id)
+            return "failed", None, internal()
+
+    async def _work(self, request: RunRequest, session: Session, turn: Turn) -> str | None:
+        turn.emit(RunStarted, model=self._agent.provider.name, workspace=str(self._settings.workspace))
+        output: str | None = None
+        agent = self._agent.limited(request.policy.max_steps if request.policy else None)
+        for number, part in enumerate(request.parts):
+            match part:
+                case TextInput():
+                    output = await agent.answer(part, session.conversation, turn)
+                case CallInput():
+                    await self._own_call(part, number, turn)
+        return output
+
+    async def _own_call(self, part: CallInput, number: int, turn: Turn) -> None:
+        """A call of the person's own: declared, dispatched and audited like any other."""
+        turn.begin_step()
+        turn.caller = "human"
+        try:
+            name = f"{turn.turn_id}-own-{number}"
+            if part.intent is not None:
+                self._dispatcher.declare(part.intent, None, f"{name}-intent", turn)
+            await self._dispatcher.execute(ToolCall(name, part.tool, part.arguments), turn)
+        finally:
+            turn.caller = "model"
+
+    def _complete(
+        self, request: RunRequest, turn: Turn, status: RunStatus, output: str | None, error: ErrorPayload | None
+    ) -> RunResult:
+        result = RunResult(
+            session_id=request.session_id,
+            turn_id=request.turn_id,
+            status=status,
+            final_output=output,
+            usage=turn.usage,
+            tool_trace=tuple(turn.trace),
+            error=error,
+        )
+        try:
+            if error is not None:
+                turn.emit(ErrorEvent, error=error)
+            turn.emit(RunCompleted, result=result)
+        except Exception:  # the client is gone; the result still answers whoever asks for this turn again
+            log.warning("the client of turn %s is gone", request.turn_id)
+        return result
+
+    def _session(self, session_id: str) -> Session:
+        session = self._sessions.setdefault(session_id, Session(SessionMemory(session_id)))
+        self._sessions.move_to_end(session_id)
+        return session
+
+    def _forget_old(self) -> None:
+        """Drop the oldest finished turns and idle sessions beyond what is remembered."""
+        finished = [key for key, turn in self._turns.items() if turn.task.done()]
+        for key in finished[: max(0, len(self._turns) - REMEMBERED_TURNS)]:
+            del self._turns[key]
+        idle = [name for name, session in self._sessions.items() if not session.turn_lock.locked()]
+        for name in idle[: max(0, len(self._sessions) - REMEMBERED_SESSIONS)]:
+            del self._sessions[name]
+
+
+def reused_turn_id(request: RunRequest) -> RemitError:
+    """The refusal of ids that already belong to another request."""
+    return RemitError(
+        f"turn `{request.turn_id}` was not run",
+        "this turn id was already used in its session for another request",
+        "give every new request a turn id of its own",
+        code=ErrorCode.INVALID_REQUEST,
+    )
+
+
+def cancelled() -> ErrorPayload:
+    """The error of a turn that was stopped."""
+    return RemitError(
+        "the turn was stopped", "it was cancelled", "ask again to go on", code=ErrorCode.CANCELLED, retryable=True
+    ).payload()
+
+
+def timed_out(seconds: float) -> ErrorPayload:
+    """The error of a turn that took too long."""
+    return RemitError(
+        "the turn was stopped",
+        f"it took longer than {seconds:g} seconds",
+        "ask for less at once, or raise REMIT_TURN_TIMEOUT_S",
+        code=ErrorCode.TIMED_OUT,
+        retryable=True,
+    ).payload()
+
+
+def internal() -> ErrorPayload:
+    """The error of a defect in Remit: no traceback crosses the wire."""
+    return RemitError(
+        "the turn failed", "something went wrong inside Remit", "look into the server's log and report it"
+    ).payload()

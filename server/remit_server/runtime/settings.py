@@ -1,0 +1,112 @@
+"""Where a server works and keeps things, and its limits (agent.md §7). Security settings come from the person only."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from platformdirs import user_config_path, user_state_path
+
+from remit_governance.policy.builtin import AUDIT_DATABASE
+from remit_server.contract import ErrorCode
+from remit_server.errors import SetupError
+
+PROJECT_POLICY = Path(".remit") / "policy.yaml"
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What one server was started with.
+
+    `model` is `embedded`, a model folder, or `script:FILE`; times are seconds. `state` holds the audit database of
+    this workspace, outside the workspace, where no tool can write.
+    """
+
+    workspace: Path
+    state: Path
+    person_policy: Path
+    model: str = "embedded"
+    max_steps: int = 25
+    max_tokens: int = 1024
+    turn_timeout_s: float = 600.0
+    approval_timeout_s: float = 300.0
+    sandbox: bool = True
+
+    @property
+    def audit_database(self) -> Path:
+        """The audit log of this workspace."""
+        return self.state / AUDIT_DATABASE
+
+    @property
+    def project_policy(self) -> Path:
+        """The workspace's own policy file, which may only tighten."""
+        return self.workspace / PROJECT_POLICY
+
+    @staticmethod
+    def from_environment(
+        workspace: Path, environment: Mapping[str, str] | None = None, model: str | None = None
+    ) -> Settings:
+        """Settings for `workspace` from `REMIT_*` variables; `model` wins over `REMIT_MODEL`.
+
+        `REMIT_STATE_DIR` and `REMIT_CONFIG_DIR` move the folders, `REMIT_MODEL` names the model,
+        `REMIT_APPROVAL_TIMEOUT_S`, `REMIT_TURN_TIMEOUT_S` and `REMIT_MAX_STEPS` set limits.
+        Raises SetupError where the workspace is no folder or a number is none.
+        """
+        env = os.environ if environment is None else environment
+        root = existing_folder(workspace)
+        config = Path(env.get("REMIT_CONFIG_DIR") or user_config_path("remit"))
+        return Settings(
+            workspace=root,
+            state=state_folder(env) / workspace_key(root),
+            person_policy=config / "policy.yaml",
+            model=model or env.get("REMIT_MODEL") or "embedded",
+            max_steps=int(_number(env, "REMIT_MAX_STEPS", 25, 100)),
+            turn_timeout_s=_number(env, "REMIT_TURN_TIMEOUT_S", 600, 3600),
+            approval_timeout_s=_number(env, "REMIT_APPROVAL_TIMEOUT_S", 300, 3600),
+        )
+
+
+def state_folder(environment: Mapping[str, str]) -> Path:
+    """Where the audit logs of all workspaces are, one folder each."""
+    return Path(environment.get("REMIT_STATE_DIR") or user_state_path("remit"))
+
+
+def workspace_key(root: Path) -> str:
+    """A folder name for a workspace: readable, and distinct for distinct paths."""
+    return f"{root.name or 'root'}-{hashlib.sha256(os.fsencode(root)).hexdigest()[:12]}"
+
+
+def existing_folder(workspace: Path) -> Path:
+    """The workspace with its symlinks resolved. Raises SetupError where it is no readable folder."""
+    try:
+        root = workspace.resolve(strict=True)
+    except OSError as error:
+        raise SetupError(
+            f"cannot open the workspace `{workspace}`",
+            error.strerror or "it cannot be resolved",
+            "open an existing folder",
+        ) from error
+    if not root.is_dir():
+        raise SetupError(f"cannot open the workspace `{workspace}`", "it is not a folder", "open a folder")
+    return root
+
+
+def _number(env: Mapping[str, str], name: str, default: float, most: float) -> float:
+    text = env.get(name)
+    if not text:
+        return default
+    try:
+        value = float(text)
+    except ValueError:
+        value = float("nan")
+    if not 0 < value <= most:
+        raise SetupError(
+            f"cannot use {name}=`{text}`",
+            f"it is not a number above 0 and up to {most:g}",
+            f"set a number, or unset {name}",
+            code=ErrorCode.INVALID_REQUEST,
+        )
+    return value

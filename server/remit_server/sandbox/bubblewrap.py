@@ -1,0 +1,132 @@
+"""Bubblewrap with seccomp and limits: the default sandbox on Linux (003 §Container Manager Module, agent.md §3)."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import tempfile
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from remit_server.contract import ErrorCode
+from remit_server.errors import ToolError
+from remit_server.sandbox.contain import Ended, Job, contain
+from remit_server.sandbox.environment import command_environment
+from remit_server.sandbox.limits import Limits
+from remit_server.sandbox.ports import CommandOutput, CommandSpec, Isolation
+from remit_server.sandbox.profile import GROUP, PASSWD, bubblewrap_options
+from remit_server.sandbox.seccomp import standard_filter
+
+_PROBE_S = 20.0
+_INSTALL = "install bubblewrap 0.8 or newer and util-linux, for example `apt install bubblewrap util-linux`"
+_LIBRARY = "install libseccomp, for example `apt install libseccomp2`"
+_NAMESPACES = (
+    "allow user namespaces (`sysctl kernel.unprivileged_userns_clone=1`, "
+    "and on Ubuntu `sysctl kernel.apparmor_restrict_unprivileged_userns=0`), or run outside a container"
+)
+# Root may change the mode of its own devices without any capability; a read-only mount forbids it.
+_ROOT_FIRST = (
+    *("unshare", "--mount", "--propagation", "private", "--", "/bin/sh", "-c"),
+    *('mount --bind -o ro /dev /dev && exec "$@"', "sh"),
+)
+
+
+class Bubblewrap:
+    """Runs each command in namespaces of its own: no network, a read-only workspace, no capabilities.
+
+    `hidden` are files and folders of the workspace that no command may see.
+    """
+
+    def __init__(self, hidden: tuple[Path, ...] = (), limits: Limits | None = None) -> None:
+        self._hidden = hidden
+        self._limits = limits or Limits()
+        self._isolation: Isolation | None = None
+
+    def isolation(self) -> Isolation:
+        """What is known; found out by one real run, which is not repeated once it has succeeded."""
+        if self._isolation is None or not self._isolation.available:
+            # In a thread of its own, for the caller's may have a running loop.
+            with ThreadPoolExecutor(1) as thread:
+                self._isolation = thread.submit(lambda: asyncio.run(self._try())).result()
+        return self._isolation
+
+    async def run(self, spec: CommandSpec, progress: Callable[[bytes], None] | None = None) -> CommandOutput:
+        """Run to the end, the limit, or cancellation. Raises ToolError (`sandbox_unavailable`)."""
+        if self._isolation is None or not self._isolation.available:
+            self._isolation = await self._try()
+        if not self._isolation.available:
+            raise unavailable(self._isolation)
+        try:
+            ended = await self._contained(spec, progress)
+        except OSError as error:
+            raise unavailable(Isolation("bubblewrap", False, f"bwrap cannot start: {error}", _INSTALL)) from error
+        if ended.exit_code is None and not ended.timed_out and ended.stopped is None:
+            raise unavailable(_failed(ended))
+        note = f"\n[stopped: {ended.stopped}]\n".encode() if ended.stopped else b""
+        return CommandOutput(
+            exit_code=ended.exit_code,
+            stdout=ended.stdout.value(),
+            stderr=ended.stderr.value() + note,
+            timed_out=ended.timed_out,
+            truncated=ended.stdout.truncated or ended.stderr.truncated,
+        )
+
+    async def _try(self) -> Isolation:
+        for program in ("bwrap", "prlimit", "nice", "unshare"):
+            if shutil.which(program) is None:
+                return Isolation("bubblewrap", False, f"there is no program `{program}`", _INSTALL)
+        try:
+            standard_filter()
+        except (ImportError, RuntimeError, OSError) as error:
+            return Isolation("bubblewrap", False, f"libseccomp cannot be used: {error}", _LIBRARY)
+        with tempfile.TemporaryDirectory(prefix="remit-") as folder:
+            here = Path(folder)
+            ended = await self._contained(CommandSpec(("/bin/true",), here, here, command_environment({}), _PROBE_S))
+        return Isolation("bubblewrap", True) if ended.exit_code == 0 else _failed(ended)
+
+    async def _contained(self, spec: CommandSpec, progress: Callable[[bytes], None] | None = None) -> Ended:
+        profile, passwd, group = (_memory_file(data) for data in (standard_filter(), PASSWD, GROUP))
+        read_status, write_status = os.pipe()
+        options = bubblewrap_options(spec, self._limits, self._hidden, passwd=passwd, group=group)
+        argv = [
+            # The editor goes first, also beside a command that takes all it can get.
+            *("nice", "-n", "10", *(_ROOT_FIRST if os.geteuid() == 0 else ())),
+            *("bwrap", *options, "--seccomp", str(profile), "--json-status-fd", str(write_status), "--"),
+            *("prlimit", *self._limits.prlimit_options(), "--", *spec.argv),
+        ]
+        return await contain(
+            Job(
+                argv=argv,
+                descriptors=(profile, passwd, group, write_status),
+                status=read_status,
+                timeout_s=spec.timeout_s,
+                max_output_bytes=spec.max_output_bytes,
+                limits=self._limits,
+                progress=progress,
+            )
+        )
+
+
+def unavailable(isolation: Isolation) -> ToolError:
+    """The refusal of a command where nothing isolates."""
+    return ToolError(
+        "cannot run the command",
+        f"there is no sandbox: {isolation.why}",
+        isolation.fix,
+        code=ErrorCode.SANDBOX_UNAVAILABLE,
+    )
+
+
+def _failed(ended: Ended) -> Isolation:
+    said = ended.stderr.value().decode(errors="replace").strip() or "bwrap did not start"
+    missing = "Unknown option" in said
+    return Isolation("bubblewrap", False, said.splitlines()[-1], _INSTALL if missing else _NAMESPACES)
+
+
+def _memory_file(data: bytes) -> int:
+    fd = os.memfd_create("remit")
+    os.write(fd, data)
+    os.lseek(fd, 0, os.SEEK_SET)
+    return fd

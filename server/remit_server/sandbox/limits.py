@@ -1,0 +1,78 @@
+"""How much a command may use (003 §Sandbox Templates, `code-executor`), and what it is using, read from /proc."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import resource
+from collections import defaultdict
+from dataclasses import dataclass
+from pathlib import Path
+
+MIB = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Bytes and counts. `tasks` counts threads and is hard where the system enforces it; the totals are watched."""
+
+    processes: int = 100
+    tasks: int = 400
+    process_bytes: int = 1024 * MIB
+    total_bytes: int = 2048 * MIB
+    file_bytes: int = 256 * MIB
+    scratch_bytes: int = 256 * MIB
+    shared_bytes: int = 64 * MIB
+    open_files: int = 1024
+    output_factor: int = 64
+
+    def prlimit_options(self) -> tuple[str, ...]:
+        """Options of prlimit(1), none above what this process itself may have."""
+        wanted = (
+            ("nproc", resource.RLIMIT_NPROC, self.tasks),
+            ("data", resource.RLIMIT_DATA, self.process_bytes),
+            ("fsize", resource.RLIMIT_FSIZE, self.file_bytes),
+            ("nofile", resource.RLIMIT_NOFILE, self.open_files),
+            ("core", resource.RLIMIT_CORE, 0),
+        )
+        return tuple(f"--{name}={_allowed(kind, most)}" for name, kind, most in wanted)
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Processes below one, itself included, and the bytes of memory they hold resident."""
+
+    processes: int
+    resident_bytes: int
+
+    def beyond(self, limits: Limits) -> str | None:
+        """Which limit is passed, in words, or None."""
+        if self.processes > limits.processes:
+            return f"more than {limits.processes} processes"
+        if self.resident_bytes > limits.total_bytes:
+            return f"more than {limits.total_bytes // MIB} MiB of memory"
+        return None
+
+
+def usage_below(root: int) -> Usage:
+    """What the process `root` and all its descendants use. Orphans of a pid namespace stay below its init."""
+    children: dict[int, list[int]] = defaultdict(list)
+    pages: dict[int, int] = {}
+    for name in os.listdir("/proc"):  # noqa: PTH208  names only, ten times a second
+        if name.isdigit():
+            # A process may end while we look.
+            with contextlib.suppress(OSError, IndexError, ValueError):
+                fields = Path("/proc", name, "stat").read_bytes().rpartition(b")")[2].split()
+                children[int(fields[1])].append(int(name))
+                pages[int(name)] = int(fields[21])
+    found: list[int] = []
+    pending = [root] if root in pages else []
+    while pending:
+        found.append(pid := pending.pop())
+        pending += children[pid]
+    return Usage(len(found), sum(pages[pid] for pid in found) * resource.getpagesize())
+
+
+def _allowed(kind: int, most: int) -> int:
+    hard = resource.getrlimit(kind)[1]
+    return most if hard == resource.RLIM_INFINITY else min(most, hard)

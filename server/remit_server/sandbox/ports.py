@@ -1,0 +1,56 @@
+"""What the harness asks of a sandbox (003 §Container Runtime Abstraction)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class CommandSpec:
+    """A command exactly as it will run: argv, an absolute cwd below `workspace`, a scrubbed environment, a limit in seconds."""
+
+    argv: tuple[str, ...]
+    cwd: Path
+    workspace: Path
+    environment: Mapping[str, str]
+    timeout_s: float
+    max_output_bytes: int = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class CommandOutput:
+    """How a command ended. `exit_code` is None when it was killed at its limit; output is bounded, and says so."""
+
+    exit_code: int | None
+    stdout: bytes
+    stderr: bytes
+    timed_out: bool = False
+    truncated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Isolation:
+    """What a sandbox really gives on this machine; `available` is false with `why` and `fix` where it gives nothing."""
+
+    name: Literal["bubblewrap", "none"]
+    available: bool
+    why: str = ""
+    fix: str = ""
+
+
+class Sandbox(Protocol):
+    """Runs commands where they can neither see the network nor change the workspace."""
+
+    def isolation(self) -> Isolation:
+        """What isolates here, found out by trying it once."""
+        ...
+
+    async def run(self, spec: CommandSpec, progress: Callable[[bytes], None] | None = None) -> CommandOutput:
+        """Run to the end, the limit, or cancellation; no process of the command outlives the call.
+
+        Raises ToolError (`sandbox_unavailable`) where nothing isolates.
+        """
+        ...

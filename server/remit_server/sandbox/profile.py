@@ -1,0 +1,82 @@
+"""What a command sees: system and workspace read-only, a scratch folder, nothing else (003 §Container Manager)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+from remit_server.sandbox.environment import SCRATCH, SYSTEM_FOLDERS
+from remit_server.sandbox.limits import Limits
+from remit_server.sandbox.ports import CommandSpec
+
+# Inside, the command is an ordinary user, whoever the server is.
+USER_ID = 1000
+PASSWD = b"remit:x:1000:1000:remit:/tmp:/bin/sh\nnobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n"
+GROUP = b"remit:x:1000:\nnogroup:x:65534:\n"
+
+_ETC = (
+    *("ld.so.cache", "ld.so.conf", "ld.so.conf.d", "alternatives", "localtime", "timezone", "mime.types"),
+    *("ssl/certs", "ssl/openssl.cnf", "ca-certificates", "pki/tls/certs", "pki/ca-trust/extracted"),
+    *("nsswitch.conf", "protocols", "services", "python3", "java", "fonts"),
+)
+_PROC_HIDDEN = ("kcore", "keys", "key-users", "kmsg", "kallsyms", "timer_list", "sched_debug")
+_CREDENTIALS = (
+    *(".ssh", ".aws", ".azure", ".gnupg", ".kube", ".docker", ".config/gcloud", ".config/gh", ".password-store"),
+    *(".netrc", ".git-credentials", ".pgpass", ".pypirc", ".npmrc"),
+)
+
+
+def bubblewrap_options(
+    spec: CommandSpec, limits: Limits, hidden: Iterable[Path], *, passwd: int, group: int
+) -> list[str]:
+    """Options of bwrap(1), without its program; the descriptors hold PASSWD and GROUP. Looks at what exists."""
+    return [
+        *("--unshare-all", "--unshare-user", "--disable-userns", "--uid", str(USER_ID), "--gid", str(USER_ID)),
+        *("--die-with-parent", "--new-session", "--cap-drop", "ALL", "--hostname", "remit", "--clearenv"),
+        *_system(),
+        *("--ro-bind-data", str(passwd), "/etc/passwd", "--ro-bind-data", str(group), "/etc/group"),
+        *_proc(),
+        *_devices(limits),
+        *("--size", str(limits.scratch_bytes), "--tmpfs", SCRATCH, "--dir", "/var", "--symlink", SCRATCH, "/var/tmp"),  # noqa: S108
+        *("--ro-bind", str(spec.workspace), str(spec.workspace)),
+        *_hidden((*hidden, *(spec.workspace / name for name in _CREDENTIALS)), spec.workspace),
+        *("--remount-ro", "/", "--chdir", str(spec.cwd)),
+        *(option for name, value in spec.environment.items() for option in ("--setenv", name, value)),
+    ]
+
+
+def _system() -> list[str]:
+    options: list[str] = []
+    for folder in map(Path, SYSTEM_FOLDERS):
+        if folder.is_symlink():
+            options += ["--symlink", str(folder.readlink()), str(folder)]
+        elif folder.is_dir():
+            options += ["--ro-bind", str(folder), str(folder)]
+    for name in _ETC:
+        options += ["--ro-bind-try", f"/etc/{name}", f"/etc/{name}"]
+    return options
+
+
+def _proc() -> list[str]:
+    hidden = [f"/proc/{name}" for name in _PROC_HIDDEN if Path("/proc", name).exists()]
+    covered = (option for path in hidden for option in ("--ro-bind", os.devnull, path))
+    # Where the server is root, /proc/sys and others are its own, and writing to them needs no capability.
+    return ["--proc", "/proc", *covered, "--remount-ro", "/proc"]
+
+
+def _devices(limits: Limits) -> list[str]:
+    shared = ("--size", str(limits.shared_bytes), "--tmpfs", "/dev/shm")  # noqa: S108
+    return ["--dev", "/dev", *shared, "--remount-ro", "/dev"]
+
+
+def _hidden(paths: Iterable[Path], workspace: Path) -> list[str]:
+    """An empty file or folder over each of the paths that exists and really lies in the workspace."""
+    options: list[str] = []
+    for path in paths:
+        real = path.resolve()
+        if real == workspace or not real.is_relative_to(workspace) or not real.exists():
+            continue
+        covered = ["--tmpfs", str(real), "--remount-ro", str(real)] if real.is_dir() else []
+        options += covered or ["--ro-bind", os.devnull, str(real)]
+    return options

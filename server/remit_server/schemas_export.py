@@ -1,0 +1,193 @@
+"""Writes the contract as JSON Schema 2020-12 and as the extension's TypeScript types (protocol.md, 002 §4.3).
+
+`python -m remit_server.schemas_export` writes the files below the current folder; `--check` only says which are stale.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final, Literal
+
+from pydantic import TypeAdapter
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode
+from pydantic_core import core_schema
+
+from remit_server import contract
+
+Schema = Mapping[str, Any]
+
+DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
+TYPESCRIPT: Final = Path("client-vscode/src/contract.ts")
+SCHEMAS: Final = Path("schemas")
+
+# What a client sends is described as it is read (defaults may be left out), what it receives as it is written.
+CONTRACT: Final[tuple[tuple[str, Any, JsonSchemaMode], ...]] = (
+    ("RunRequest", contract.RunRequest, "validation"),
+    ("ApprovalAnswer", contract.ApprovalAnswer, "validation"),
+    ("AgentEvent", contract.AgentEvent, "serialization"),
+    ("RunResult", contract.RunResult, "serialization"),
+    ("ApprovalReceipt", contract.ApprovalReceipt, "serialization"),
+    ("StatusResult", contract.StatusResult, "serialization"),
+    ("ErrorPayload", contract.ErrorPayload, "serialization"),
+)
+
+LINE: Final = 90
+PRIMITIVES: Final = {
+    "string": "string",
+    "number": "number",
+    "integer": "number",
+    "boolean": "boolean",
+    "null": "null",
+}
+
+HEADER: Final = """\
+// Generated from the server's contract by `python -m remit_server.schemas_export`: do not edit.
+
+export const PROTOCOL = {protocol};
+
+export type JsonValue =
+  | null | boolean | number | string
+  | readonly JsonValue[]
+  | {{ readonly [key: string]: JsonValue }};
+"""
+
+
+class AsWritten(GenerateJsonSchema):
+    """Says that the server writes every field, also one that has its default, so that clients can rely on it."""
+
+    def field_is_required(
+        self,
+        field: core_schema.ModelField | core_schema.DataclassField | core_schema.TypedDictField,
+        total: bool,
+    ) -> bool:
+        """True for all fields of what is written, pydantic's own answer for what is read."""
+        return self.mode == "serialization" or super().field_is_required(field, total)
+
+
+def files() -> dict[Path, str]:
+    """Every generated file's text, by its path below the repository root."""
+    described = {name: _schema(name, kind, mode) for name, kind, mode in CONTRACT}
+    texts = {
+        SCHEMAS / f"{name}.json": json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
+        for name, schema in described.items()
+    }
+    return texts | {TYPESCRIPT: typescript(described)}
+
+
+def typescript(described: Mapping[str, Schema]) -> str:
+    """TypeScript declarations of the named schemas and of everything they refer to.
+
+    Raises ValueError where two schemas give one name to different shapes.
+    """
+    named: dict[str, Schema] = {}
+    for root, schema in described.items():
+        parts = {**schema.get("$defs", {}), root: {k: v for k, v in schema.items() if k not in {"$defs", "$schema"}}}
+        for name, part in parts.items():
+            if named.setdefault(name, part) != part:
+                raise ValueError(f"`{name}` is read and written in different shapes, give them two names")
+    named.pop("JsonValue", None)
+    declarations = [_declaration(name, named[name]) for name in sorted(named)]
+    return "\n".join([HEADER.format(protocol=contract.PROTOCOL), *declarations])
+
+
+def stale(root: Path) -> list[Path]:
+    """The generated files below `root` that are missing, differ, or are no longer generated."""
+    wanted = files()
+    changed = [path for path, text in wanted.items() if _text(root / path) != text]
+    left_over = [p.relative_to(root) for p in (root / SCHEMAS).glob("*.json") if p.relative_to(root) not in wanted]
+    return changed + left_over
+
+
+def write(root: Path) -> list[Path]:
+    """Write what is stale below `root`, remove what is no longer generated; returns the paths touched."""
+    wanted = files()
+    touched = stale(root)
+    for path in touched:
+        target = root / path
+        if path in wanted:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_text(wanted[path], encoding="utf-8")
+        else:
+            target.unlink()
+    return touched
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Write the generated files, or with `--check` exit 1 when one is stale."""
+    parser = argparse.ArgumentParser(prog="python -m remit_server.schemas_export", description=__doc__)
+    parser.add_argument("--check", action="store_true", help="write nothing, exit 1 when a file is stale")
+    parser.add_argument("--root", type=Path, default=Path(), help="the repository root (default: the current folder)")
+    options = parser.parse_args(arguments)
+    if not (options.root / TYPESCRIPT).parent.is_dir():
+        parser.error(f"`{options.root}` is not the repository root: it has no {TYPESCRIPT.parent}")
+    found = stale(options.root) if options.check else write(options.root)
+    for path in found:
+        print(f"{'stale' if options.check else 'wrote'} {path}", file=sys.stderr)  # noqa: T201 (a command's output)
+    return 1 if options.check and found else 0
+
+
+def _schema(name: str, kind: Any, mode: Literal["validation", "serialization"]) -> Schema:
+    schema = TypeAdapter[Any](kind).json_schema(mode=mode, schema_generator=AsWritten)
+    return {"$schema": DIALECT, "title": name} | {key: value for key, value in schema.items() if key != "title"}
+
+
+def _declaration(name: str, schema: Schema) -> str:
+    comment = _comment(schema.get("description"), "")
+    if schema.get("type") != "object" or "properties" not in schema:
+        return f"{comment}export type {name} ={_alternatives(_type(schema))};\n"
+    required = set(schema.get("required", ()))
+    fields = [
+        f"{_comment(field.get('description'), '  ')}  readonly {key}{'' if key in required else '?'}: {_type(field)};\n"
+        for key, field in schema["properties"].items()
+    ]
+    return f"{comment}export interface {name} {{\n{''.join(fields)}}}\n"
+
+
+def _type(schema: Schema) -> str:
+    match schema:
+        case {"$ref": str(reference)}:
+            text = reference.rpartition("/")[2]
+        case {"const": value}:
+            text = json.dumps(value)
+        case {"enum": values}:
+            text = " | ".join(json.dumps(value) for value in values)
+        case {"anyOf": parts} | {"oneOf": parts}:
+            text = " | ".join(dict.fromkeys(_type(part) for part in parts))
+        case {"type": "array", "items": items}:
+            text = f"readonly ({item})[]" if " | " in (item := _type(items)) else f"readonly {item}[]"
+        case {"type": "object", "additionalProperties": values}:
+            text = f"{{ readonly [key: string]: {_type(values)} }}"
+        case {"type": kind} if kind in PRIMITIVES:
+            text = PRIMITIVES[kind]
+        case _:
+            raise ValueError(f"no TypeScript for {schema}, add a case")
+    return text
+
+
+def _alternatives(text: str) -> str:
+    return f" {text}" if len(text) < LINE else "".join(f"\n  | {part}" for part in text.split(" | "))
+
+
+def _comment(description: str | None, indent: str) -> str:
+    if not description:
+        return ""
+    lines = description.replace("*/", "* /").splitlines()
+    if len(lines) == 1:
+        return f"{indent}/** {lines[0]} */\n"
+    body = "".join(f"{indent} * {line}".rstrip() + "\n" for line in lines)
+    return f"{indent}/**\n{body}{indent} */\n"
+
+
+def _text(path: Path) -> str | None:
+    try:
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return None
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,95 @@
+"""`edit_file`: an exact text replaced, once where it is unique or everywhere when asked (001 §3.3)."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from remit_governance.values import Effect
+from remit_server.contract import ErrorCode
+from remit_server.errors import ToolError
+from remit_server.tools.near_miss import explain
+from remit_server.tools.occurrences import find_all, line_numbers, replace_at
+from remit_server.tools.source import read_source, was_read
+from remit_server.tools.spec import Arguments, FileChange, Outcome, Plan, Target, Tool, ToolContext, WritePlan
+from remit_server.workspace.files import MAX_FILE_BYTES, digest_of
+from remit_server.workspace.paths import WorkspacePath
+from remit_server.workspace.text import plain
+
+_LISTED = 10
+
+
+class EditFileArguments(Arguments):
+    """Arguments of `edit_file`."""
+
+    path: str = Field(max_length=4096, description="path of the file, relative to the workspace")
+    old_text: str = Field(min_length=1, max_length=MAX_FILE_BYTES, description="exact text to replace")
+    new_text: str = Field(max_length=MAX_FILE_BYTES, description="text to put in its place")
+    replace_all: bool = Field(default=False, description="replace every occurrence; else it has to be unique")
+    whole_word: bool = Field(default=False, description="old_text must stand as a whole identifier")
+
+
+def edited(path: WorkspacePath, content: str, arguments: EditFileArguments) -> tuple[str, int]:
+    """The new content and the number of replacements. Raises ToolError (`no_match`, `not_unique`, `too_large`)."""
+    old, new = plain(arguments.old_text), plain(arguments.new_text)
+    if old == new:
+        raise _refused(
+            path, ErrorCode.INVALID_ARGUMENTS, "old_text and new_text are the same", "say what should change"
+        )
+    offsets = find_all(content, old, whole_word=arguments.whole_word)
+    if not offsets:
+        miss = explain(content, old, whole_word=arguments.whole_word)
+        raise _refused(path, ErrorCode.NO_MATCH, f"old_text does not occur in it; {miss.why}", miss.fix)
+    if len(offsets) > 1 and not arguments.replace_all:
+        numbers = ", ".join(map(str, line_numbers(content, offsets[:_LISTED])))
+        more = f" and {len(offsets) - _LISTED} more" if len(offsets) > _LISTED else ""
+        raise _refused(
+            path,
+            ErrorCode.NOT_UNIQUE,
+            f"old_text occurs {len(offsets)} times, on lines {numbers}{more}",
+            "add neighbouring lines to old_text, or set replace_all",
+        )
+    # Judged before it is built: a small file and a long new_text can make something huge.
+    if len(content) + len(offsets) * (len(new) - len(old)) > MAX_FILE_BYTES:
+        raise _refused(path, ErrorCode.TOO_LARGE, f"it would become larger than {MAX_FILE_BYTES} bytes", "change less")
+    return replace_at(content, offsets, len(old), new), len(offsets)
+
+
+def _refused(path: WorkspacePath, code: ErrorCode, why: str, fix: str) -> ToolError:
+    return ToolError(f"cannot edit `{path.relative}`", why, fix, code=code)
+
+
+def _targets(arguments: EditFileArguments, ctx: ToolContext) -> tuple[Target, ...]:
+    path = ctx.workspace.resolve(arguments.path)
+    # What does not match is explained with the file's own words, so an edit is a read too.
+    return (Target("fs.read", path), Target("fs.write", path))
+
+
+async def _prepare(arguments: EditFileArguments, ctx: ToolContext) -> Plan:
+    path = ctx.workspace.resolve(arguments.path)
+    source = read_source(path, ctx)
+    content, count = edited(path, source.text.content, arguments)
+    after = source.text.encode(content)
+    line = f"edited {path.relative}: {count} replacement{'' if count == 1 else 's'}"
+    return WritePlan(
+        changes=(FileChange(path, source.image, after),),
+        outcome=Outcome(
+            text=line,
+            summary=line,
+            data={
+                "path": path.relative,
+                "replacements": count,
+                "read_first": was_read(path, source.image, ctx),
+                "digest": digest_of(after),
+            },
+        ),
+    )
+
+
+EDIT_FILE = Tool(
+    name="edit_file",
+    summary="Replace exact text in a file. Read the file first.",
+    effect=Effect.WRITE,
+    arguments=EditFileArguments,
+    targets=_targets,
+    prepare=_prepare,
+)

@@ -1,0 +1,74 @@
+"""Lines that match a regular expression, with their context, in bounded time (agent.md §2, threats.md, Shell)."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import regex
+
+from remit_server.errors import ToolError
+
+MAX_PATTERN_CHARS = 1_000
+MAX_LINE_CHARS = 10_000
+
+# `regex` and not `re`: it stops when its time is over, and lets other threads run meanwhile.
+_METACHARACTERS = frozenset(r".^$*+?{}[]\|()")
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """A compiled pattern; `literal` is set where it is plain text, which is looked for without an engine."""
+
+    text: str
+    compiled: regex.Pattern[str]
+    literal: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """A matching line, by its number from 1, and the lines around it."""
+
+    line: int
+    content: str
+    before: tuple[str, ...]
+    after: tuple[str, ...]
+
+
+def parse_pattern(text: str) -> Pattern:
+    """Raises ToolError (`invalid_arguments`) for what is no regular expression."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            compiled = regex.compile(text)
+    except (regex.error, OverflowError, RecursionError, MemoryError) as error:
+        raise ToolError(
+            f"cannot search for `{text}`",
+            f"it is no regular expression: {error}",
+            "put a backslash before special characters such as ( [ { . * + ?",
+        ) from error
+    return Pattern(text, compiled, None if _METACHARACTERS & set(text) else text)
+
+
+def matching_lines(lines: Sequence[str], pattern: Pattern, left_s: Callable[[], float]) -> list[int]:
+    """Numbers, from 1, of the lines that match, each judged by its first 10,000 characters.
+
+    `left_s` says how many seconds there still are; raises TimeoutError when there are none.
+    """
+    if pattern.literal is not None:
+        return [n for n, line in enumerate(lines, 1) if pattern.literal in line[:MAX_LINE_CHARS]]
+    found: list[int] = []
+    for number, line in enumerate(lines, 1):
+        seconds = left_s()
+        if seconds <= 0:
+            raise TimeoutError
+        if pattern.compiled.search(line[:MAX_LINE_CHARS], concurrent=True, timeout=seconds):
+            found.append(number)
+    return found
+
+
+def with_context(lines: Sequence[str], number: int, context: int) -> Match:
+    """The line of that number with up to `context` lines on either side."""
+    at = number - 1
+    return Match(number, lines[at], tuple(lines[max(0, at - context) : at]), tuple(lines[number : number + context]))

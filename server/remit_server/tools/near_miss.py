@@ -1,0 +1,81 @@
+"""Why a text that should be in a file is not: the closest place, and what differs there; pure (agent.md §2)."""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass
+
+from remit_server.tools.occurrences import find_all, line_numbers
+
+_MAX_LINES = 20_000
+_MAX_CANDIDATES = 200
+_MAX_LINE_CHARS = 200
+_ENOUGH = 0.6
+
+
+@dataclass(frozen=True, slots=True)
+class NearMiss:
+    """What is wrong with the wanted text, and what to do, in words for a model."""
+
+    why: str
+    fix: str
+
+
+def explain(content: str, wanted: str, *, whole_word: bool) -> NearMiss:
+    """Why `wanted` does not occur in `content`. Takes bounded time, however long the two are."""
+    if whole_word and (offsets := find_all(content, wanted, whole_word=False)):
+        line = line_numbers(content, offsets[:1])[0]
+        return NearMiss(f"it occurs only inside longer words, first on line {line}", "leave out whole_word")
+    lines, parts = content.split("\n")[:_MAX_LINES], wanted.strip("\n").split("\n")
+    for what, form in (("white space", _without_space), ("upper and lower case", _without_case)):
+        if at := _window([form(line) for line in lines], [form(part) for part in parts]):
+            shown = "\n".join(line[:_MAX_LINE_CHARS] for line in lines[at - 1 : at - 1 + min(len(parts), 10)])
+            return NearMiss(f"only {what} differs from line {at}", f"copy it exactly from the file:\n{shown}")
+    closest = _closest(lines, max(parts, key=len))
+    if closest is None:
+        return NearMiss("nothing in the file is close to it", "read the file again and copy the text exactly")
+    number, text = closest
+    return NearMiss(f"the closest line is {number}: `{text.strip()}`", "read the file again and copy the text exactly")
+
+
+def _without_space(line: str) -> str:
+    return "".join(line.split())
+
+
+def _without_case(line: str) -> str:
+    return "".join(line.split()).casefold()
+
+
+def _window(lines: list[str], parts: list[str]) -> int | None:
+    """The first line, from 1, at which `parts` occur: the first one as a line's end, the last as a line's start."""
+    if not any(parts):
+        return None
+    if len(parts) == 1:
+        return next((number for number, line in enumerate(lines, 1) if parts[0] in line), None)
+    first, *middle, last = parts
+    for at in range(len(lines) - len(parts) + 1):
+        if (
+            lines[at].endswith(first)
+            and lines[at + len(parts) - 1].startswith(last)
+            and lines[at + 1 : at + len(parts) - 1] == middle
+        ):
+            return at + 1
+    return None
+
+
+def _closest(lines: list[str], wanted: str) -> tuple[int, str] | None:
+    """The line most like `wanted`. Cheap upper bounds pick the few candidates worth a real comparison."""
+    matcher = difflib.SequenceMatcher(autojunk=False)
+    matcher.set_seq2(wanted[:_MAX_LINE_CHARS])
+    bounded: list[tuple[float, int, str]] = []
+    for number, line in enumerate(lines, 1):
+        matcher.set_seq1(line[:_MAX_LINE_CHARS])
+        if line.strip() and matcher.real_quick_ratio() >= _ENOUGH and (bound := matcher.quick_ratio()) >= _ENOUGH:
+            bounded.append((-bound, number, line[:_MAX_LINE_CHARS]))
+    best: tuple[float, int, str] | None = None
+    for _, number, line in sorted(bounded)[:_MAX_CANDIDATES]:
+        matcher.set_seq1(line)
+        ratio = matcher.ratio()
+        if ratio >= _ENOUGH and (best is None or ratio > best[0]):
+            best = (ratio, number, line)
+    return None if best is None else best[1:]

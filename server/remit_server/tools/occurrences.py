@@ -1,0 +1,49 @@
+"""Where a text occurs in another, exactly or as a whole identifier; pure (001 §3.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+def find_all(content: str, wanted: str, *, whole_word: bool) -> tuple[int, ...]:
+    """Offsets of the occurrences from left to right, none overlapping another. `wanted` must not be empty."""
+    found: list[int] = []
+    at = content.find(wanted)
+    while at >= 0:
+        fits = not whole_word or stands_alone(content, at, at + len(wanted))
+        if fits:
+            found.append(at)
+        at = content.find(wanted, at + (len(wanted) if fits else 1))
+    return tuple(found)
+
+
+def stands_alone(content: str, start: int, end: int) -> bool:
+    """Whether no word character touches content[start:end], in any script."""
+    return not (start > 0 and _in_word(content[start - 1])) and not (end < len(content) and _in_word(content[end]))
+
+
+def replace_at(content: str, offsets: Sequence[int], length: int, new: str) -> str:
+    """`content` with `new` for the `length` characters at each offset; offsets ascend and do not overlap."""
+    pieces: list[str] = []
+    done = 0
+    for at in offsets:
+        pieces += (content[done:at], new)
+        done = at + length
+    pieces.append(content[done:])
+    return "".join(pieces)
+
+
+def line_numbers(content: str, offsets: Sequence[int]) -> tuple[int, ...]:
+    """The line, from 1, of each offset; offsets ascend."""
+    numbers: list[int] = []
+    line, done = 1, 0
+    for at in offsets:
+        line += content.count("\n", done, at)
+        done = at
+        numbers.append(line)
+    return tuple(numbers)
+
+
+def _in_word(char: str) -> bool:
+    # What may continue an identifier: letters, digits, `_`, and marks that belong to the letter before them.
+    return ("a" + char).isidentifier()

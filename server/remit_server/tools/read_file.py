@@ -1,0 +1,89 @@
+"""`read_file`: numbered lines of a text file, a part at a time (001 §3.1)."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from remit_governance.values import Effect
+from remit_server.errors import ToolError
+from remit_server.tools.source import read_source
+from remit_server.tools.spec import Arguments, Outcome, Plan, ReadPlan, Target, Tool, ToolContext
+from remit_server.workspace.paths import WorkspacePath
+
+MAX_LINE_CHARS = 2_000
+MAX_RESULT_CHARS = 100_000
+
+
+class ReadFileArguments(Arguments):
+    """Arguments of `read_file`."""
+
+    path: str = Field(max_length=4096, description="path of the file, relative to the workspace")
+    offset: int = Field(default=1, ge=1, description="first line to read")
+    limit: int = Field(default=500, ge=1, le=5_000, description="how many lines to read")
+
+
+def read_lines(path: WorkspacePath, ctx: ToolContext, offset: int, limit: int) -> Outcome:
+    """Up to `limit` lines from line `offset` (from 1). Raises ToolError where there is no such line, file or text."""
+    source = read_source(path, ctx)
+    lines = source.text.lines
+    total = len(lines)
+    if offset > max(total, 1):
+        raise ToolError(
+            f"cannot read `{path.relative}` from line {offset}",
+            f"it has {total} lines",
+            f"use an offset from 1 to {max(total, 1)}",
+        )
+    shown = _fitting(lines[offset - 1 : offset - 1 + limit], offset)
+    last = offset + len(shown) - 1
+    span = f"lines {offset}-{last} of {total}" if total else "empty"
+    more = f"; more with offset {last + 1}" if last < total else ""
+    return Outcome(
+        text="\n".join([f"{path.relative} ({span}{more})", *shown]),
+        summary=f"read {path.relative}, {span}",
+        data={
+            "path": path.relative,
+            "first_line": offset,
+            "last_line": last,
+            "total_lines": total,
+            "truncated": last < total,
+            "digest": source.image.digest,
+            "encoding": source.text.encoding,
+        },
+    )
+
+
+def _fitting(lines: list[str], first: int) -> list[str]:
+    """The lines with their numbers, as many as fit into one result, and at least one."""
+    shown: list[str] = []
+    room = MAX_RESULT_CHARS
+    for number, line in enumerate(lines, first):
+        cut = len(line) - MAX_LINE_CHARS
+        text = f"{number}|{line}" if cut <= 0 else f"{number}|{line[:MAX_LINE_CHARS]}… ({cut} more characters)"
+        room -= len(text) + 1
+        if room < 0 and shown:
+            break
+        shown.append(text)
+    return shown
+
+
+def _targets(arguments: ReadFileArguments, ctx: ToolContext) -> tuple[Target, ...]:
+    return (Target("fs.read", ctx.workspace.resolve(arguments.path)),)
+
+
+async def _prepare(arguments: ReadFileArguments, ctx: ToolContext) -> Plan:
+    path = ctx.workspace.resolve(arguments.path)
+
+    async def run() -> Outcome:
+        return read_lines(path, ctx, arguments.offset, arguments.limit)
+
+    return ReadPlan(run)
+
+
+READ_FILE = Tool(
+    name="read_file",
+    summary="Read a text file, with line numbers. Use it before editing a file.",
+    effect=Effect.READ,
+    arguments=ReadFileArguments,
+    targets=_targets,
+    prepare=_prepare,
+)

@@ -1,0 +1,212 @@
+"""`search_files`: lines that match a regular expression, in the files that may be read (001 §3.5)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from pydantic import Field, JsonValue
+
+from remit_governance.values import Effect
+from remit_server.contract import ErrorCode
+from remit_server.errors import ToolError
+from remit_server.tools.matching import (
+    MAX_PATTERN_CHARS,
+    Match,
+    Pattern,
+    matching_lines,
+    parse_pattern,
+    with_context,
+)
+from remit_server.tools.spec import Arguments, Outcome, Plan, ReadPlan, Target, Tool, ToolContext
+from remit_server.workspace.files import image_of_text, read_image
+from remit_server.workspace.globs import MAX_GLOB_CHARS, Glob, parse_glob
+from remit_server.workspace.paths import WorkspacePath
+from remit_server.workspace.text import Text
+from remit_server.workspace.walk import Limits, walk
+
+MAX_SEARCHED_BYTES = 2 * 1024 * 1024
+MAX_SHOWN_CHARS = 300
+MAX_RESULT_CHARS = 100_000
+_MAX_COUNTED = 10_000
+
+
+class SearchFilesArguments(Arguments):
+    """Arguments of `search_files`."""
+
+    pattern: str = Field(min_length=1, max_length=MAX_PATTERN_CHARS, description="regular expression, per line")
+    path: str = Field(default=".", max_length=4096, description="folder or file, relative to the workspace")
+    file_pattern: str | None = Field(default=None, max_length=MAX_GLOB_CHARS, description="glob of files: `*.py`")
+    context_lines: int = Field(default=2, ge=0, le=10, description="lines to show around each match")
+    max_results: int = Field(default=50, ge=1, le=500, description="how many matches to return")
+
+
+@dataclass(slots=True)
+class _Found:
+    """What a search has come to so far."""
+
+    matches: list[tuple[str, Match]] = field(default_factory=list[tuple[str, Match]])
+    files: int = 0
+    total: int = 0
+    unreadable: int = 0
+    oversized: int = 0
+    complete: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A search as parsed: what to look for, where, and how much to show."""
+
+    pattern: Pattern
+    base: WorkspacePath
+    glob: Glob | None = None
+    context: int = 2
+    most: int = 50
+
+
+def search(ctx: ToolContext, query: Query, limits: Limits) -> Outcome:
+    """Search the file at `query.base`, or the files below it. Raises ToolError where there is none."""
+    found = _Found()
+    for relative in _files(ctx, query, limits):
+        try:
+            _search_one(ctx, relative, query, limits, found)
+        except TimeoutError:
+            limits.stopped = True
+        if limits.spent() or found.total >= _MAX_COUNTED:
+            found.complete = False
+            break
+    found.complete = found.complete and not limits.stopped
+    return _outcome(found, query)
+
+
+def _files(ctx: ToolContext, query: Query, limits: Limits) -> Iterator[str]:
+    base = query.base
+    if ctx.documents.get(base.relative) is not None or base.absolute.is_file():
+        yield base.relative
+        return
+    prefix = 0 if base.relative == "." else len(base.relative) + 1
+    for relative in walk(ctx.workspace, base, limits):
+        if query.glob is None or query.glob.matches(relative[prefix:]):
+            yield relative
+
+
+def _search_one(ctx: ToolContext, relative: str, query: Query, limits: Limits, found: _Found) -> None:
+    """Raises TimeoutError."""
+    if not ctx.readable(relative):
+        found.unreadable += 1
+        return
+    lines = _lines(ctx, relative, found)
+    numbers = matching_lines(lines, query.pattern, lambda: 0.0 if limits.stopped else limits.left_s)
+    found.files += bool(numbers)
+    found.total += len(numbers)
+    room = query.most - len(found.matches)
+    found.matches += [(relative, with_context(lines, n, query.context)) for n in numbers[:room]]
+
+
+def _lines(ctx: ToolContext, relative: str, found: _Found) -> list[str]:
+    """A file's lines; none of one that is binary, too large, or gone since it was listed."""
+    document = ctx.documents.get(relative)
+    path = WorkspacePath(relative, ctx.workspace.root.joinpath(relative))
+    try:
+        image = (
+            read_image(ctx.workspace, path, MAX_SEARCHED_BYTES) if document is None else image_of_text(document.text)
+        )
+        return Text.decode(image.data, relative).lines
+    except ToolError as error:
+        found.oversized += error.code is ErrorCode.TOO_LARGE
+        return []
+
+
+def _outcome(found: _Found, query: Query) -> Outcome:
+    shown = len(found.matches)
+    total = f"{found.total}{'' if found.complete else ' or more'}"
+    head = f"{total} matches for `{query.pattern.text}` in {found.files} files below {query.base.relative}"
+    notes = [
+        f"the first {shown} are shown" if shown < found.total else "",
+        "" if found.complete else "stopped early",
+        f"{found.unreadable} files may not be read" if found.unreadable else "",
+        f"{found.oversized} files over {MAX_SEARCHED_BYTES} bytes left out" if found.oversized else "",
+    ]
+    summary = "; ".join([head, *filter(None, notes)])
+    body, cut = _rendered(found.matches)
+    return Outcome(
+        text="\n".join([summary, *body]),
+        summary=summary,
+        data={
+            "path": query.base.relative,
+            "matches": [_as_data(relative, match) for relative, match in found.matches[:shown]],
+            "total_matches": found.total,
+            "files": found.files,
+            "skipped_unreadable": found.unreadable,
+            "skipped_large": found.oversized,
+            "truncated": cut or shown < found.total or not found.complete,
+        },
+    )
+
+
+def _rendered(matches: list[tuple[str, Match]]) -> tuple[list[str], bool]:
+    """As ripgrep prints them: `12:` is a match, `11-` a line beside it. The flag says that some did not fit."""
+    lines: list[str] = []
+    room = MAX_RESULT_CHARS
+    current = ""
+    for relative, match in matches:
+        block = [relative] if relative != current else ["--"] if match.before or match.after else []
+        current = relative
+        first = match.line - len(match.before)
+        block += [f"{n}-{_cut(line)}" for n, line in enumerate(match.before, first)]
+        block.append(f"{match.line}:{_cut(match.content)}")
+        block += [f"{n}-{_cut(line)}" for n, line in enumerate(match.after, match.line + 1)]
+        room -= sum(len(line) + 1 for line in block)
+        if room < 0:
+            return [*lines, "… (more matches than fit; narrow the search)"], True
+        lines += block
+    return lines, False
+
+
+def _as_data(relative: str, match: Match) -> dict[str, JsonValue]:
+    return {
+        "file": relative,
+        "line": match.line,
+        "content": _cut(match.content),
+        "context_before": [_cut(line) for line in match.before],
+        "context_after": [_cut(line) for line in match.after],
+    }
+
+
+def _cut(line: str) -> str:
+    over = len(line) - MAX_SHOWN_CHARS
+    return line if over <= 0 else f"{line[:MAX_SHOWN_CHARS]}… ({over} more characters)"
+
+
+def _targets(arguments: SearchFilesArguments, ctx: ToolContext) -> tuple[Target, ...]:
+    return (Target("fs.read", ctx.workspace.resolve(arguments.path)),)
+
+
+async def _prepare(arguments: SearchFilesArguments, ctx: ToolContext) -> Plan:
+    query = Query(
+        pattern=parse_pattern(arguments.pattern),
+        base=ctx.workspace.resolve(arguments.path),
+        glob=None if arguments.file_pattern is None else parse_glob(arguments.file_pattern),
+        context=arguments.context_lines,
+        most=arguments.max_results,
+    )
+
+    async def run() -> Outcome:
+        limits = Limits()
+        try:
+            return await asyncio.to_thread(search, ctx, query, limits)
+        finally:
+            limits.stopped = True
+
+    return ReadPlan(run)
+
+
+SEARCH_FILES = Tool(
+    name="search_files",
+    summary="Search files for a regular expression, leaving out what .gitignore excludes.",
+    effect=Effect.READ,
+    arguments=SearchFilesArguments,
+    targets=_targets,
+    prepare=_prepare,
+)

@@ -1,0 +1,135 @@
+"""What a tool is: a name, an effect, typed arguments, and a plan that others judge and carry out (001 §3, 002 §4.5).
+
+A tool never writes and never spawns. `targets` says what a call touches, so that policy can judge it before any
+content is read; `prepare` then reads what it must and returns a plan. The dispatcher asks for approval of exactly
+that plan and carries it out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
+
+from pydantic import BaseModel, ConfigDict, JsonValue
+
+from remit_governance.values import Effect
+from remit_server.sandbox.ports import CommandOutput, CommandSpec
+from remit_server.workspace.files import FileImage
+from remit_server.workspace.paths import Workspace, WorkspacePath
+from remit_server.workspace.ports import Documents
+
+A = TypeVar("A", bound=BaseModel)
+
+
+class Arguments(BaseModel):
+    """Base of every tool's arguments: unknown ones are errors, types are not guessed."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """One thing a call touches, for policy: a resolved path, or a command's argv."""
+
+    syscall: str
+    path: WorkspacePath | None = None
+    command: tuple[str, ...] | None = None
+    size: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a call came to: text for the model, data for clients and a one-line summary for people."""
+
+    text: str
+    summary: str
+    data: Mapping[str, JsonValue] = field(default_factory=dict[str, JsonValue])
+    exit_code: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FileChange:
+    """One file from exactly `before` (None: it does not exist) to exactly `after`."""
+
+    path: WorkspacePath
+    before: FileImage | None
+    after: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class ReadPlan:
+    """Only reads; runs in process."""
+
+    run: Callable[[], Awaitable[Outcome]]
+
+
+@dataclass(frozen=True, slots=True)
+class WritePlan:
+    """Changes to files, to be approved and merged; `outcome` holds once they are."""
+
+    changes: tuple[FileChange, ...]
+    outcome: Outcome
+
+
+@dataclass(frozen=True, slots=True)
+class CommandPlan:
+    """A command for the sandbox. `display` is the command as the person is shown it, verbatim."""
+
+    spec: CommandSpec
+    display: str
+    render: Callable[[CommandOutput], Outcome]
+
+
+Plan = ReadPlan | WritePlan | CommandPlan
+
+
+@dataclass(frozen=True, slots=True)
+class ToolContext:
+    """What a tool may look at.
+
+    `read_digests` holds, for each relative path, the digest of what this session last read there; `readable` says of a
+    relative path whether policy lets this call read it, so that a search never shows what a read would refuse.
+    """
+
+    workspace: Workspace
+    documents: Documents
+    read_digests: Mapping[str, str]
+    readable: Callable[[str], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Tool(Generic[A]):
+    """One row of the tool table."""
+
+    name: str
+    summary: str
+    effect: Effect
+    arguments: type[A]
+    targets: Callable[[A, ToolContext], tuple[Target, ...]]
+    prepare: Callable[[A, ToolContext], Awaitable[Plan]]
+
+    @property
+    def schema(self) -> dict[str, Any]:
+        """The arguments as a JSON Schema object, without titles."""
+        return without_titles(self.arguments.model_json_schema())
+
+
+def without_titles(schema: dict[str, Any]) -> dict[str, Any]:
+    """A JSON Schema without pydantic's generated `title`s, which only cost the model tokens."""
+
+    def clean(node: Any, in_properties: bool) -> Any:
+        if isinstance(node, dict):
+            items: dict[str, Any] = node
+            return {
+                key: clean(value, key == "properties" and not in_properties)
+                for key, value in items.items()
+                if in_properties or key != "title"
+            }
+        if isinstance(node, list):
+            nodes: list[Any] = node
+            return [clean(value, False) for value in nodes]
+        return node
+
+    cleaned: dict[str, Any] = clean(schema, False)
+    return cleaned

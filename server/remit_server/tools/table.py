@@ -1,0 +1,29 @@
+"""The tools there are, in the order in which a model is told of them (001 §3)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+from remit_server.tools.edit_file import EDIT_FILE
+from remit_server.tools.list_files import LIST_FILES
+from remit_server.tools.read_file import READ_FILE
+from remit_server.tools.run_command import RUN_COMMAND
+from remit_server.tools.search_files import SEARCH_FILES
+from remit_server.tools.spec import Tool
+from remit_server.tools.write_file import WRITE_FILE
+
+TOOLS: Mapping[str, Tool[Any]] = MappingProxyType(
+    {
+        "read_file": READ_FILE,
+        "list_files": LIST_FILES,
+        "search_files": SEARCH_FILES,
+        "write_file": WRITE_FILE,
+        "edit_file": EDIT_FILE,
+        "run_command": RUN_COMMAND,
+    }
+)
+
+# Names that models know from other agents (governance.md §1).
+ALIASES: Mapping[str, str] = MappingProxyType({"run_shell": "run_command", "write_to_file": "write_file"})

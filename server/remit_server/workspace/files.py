@@ -1,0 +1,267 @@
+"""File contents with their digest, and writes that leave the old file or the new, never a mixture (agent.md §3)."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import hashlib
+import os
+import secrets
+import stat
+from collections.abc import Generator
+from dataclasses import dataclass
+from pathlib import Path
+
+from remit_server.contract import ErrorCode
+from remit_server.errors import ToolError
+from remit_server.workspace.paths import Workspace, WorkspacePath
+
+MAX_FILE_BYTES = 10 * 1024 * 1024
+TEMPORARY_PREFIX = ".remit-tmp-"
+
+_CHUNK = 1 << 20
+_ATTEMPTS = 8
+_NO_LINKS = frozenset({errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK})
+
+
+@dataclass(frozen=True, slots=True)
+class FileImage:
+    """A file's bytes at one moment. `digest` is `sha256:` and hex; `links` above 1 means that it has other names."""
+
+    data: bytes
+    digest: str
+    mode: int = 0o644
+    links: int = 1
+
+
+def digest_of(data: bytes) -> str:
+    """The digest by which contents are compared everywhere."""
+    return "sha256:" + hashlib.sha256(data).hexdigest()
+
+
+def image_of(data: bytes) -> FileImage:
+    """An image of bytes that are no file's yet."""
+    return FileImage(data, digest_of(data))
+
+
+def image_of_text(text: str) -> FileImage:
+    """An image of an editor's buffer, as UTF-8. Raises ToolError (`binary_file`) where it has no such form."""
+    try:
+        return image_of(text.encode())
+    except UnicodeEncodeError as error:
+        raise ToolError(
+            "cannot use the open document",
+            "it holds half a character",
+            "fix or close the document",
+            code=ErrorCode.BINARY_FILE,
+        ) from error
+
+
+def read_image(workspace: Workspace, path: WorkspacePath, max_bytes: int = MAX_FILE_BYTES) -> FileImage:
+    """What the file at `path` holds now. Raises ToolError (`not_found`, `not_a_file`, `too_large`, `stale`)."""
+    fd = workspace.open_read(path)
+    try:
+        image = _image(fd, max_bytes)
+    finally:
+        os.close(fd)
+    if image is None:
+        raise ToolError(
+            f"cannot read `{path.relative}`",
+            f"it is larger than {max_bytes} bytes",
+            "search it with search_files, or work on a smaller file",
+            code=ErrorCode.TOO_LARGE,
+        )
+    return image
+
+
+def write_atomically(workspace: Workspace, path: WorkspacePath, before: FileImage | None, after: bytes) -> FileImage:
+    """Turn the file from exactly `before` (None: it does not exist) into exactly `after`, and see it on disk.
+
+    A hard link's other names keep the old contents. Raises ToolError: `stale` where the file is no longer
+    `before`, `read_only`, `not_a_file`, `limit_reached` where the disk is full; the file is then as it was.
+    """
+    if not path.names:
+        raise _not_written(path, ErrorCode.NOT_A_FILE, "it is a folder", "name a file in it")
+    if before is not None and not before.mode & 0o222:
+        raise _not_written(path, ErrorCode.READ_ONLY, "the file is marked read-only", "make it writable (`chmod u+w`)")
+    try:
+        folder = workspace.make_folder(path.names[:-1])
+    except OSError as error:
+        raise _explained(path, error) from error
+    try:
+        with _temporary(folder, private=before is not None) as (name, fd):
+            _fill(fd, after, None if before is None else before.mode)
+            if before is None:
+                _appear(folder, name, path)
+            else:
+                _replace(folder, name, path, before)
+            mode = stat.S_IMODE(os.fstat(fd).st_mode)
+        os.fsync(folder)
+    except OSError as error:
+        raise _explained(path, error) from error
+    finally:
+        os.close(folder)
+    return FileImage(after, digest_of(after), mode)
+
+
+def collect_leftovers(workspace: Workspace) -> tuple[str, ...]:
+    """Remove the temporary files of writers that died; the relative paths of what went. Never raises."""
+    removed: list[str] = []
+    for folder, folders, files in os.walk(workspace.root, followlinks=False):
+        folders[:] = [name for name in folders if name != ".git"]
+        for file in files:
+            if file.startswith(TEMPORARY_PREFIX):
+                absolute = Path(folder, file)
+                path = WorkspacePath(absolute.relative_to(workspace.root).as_posix(), absolute)
+                with contextlib.suppress(OSError, ToolError):
+                    if _remove_stale(workspace, path):
+                        removed.append(path.relative)
+    return tuple(removed)
+
+
+def _image(fd: int, max_bytes: int) -> FileImage | None:
+    status = os.fstat(fd)
+    if status.st_size > max_bytes:
+        return None
+    data = bytearray()
+    while chunk := os.read(fd, min(_CHUNK, max_bytes + 1 - len(data))):
+        data += chunk
+        if len(data) > max_bytes:
+            return None
+    whole = bytes(data)
+    return FileImage(whole, digest_of(whole), stat.S_IMODE(status.st_mode), status.st_nlink)
+
+
+@contextlib.contextmanager
+def _temporary(folder: int, *, private: bool) -> Generator[tuple[str, int]]:
+    """A new, locked file under a name nobody can guess; gone at the end unless it was renamed."""
+    # A new file is born with what the umask leaves; an existing one's mode is put on before it appears.
+    name, fd = _create_temporary(folder, 0o600 if private else 0o666)
+    try:
+        # The lock says that the writer lives; it goes with the process. Without locks nothing is ever collected.
+        with contextlib.suppress(OSError):
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield name, fd
+    finally:
+        os.close(fd)
+        with contextlib.suppress(OSError):
+            os.unlink(name, dir_fd=folder)
+
+
+def _create_temporary(folder: int, mode: int) -> tuple[str, int]:
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    for _ in range(_ATTEMPTS):
+        name = TEMPORARY_PREFIX + secrets.token_hex(12)
+        with contextlib.suppress(FileExistsError):
+            return name, os.open(name, flags, mode, dir_fd=folder)
+    raise FileExistsError(errno.EEXIST, "no free temporary name")
+
+
+def _fill(fd: int, data: bytes, mode: int | None) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(fd, view) :]
+    if mode is not None:
+        # Set-user-id bits go, as they do when the kernel writes to such a file.
+        os.fchmod(fd, mode & 0o777)
+    os.fsync(fd)
+
+
+def _appear(folder: int, temporary: str, path: WorkspacePath) -> None:
+    """Give the finished file its name, unless something has taken that meanwhile."""
+    try:
+        try:
+            os.link(temporary, path.names[-1], src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=False)
+        except OSError as error:
+            if error.errno not in _NO_LINKS:
+                raise
+            # A file system without hard links: the look and the rename are two steps there.
+            _must_be_free(folder, path.names[-1])
+            os.rename(temporary, path.names[-1], src_dir_fd=folder, dst_dir_fd=folder)
+    except FileExistsError as error:
+        raise _stale(path, "a file of that name has appeared") from error
+
+
+def _must_be_free(folder: int, name: str) -> None:
+    with contextlib.suppress(FileNotFoundError):
+        os.stat(name, dir_fd=folder, follow_symlinks=False)
+        raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST))
+
+
+def _replace(folder: int, temporary: str, path: WorkspacePath, before: FileImage) -> None:
+    """Put the finished file in the old one's place, if that still is `before`."""
+    name = path.names[-1]
+    try:
+        fd = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
+    except FileNotFoundError as error:
+        raise _stale(path, "it has been removed") from error
+    try:
+        status = os.fstat(fd)
+        now = _image(fd, max(len(before.data), 1)) if stat.S_ISREG(status.st_mode) else None
+    finally:
+        os.close(fd)
+    if now is None or now.digest != before.digest:
+        raise _stale(path, "its contents have changed")
+    # Best effort, and only where we have the right: a file keeps its owner.
+    if (status.st_uid, status.st_gid) != (os.geteuid(), os.getegid()):
+        with contextlib.suppress(OSError):
+            os.chown(temporary, status.st_uid, status.st_gid, dir_fd=folder, follow_symlinks=False)
+    os.rename(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
+
+
+def _remove_stale(workspace: Workspace, path: WorkspacePath) -> bool:
+    fd = workspace.open_read(path)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False  # its writer is alive
+    finally:
+        os.close(fd)
+    folder = workspace.make_folder(path.names[:-1])
+    try:
+        os.unlink(path.names[-1], dir_fd=folder)
+    finally:
+        os.close(folder)
+    return True
+
+
+def _not_written(path: WorkspacePath, code: ErrorCode, why: str, fix: str) -> ToolError:
+    return ToolError(f"cannot write `{path.relative}`", why, fix, code=code)
+
+
+def _stale(path: WorkspacePath, why: str) -> ToolError:
+    return ToolError(
+        f"cannot write `{path.relative}`",
+        f"{why} since it was read",
+        "read it again and repeat the change",
+        code=ErrorCode.STALE,
+        retryable=True,
+    )
+
+
+_DISK_FULL = (ErrorCode.LIMIT_REACHED, "the disk is full", "free some space and try again")
+_FOLDER = (ErrorCode.NOT_A_FILE, "it is a folder, or a part of its path is a file", "name a file")
+_NOT_ALLOWED = (
+    ErrorCode.READ_ONLY,
+    "the system does not let this user write there",
+    "make the folder writable, or open a workspace that is",
+)
+_REASONS: dict[int, tuple[ErrorCode, str, str]] = {
+    errno.EROFS: (ErrorCode.READ_ONLY, "the file system is read-only", "open a workspace that is writable"),
+    errno.EACCES: _NOT_ALLOWED,
+    errno.EPERM: _NOT_ALLOWED,
+    errno.ENOSPC: _DISK_FULL,
+    errno.EDQUOT: _DISK_FULL,
+    errno.EFBIG: _DISK_FULL,
+    errno.EISDIR: _FOLDER,
+    errno.ENOTDIR: _FOLDER,
+}
+
+
+def _explained(path: WorkspacePath, error: OSError) -> ToolError:
+    if error.errno in {errno.ELOOP, errno.ENOENT}:
+        return _stale(path, "a folder or link on its way has changed")
+    unknown = (ErrorCode.READ_ONLY, (error.strerror or str(error)).lower(), "check the disk and try again")
+    code, why, fix = _REASONS.get(error.errno or 0, unknown)
+    return _not_written(path, code, why, fix)

@@ -1,0 +1,246 @@
+"""Workspace paths, parsed once at the boundary: real, inside, and opened as they were judged (threats.md, Paths)."""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import stat
+import sys
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from types import TracebackType
+from typing import Self
+
+from remit_server.contract import ErrorCode
+from remit_server.errors import OutsideWorkspace, SetupError, ToolError
+from remit_server.workspace.kernel import BENEATH_FOLLOWING, open_exact, openat2
+from remit_server.workspace.locate import Located, below, locate
+
+MAX_PATH_BYTES = 4096
+MAX_NAME_BYTES = 255
+
+# Control characters, and the halves of characters by which Python shows bytes that are not UTF-8.
+UNUSABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
+
+_GONE = frozenset({errno.ELOOP, errno.ENOTDIR, errno.EXDEV})
+
+
+@dataclass(frozen=True, slots=True)
+class WorkspacePath:
+    """A real path inside the workspace: `relative` is resolved, with `/`, and `.` for the root itself."""
+
+    relative: str
+    absolute: Path
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The components below the root; empty for the root itself."""
+        return () if self.relative == "." else tuple(self.relative.split("/"))
+
+
+class Workspace:
+    """One root folder, resolved once and held open, so that what it means cannot be changed under us."""
+
+    def __init__(self, root: Path) -> None:
+        """Raises SetupError where `root` is no folder that can be opened."""
+        try:
+            self.root = root.resolve(strict=True)
+            self._fd = os.open(self.root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        except (OSError, RuntimeError) as error:
+            raise SetupError(
+                f"cannot open the workspace `{root}`",
+                _words(error),
+                "name a folder that exists and that you may read",
+            ) from error
+        # The person's spelling counts too: on macOS /tmp is a link, and editors send what they were given.
+        given = PurePosixPath(Path(os.path.abspath(root)).as_posix())  # noqa: PTH100  abspath does not follow links
+        self._roots = tuple(dict.fromkeys((PurePosixPath(self.root.as_posix()), given)))
+
+    def resolve(self, text: str) -> WorkspacePath:
+        """The real path that `text` (relative, or absolute below the root) leads to, existing or not.
+
+        Raises OutsideWorkspace where it leads out, ToolError where it is malformed, a device or behind a file.
+        """
+        parts = _parse(text, self._roots)
+        try:
+            found = self._existing(parts) or locate(self._fd, self._roots, parts)
+        except OSError as error:
+            raise _refused(text, error) from error
+        if not (stat.S_ISREG(found.mode) or stat.S_ISDIR(found.mode)):
+            raise ToolError(
+                f"cannot use `{text}`",
+                "it is a device, a pipe or a socket",
+                "name a regular file or a folder",
+                code=ErrorCode.NOT_A_FILE,
+            )
+        if found.missing and not stat.S_ISDIR(found.mode):
+            raise _refused(text, NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR)))
+        names = (*found.names, *found.missing)
+        for name in names:
+            _check_name(text, name)
+        return WorkspacePath("/".join(names) or ".", self.root.joinpath(*names))
+
+    def open_read(self, path: WorkspacePath) -> int:
+        """A descriptor of the regular file at exactly `path`, following no link: a swap since the check fails.
+
+        Raises ToolError (`not_found`, `not_a_file`, `stale`).
+        """
+        try:
+            fd = open_exact(self._fd, path.names, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY)
+        except OSError as error:
+            raise _refused_exact(path, error) from error
+        if not stat.S_ISREG(os.fstat(fd).st_mode):
+            os.close(fd)
+            raise ToolError(
+                f"cannot read `{path.relative}`",
+                "it is not a regular file",
+                "name a file, or list the folder with list_files",
+                code=ErrorCode.NOT_A_FILE,
+            )
+        return fd
+
+    def open_folder(self, path: WorkspacePath) -> int:
+        """A descriptor of the folder at exactly `path`, following no link. Raises ToolError."""
+        try:
+            return open_exact(self._fd, path.names, os.O_RDONLY | os.O_DIRECTORY)
+        except NotADirectoryError as error:
+            raise ToolError(f"cannot list `{path.relative}`", "it is not a folder", "name a folder") from error
+        except OSError as error:
+            raise _refused_exact(path, error) from error
+
+    def make_folder(self, names: tuple[str, ...]) -> int:
+        """A descriptor of the folder `names`, with what is missing of it made and on disk. Raises OSError."""
+        flags = os.O_RDONLY | os.O_DIRECTORY
+        try:
+            return open_exact(self._fd, names, flags)
+        except FileNotFoundError:
+            here = os.dup(self._fd)
+        try:
+            for name in names:
+                try:
+                    os.mkdir(name, dir_fd=here)
+                    os.fsync(here)
+                except FileExistsError:
+                    pass
+                above, here = here, os.open(name, flags | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=here)
+                os.close(above)
+        except OSError:
+            os.close(here)
+            raise
+        return here
+
+    def close(self) -> None:
+        """Let go of the root folder."""
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _existing(self, parts: tuple[str, ...]) -> Located | None:
+        """The fast way: one system call, and the kernel's own word for where it led. None: walk instead."""
+        if sys.platform != "linux":
+            return None
+        try:
+            fd = openat2(self._fd, "/".join(parts) or ".", os.O_PATH, BENEATH_FOLLOWING)
+        except OSError:
+            return None
+        try:
+            status = os.fstat(fd)
+            real = below((PurePosixPath(_path_of(self._fd)),), _path_of(fd))
+        except OSError:
+            return None
+        finally:
+            os.close(fd)
+        return None if real is None or status.st_nlink == 0 else Located(real, status.st_mode)
+
+
+def _path_of(fd: int) -> str:
+    return os.readlink(f"/proc/self/fd/{fd}")  # noqa: PTH115  no Path: the name is the kernel's, verbatim
+
+
+def _parse(text: str, roots: tuple[PurePosixPath, ...]) -> tuple[str, ...]:
+    """The components of a path as given; `..` is left in, for the walk to judge."""
+    if not text:
+        raise ToolError("cannot use an empty path", "it names nothing", "use `.` for the workspace folder")
+    try:
+        size = len(text.encode())
+    except UnicodeEncodeError as error:
+        raise _malformed(text, "it holds characters that no file name can have") from error
+    if size > MAX_PATH_BYTES:
+        raise _malformed(text[:80] + "…", f"it is longer than {MAX_PATH_BYTES} bytes")
+    if text.startswith("/"):
+        parts = below(roots, text)
+        if parts is None:
+            raise _outside(text)
+    else:
+        parts = PurePosixPath(text).parts
+    for part in parts:
+        _check_name(text, part)
+    return parts
+
+
+def _check_name(text: str, name: str) -> None:
+    if UNUSABLE.search(name):
+        raise _malformed(text, "it holds control characters")
+    if len(os.fsencode(name)) > MAX_NAME_BYTES:
+        raise _malformed(text[:80] + "…", f"one of its names is longer than {MAX_NAME_BYTES} bytes")
+    if name not in {".", ".."} and name[-1] in " .":
+        # Some file systems drop these, so two spellings would name one file.
+        raise _malformed(text, f"`{name}` ends with a dot or a space")
+
+
+def _malformed(text: str, why: str) -> ToolError:
+    return ToolError(f"cannot use the path {text!r}", why, "use a plain path relative to the workspace")
+
+
+def _outside(text: str) -> OutsideWorkspace:
+    return OutsideWorkspace(
+        f"`{text}` is outside the workspace",
+        "only files below the workspace folder can be used, also where a link leads",
+        "use a path relative to the workspace",
+    )
+
+
+def _refused(text: str, error: OSError) -> ToolError:
+    """Why a path could not be resolved. Whatever is not understood is a refusal, never a pass."""
+    if error.errno == errno.EXDEV:
+        return _outside(text)
+    code, why, fix = _REASONS.get(error.errno or 0, _UNKNOWN)
+    return ToolError(f"cannot use `{text}`", why or _words(error), fix, code=code)
+
+
+def _refused_exact(path: WorkspacePath, error: OSError) -> ToolError:
+    """Why a path that had been resolved could not be opened as it was."""
+    if error.errno in _GONE:
+        return ToolError(
+            f"cannot open `{path.relative}`",
+            "a folder or link on its way changed after it was checked, or it is not a folder",
+            "name the path again",
+            code=ErrorCode.STALE,
+            retryable=True,
+        )
+    code, why, fix = _REASONS.get(error.errno or 0, _UNKNOWN)
+    return ToolError(f"cannot open `{path.relative}`", why or _words(error), fix, code=code)
+
+
+_UNKNOWN = (ErrorCode.INVALID_ARGUMENTS, "", "use a plain path relative to the workspace")
+_REASONS: dict[int, tuple[ErrorCode, str, str]] = {
+    errno.ENOENT: (ErrorCode.NOT_FOUND, "there is no such file", "find it with list_files"),
+    errno.ENOTDIR: (ErrorCode.NOT_FOUND, "a part of it is a file, not a folder", "find it with list_files"),
+    errno.ELOOP: (ErrorCode.INVALID_ARGUMENTS, "its links lead in a circle", "name the real file"),
+    errno.EACCES: (ErrorCode.DENIED, "the system does not let this user read it", "change its permissions"),
+    errno.ENXIO: (ErrorCode.NOT_A_FILE, "it is a socket, a pipe or a device", "name a regular file"),
+}
+
+
+def _words(error: BaseException) -> str:
+    text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    return text[:1].lower() + text[1:]

@@ -1,0 +1,150 @@
+"""Bytes read as text and written back exactly as they were: encoding, byte order mark and line ends (agent.md §2)."""
+
+from __future__ import annotations
+
+import codecs
+import difflib
+import re
+from collections import Counter
+from dataclasses import dataclass
+
+from remit_server.contract import ErrorCode
+from remit_server.errors import ToolError
+
+_LINE_END = re.compile(r"\r?\n")
+_CONTROLS = re.compile(r"[\x00-\x06\x0e-\x1a\x1c-\x1f]")
+_SAMPLE_BYTES = 1 << 16
+_MAX_DIFF_LINES = 4000
+
+# Longest first: the mark of UTF-32 starts with that of UTF-16.
+_MARKS: tuple[tuple[bytes, str], ...] = (
+    (codecs.BOM_UTF32_LE, "utf-32-le"),
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    r"""A file as text. `content` has `\n` for every line end; `ends` holds the real ones where they are mixed.
+
+    `Text.decode(data).encode()` is `data`, always.
+    """
+
+    content: str
+    encoding: str = "utf-8"
+    mark: bytes = b""
+    newline: str = "\n"
+    ends: tuple[str, ...] = ()
+
+    @classmethod
+    def decode(cls, data: bytes, name: str) -> Text:
+        """Read bytes as text; `name` is for messages. Raises ToolError (`binary_file`)."""
+        mark, encoding = next(((m, e) for m, e in _MARKS if data.startswith(m)), (b"", ""))
+        body = data[len(mark) :]
+        raw = _decoded(body, encoding) if encoding else None
+        if raw is None:
+            mark, encoding, raw = _guessed(data)
+        if raw is None or "\0" in raw:
+            raise ToolError(
+                f"cannot use `{name}` as text",
+                "it is a binary file",
+                "work on a text file",
+                code=ErrorCode.BINARY_FILE,
+            )
+        ends = tuple(_LINE_END.findall(raw))
+        counts = Counter(ends)
+        newline = max(counts, key=lambda end: (counts[end], end == "\n")) if counts else "\n"
+        content = raw.replace("\r\n", "\n")
+        return cls(content, encoding, mark, newline, ends if len(counts) > 1 else ())
+
+    @property
+    def lines(self) -> list[str]:
+        r"""The lines without their ends. A final `\n` ends the last line, it does not start another."""
+        lines = self.content.split("\n")
+        return lines[:-1] if lines[-1] == "" else lines
+
+    def encode(self, content: str | None = None) -> bytes:
+        r"""The bytes of `content` (the same text when None) in this file's encoding, mark and line ends.
+
+        Raises ToolError (`invalid_arguments`) where a character does not exist in the encoding.
+        """
+        new = self.content if content is None else content
+        try:
+            return self.mark + self._with_ends(new).encode(self.encoding)
+        except UnicodeEncodeError as error:
+            raise ToolError(
+                f"cannot write {error.object[error.start : error.end][:8]!r}",
+                f"the file is in {self.encoding}, which has no such character",
+                f"use characters of {self.encoding}, or convert the file first",
+            ) from error
+
+    def _with_ends(self, new: str) -> str:
+        if not self.ends:
+            return new if self.newline == "\n" else new.replace("\n", self.newline)
+        pieces = new.split("\n")
+        ends = _kept_ends(self.content.split("\n"), pieces, self.ends, self.newline)
+        return "".join(piece + end for piece, end in zip(pieces, (*ends, ""), strict=True))
+
+
+def plain(text: str) -> str:
+    r"""Text from a model with `\n` for every line end, to be compared with `Text.content`."""
+    return text.replace("\r\n", "\n")
+
+
+def _decoded(data: bytes, encoding: str) -> str | None:
+    """`data` in `encoding`, or None where it would not come back as the same bytes."""
+    try:
+        text = data.decode(encoding)
+        return text if text.encode(encoding) == data else None
+    except (UnicodeError, LookupError):
+        return None
+
+
+def _guessed(data: bytes) -> tuple[bytes, str, str | None]:
+    """A text of bytes without a usable mark: UTF-8, else the best guess, else Latin-1; None where it is no text."""
+    text = _decoded(data, "utf-8")
+    if text is not None:
+        return b"", "utf-8", text
+    if _CONTROLS.search(data[:_SAMPLE_BYTES].decode("latin-1")) or b"\0" in data:
+        return b"", "latin-1", None
+    from charset_normalizer import from_bytes
+
+    best = from_bytes(data[:_SAMPLE_BYTES]).best()
+    # Only encodings of one byte a character: a wrong guess among the others could not keep what it does not touch.
+    if best is not None and _one_byte(best.encoding) and (text := _decoded(data, best.encoding)) is not None:
+        return b"", best.encoding, text
+    return b"", "latin-1", data.decode("latin-1")
+
+
+def _one_byte(encoding: str) -> bool:
+    return all(len(bytes([value]).decode(encoding, errors="replace")) == 1 for value in range(256))
+
+
+def _kept_ends(old: list[str], new: list[str], ends: tuple[str, ...], newline: str) -> list[str]:
+    """Line ends for `new`: lines that were there keep theirs, others get the commonest one."""
+    wanted = [newline] * (len(new) - 1)
+    head = _common(old[:-1], new[:-1])
+    wanted[:head] = ends[:head]
+    tail = _common(old[head:-1][::-1], new[head:-1][::-1])
+    if tail:
+        wanted[-tail:] = ends[-tail:]
+    middle_old, middle_new = old[head : len(old) - 1 - tail], new[head : len(new) - 1 - tail]
+    if len(middle_old) + len(middle_new) > _MAX_DIFF_LINES:
+        return wanted
+    for tag, i, j, k, m in difflib.SequenceMatcher(None, middle_old, middle_new, autojunk=False).get_opcodes():
+        # A line changed in place is still that line; only the counts have to agree.
+        if tag == "equal" or (tag == "replace" and j - i == m - k):
+            wanted[head + k : head + m] = ends[head + i : head + j]
+    return wanted
+
+
+def _common(old: list[str], new: list[str]) -> int:
+    count = 0
+    for one, other in zip(old, new, strict=False):
+        if one != other:
+            break
+        count += 1
+    return count

@@ -1,0 +1,67 @@
+"""The main job in a real VS Code, driven by `tests/e2e/vscode/rename.mjs` (editor.md, VS Code)."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+CLIENT = ROOT / "client-vscode"
+DRIVER = ROOT / "tests" / "e2e" / "vscode"
+CODE_SERVER = Path(os.environ.get("REMIT_CODE_SERVER") or ROOT / ".cache" / "code-server")
+SERVER = Path(sys.executable).with_name("remit")
+
+pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.model, pytest.mark.timeout(900)]
+
+
+@pytest.fixture
+def chromium() -> str:
+    found = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    return found or pytest.skip("there is no chromium: apt-get install chromium")
+
+
+@pytest.fixture
+def code_server() -> Path:
+    if not any(CODE_SERVER.glob(".complete-*")):
+        pytest.skip(f"there is no code-server in {CODE_SERVER}: run scripts/install-code-server.sh")
+    return CODE_SERVER
+
+
+@pytest.fixture
+def node() -> str:
+    found = shutil.which("node")
+    return found or pytest.skip("there is no Node.js: install version 20 or newer with npm")
+
+
+@pytest.fixture
+def vsix(node: str) -> Path:
+    """The extension, packaged from the sources as they are now."""
+    for folder in (CLIENT, DRIVER):
+        if not (folder / "node_modules").is_dir():
+            subprocess.run(["npm", "ci", "--no-audit", "--no-fund"], cwd=folder, check=True)
+    subprocess.run(["npm", "run", "package"], cwd=CLIENT, check=True)
+    return CLIENT / "remit.vsix"
+
+
+@pytest.mark.parametrize("theme", ["Default Dark Modern", "Default Light Modern"])
+def test_a_rename_is_asked_for_seen_and_applied(
+    theme: str, node: str, chromium: str, code_server: Path, vsix: Path
+) -> None:
+    shots = ROOT / ".cache" / "shots" / theme.split()[1].lower()
+    environment = os.environ | {
+        "REMIT_CODE_SERVER": str(code_server),
+        "REMIT_CHROMIUM": chromium,
+        "REMIT_SERVER": str(SERVER),
+        "REMIT_VSIX": str(vsix),
+        "REMIT_SHOTS": str(shots),
+        "REMIT_THEME": theme,
+    }
+    done = subprocess.run(
+        [node, str(DRIVER / "rename.mjs")], env=environment, capture_output=True, text=True, check=False, timeout=600
+    )
+    assert done.returncode == 0, f"{done.stdout}\n{done.stderr}\nscreenshots and logs: {shots}"

