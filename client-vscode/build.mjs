@@ -1,12 +1,13 @@
-// Bundles the extension for the extension host and the chat for the webview into `out/`.
+// Bundles the extension for the extension host and the chat for the webview into `out/`, with the licences of what is in them.
 import { build } from 'esbuild';
-import { rmSync } from 'node:fs';
+import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
 
 const minify = process.argv.includes('--minify');
-const common = { bundle: true, minify, sourcemap: !minify, logLevel: 'warning', outdir: 'out', legalComments: 'linked' };
+const common = { bundle: true, minify, sourcemap: !minify, metafile: true, logLevel: 'warning', outdir: 'out', legalComments: 'none' };
 
 rmSync('out', { recursive: true, force: true });
-await Promise.all([
+const bundles = await Promise.all([
   build({
     ...common,
     entryPoints: { extension: 'src/extension.ts' },
@@ -26,3 +27,16 @@ await Promise.all([
     assetNames: '[name]',
   }),
 ]);
+const inputs = bundles.flatMap((bundle) => Object.keys(bundle.metafile.inputs));
+writeFileSync('out/THIRD-PARTY.txt', notices(inputs));
+
+/** Name, version and licence text of every package that a bundle took something from. */
+function notices(files) {
+  const folders = new Set(files.flatMap((file) => /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(file)?.[0] ?? []));
+  return [...folders].sort().map((folder) => {
+    const { name, version, license } = JSON.parse(readFileSync(path.join(folder, 'package.json'), 'utf8'));
+    const texts = readdirSync(folder).filter((file) => /^licen[cs]e/i.test(file)).sort();
+    if (texts.length === 0) throw new Error(`${name} comes without a licence text`);
+    return [`${name} ${version} (${license})`, ...texts.map((file) => readFileSync(path.join(folder, file), 'utf8').trim())].join('\n\n');
+  }).join(`\n\n${'-'.repeat(80)}\n\n`);
+}

@@ -1,4 +1,6 @@
-"""Measures the exported model on held-out tasks, whole generations only: `python -m training.evaluate`.
+"""Measures the exported model on held-out tasks and writes its card: `python -m training.evaluate`.
+
+Whole generations only.
 
 Needs the `mlx` extra, and no torch. Decodes greedily and without a grammar.
 """
@@ -23,6 +25,32 @@ from training.words import HELD_OUT
 
 CASES = Path(__file__).parent / "held_out.json"
 MAX_TOKENS = 256
+
+CARD = """\
+# The embedded model
+
+Remit's default when nothing is configured: a decoder of 1.2 million parameters (5 layers, width 128, 4 heads,
+a token shift over 8 positions, 1,024 BPE tokens), trained by this repository's own `training/` on generated
+conversations. It runs on MLX, on a CPU too, and needs no network.
+
+**What it can do:** rename one identifier in one file ("rename total to subtotal in src/cart.py"): it reads
+the file, edits every whole-word occurrence, and says so; it stops and says why where the name does not occur,
+the file is missing, or a call is refused.
+
+**What it cannot do:** anything else. It says that it only renames. It sees about the first 2,400 characters
+of a file. It is no judge of whether a rename makes sense. Long or odd names are where it fails: what it
+proposes is a diff, shown before anything is written, and a failed copy shows there.
+
+**Scores**, exact from end to end (each generation of a task compared character by character, greedy, without
+the grammar that guides it in use), on identifiers, paths, phrasings and line templates that training never
+saw; "real excerpts" are windows of Python's standard library, which is not among the training sources.
+
+| set | task | exact | share |
+|---|---|---|---|
+{rows}
+
+Written by `python -m training.evaluate`, which also writes `evaluation.json` with the scores of each step.
+"""
 
 Generate = Callable[[str], str]
 """Continues a rendered prompt up to the end marker, which is left out."""
@@ -118,8 +146,19 @@ def write_cases(count: int) -> None:
     CASES.write_text(json.dumps(cases, indent=1, ensure_ascii=False) + "\n", "utf-8")
 
 
+def card(report: dict[str, dict[str, dict[str, float]]]) -> str:
+    """The model's card: what it is, what it can do, and the scores just measured."""
+    rows = [
+        f"| {kind} | {name} | {score['exact']} of {score['of']} | {100 * score['share']:.0f} % |"
+        for kind, scores in report.items()
+        for name, score in scores.items()
+        if name.endswith("end to end")
+    ]
+    return CARD.format(rows="\n".join(rows))
+
+
 def main() -> None:
-    """Evaluate from the command line and write evaluation.json beside the model."""
+    """Evaluate from the command line and write evaluation.json and CARD.md beside the model."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--count", type=int, default=200)
     parser.add_argument("--dry", action="store_true", help="print only; write no file")
@@ -131,7 +170,7 @@ def main() -> None:
         "real excerpts, 5 to 40 lines": (real(5, 40), options.count // 2),
         "real excerpts, 200 to 500 lines": (real(200, 500), options.count // 10),
     }
-    report: dict[str, object] = {}
+    report: dict[str, dict[str, dict[str, float]]] = {}
     for name, (conversations, count) in sets.items():
         started = time.monotonic()
         score = measure(islice(conversations, count), generate)
@@ -143,6 +182,7 @@ def main() -> None:
         from remit_server.models.embedded import MODEL_DIR
 
         (MODEL_DIR / "evaluation.json").write_text(json.dumps(report, indent=1) + "\n", "utf-8")
+        (MODEL_DIR / "CARD.md").write_text(card(report), "utf-8")
         write_cases(20)
 
 

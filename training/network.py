@@ -9,8 +9,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-SHIFT = 3
-"""Positions that the token shift mixes: this one and the two before it."""
+SHIFT = 8
+"""Positions that the token shift mixes: this one and those before it. With fewer, names that repeat a syllable are
+copied in circles."""
 LONGEST = 4096
 """Positions that the rotary tables cover."""
 
@@ -42,7 +43,8 @@ class Block(nn.Module):
         head = width // self.heads
         self.attention_norm = nn.RMSNorm(width, eps=shape.rms_norm_eps)
         self.feed_norm = nn.RMSNorm(width, eps=shape.rms_norm_eps)
-        self.shift = nn.Parameter(torch.stack([torch.zeros(width), torch.randn(width) * 0.3, torch.ones(width)]))
+        older = [torch.zeros(width) for _ in range(SHIFT - 2)]
+        self.shift = nn.Parameter(torch.stack([*older, torch.randn(width) * 0.3, torch.ones(width)]))
         self.query_key_value = nn.Linear(width, 3 * width, bias=False)
         self.query_norm = nn.RMSNorm(head, eps=shape.rms_norm_eps)
         self.key_norm = nn.RMSNorm(head, eps=shape.rms_norm_eps)
@@ -52,9 +54,10 @@ class Block(nn.Module):
 
     def forward(self, x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
         batch, length, width = x.shape
-        y = self.attention_norm(x)
-        padded = functional.pad(y, (0, 0, SHIFT - 1, 0))
-        y = sum((padded[:, i : i + length] * self.shift[i] for i in range(SHIFT - 1)), y * self.shift[SHIFT - 1])
+        # In half precision, as the product after it is; on a CPU that is twenty times faster.
+        y = functional.pad(self.attention_norm(x).to(torch.bfloat16), (0, 0, SHIFT - 1, 0))
+        mix = self.shift.to(torch.bfloat16)
+        y = sum((y[:, i : i + length] * mix[i] for i in range(1, SHIFT)), y[:, :length] * mix[0])
         heads = self.query_key_value(y).view(batch, length, 3, self.heads, -1).permute(2, 0, 3, 1, 4)
         query = self._rotate(self.query_norm(heads[0]), cos, sin)
         key = self._rotate(self.key_norm(heads[1]), cos, sin)

@@ -21,7 +21,9 @@ from training import generator
 from training.network import Network, Shape
 from training.tokenizer import save, train
 
-BATCH_TOKENS = 6000
+BATCH_TOKENS = 3000
+LENGTH_STEP = 64
+"""Lengths of batches are multiples of this."""
 PROMPT_WEIGHT = 0.1
 """Weight of the loss on tokens the model only reads; those it writes weigh 1."""
 DECISION_WEIGHT = 4.0
@@ -71,19 +73,27 @@ def weighted_loss(network: Network, tokens: Tensor, weights: Tensor) -> tuple[Te
 
 
 def learn_copying(network: Network, optimisers: Optimisers, seconds: float) -> None:
-    """Teach the network to repeat random segments, which real conversations alone teach far more slowly."""
-    random_tokens = torch.Generator().manual_seed(5)
-    started, step, running = time.monotonic(), 0, 7.0
-    while time.monotonic() - started < seconds and running > 0.05:
-        length = random.Random(step).randint(8, 24)
-        segment = torch.randint(8, 1024, (64, length), generator=random_tokens)
-        weights = torch.cat([torch.zeros(64, length + 1), torch.ones(64, length - 1)], 1)
-        loss, _ = weighted_loss(network, torch.cat([segment, segment], 1), weights)
+    """Teach the network to repeat random segments, which real conversations alone teach far more slowly.
+
+    Each row has few tokens of its own, so that it repeats itself and only a long context tells where its copy is.
+    """
+    chance = torch.Generator().manual_seed(5)
+    started, step, running = spent(), 0, 7.0
+    while spent() - started < seconds and running > 0.03:
+        sizes = random.Random(step)
+        length, own, gap = sizes.choice((16, 24, 48)), sizes.choice((4, 8, 16, 200)), sizes.choice((1, 17))
+        rows = 2400 // length
+        alphabet = torch.randint(8, 1024, (rows, own), generator=chance)
+        segment = alphabet.gather(1, torch.randint(0, own, (rows, length), generator=chance))
+        between = alphabet.gather(1, torch.randint(0, own, (rows, gap), generator=chance))
+        known = length - 8  # before that, the context may not tell yet
+        weights = torch.cat([torch.zeros(rows, length + gap + 8), torch.ones(rows, known)], 1)
+        loss, _ = weighted_loss(network, torch.cat([segment, between, segment], 1), weights)
         step += 1
         optimisers.step(loss, min(1.0, step / 40))
         running = 0.9 * running + 0.1 * loss.item()
         if step % 50 == 0:
-            print(f"copying: step {step}, {time.monotonic() - started:.0f} s, loss {running:.3f}", flush=True)
+            print(f"copying: step {step}, {spent() - started:.0f} s, loss {running:.3f}", flush=True)
 
 
 def samples(tokenizer: Tokenizer, rng: random.Random, max_lines: int) -> list[Sample]:
@@ -101,18 +111,24 @@ def samples(tokenizer: Tokenizer, rng: random.Random, max_lines: int) -> list[Sa
 
 
 def batches(tokenizer: Tokenizer, rng: random.Random, max_lines: int) -> Iterator[tuple[Tensor, Tensor]]:
-    """Group one pool of samples of like length into padded batches of about BATCH_TOKENS tokens, in random order."""
+    """Group one pool of samples of like length into padded batches of about BATCH_TOKENS tokens, in random order.
+
+    Few shapes: for each new one the matrix product is compiled anew, which takes longer than the product.
+    """
     pool = sorted(samples(tokenizer, rng, max_lines), key=lambda sample: len(sample.tokens))
-    groups: list[list[Sample]] = [[]]
+    groups: dict[int, list[list[Sample]]] = {}
     for sample in pool:
-        if groups[-1] and (len(groups[-1]) + 1) * len(sample.tokens) > BATCH_TOKENS:
-            groups.append([])
-        groups[-1].append(sample)
-    rng.shuffle(groups)
-    for group in groups:
-        longest = max(len(sample.tokens) for sample in group)
-        tokens = torch.zeros(len(group), longest, dtype=torch.long)
-        weights = torch.zeros(len(group), longest)
+        longest = -(-len(sample.tokens) // LENGTH_STEP) * LENGTH_STEP
+        alike = groups.setdefault(longest, [[]])
+        if len(alike[-1]) == max(1, BATCH_TOKENS // longest):
+            alike.append([])
+        alike[-1].append(sample)
+    batched = [(longest, group) for longest, alike in groups.items() for group in alike]
+    rng.shuffle(batched)
+    for longest, group in batched:
+        rows = max(1, BATCH_TOKENS // longest)
+        tokens = torch.zeros(rows, longest, dtype=torch.long)
+        weights = torch.zeros(rows, longest)
         for row, sample in enumerate(group):
             tokens[row, : len(sample.tokens)] = torch.tensor(sample.tokens)
             weights[row, : len(sample.tokens)] = torch.tensor(sample.weights)
@@ -120,27 +136,35 @@ def batches(tokenizer: Tokenizer, rng: random.Random, max_lines: int) -> Iterato
 
 
 def learn_renaming(
-    network: Network, optimisers: Optimisers, tokenizer: Tokenizer, minutes: float, out: Path
+    network: Network, optimisers: Optimisers, tokenizer: Tokenizer, minutes: float, seed: int, out: Path
 ) -> None:
-    """Train on conversations for `minutes`, longer files as time goes on, saving a checkpoint every two minutes."""
-    rng = random.Random(11)
-    started = saved = time.monotonic()
+    """Train on conversations for `minutes` of all threads, longer files as time goes on, saving every two minutes.
+
+    Processor time and not the clock's, so that a busy machine trains as much as an idle one.
+    """
+    rng = random.Random(seed)
+    started = saved = spent()
     step, seen, running = 0, 0, 3.0
-    while (done := (time.monotonic() - started) / 60 / minutes) < 1:
+    while (done := (spent() - started) / 60 / minutes) < 1:
         for tokens, weights in batches(tokenizer, rng, longest_file(done)):
             loss, produced = weighted_loss(network, tokens, weights)
             step, seen = step + 1, seen + tokens.numel()
             optimisers.step(loss, rate_scale(step, done))
             running = 0.97 * running + 0.03 * produced.item()
-            elapsed = time.monotonic() - started
+            elapsed = spent() - started
             done = elapsed / 60 / minutes
             if step % 50 == 0:
                 print(f"step {step}, {elapsed:.0f} s, loss {running:.4f}, {seen / elapsed:.0f} tokens/s", flush=True)
-            if time.monotonic() - saved > 120 or done >= 1:
+            if spent() - saved > 120 or done >= 1:
                 torch.save(network.state_dict(), out)
-                saved = time.monotonic()
+                saved = spent()
             if done >= 1:
                 break
+
+
+def spent() -> float:
+    """Seconds of processor time that each of the threads has had."""
+    return time.process_time() / torch.get_num_threads()
 
 
 def longest_file(done: float) -> int:
@@ -159,6 +183,7 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=40)
     parser.add_argument("--copy-seconds", type=float, default=240)
     parser.add_argument("--rate", type=float, default=4e-3)
+    parser.add_argument("--seed", type=int, default=11, help="seed of the conversations; another one when resuming")
     parser.add_argument("--resume", action="store_true", help="go on from the checkpoint in the output folder")
     parser.add_argument("--out", type=Path, required=True, help="folder for the checkpoint and the tokenizer")
     options = parser.parse_args()
@@ -171,10 +196,10 @@ def main() -> None:
         network.load_state_dict(torch.load(checkpoint))
     else:
         save(train(), options.out)
-        learn_copying(network, optimisers, options.copy_seconds)
-        torch.save(network.state_dict(), checkpoint)
+    learn_copying(network, optimisers, options.copy_seconds)
+    torch.save(network.state_dict(), checkpoint)
     tokenizer = Tokenizer.from_file(str(options.out / "tokenizer.json"))
-    learn_renaming(network, optimisers, tokenizer, options.minutes, checkpoint)
+    learn_renaming(network, optimisers, tokenizer, options.minutes, options.seed, checkpoint)
 
 
 if __name__ == "__main__":

@@ -2,26 +2,30 @@
 import { randomBytes } from 'node:crypto';
 import * as vscode from 'vscode';
 import type { Conversation } from './conversation';
-import { parseMessage, type FromWebview, type ToWebview } from './messages';
+import { parseMessage, type FromWebview, type ServerView, type ToWebview } from './messages';
+import { REMEDIES } from './problem';
 import type { Proposals } from './proposal';
 import { findApproval, type Change } from './view';
 import { editorContext, openWorkspaceFile } from './workspace';
 
 export interface Chat extends vscode.WebviewViewProvider {
   show(change: Change): void;
+  showServer(server: ServerView): void;
   reveal(): Promise<void>;
   readonly visible: () => boolean;
 }
 
 export function chatView(extension: vscode.Uri, conversation: () => Conversation, proposals: Proposals): Chat {
   let current: vscode.WebviewView | null = null;
+  let server: ServerView = { state: 'starting', model: null, problem: null };
   const post = (message: ToWebview): void => void current?.webview.postMessage(message);
 
   const take = async (message: FromWebview): Promise<void> => {
     const chat = conversation();
     switch (message.type) {
       case 'ready':
-        return post({ type: 'view', view: chat.view() });
+        post({ type: 'view', view: chat.view() });
+        return post({ type: 'server', server });
       case 'ask':
         return void chat.ask(message.text, editorContext());
       case 'stop':
@@ -34,6 +38,8 @@ export function chatView(extension: vscode.Uri, conversation: () => Conversation
       }
       case 'open_file':
         return openWorkspaceFile(message.path);
+      case 'mend':
+        return void vscode.commands.executeCommand(REMEDIES[message.remedy].command);
     }
   };
 
@@ -49,6 +55,10 @@ export function chatView(extension: vscode.Uri, conversation: () => Conversation
       view.webview.html = page(view.webview, extension);
     },
     show: (change) => post({ type: 'change', change }),
+    showServer: (now) => {
+      server = now;
+      post({ type: 'server', server });
+    },
     reveal: async () => {
       await vscode.commands.executeCommand('remit.chat.focus');
       post({ type: 'focus' });

@@ -38,7 +38,11 @@ export interface ApprovalReceipt {
   readonly reason: string | null;
 }
 
-/** A question to the person. `digest` covers exactly what will run; no answer by `deadline` is a deny. */
+/**
+ * A question to the person. `digest` covers exactly what will run; no answer by `deadline` is a deny.
+ *
+ * `session_rule` is what an answer for the session would remember, word for word.
+ */
 export interface ApprovalRequired {
   readonly seq: number;
   readonly session_id: string;
@@ -60,6 +64,7 @@ export interface ApprovalRequired {
   readonly cwd: string | null;
   readonly risk: "low" | "medium" | "high";
   readonly scopes: readonly Scope[];
+  readonly session_rule: string | null;
   readonly deadline: string;
 }
 
@@ -373,7 +378,7 @@ export interface ToolCallEvent {
   readonly arguments: { readonly [key: string]: JsonValue };
 }
 
-/** How a call ended. `decision` says who decided: a rule, the gate, the person. */
+/** How a call ended. `decision` says who decided: a rule, the gate, the person. `output` is what the model sees. */
 export interface ToolResultEvent {
   readonly seq: number;
   readonly session_id: string;
@@ -385,6 +390,7 @@ export interface ToolResultEvent {
   readonly tool: string;
   readonly ok: boolean;
   readonly summary: string;
+  readonly output: string;
   readonly error: ErrorPayload | null;
   readonly decision: string;
   readonly rules: readonly string[];

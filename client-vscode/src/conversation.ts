@@ -2,7 +2,8 @@
 import type {
   AgentEvent, ApprovalAnswer, ApprovalReceipt, ContextPayload, RunRequest, RunResult, Scope,
 } from './contract';
-import { EMPTY, findApproval, reduce, running, type Change, type Problem, type View } from './view';
+import type { Problem } from './problem';
+import { EMPTY, findApproval, reduce, running, type Change, type View } from './view';
 
 export interface ServerPort {
   /** Runs one turn; rejects with a `Problem`. Events come in order, `run_completed` last. */

@@ -1,15 +1,16 @@
 // Activation and the command table: everything the extension adds to VS Code is named here.
 import { randomUUID } from 'node:crypto';
 import * as vscode from 'vscode';
-import { chatView } from './chat';
-import type { StatusResult } from './contract';
+import { chatView, type Chat } from './chat';
 import { openConversation, type Conversation } from './conversation';
+import { watchHealth, type Health } from './health';
+import { placeOf, problemOf, type Place } from './problem';
 import { proposals as openProposals, SCHEME } from './proposal';
-import { CLIENT_COMMANDS, openServer, showProblem, type Server } from './server';
-import { draw, showMenu, statusItem, statusText, type ServerState } from './status';
+import { CLIENT_COMMANDS, openServer, type Server } from './server';
+import { draw, showMenu, showProblem, statusItem, statusText } from './status';
 import { visibleLine } from './text';
-import { running, type Change, type Problem, type View } from './view';
-import { editorContext } from './workspace';
+import { running, type Change, type View } from './view';
+import { editorContext, openPlace } from './workspace';
 
 let server: Server | null = null;
 
@@ -19,18 +20,15 @@ export function activate(context: vscode.ExtensionContext): void {
   server = remit;
   const item = statusItem();
   const proposals = openProposals();
-  let state: ServerState = 'starting';
-  let status: StatusResult | null = null;
 
   const redraw = (): void => {
-    const view = conversation.view();
-    draw(item, statusText(state, view, status));
-    void vscode.commands.executeCommand('setContext', 'remit.running', running(view) !== null);
+    draw(item, statusText(health.condition(), conversation.view()));
+    void vscode.commands.executeCommand('setContext', 'remit.running', running(conversation.view()) !== null);
   };
-  const refresh = async (): Promise<void> => {
-    status = await remit.status().catch(() => null);
+  const health = watchHealth(remit, ({ state, status, problem }) => {
+    chat.showServer({ state, model: status?.model ?? null, problem });
     redraw();
-  };
+  });
   const changed = (change: Change, view: View): void => {
     chat.show(change);
     redraw();
@@ -38,40 +36,34 @@ export function activate(context: vscode.ExtensionContext): void {
       void notify(conversation, change.event.approval_id, change.event.title);
     }
     if (change.type === 'event' && change.event.kind === 'approval_resolved') void proposals.close(change.event.approval_id);
-    if (change.type === 'ended' && !running(view)) void refresh();
+    if (change.type === 'ended' && !running(view)) void health.refresh();
   };
   const conversation: Conversation = openConversation(remit, changed, randomUUID);
-  const chat = chatView(context.extensionUri, () => conversation, proposals);
+  const chat: Chat = chatView(context.extensionUri, () => conversation, proposals);
 
-  const start = async (): Promise<void> => {
-    state = 'starting';
-    redraw();
-    try {
-      await remit.restart();
-      state = 'ready';
-      await refresh();
-    } catch (problem) {
-      state = 'stopped';
-      redraw();
-      await showProblem(problem as Problem);
-    }
-  };
   const ask = async (text: string): Promise<void> => {
     await chat.reveal();
-    if (!conversation.ask(text, editorContext())) {
-      void vscode.window.showInformationMessage('Remit is still working on the last request. Stop it or wait for it.');
-    }
+    if (conversation.ask(text, editorContext()) || !running(conversation.view())) return;
+    const chosen = await vscode.window.showInformationMessage('Remit is still working on the last request.', 'Stop It');
+    if (chosen) conversation.stop();
   };
 
   const commands: { readonly [id: string]: (...args: never[]) => unknown } = {
     'remit.open': () => chat.reveal(),
     'remit.newChat': async () => { conversation.clear(); await chat.reveal(); },
     'remit.stop': () => conversation.stop(),
+    'remit.askAgain': () => ask(conversation.view().turns.at(-1)?.prompt ?? ''),
     'remit.verifyAudit': () => verifyAudit(remit),
     'remit.openLog': () => log.show(),
-    'remit.openSetting': () => vscode.commands.executeCommand('workbench.action.openSettings', 'remit.serverPath'),
-    'remit.restart': start,
-    'remit.menu': () => showMenu(conversation.view()),
+    'remit.restart': async () => {
+      await health.start();
+      const { problem } = health.condition();
+      if (problem && !chat.visible()) await showProblem(problem);
+    },
+    'remit.menu': () => showMenu(conversation.view(), health.condition().problem),
+    'remit.setServerPath': () => openSetting('remit.serverPath'),
+    'remit.setModel': () => openSetting('remit.model'),
+    'remit.openPolicy': () => openPlace(place(health)),
     [CLIENT_COMMANDS.rename]: (target: { path: string; name: string }) => rename(target, ask),
     [CLIENT_COMMANDS.ask]: (question: { text: string }) => ask(question.text),
   };
@@ -80,18 +72,39 @@ export function activate(context: vscode.ExtensionContext): void {
     item,
     vscode.window.registerWebviewViewProvider('remit.chat', chat),
     vscode.workspace.registerTextDocumentContentProvider(SCHEME, proposals),
-    remit.onDidChange(() => {
-      state = remit.running() ? 'ready' : state === 'ready' ? 'stopped' : state;
-      redraw();
-    }),
+    remit.onDidChange(health.moved),
+    ...mended(health, () => running(conversation.view()) !== null),
     ...Object.entries(commands).map(([id, run]) => vscode.commands.registerCommand(id, run)),
   );
-  redraw();
-  void start();
+  void health.start();
 }
 
 export async function deactivate(): Promise<void> {
   await server?.stop();
+}
+
+/** What a person has mended is looked at again: a setting, a policy file, a folder that was not open. */
+function mended(health: Health, busy: () => boolean): readonly vscode.Disposable[] {
+  return [
+    vscode.workspace.onDidChangeConfiguration((event) => {
+      if (event.affectsConfiguration('remit') && !busy()) void health.start();
+    }),
+    vscode.workspace.onDidSaveTextDocument((document) => {
+      if (place(health)?.file === document.uri.fsPath) void health.refresh();
+    }),
+    vscode.workspace.onDidChangeWorkspaceFolders(() => {
+      if (health.condition().problem?.code === 'no_folder') void health.start();
+    }),
+  ];
+}
+
+function place(health: Health): Place | null {
+  const { problem } = health.condition();
+  return problem && placeOf(problem);
+}
+
+function openSetting(name: string): Thenable<unknown> {
+  return vscode.commands.executeCommand('workbench.action.openSettings', `@id:${name}`);
 }
 
 /** The person cannot see the card, so say that it is there. Allowing needs the card, which shows what would happen. */
@@ -105,8 +118,8 @@ async function verifyAudit(remit: Server): Promise<void> {
   try {
     const { ok, message } = await remit.verifyAudit();
     await (ok ? vscode.window.showInformationMessage(message) : vscode.window.showErrorMessage(message));
-  } catch (problem) {
-    await showProblem(problem as Problem);
+  } catch (error) {
+    await showProblem(problemOf(error));
   }
 }
 

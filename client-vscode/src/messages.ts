@@ -1,10 +1,21 @@
 // What the extension host and the webview say to each other.
 import type { Scope } from './contract';
+import { isRemedy, type Problem, type Remedy } from './problem';
 import type { Change, View } from './view';
+
+/** What the chat shows of the server besides its turns. */
+export interface ServerView {
+  readonly state: ServerState;
+  readonly model: string | null;
+  readonly problem: Problem | null;
+}
+
+export type ServerState = 'starting' | 'ready' | 'stopped';
 
 export type ToWebview =
   | { readonly type: 'view'; readonly view: View }
   | { readonly type: 'change'; readonly change: Change }
+  | { readonly type: 'server'; readonly server: ServerView }
   | { readonly type: 'focus' };
 
 export type FromWebview =
@@ -13,13 +24,14 @@ export type FromWebview =
   | { readonly type: 'stop' }
   | { readonly type: 'answer'; readonly approval_id: string; readonly decision: 'allow' | 'deny'; readonly scope: Scope }
   | { readonly type: 'open_diff'; readonly approval_id: string; readonly index: number }
-  | { readonly type: 'open_file'; readonly path: string };
+  | { readonly type: 'open_file'; readonly path: string }
+  | { readonly type: 'mend'; readonly remedy: Remedy };
 
 /** A message from the webview, or null when it is none. */
 export function parseMessage(value: unknown): FromWebview | null {
   if (typeof value !== 'object' || value === null) return null;
   const message = value as { readonly [key: string]: unknown };
-  const { type, text, approval_id, decision, scope, index, path } = message;
+  const { type, text, approval_id, decision, scope, index, path, remedy } = message;
   switch (type) {
     case 'ready':
     case 'stop':
@@ -33,6 +45,8 @@ export function parseMessage(value: unknown): FromWebview | null {
       return typeof approval_id === 'string' && typeof index === 'number' ? { type, approval_id, index } : null;
     case 'open_file':
       return typeof path === 'string' ? { type, path } : null;
+    case 'mend':
+      return isRemedy(remedy) ? { type, remedy } : null;
     default:
       return null;
   }

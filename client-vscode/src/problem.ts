@@ -1,27 +1,104 @@
-// Turns whatever a request rejects with into what a person reads: what, why, fix (architecture.md, Errors).
-import type { Problem } from './view';
+// What a person reads when something is wrong: what, why, fix, and the buttons that help (architecture.md, Errors).
+import type { ErrorCode } from './contract';
+
+/** The server's codes, and what goes wrong before there is a server to say it. */
+export type ProblemCode = ErrorCode | 'no_folder' | 'server_missing' | 'server_failed' | 'server_lost' | 'connection_lost';
+
+export interface Problem {
+  readonly code: ProblemCode;
+  readonly what: string;
+  readonly why: string;
+  readonly fix: string;
+}
+
+export const REMEDIES = {
+  again: { label: 'Ask Again', command: 'remit.askAgain' },
+  folder: { label: 'Open Folder', command: 'workbench.action.files.openFolder' },
+  serverSetting: { label: 'Set Server Path', command: 'remit.setServerPath' },
+  modelSetting: { label: 'Set Model', command: 'remit.setModel' },
+  policy: { label: 'Open Policy', command: 'remit.openPolicy' },
+  retry: { label: 'Try Again', command: 'remit.restart' },
+  restart: { label: 'Restart Server', command: 'remit.restart' },
+  log: { label: 'Show Log', command: 'remit.openLog' },
+} as const;
+
+export type Remedy = keyof typeof REMEDIES;
+
+const HELPS: { readonly [code in ProblemCode]?: readonly Remedy[] } = {
+  no_folder: ['folder'],
+  server_missing: ['serverSetting', 'retry'],
+  server_failed: ['log', 'serverSetting', 'retry'],
+  server_lost: ['restart', 'log'],
+  connection_lost: ['again', 'log'],
+  policy_invalid: ['policy', 'retry'],
+  model_unavailable: ['again', 'modelSetting', 'log'],
+  model_failed: ['again', 'log'],
+  audit_broken: ['log', 'retry'],
+  internal: ['log', 'restart'],
+};
+
+/** What helps, best first. */
+export function remediesFor(problem: Problem): readonly Remedy[] {
+  return HELPS[problem.code] ?? [];
+}
+
+export function isRemedy(value: unknown): value is Remedy {
+  return typeof value === 'string' && Object.hasOwn(REMEDIES, value);
+}
+
+export interface Place {
+  readonly file: string;
+  /** Zero-based, as editors count. */
+  readonly line: number;
+  readonly character: number;
+}
+
+/** The place that a problem with a file names at the start of its `why` (`/a/policy.yaml:3:5: …`). */
+export function placeOf(problem: Problem): Place | null {
+  const [, file, line, column] = /^(\/.+?):(\d+):(\d+): /.exec(problem.why) ?? [];
+  return file ? { file, line: Number(line) - 1, character: Number(column) - 1 } : null;
+}
+
+export function sentence(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}
+
+/** In one paragraph, for places that draw no markup. */
+export function inWords({ what, why, fix }: Problem): string {
+  return `${sentence(what)}: ${why}. ${sentence(fix)}.`.replace(/`([^`]*)`/g, '“$1”');
+}
 
 const REQUEST_CANCELLED = -32800;
 /** vscode-jsonrpc's: the connection was disposed of, or no longer works. */
 const CONNECTION_GONE = [-32097, -32096];
 
+/** Whatever a request rejects with, as a problem. */
 export function problemOf(error: unknown): Problem {
+  if (isProblem(error)) return error;
   const { code, data, message } = record(error);
-  if (code === REQUEST_CANCELLED) return { what: 'cancelled', why: 'you stopped it', fix: 'ask again', cancelled: true };
+  if (isProblem(data)) return data;
+  if (code === REQUEST_CANCELLED) {
+    return { code: 'cancelled', what: 'this was stopped', why: 'you stopped it', fix: 'ask again to go on' };
+  }
   if (typeof code === 'number' && CONNECTION_GONE.includes(code)) {
     return {
+      code: 'connection_lost',
       what: 'the server ended while it worked',
       why: 'its process is gone; nothing was allowed after that',
       fix: 'ask again: it is started anew',
     };
   }
-  const { what, why, fix } = record(data);
-  if (typeof what === 'string' && typeof why === 'string' && typeof fix === 'string') return { what, why, fix };
   return {
+    code: 'internal',
     what: 'the server did not answer',
     why: typeof message === 'string' && message ? message : String(error),
     fix: 'ask again; if it stays so, restart the server and look at its log',
   };
+}
+
+function isProblem(value: unknown): value is Problem {
+  const { code, what, why, fix } = record(value);
+  return [code, what, why, fix].every((each) => typeof each === 'string');
 }
 
 function record(value: unknown): { readonly [key: string]: unknown } {

@@ -6,6 +6,9 @@ import { patched, visibleLine } from './text';
 
 export const SCHEME = 'remit-proposal';
 
+/** The keyboard stays on the card, which takes the answer. */
+const SHOWN: vscode.TextDocumentShowOptions = { preview: true, preserveFocus: true };
+
 export interface Proposals extends vscode.TextDocumentContentProvider {
   open(question: ApprovalRequired, index: number): Promise<void>;
   /** Closes what was opened for a question: once it is answered, it proposes nothing. */
@@ -32,7 +35,7 @@ export function proposals(): Proposals {
       const name = visibleLine(diff.path);
       if (before === null || after === null || !exact) {
         const text = document(question.approval_id, 'diff', `${diff.path}.diff`, diff.diff);
-        await vscode.commands.executeCommand('vscode.open', text, { preview: true }, `${name} (proposed, as a diff)`);
+        await vscode.commands.executeCommand('vscode.open', text, SHOWN, `${name} (proposed, as a diff)`);
         return;
       }
       await vscode.commands.executeCommand(
@@ -40,7 +43,7 @@ export function proposals(): Proposals {
         document(question.approval_id, 'before', diff.path, before),
         document(question.approval_id, 'after', diff.path, after),
         title(name, diff),
-        { preview: true },
+        SHOWN,
       );
     },
     close: async (approvalId) => {

@@ -1,5 +1,4 @@
-// Finds `remit serve`, starts it, and speaks to it through vscode-languageclient (protocol.md §3).
-import { accessSync, constants, statSync } from 'node:fs';
+// Starts `remit serve` and speaks to it through vscode-languageclient (protocol.md §3).
 import * as vscode from 'vscode';
 import {
   CloseAction, ErrorAction, ExecuteCommandRequest, LanguageClient, ProgressType, RequestType, RevealOutputChannelOn, State,
@@ -7,9 +6,9 @@ import {
 } from 'vscode-languageclient/node';
 import type { AgentEvent, ApprovalAnswer, ApprovalReceipt, RunRequest, RunResult, StatusResult } from './contract';
 import type { ServerPort } from './conversation';
-import { locate, type Location } from './find';
-import { problemOf } from './problem';
-import type { Problem } from './view';
+import { findServer, serverEnvironment } from './launch';
+import { problemOf, type Problem } from './problem';
+import { spawnServer, type ServerProcess } from './process';
 
 const RUN = new RequestType<RunRequest & { partialResultToken: string }, RunResult, unknown>('remit/run');
 const ANSWER = new RequestType<ApprovalAnswer, ApprovalReceipt, unknown>('remit/approval/respond');
@@ -25,44 +24,76 @@ export interface Server extends ServerPort {
   restart(): Promise<void>;
   stop(): Promise<void>;
   readonly running: () => boolean;
-  readonly onDidChange: vscode.Event<void>;
+  /** The server came, or went; with a problem when it went for good. */
+  readonly onDidChange: vscode.Event<Problem | null>;
+}
+
+/** Says its errors in the log only: what a person has to know, they are told in words of ours. */
+class QuietClient extends LanguageClient {
+  override error(message: string, data?: unknown): void {
+    super.error(message, data, false);
+  }
+}
+
+interface Running {
+  readonly client: LanguageClient;
+  readonly process: ServerProcess;
 }
 
 /** The server of the first workspace folder. It starts when asked to (`restart`) or with the first request. */
 export function openServer(memory: vscode.Memento, log: vscode.LogOutputChannel): Server {
-  const changed = new vscode.EventEmitter<void>();
-  let client: LanguageClient | null = null;
+  const changed = new vscode.EventEmitter<Problem | null>();
+  let current: Running | null = null;
   let starting: Promise<LanguageClient> | null = null;
   let restarts = 0;
 
   const start = async (): Promise<LanguageClient> => {
-    const location = await find(memory);
-    if (location.kind === 'missing') throw location satisfies Problem;
-    log.info(`starting ${location.program} serve (found by: ${location.from})`);
     const folder = vscode.workspace.workspaceFolders?.[0];
-    const created = new LanguageClient('remit', 'Remit', {
-      command: location.program,
-      args: ['serve'],
-      options: folder ? { cwd: folder.uri.fsPath } : {},
-    }, clientOptions(log, folder, () => restarts++ < RESTARTS_PER_REQUEST));
-    created.onDidChangeState(() => changed.fire());
-    await created.start();
-    client = created;
-    return created;
+    if (!folder) throw NO_FOLDER;
+    const location = await findServer(memory);
+    if (location.kind === 'missing') throw { code: 'server_missing', ...location } satisfies Problem;
+    log.info(`starting ${location.program} serve (found by: ${location.from})`);
+    const process = spawnServer(location.program, folder.uri.fsPath, serverEnvironment());
+    const closed = (): void => { if (current?.process === process) lost(); };
+    const client = new QuietClient('remit', 'Remit', () => Promise.resolve(process.child), options(log, folder, closed));
+    try {
+      current = { client, process };
+      await client.start();
+    } catch (error) {
+      if (current?.process === process) current = null;
+      process.end();
+      throw await process.failure(error);
+    }
+    process.started();
+    client.onDidChangeState(() => changed.fire(null));
+    changed.fire(null);
+    return client;
   };
 
   // Two requests at once share one start; a failed start is forgotten, so that the next request tries again.
-  const ready = async (): Promise<LanguageClient> => {
-    if (client && client.state !== State.Stopped) return client;
-    starting ??= start().finally(() => { starting = null; });
-    return starting;
+  const ready = (): Promise<LanguageClient> => {
+    if (starting) return starting;
+    if (current?.client.state === State.Running) return Promise.resolve(current.client);
+    const mine = start().finally(() => { if (starting === mine) starting = null; });
+    starting = mine;
+    return mine;
+  };
+
+  /** The process is gone and nobody asked it to go. While it was starting, the start itself fails. */
+  const lost = (): void => {
+    if (starting) return;
+    current = null;
+    if (restarts++ < RESTARTS_PER_REQUEST) void ready().catch((error: unknown) => changed.fire(problemOf(error)));
+    else changed.fire(ENDED_AGAIN);
   };
 
   const stop = async (): Promise<void> => {
-    const old = client;
-    client = null;
-    if (old && old.state === State.Running) await old.stop();
-    await old?.dispose();
+    const old = current;
+    if (!old) return;
+    current = null;
+    starting = null;
+    if (old.client.state === State.Running) await old.client.stop().catch((error: unknown) => log.warn(String(error)));
+    old.process.end('it was stopped');
   };
 
   const request = async <T>(send: (client: LanguageClient) => Promise<T>): Promise<T> => {
@@ -70,17 +101,17 @@ export function openServer(memory: vscode.Memento, log: vscode.LogOutputChannel)
       restarts = 0;
       return await send(await ready());
     } catch (error) {
-      throw isProblem(error) ? error : problemOf(error);
+      throw problemOf(error);
     }
   };
 
   return {
     onDidChange: changed.event,
-    running: () => client?.state === State.Running,
+    running: () => current?.client.state === State.Running,
     stop,
     restart: async () => {
       await stop();
-      await request(async () => undefined);
+      await request(() => Promise.resolve());
     },
     run: (params, onEvent, signal) => request((to) => runTurn(to, params, onEvent, signal)),
     answer: (answer) => request((to) => to.sendRequest(ANSWER, answer)),
@@ -88,6 +119,16 @@ export function openServer(memory: vscode.Memento, log: vscode.LogOutputChannel)
     verifyAudit: () => request((to) => to.sendRequest(ExecuteCommandRequest.type, { command: 'remit.audit.verify' })),
   };
 }
+
+const NO_FOLDER: Problem = {
+  code: 'no_folder', what: 'no folder is open', why: 'Remit works on the files of a folder', fix: 'open the folder to work in',
+};
+const ENDED_AGAIN: Problem = {
+  code: 'server_lost',
+  what: 'the server ended again',
+  why: 'it had already been started a second time',
+  fix: 'look at its log, then restart it',
+};
 
 async function runTurn(
   client: LanguageClient, params: RunRequest, onEvent: (event: AgentEvent) => void, signal: AbortSignal,
@@ -107,76 +148,20 @@ async function runTurn(
   }
 }
 
-function clientOptions(
-  log: vscode.LogOutputChannel, folder: vscode.WorkspaceFolder | undefined, mayRestart: () => boolean,
-): LanguageClientOptions {
+function options(log: vscode.LogOutputChannel, folder: vscode.WorkspaceFolder, closed: () => void): LanguageClientOptions {
   return {
     documentSelector: [{ scheme: 'file' }],
-    ...(folder ? { workspaceFolder: folder } : {}),
+    workspaceFolder: folder,
     outputChannel: log,
     revealOutputChannelOn: RevealOutputChannelOn.Never,
     initializationOptions: { remit: { approvals: 'stream', client_commands: Object.values(CLIENT_COMMANDS) } },
+    initializationFailedHandler: () => false,
     errorHandler: {
       error: () => ({ action: ErrorAction.Continue, handled: true }),
       closed: () => {
-        if (mayRestart()) return { action: CloseAction.Restart, message: 'the server ended, starting it again', handled: true };
-        void showProblem({
-          what: 'the Remit server ended again',
-          why: 'it was already started a second time for this request',
-          fix: 'look at its log, then restart it',
-        });
-        return { action: CloseAction.DoNotRestart, handled: true };
+        closed();
+        return { action: CloseAction.DoNotRestart, message: 'the server ended', handled: true };
       },
     },
   };
-}
-
-/** Shows a problem with the buttons that mend it. */
-export async function showProblem(problem: Problem): Promise<void> {
-  const actions = { 'Restart Server': 'remit.restart', 'Show Log': 'remit.openLog', 'Open Setting': 'remit.openSetting' };
-  const chosen = await vscode.window.showErrorMessage(
-    `${sentence(problem.what)}: ${problem.why}. ${sentence(problem.fix)}.`, ...Object.keys(actions),
-  );
-  if (chosen) await vscode.commands.executeCommand(actions[chosen as keyof typeof actions]);
-}
-
-/** A program that the workspace brought along runs only after the person has said so, once for each path. */
-async function find(memory: vscode.Memento): Promise<Location> {
-  const places = {
-    setting: vscode.workspace.getConfiguration('remit').get('serverPath', ''),
-    workspace: vscode.workspace.workspaceFolders?.[0]?.uri.fsPath ?? null,
-    searchPath: process.env['PATH'] ?? '',
-  };
-  const location = locate(places, isProgram);
-  if (location.kind === 'missing' || location.from !== 'workspace') return location;
-  const key = `workspace-server:${location.program}`;
-  const answer = memory.get<boolean>(key) ?? await confirm(location.program);
-  if (answer !== undefined) await memory.update(key, answer);
-  return answer ? location : locate({ ...places, workspace: null }, isProgram);
-}
-
-async function confirm(program: string): Promise<boolean | undefined> {
-  const use = 'Use This Server';
-  const other = 'Use the One on PATH';
-  const chosen = await vscode.window.showWarningMessage(
-    `This workspace has its own Remit server, ${program}. It will decide what the agent may do here.`, use, other,
-  );
-  return chosen === undefined ? undefined : chosen === use;
-}
-
-function isProgram(file: string): boolean {
-  try {
-    accessSync(file, constants.X_OK);
-    return statSync(file).isFile();
-  } catch {
-    return false;
-  }
-}
-
-function isProblem(error: unknown): error is Problem {
-  return typeof error === 'object' && error !== null && 'what' in error && 'why' in error && 'fix' in error;
-}
-
-function sentence(text: string): string {
-  return text.charAt(0).toUpperCase() + text.slice(1);
 }

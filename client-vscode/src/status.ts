@@ -1,9 +1,8 @@
 // The status bar item and its menu (editor.md, Status bar).
 import * as vscode from 'vscode';
-import type { StatusResult } from './contract';
+import type { Condition } from './health';
+import { inWords, REMEDIES, remediesFor, sentence, type Problem, type ProblemCode } from './problem';
 import { pending, running, type View } from './view';
-
-export type ServerState = 'starting' | 'ready' | 'stopped';
 
 export interface StatusText {
   readonly text: string;
@@ -11,22 +10,32 @@ export interface StatusText {
   readonly attention: boolean;
 }
 
-/** What the status bar says; a question outranks a running turn, a missing server outranks both. */
-export function statusText(server: ServerState, view: View, status: StatusResult | null): StatusText {
-  const model = view.model ?? status?.model ?? null;
+const IN_SHORT: { readonly [code in ProblemCode]?: string } = {
+  server_missing: 'server not found',
+  server_failed: 'cannot start',
+  policy_invalid: 'policy is broken',
+  audit_broken: 'audit log is broken',
+};
+
+/** What the status bar says; a question outranks a running turn, a problem outranks both. */
+export function statusText({ state, status, problem }: Condition, view: View): StatusText {
+  const model = status?.model ?? view.model;
   const about = [
-    model && `model: ${model}`,
-    status && `mode: ${status.mode}`,
-    status && `policy: ${status.policy}`,
-    status && `sandbox: ${status.sandbox}`,
+    problem && inWords(problem),
+    model && `Model: ${model}`,
+    status && `Mode: ${status.mode}`,
+    status && `Policy: ${status.policy}`,
+    status && `Sandbox: ${status.sandbox}`,
   ].filter(Boolean).join('\n');
   const say = (icon: string, what: string, attention = false): StatusText => ({
     text: `$(${icon}) Remit${what ? `: ${what}` : ''}`,
-    tooltip: [`Remit ${what || 'ready'}`, about].filter(Boolean).join('\n'),
+    tooltip: [`Remit: ${what || 'ready'}`, about].filter(Boolean).join('\n'),
     attention,
   });
-  if (server === 'stopped') return say('circle-slash', 'not running', true);
-  if (server === 'starting') return say('loading~spin', 'starting');
+  if (state === 'starting') return say('loading~spin', 'starting');
+  if (problem?.code === 'no_folder') return say('circle-slash', 'no folder');
+  if (problem) return say('warning', IN_SHORT[problem.code] ?? (state === 'stopped' ? 'not running' : 'needs you'), true);
+  if (state === 'stopped') return say('circle-slash', 'not running', true);
   if (pending(view).length > 0) return say('bell-dot', 'waiting for approval', true);
   if (running(view)) return say('loading~spin', 'running');
   return say('shield', model ?? '');
@@ -47,15 +56,30 @@ export function draw(item: vscode.StatusBarItem, status: StatusText): void {
   item.backgroundColor = status.attention ? new vscode.ThemeColor('statusBarItem.warningBackground') : undefined;
 }
 
-export async function showMenu(view: View): Promise<void> {
-  const entries: readonly (vscode.QuickPickItem & { readonly command: string })[] = [
-    { label: '$(comment-discussion) Open chat', command: 'remit.open' },
-    { label: '$(add) New chat', command: 'remit.newChat' },
+/** What helps with the problem there is, then everything else. */
+export async function showMenu(view: View, problem: Problem | null): Promise<void> {
+  const help = problem ? remediesFor(problem).map((each) => REMEDIES[each]) : [];
+  const entries: readonly (vscode.QuickPickItem & { readonly command?: string })[] = [
+    ...(problem ? [{ label: sentence(problem.what.replaceAll('`', '')), kind: vscode.QuickPickItemKind.Separator }] : []),
+    ...help.map(({ label, command }) => ({ label: `$(lightbulb) ${label}`, command })),
+    ...(problem ? [{ label: '', kind: vscode.QuickPickItemKind.Separator }] : []),
+    { label: '$(comment-discussion) Open Chat', command: 'remit.open' },
+    { label: '$(add) New Chat', command: 'remit.newChat' },
     ...(running(view) ? [{ label: '$(debug-stop) Stop', command: 'remit.stop' }] : []),
-    { label: '$(verified) Verify the audit log', command: 'remit.verifyAudit' },
-    { label: '$(output) Show log', command: 'remit.openLog' },
-    { label: '$(refresh) Restart the server', command: 'remit.restart' },
+    { label: '$(verified) Verify the Audit Log', command: 'remit.verifyAudit' },
+    { label: '$(output) Show Log', command: 'remit.openLog' },
+    { label: '$(refresh) Restart the Server', command: 'remit.restart' },
   ];
-  const chosen = await vscode.window.showQuickPick(entries, { title: 'Remit', placeHolder: 'What would you like to do?' });
-  if (chosen) await vscode.commands.executeCommand(chosen.command);
+  const unlike = entries.filter((entry, index) =>
+    !entry.command || entries.findIndex((each) => each.command === entry.command) === index);
+  const chosen = await vscode.window.showQuickPick(unlike, { title: 'Remit', placeHolder: 'What would you like to do?' });
+  if (chosen?.command) await vscode.commands.executeCommand(chosen.command);
+}
+
+/** Shows a problem with the buttons that help. */
+export async function showProblem(problem: Problem): Promise<void> {
+  const help = remediesFor(problem).map((each) => REMEDIES[each]);
+  const chosen = await vscode.window.showErrorMessage(inWords(problem), ...help.map(({ label }) => label));
+  const remedy = help.find(({ label }) => label === chosen);
+  if (remedy) await vscode.commands.executeCommand(remedy.command);
 }

@@ -35,7 +35,11 @@ export function duration(milliseconds: number): string {
 /** Time left until `deadline` (RFC 3339), in words, or null when it has passed or is no date. */
 export function remaining(deadline: string, now: number): string | null {
   const seconds = Math.ceil((Date.parse(deadline) - now) / 1000);
-  if (!(seconds > 0)) return null;
+  return seconds > 0 ? clock(seconds) : null;
+}
+
+/** Whole seconds as a clock counts them. */
+export function clock(seconds: number): string {
   return seconds < 60 ? `${seconds} s` : `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, '0')} min`;
 }
 

@@ -1,9 +1,10 @@
 // What the chat shows, as one value, and how each event changes it (editor.md, "a pure reducer (view, event) → view").
 // Runs twice on the same changes: in the extension host, which keeps it, and in the webview, which draws it.
 import type {
-  AgentEvent, ApprovalReceipt, ApprovalRequired, ApprovalResolved, ErrorPayload, Intent, JsonValue, RunResult, Scope,
-  TokenUsage, ToolResultEvent,
+  AgentEvent, ApprovalReceipt, ApprovalRequired, ApprovalResolved, Intent, JsonValue, RunResult, Scope, TokenUsage,
+  ToolResultEvent,
 } from './contract';
+import type { Problem } from './problem';
 
 export interface View {
   readonly turns: readonly Turn[];
@@ -64,7 +65,7 @@ export interface NoteItem {
   readonly id: string;
   readonly level: 'info' | 'warning' | 'error';
   readonly text: string;
-  readonly error: Pick<ErrorPayload, 'what' | 'why' | 'fix'> | null;
+  readonly error: Problem | null;
 }
 
 export type Change =
@@ -75,8 +76,6 @@ export type Change =
   /** The request itself ended: with a result, or because the server is gone or refused it. */
   | { readonly type: 'ended'; readonly turn_id: string; readonly result: RunResult | null; readonly error: Problem | null }
   | { readonly type: 'cleared' };
-
-export type Problem = Pick<ErrorPayload, 'what' | 'why' | 'fix'> & { readonly cancelled?: boolean };
 
 export const EMPTY: View = { turns: [], model: null, mode: null };
 
@@ -201,7 +200,7 @@ function applyEvent(turn: Turn, event: AgentEvent): Turn {
     case 'warning':
       return append(turn, note(event.seq, 'warning', event.message));
     case 'error':
-      return append(turn, note(event.seq, 'error', event.error.message, event.error));
+      return isStop(event.error) ? turn : append(turn, note(event.seq, 'error', event.error.message, event.error));
     case 'run_completed':
       return end(turn, event.result, null);
     default:
@@ -214,17 +213,27 @@ function end(turn: Turn, result: RunResult | null, error: Problem | null): Turn 
   if (turn.status !== 'running') return turn;
   const closed: Turn = {
     ...turn,
-    status: result?.status ?? (error?.cancelled ? 'cancelled' : 'failed'),
+    status: result?.status ?? (error && isStop(error) ? 'cancelled' : 'failed'),
     usage: result?.usage ?? turn.usage,
     items: turn.items.map((item) => (item.kind === 'approval' && isOpen(item)
       ? { ...item, outcome: { decision: 'deny', scope: 'once', by: result ? 'cancelled' : 'disconnected' } }
       : item)),
   };
-  const problem = result?.error ?? (error?.cancelled ? null : error);
-  const told = closed.items.some((item) => item.kind === 'note' && item.error?.what === problem?.what);
-  const explained = problem && !told ? append(closed, note('end', 'error', problem.what, problem)) : closed;
+  const problem = result?.error ?? error;
+  const untold = problem && !isStop(problem) && !tells(closed, problem);
+  const explained = untold ? append(closed, note('end', 'error', problem.what, problem)) : closed;
   const spoken = explained.items.some((item) => item.kind === 'text');
   return result?.final_output && !spoken ? addText(explained, 'text', 'final', result.final_output) : explained;
+}
+
+/** Whether the turn has already told this problem. */
+export function tells(turn: Turn, problem: Problem): boolean {
+  return turn.items.some((item) => item.kind === 'note' && item.error?.what === problem.what && item.error.why === problem.why);
+}
+
+/** That a person stopped the turn is its ending, and nothing wrong. */
+function isStop(problem: Problem): boolean {
+  return problem.code === 'cancelled';
 }
 
 function append(turn: Turn, item: Item): Turn {

@@ -2,6 +2,7 @@
 import path from 'node:path';
 import * as vscode from 'vscode';
 import type { ContextPayload } from './contract';
+import type { Place } from './problem';
 
 /** The open document (relative to the first folder), cursor and visible range, or null without a folder. */
 export function editorContext(): ContextPayload | null {
@@ -23,6 +24,13 @@ export async function openWorkspaceFile(relative: string): Promise<void> {
   if (!folder) return;
   const uri = vscode.Uri.joinPath(folder.uri, relative);
   if (relativePath(folder, uri)) await vscode.window.showTextDocument(uri, { preview: true });
+}
+
+/** Opens the file that a problem names, at the place where it is. */
+export async function openPlace(place: Place | null): Promise<void> {
+  if (!place) return;
+  const at = new vscode.Position(place.line, place.character);
+  await vscode.window.showTextDocument(vscode.Uri.file(place.file), { selection: new vscode.Range(at, at) });
 }
 
 function relativePath(folder: vscode.WorkspaceFolder, uri: vscode.Uri): string | null {

@@ -63,7 +63,7 @@ describe('asking', () => {
     chat.stop();
     expect(server.aborted).toBe(true);
     expect(running(chat.view())).not.toBeNull();
-    server.fail({ what: 'cancelled', why: '', fix: '', cancelled: true });
+    server.fail({ code: 'cancelled', what: 'cancelled', why: '', fix: '' });
     await Promise.resolve();
     await Promise.resolve();
     expect(chat.view().turns[0]!.status).toBe('cancelled');

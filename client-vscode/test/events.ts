@@ -26,14 +26,15 @@ export function question(given: Partial<ApprovalRequired> = {}): Rest<ApprovalRe
   return {
     kind: 'approval_required', approval_id: 'a1', tool_call_id: 'c1', tool: 'edit_file', intent: 'WRITE_FILE',
     effect: 'write', digest: 'sha256:1', title: 'Edit a.py', reasons: [], diffs: [], argv: null, command: null,
-    cwd: null, risk: 'medium', scopes: ['once', 'session'], deadline: '2026-01-01T00:05:00Z', ...given,
+    cwd: null, risk: 'medium', scopes: ['once', 'session'],
+    session_rule: 'edit_file on a.py', deadline: '2026-01-01T00:05:00Z', ...given,
   };
 }
 
 export function toolResult(given: Partial<ToolResultEvent> = {}): Rest<ToolResultEvent> {
   return {
-    kind: 'tool_result', tool_call_id: 'c1', tool: 'edit_file', ok: true, summary: 'done', error: null,
-    decision: 'approved', rules: ['writes'], reasons: [], changed_files: [], exit_code: null, duration_ms: 3, ...given,
+    kind: 'tool_result', tool_call_id: 'c1', tool: 'edit_file', ok: true, summary: 'done', output: 'done', error: null,
+    decision: 'allowed', rules: ['writes'], reasons: [], changed_files: [], exit_code: null, duration_ms: 3, ...given,
   };
 }
 

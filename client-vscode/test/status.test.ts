@@ -1,7 +1,7 @@
 // The status bar says the most urgent thing first.
 import { expect, test } from 'vitest';
-import { problemOf } from '../src/problem';
-import { parseMessage } from '../src/messages';
+import { parseMessage, type ServerState } from '../src/messages';
+import type { ProblemCode } from '../src/problem';
 import { statusText } from '../src/status';
 import { EMPTY, reduce, type View } from '../src/view';
 import { events, question, SESSION, started, TURN, type Sent } from './events';
@@ -19,19 +19,24 @@ test.each([
   ['ready' as const, { ...EMPTY, model: 'embedded' }, '$(shield) Remit: embedded', false],
   ['ready' as const, EMPTY, '$(shield) Remit', false],
 ])('%s', (server, shown, text, attention) => {
-  expect(statusText(server, shown, null)).toMatchObject({ text, attention });
+  expect(statusText({ state: server, status: null, problem: null }, shown)).toMatchObject({ text, attention });
 });
 
-test('an error of the server keeps its what, why and fix', () => {
-  expect(problemOf({ code: -32602, message: 'm', data: { what: 'a', why: 'b', fix: 'c' } })).toEqual({ what: 'a', why: 'b', fix: 'c' });
-  expect(problemOf({ code: -32800, message: 'm' })).toMatchObject({ cancelled: true });
-  expect(problemOf({ code: -32097, message: 'm' }).what).toBe('the server ended while it worked');
-  expect(problemOf(new Error('odd'))).toMatchObject({ why: 'odd' });
-  expect(problemOf(undefined)).toMatchObject({ why: 'undefined' });
+test.each<[ServerState, ProblemCode, string, boolean]>([
+  ['stopped', 'server_missing', '$(warning) Remit: server not found', true],
+  ['stopped', 'server_lost', '$(warning) Remit: not running', true],
+  ['stopped', 'no_folder', '$(circle-slash) Remit: no folder', false],
+  ['ready', 'policy_invalid', '$(warning) Remit: policy is broken', true],
+  ['ready', 'internal', '$(warning) Remit: needs you', true],
+])('%s with %s', (state, code, text, attention) => {
+  const problem = { code, what: 'it failed', why: 'so it is', fix: 'mend it' };
+  const said = statusText({ state, status: null, problem }, view(started, question()));
+  expect(said).toMatchObject({ text, attention });
+  expect(said.tooltip).toContain('It failed: so it is. Mend it.');
 });
 
 test.each([
-  null, 'ready', {}, { type: 'eval' }, { type: 'ask' }, { type: 'ask', text: 3 }, { type: 'open_diff', approval_id: 'a' },
+  null, 'ready', {}, { type: 'eval' }, { type: 'mend', remedy: 'constructor' }, { type: 'mend' }, { type: 'ask' }, { type: 'ask', text: 3 }, { type: 'open_diff', approval_id: 'a' },
   { type: 'answer', approval_id: 'a', decision: 'allow', scope: 'always' },
   { type: 'answer', approval_id: 'a', decision: 'maybe', scope: 'once' },
 ])('%j is no message', (value) => { expect(parseMessage(value)).toBeNull(); });

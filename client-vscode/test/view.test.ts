@@ -134,7 +134,7 @@ describe('approvals', () => {
   });
 
   test('a lost server denies what was open', () => {
-    const lost = reduce(asked, { type: 'ended', turn_id: TURN, result: null, error: { what: 'gone', why: 'w', fix: 'f' } });
+    const lost = reduce(asked, { type: 'ended', turn_id: TURN, result: null, error: { code: 'connection_lost', what: 'gone', why: 'w', fix: 'f' } });
     expect(findApproval(lost, 'a1')?.outcome).toEqual({ decision: 'deny', scope: 'once', by: 'disconnected' });
     expect(lost.turns[0]).toMatchObject({ status: 'failed' });
     expect(items(lost).at(-1)).toMatchObject({ kind: 'note', level: 'error', error: { what: 'gone' } });
@@ -161,8 +161,14 @@ describe('endings', () => {
 
   test('a cancel is no error', () => {
     const view = reduce(after(events(started)), {
-      type: 'ended', turn_id: TURN, result: null, error: { what: 'cancelled', why: '', fix: '', cancelled: true },
+      type: 'ended', turn_id: TURN, result: null, error: { code: 'cancelled', what: 'cancelled', why: '', fix: '' },
     });
+    expect(view.turns[0]).toMatchObject({ status: 'cancelled', items: [] });
+  });
+
+  test('a stop of the person is no error, however the server says it', () => {
+    const error = { code: 'cancelled', message: 'm', retryable: true, what: 'x', why: 'y', fix: 'z' } as const;
+    const view = after(events(started, { kind: 'error', error }, completed({ status: 'cancelled', error })));
     expect(view.turns[0]).toMatchObject({ status: 'cancelled', items: [] });
   });
 

@@ -4,12 +4,13 @@ import { describe, expect, test } from 'vitest';
 import { EMPTY, reduce } from '../src/view';
 import { markdown } from '../src/webview/markdown';
 import { TurnView } from '../src/webview/turn';
-import { call, events, question, SESSION, started, toolResult, TURN, type Sent } from './events';
+import { Welcome } from '../src/webview/welcome';
+import { call, completed, events, question, result, SESSION, started, toolResult, TURN, type Sent } from './events';
 
 function drawn(...all: readonly Sent[]): string {
   const asked = reduce(EMPTY, { type: 'asked', session_id: SESSION, turn_id: TURN, prompt: '<b>hi</b>' });
   const view = events(...all).reduce((each, event) => reduce(each, { type: 'event', event }), asked);
-  return renderToString(<TurnView turn={view.turns[0]!} send={() => undefined} />);
+  return renderToString(<TurnView turn={view.turns[0]!} last send={() => undefined} />);
 }
 
 describe('markdown of a hostile model', () => {
@@ -43,10 +44,20 @@ describe('the approval card', () => {
   }));
 
   test('shows what, why, where and how risky, with nothing hidden', () => {
-    for (const part of ['Edit a⟨U+202E⟩.py↵now', 'writes-are-reviewed', 'shown first', 'p.yaml:3', 'high risk',
+    for (const part of ['Run a command', 'writes-are-reviewed', 'Shown first', 'p.yaml:3', 'high risk',
       "sh -c 'rm x'", '<code>src</code>', '&lt;b>', 'class="add"', 'class="remove"', 'Open diff']) {
       expect(html).toContain(part);
     }
+    expect(drawn(started, question({ title: 'edit a\u202E.py\nnow' }))).toContain('>Edit a⟨U+202E⟩.py↵now<');
+  });
+
+  test('gives as reasons what asks, not what allows', () => {
+    const allow = { rule: 'reads', layer: 'default', action: 'allow', reason: 'reading is allowed', file: null, line: null };
+    const ask = { ...allow, rule: 'writes', action: 'require_review', reason: 'a change is yours to approve' };
+    const both = drawn(started, question({ reasons: [allow, ask] }));
+    expect(both).toContain('A change is yours to approve');
+    expect(both).not.toContain('eading is allowed');
+    expect(drawn(started, question({ reasons: [allow] }))).toContain('Reading is allowed');
   });
 
   test('offers what the server offers, and takes no "allow" before it has been seen', () => {
@@ -56,21 +67,70 @@ describe('the approval card', () => {
     expect(drawn(started, question({ scopes: ['once'] }))).not.toContain('Allow for session');
   });
 
-  test('becomes one line once it is resolved', () => {
-    const done = drawn(started, question(), { kind: 'approval_resolved', approval_id: 'a1', decision: 'deny', scope: 'once', by: 'deadline' });
-    expect(done).toContain('<b>Denied</b> by the deadline: nobody answered');
-    expect(done).not.toContain('Allow once');
+  test('says exactly what an answer for the session would remember', () => {
+    expect(html).toContain('Allow for session means, without asking again: <code>edit_file on a.py</code>');
+    expect(drawn(started, question({ scopes: ['once'] }))).not.toContain('Allow for session');
+  });
+
+  test('becomes a word on its call once it is resolved', () => {
+    const answered: Sent = { kind: 'approval_resolved', approval_id: 'a1', decision: 'deny', scope: 'once', by: 'deadline' };
+    const denied = drawn(started, call, question(), answered, toolResult({ ok: false }));
+    expect(denied).toContain('Denied by the deadline: nobody answered');
+    expect(denied).toContain('aria-label="denied"');
+    expect(denied).not.toContain('Allow once');
+    const allowed = drawn(started, call, question(), { ...answered, decision: 'allow', by: 'person' }, toolResult());
+    expect(allowed).toMatch(/writes · <b[^>]*>Allowed once by you</);
+    expect(drawn(started, question(), answered)).toContain('Denied by the deadline: nobody answered');
   });
 });
 
 test('what the person typed is text', () => { expect(drawn(started)).toContain('&lt;b>hi&lt;/b>'); });
 
-test('a refused call says what, why and how to go on, and who decided', () => {
-  const html = drawn(started, call, toolResult({
-    ok: false, decision: 'gate', rules: [],
-    error: { code: 'tool_not_allowed_for_intent', message: '', retryable: true, what: 'it was refused', why: 'PLAN has no tools', fix: 'declare WRITE_FILE' },
-  }));
-  for (const part of ['It was refused.', 'PLAN has no tools.', 'Declare WRITE_FILE.', '>gate<', 'aria-label="not done"']) {
-    expect(html).toContain(part);
-  }
+describe('a tool call', () => {
+  const ended: Sent = { kind: 'run_completed', result: result({ status: 'failed' }) };
+
+  test('that was refused says what and why in its line, and what the model was told', () => {
+    const html = drawn(started, call, toolResult({
+      ok: false, decision: 'refused_by_gate', rules: [], output: 'error: declare WRITE_FILE',
+      error: { code: 'tool_not_allowed_for_intent', message: '', retryable: true, what: '`edit_file` was refused', why: 'PLAN has no tools', fix: 'f' },
+    }));
+    for (const part of ['<code>edit_file</code> was refused: PLAN has no tools', 'error: declare WRITE_FILE', 'outside the intent', 'aria-label="not done"']) {
+      expect(html).toContain(part);
+    }
+  });
+
+  test('that an earlier answer covered says that nobody was asked', () => {
+    expect(drawn(started, call, toolResult({ decision: 'review_required' }))).toMatch(/writes · <b[^>]*>Allowed without asking again</);
+    expect(drawn(started, call, toolResult({ decision: 'allowed' }))).not.toContain('without asking');
+  });
+
+  test.each<[string, readonly Sent[]]>([
+    ['running', [call]],
+    ['waits for you', [call, question()]],
+    ['done', [call, toolResult()]],
+    ['not finished', [call, ended]],
+  ])('%s', (label, sent) => { expect(drawn(started, ...sent)).toContain(`aria-label="${label}"`); });
+});
+
+describe('an error', () => {
+  const error = { code: 'model_unavailable', message: '', retryable: false, what: 'the model `m` is gone', why: 'w', fix: 'f' } as const;
+  const failed = events(started, { kind: 'error', error }, completed({ status: 'failed', error }));
+  const asked = reduce(EMPTY, { type: 'asked', session_id: SESSION, turn_id: TURN, prompt: 'x' });
+  const turn = failed.reduce((view, event) => reduce(view, { type: 'event', event }), asked).turns[0]!;
+
+  test('says what, why and fix, with buttons that help', () => {
+    const html = renderToString(<TurnView turn={turn} last send={() => undefined} />);
+    for (const part of ['The model <code>m</code> is gone', '>Ask Again<', '>Set Model<', '>Show Log<']) expect(html).toContain(part);
+  });
+
+  test('of an earlier turn has no buttons any more', () => {
+    expect(renderToString(<TurnView turn={turn} last={false} send={() => undefined} />)).not.toContain('Ask Again');
+  });
+});
+
+test('the embedded model is not offered what it cannot do', () => {
+  const welcome = (model: string): string => renderToString(<Welcome model={model} fill={() => undefined} chooseModel={() => undefined} />);
+  expect(welcome('embedded')).toContain('Set a larger model');
+  expect(welcome('embedded')).not.toContain('explain path');
+  expect(welcome('qwen')).toContain('explain path');
 });

@@ -10,11 +10,12 @@ import shlex
 from dataclasses import dataclass
 from typing import Literal
 
-from remit_governance.policy.commands import command_prefix, starts_with
+from remit_governance.policy.commands import command_prefix, is_script, starts_with
 from remit_governance.policy.evaluate import REVIEW_EACH_TIME
 from remit_governance.policy.file import Commands, Form, Globs, Words
 from remit_governance.policy.globs import compile_globs
 from remit_governance.policy.paths import normalise
+from remit_governance.policy.scripts import parts_of
 from remit_governance.values import Action, Decision, Verdict
 from remit_governance.visible import visible
 
@@ -29,8 +30,17 @@ class PermissionRule(Form):
     path_glob: Globs | None = None
     command: Commands | None = None
 
+    def concerns(self, action: Action) -> bool:
+        """Whether this action, or any part of its script, is one of those meant: how a rule that stops is read."""
+        if action.script is None:
+            return self.covers(action)
+        parts = parts_of(action)
+        return any(self.covers(part) for part in (*parts.actions, *parts.shadows))
+
     def covers(self, action: Action) -> bool:
-        """Whether this action is one of those meant."""
+        """Whether this action, or every part of its script, is one of those meant: how a rule that allows is read."""
+        if action.script is not None:
+            return all(self.covers(part) for part in parts_of(action).actions)
         if self.tool is not None and action.tool not in self.tool:
             return False
         if self.path_glob is not None and (
@@ -127,23 +137,28 @@ def permits_standing(decision: Decision) -> bool:
 
 def decide(config: PermissionConfig, memory: Standing, action: Action, policy_decision: Decision) -> Answer:
     """The answer for one action, in the seed's order; never laxer than the policy's decision."""
-    if any(rule.covers(action) for rule in config.final_deny):
+    if any(rule.concerns(action) for rule in config.final_deny):
         return Answer("final_deny", "your configuration forbids this for good", "final_deny")
     if policy_decision.verdict is Verdict.DENY or policy_decision.verdict is Verdict.PASS:
         return Answer("deny", policy_decision.deciding.message, "policy")
     answer = _configured(config, memory, action)
     if policy_decision.verdict is Verdict.ALLOW or answer.word != "allow":
         return answer
-    if answer.source == "default":
+    # A rule cannot have meant a command that is not certain; an answer for the session was about its exact text.
+    if answer.source == "default" or (_unclear(action) and answer.source != "session"):
         return Answer("ask", policy_decision.deciding.message, "policy")
     if not permits_standing(policy_decision):
         return Answer("ask", "this review is asked each time", "policy")
     return answer
 
 
+def _unclear(action: Action) -> bool:
+    return is_script(action.command) if action.script is None else bool(parts_of(action).doubts)
+
+
 def _configured(config: PermissionConfig, memory: Standing, action: Action) -> Answer:
     """The configuration's own word, in the seed's order after `final_deny`."""
-    denied = any(rule.covers(action) for rule in config.deny)
+    denied = any(rule.concerns(action) for rule in config.deny)
     rule = standing_rule(action)
     if rule in memory.denied:
         return Answer("deny", "you refused this for the session", "session")
@@ -151,7 +166,7 @@ def _configured(config: PermissionConfig, memory: Standing, action: Action) -> A
     if rule in memory.allowed and not denied:
         return Answer("allow", "you allowed this for the session", "session")
     for override in config.overrides:
-        if override.covers(action):
+        if override.covers(action) if override.answer == "allow" else override.concerns(action):
             return Answer(override.answer, "an override of your configuration says so", "override")
     if denied:
         return Answer("deny", "your configuration denies this", "deny")

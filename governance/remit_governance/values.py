@@ -92,8 +92,8 @@ def strictest(decisions: Iterable[Decision]) -> Decision:
 class Action:
     """One thing that is about to happen, as policy sees it (protocol.md §4 `policy explain`).
 
-    `path` is relative to the workspace, with `/`, already resolved; `command` is a resolved argv, `cwd` where it would
-    run, relative like `path`; `size` is bytes.
+    `path` is relative to the workspace, with `/`, already resolved; `size` is bytes. `command` is a resolved argv,
+    `cwd` where it would run, relative like `path`. `script` is a whole command line, which is judged part by part.
     """
 
     syscall: str
@@ -107,3 +107,4 @@ class Action:
     state: str = "idle"
     mode: str = "strict"
     cwd: str | None = None
+    script: str | None = None

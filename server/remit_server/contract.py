@@ -19,7 +19,7 @@ PROTOCOL = 1
 class Wire(BaseModel):
     """What crosses a boundary: unknown fields are errors, values do not change."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
 
 class ErrorCode(StrEnum):

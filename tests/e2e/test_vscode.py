@@ -1,4 +1,4 @@
-"""The main job in a real VS Code, driven by `tests/e2e/vscode/rename.mjs` (editor.md, VS Code)."""
+"""The main job in a real VS Code, driven by `tests/e2e/vscode/run.mjs` (editor.md, VS Code)."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ def code_server() -> Path:
 
 @pytest.fixture
 def node() -> str:
-    found = shutil.which("node")
-    return found or pytest.skip("there is no Node.js: install version 20 or newer with npm")
+    found = shutil.which("npm") and shutil.which("node")
+    return found or pytest.skip("there is no Node.js with npm: install version 20 or newer")
 
 
 @pytest.fixture
@@ -48,20 +48,19 @@ def vsix(node: str) -> Path:
     return CLIENT / "remit.vsix"
 
 
-@pytest.mark.parametrize("theme", ["Default Dark Modern", "Default Light Modern"])
-def test_a_rename_is_asked_for_seen_and_applied(
-    theme: str, node: str, chromium: str, code_server: Path, vsix: Path
+def test_a_rename_is_asked_for_seen_and_applied_and_what_goes_wrong_is_said(
+    node: str, chromium: str, code_server: Path, vsix: Path
 ) -> None:
-    shots = ROOT / ".cache" / "shots" / theme.split()[1].lower()
+    shots = ROOT / ".cache" / "shots"
     environment = os.environ | {
         "REMIT_CODE_SERVER": str(code_server),
         "REMIT_CHROMIUM": chromium,
         "REMIT_SERVER": str(SERVER),
         "REMIT_VSIX": str(vsix),
         "REMIT_SHOTS": str(shots),
-        "REMIT_THEME": theme,
     }
+    environment.pop("REMIT_MODEL", None)
     done = subprocess.run(
-        [node, str(DRIVER / "rename.mjs")], env=environment, capture_output=True, text=True, check=False, timeout=600
+        [node, str(DRIVER / "run.mjs")], env=environment, capture_output=True, text=True, check=False, timeout=600
     )
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr}\nscreenshots and logs: {shots}"

@@ -55,7 +55,16 @@ REVIEWED = [
     ".gitattributes",
     ".npmrc",
 ]
-FREE = ["src/git.py", "docs/.github-notes.md", "environment.py", "my.remit/x", "policy.yaml", "gitignore", ".gitignore", "a.path"]
+FREE = [
+    "src/git.py",
+    "docs/.github-notes.md",
+    "environment.py",
+    "my.remit/x",
+    "policy.yaml",
+    "gitignore",
+    ".gitignore",
+    "a.path",
+]
 
 
 @pytest.mark.parametrize("path", DENIED)
@@ -107,7 +116,13 @@ def test_no_spelling_gets_around(path: str) -> None:
 
 @pytest.mark.parametrize(
     "path",
-    [".g\u200dit/config", ".\u017f\u017fh/authorized_keys", ".\uff27\uff29\uff34/config", ".\ufeffremit/policy.yaml", ".G\u0131T/../.GIT/x"],
+    [
+        ".g\u200dit/config",
+        ".\u017f\u017fh/authorized_keys",
+        ".\uff27\uff29\uff34/config",
+        ".\ufeffremit/policy.yaml",
+        ".G\u0131T/../.GIT/x",
+    ],
 )
 def test_unicode_forms_do_not_get_around(path: str) -> None:
     """THR-paths-unicode: names that some file systems take for the protected ones."""

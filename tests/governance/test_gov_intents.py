@@ -18,10 +18,18 @@ from remit_governance.intents import (
 )
 from remit_governance.values import Effect, Intent
 
-READING = (
-    "read_file list_files search_files repo_map get_diagnostics get_symbols get_definition get_references "
-    "git_status git_diff"
-).split()
+READING = [
+    "read_file",
+    "list_files",
+    "search_files",
+    "repo_map",
+    "get_diagnostics",
+    "get_symbols",
+    "get_definition",
+    "get_references",
+    "git_status",
+    "git_diff",
+]
 # Written from the specification's table, not from the code's.
 MATRIX = {
     Intent.PLAN: ["plan_complete", "workflow_request_exemption"],

@@ -82,7 +82,7 @@ BAD = {
     ),
     "an open quote in a command": (
         HEAD + '  - name: a\n    match: { command: ["git \'x"] }\n    action: deny\n',
-        "p.yaml:4:23: the command `git 'x` has no words; write the words a command starts with",
+        "p.yaml:4:24: the command `git 'x` has no words; write the words a command starts with",
     ),
     "an example that does not match": (
         HEAD + GOOD + "    examples: { match: [{ syscall: fs.write }] }\n",
@@ -98,18 +98,26 @@ BAD = {
     ),
     "a list for a file": ("- a\n", "p.yaml:1:1: `the file` is not right"),
     "broken YAML": ("version: [1\n", "p.yaml:2:1:"),
-    "an unquoted star": (HEAD + "  - name: a\n    match: { path_glob: [*.pem] }\n", "quote a value that starts with `*`"),
+    "an unquoted star": (
+        HEAD + "  - name: a\n    match: { path_glob: [*.pem] }\n",
+        "quote a value that starts with `*`",
+    ),
     "a tag": ("version: !!python/object/apply:os.system ['true']\n", "p.yaml:1:10: the tag `tag:yaml.org,2002:python"),
     "a tag of one's own": ("version: !secret 1\n", "p.yaml:1:10: the tag `!secret` is not allowed; remove the tag"),
     "two documents": ("version: 1\n---\nversion: 1\n", "p.yaml:2:1:"),
     "a recursive anchor": ("version: 1\ncapabilities: &a [*a]\n", "nested too deeply"),
     "a bomb": (
         "a: &a [x,x,x,x,x,x,x,x,x,x]\n"
-        + "".join(f"{c}: &{c} [{','.join(f'*{p}' for _ in range(10))}]\n" for p, c in zip("abcdefg", "bcdefgh", strict=True)),
+        + "".join(
+            f"{c}: &{c} [{','.join(f'*{p}' for _ in range(10))}]\n" for p, c in zip("abcdefg", "bcdefgh", strict=True)
+        ),
         "too many values",
     ),
     "nested without end": ("[" * 5000, "nested too deeply"),
-    "a control character": ("version: 1\n# \x07\n", "p.yaml:2:3: the character U+0007 may not stand in YAML; remove it"),
+    "a control character": (
+        "version: 1\n# \x07\n",
+        "p.yaml:2:3: the character U+0007 may not stand in YAML; remove it",
+    ),
     "a mapping for a key": ("? {a: b}\n: c\n", "p.yaml:1:3: a key has to be a plain word"),
     "a number too long": ("version: " + "9" * 5000 + "\n", "p.yaml:1:10: the number is too long"),
 }
@@ -216,7 +224,16 @@ def test_warnings_name_rules_that_do_not_do_what_they_seem() -> None:
     ]
 
 
-UNITS = {"1B": 1, "100KiB": 102400, "1MiB": 1048576, "2GiB": 2147483648, "1KB": 1000, "1MB": 10**6, "1GB": 10**9, "7": 7}
+UNITS = {
+    "1B": 1,
+    "100KiB": 102400,
+    "1MiB": 1048576,
+    "2GiB": 2147483648,
+    "1KB": 1000,
+    "1MB": 10**6,
+    "1GB": 10**9,
+    "7": 7,
+}
 
 
 @pytest.mark.parametrize(("text", "size"), UNITS.items())
@@ -239,7 +256,12 @@ def test_durations() -> None:
 
 PLAIN = st.text(st.sampled_from("ab.-_"), min_size=1, max_size=4).filter(lambda s: s not in {".", ".."})
 SEGMENT = PLAIN | st.sampled_from(["*", "**", "a*", "?b", "[ab]", "*.a"])
-GLOB = st.builds(lambda lead, parts, tail: lead + "/".join(parts) + tail, st.sampled_from(["", "/"]), st.lists(SEGMENT, min_size=1, max_size=3), st.sampled_from(["", "/"]))
+GLOB = st.builds(
+    lambda lead, parts, tail: lead + "/".join(parts) + tail,
+    st.sampled_from(["", "/"]),
+    st.lists(SEGMENT, min_size=1, max_size=3),
+    st.sampled_from(["", "/"]),
+)
 PATH = st.lists(PLAIN, min_size=1, max_size=4).map("/".join)
 
 
@@ -290,7 +312,10 @@ def test_only_plain_words_are_words(command: str, words: tuple[str, ...]) -> Non
 
 
 def test_command_rules_match_leading_words_exactly() -> None:
-    text = HEAD + '  - name: a\n    match: { syscall: process.exec, command: ["pytest", "git status"] }\n    action: allow\n'
+    text = (
+        HEAD
+        + '  - name: a\n    match: { syscall: process.exec, command: ["pytest", "git status"] }\n    action: allow\n'
+    )
     policy = compile_policy([Source("p", text)])
     for command, allowed in {
         "pytest -q": True,

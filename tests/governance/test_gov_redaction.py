@@ -30,7 +30,9 @@ SECRETS = {
     "npm": f"npm_{BODY}",
     "key block": KEY + "-----END RSA PRIVATE KEY-----",
     "key cut off": KEY,
-    "key numbered": "".join(f"{i}|{line}\n" for i, line in enumerate((KEY + "-----END RSA PRIVATE KEY-----").splitlines())),
+    "key numbered": "".join(
+        f"{i}|{line}\n" for i, line in enumerate((KEY + "-----END RSA PRIVATE KEY-----").splitlines())
+    ),
     "key escaped": json.dumps(KEY + "-----END RSA PRIVATE KEY-----")[1:-1],
     "pgp block": "-----BEGIN PGP PRIVATE KEY BLOCK-----\n\nlQOYBF\n=abcd\n-----END PGP PRIVATE KEY BLOCK-----",
 }
@@ -102,7 +104,10 @@ def test_environment_secrets_in_every_encoding(secret: str, before: str, after: 
         assert spelling not in redacted.text
 
 
-@given(secret=st.text(st.sampled_from("QxZw7!9"), min_size=12, max_size=30), user=st.text(st.sampled_from("ab"), max_size=5))
+@given(
+    secret=st.text(st.sampled_from("QxZw7!9"), min_size=12, max_size=30),
+    user=st.text(st.sampled_from("ab"), max_size=5),
+)
 @settings(max_examples=200, deadline=None)
 def test_environment_secrets_inside_longer_base64(secret: str, user: str) -> None:
     encoded = base64.b64encode(f"{user}:{secret}@host".encode()).decode()
@@ -142,7 +147,7 @@ def test_hostile_text_is_redacted_in_bounded_steps() -> None:
 @given(st.text(max_size=300), st.integers(0, 320), st.sampled_from(["head", "tail", "middle"]))
 def test_truncate_keeps_to_its_limit_and_counts(text: str, limit: int, mode: str) -> None:
     cut = truncate(text, limit, mode)  # type: ignore[arg-type]
-    assert len(cut.text) <= max(limit, len(text) if len(text) <= limit else limit)
+    assert len(cut.text) <= max(limit, min(len(text), limit))
     assert (cut.omitted == 0) == (len(text) <= limit)
     if cut.omitted == 0:
         assert cut.text == text

@@ -13,8 +13,10 @@ from remit_governance.visible import visible
 
 @pytest.mark.parametrize(
     "character",
-    ["\u202e", "\u2066", "\u200b", "\u200d", "\ufeff", "\u00ad", "\u2028", "\x1b", "\r", "\x00", "\x7f", "\u00a0"]
-    + ["\u3164", "\u2800", "\ufe0f", "\U000e0041", "\u034f", "\ue000", "\ud800"],
+    [
+        *("\u202e", "\u2066", "\u200b", "\u200d", "\ufeff", "\u00ad", "\u2028", "\x1b", "\r", "\x00", "\x7f", "\u00a0"),
+        *("\u3164", "\u2800", "\ufe0f", "\U000e0041", "\u034f", "\ue000", "\ud800"),
+    ],
 )
 def test_hidden_characters_are_spelled_out(character: str) -> None:
     """THR-approvals-hidden-characters."""

@@ -47,7 +47,7 @@ pytestmark = [
     pytest.mark.asyncio(loop_scope="module"),
 ]
 
-Short = Annotated[str, Field(max_length=30)]
+Short = Annotated[str, Field(max_length=16)]
 
 
 class Arguments(BaseModel):
@@ -99,7 +99,7 @@ TEMPLATE = (
 
 def tiny_model(kind: str, markers: Sequence[str], template: str | None) -> Path:
     """A folder with a qwen3 of random weights. Calls begin, and strings end, more often than by chance."""
-    folder = CACHE / f"{kind}-v4"
+    folder = CACHE / f"{kind}-v5"
     if (folder / "done").exists():
         return folder
     import numpy as np
@@ -137,7 +137,7 @@ def tiny_model(kind: str, markers: Sequence[str], template: str | None) -> Path:
 
     embedding, output = random(vocabulary, width, scale=1.0), random(vocabulary, width, scale=0.2)
     embedding[:, 0], output[:, 0] = 8.0, 0.0  # every hidden state has this part, so it works as a bias
-    for text, bias in (("<tool_call>", 1.2), ("<", 1.1), ('"', 1.3), ("<|end|>", 1.0)):
+    for text, bias in (("<tool_call>", 1.2), ("<", 1.1), ('"', 1.3), ("<|end|>", 1.1)):
         if (token := tokenizer.token_to_id(text)) is not None:
             output[token, 0] = bias
     for before, after in pairwise(tokenizer.encode("<tool_call>").ids):
@@ -308,13 +308,13 @@ async def test_same_seed_same_answer(provider: MlxProvider) -> None:
     assert comparable(first) == comparable(second)
 
 
-async def stepped(provider: MlxProvider, sessions: Sequence[str]) -> list[list[ModelEvent]]:
-    """Three steps of a conversation, each in the session named for it."""
-    messages: tuple[Message, ...] = (SystemMessage("be brief " * 40), UserMessage("rename a to b in c.py"))
+async def stepped(provider: MlxProvider, sessions: Sequence[str], seed: int) -> list[list[ModelEvent]]:
+    """Three steps of a conversation, each in the session named for it; greedy, as chance would hide a difference."""
+    messages: tuple[Message, ...] = (SystemMessage("be brief " * 40), UserMessage(f"rename a to b in c{seed}.py"))
     steps: list[list[ModelEvent]] = []
     for number, session in enumerate(sessions):
         events = await collect(
-            provider, ask(messages=messages, session=session, max_tokens=200, temperature=0.8, seed=number + 5)
+            provider, ask(messages=messages, session=session, max_tokens=200, temperature=0.0, seed=0)
         )
         steps.append(events)
         text, _ = comparable(events)
@@ -332,8 +332,15 @@ def last(events: Sequence[ModelEvent]) -> Finished:
 
 async def test_prompt_cache_second_step(provider: MlxProvider) -> None:
     """agent.md §Model engine: the second step reads only what is new, and says the same as without a cache."""
-    cached = await stepped(provider, ["warm", "warm", "warm"])
-    cold = await stepped(provider, ["cold1", "cold2", "cold3"])
+    for seed in range(20):
+        cached = await stepped(provider, [f"warm{seed}"] * 3, seed)
+        cold = await stepped(provider, [f"cold{seed}-{number}" for number in range(3)], seed)
+        # A session keeps the tokens that the model chose; read anew, the same text may fall into others, as it does
+        # with random weights. Only where both are the same tokens must the answers be the same.
+        if all(last(a).prompt_tokens == last(b).prompt_tokens for a, b in zip(cached, cold, strict=True)):
+            break
+    else:
+        pytest.fail("no conversation in which the text has one spelling in tokens")
     for with_cache, without in zip(cached, cold, strict=True):
         assert comparable(with_cache) == comparable(without)
         assert last(without).cached_tokens == 0
@@ -635,7 +642,10 @@ async def test_missing_package_says_how_to_install_it() -> None:
         "try:\n    load_model('embedded')\nexcept HostError as error:\n    print(error.why, '|', error.fix)"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True, text=True)
-    assert done.stdout.strip() == "not installed: mlx_lm, llguidance | install it: `pip install 'remit[mlx]'`"
+    assert (
+        done.stdout.strip()
+        == "not installed: mlx_lm, llguidance | install the `mlx` extra: `make setup` in Remit's folder, or `uv sync --extra mlx`"
+    )
 
 
 async def test_environment_holds_no_secrets() -> None:
@@ -655,7 +665,7 @@ async def test_check_model(folder: Path, tmp_path: Path) -> None:
     assert missing.problem.fix
 
 
-def test_imports_of_the_server_side_are_light() -> None:
+async def test_imports_of_the_server_side_are_light() -> None:
     """invariant 9: asking for a provider imports no model stack."""
     script = (
         "import sys\nfrom remit_server.models.choose import choose_provider\nimport remit_server.models.check\n"

@@ -45,10 +45,14 @@ class Bench:
 
     async def ask(self, *parts: Any, asker: Any = None, session: str = "s", **more: Any) -> RunResult:
         self.turns += 1
-        request = RunRequest.model_validate({
-            "session_id": session, "turn_id": str(self.turns),
-            "input": [{"type": "text", "text": p} if isinstance(p, str) else p for p in parts], **more,
-        })
+        request = RunRequest.model_validate(
+            {
+                "session_id": session,
+                "turn_id": str(self.turns),
+                "input": [{"type": "text", "text": p} if isinstance(p, str) else p for p in parts],
+                **more,
+            }
+        )
         return await self.runtime.run(request, self.events.append, asker or Answering())
 
     def kinds(self) -> list[str]:

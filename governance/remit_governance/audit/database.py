@@ -1,27 +1,80 @@
-"""The audit database's shape, and how it is opened (003 §Audit Log Module, Storage)."""
+"""The audit database's shape, and how it is opened (003 §Audit Log Module, Storage).
+
+A log is one active database and, beside it, the segments that were closed, each a database of the same shape. The
+active one keeps its name and its file, so that several processes can share it; records leave it for a closed one.
+"""
 
 from __future__ import annotations
 
 import os
+import re
 import sqlite3
+import uuid
+from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import quote
+
+from remit_governance.audit.record import genesis_hash
 
 APPLICATION_ID = 0x52454D54
 """`REMT`, in the database's header."""
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 BUSY_TIMEOUT_MS = 10_000
 
 SCHEMA = {
     "chain": (
-        "CREATE TABLE chain (id INTEGER PRIMARY KEY CHECK (id = 1), started INTEGER NOT NULL,"
-        " count INTEGER NOT NULL, head TEXT NOT NULL) STRICT"
+        "CREATE TABLE chain (id INTEGER PRIMARY KEY CHECK (id = 1), log TEXT NOT NULL, segment INTEGER NOT NULL,"
+        " before INTEGER NOT NULL, previous TEXT NOT NULL, started INTEGER NOT NULL, count INTEGER NOT NULL,"
+        " head TEXT NOT NULL) STRICT"
     ),
     "records": ("CREATE TABLE records (number INTEGER PRIMARY KEY, content TEXT NOT NULL, hash TEXT NOT NULL) STRICT"),
 }
 """Every table. `content` is the record's canonical JSON and the only copy of it, so each of its bytes is hashed;
-`chain` has one row: the start time (milliseconds), and the count and last hash, by which a removed end is seen."""
+`chain` has one row, a `Segment`."""
+
+_FIELDS = "log, segment, before, previous, started, count, head"
+_DIGITS = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """One database's place in its log.
+
+    `log` tells logs apart, `ordinal` counts segments from 1, `before` is how many records came in earlier ones and
+    `previous` the last hash of those (empty for the first segment), `started` is milliseconds since the epoch. `count`
+    is the number of the last record and `head` its hash, by which a removed end is seen. In the row of the active
+    database that end is noted within half a second; more records may follow it.
+    """
+
+    log: str
+    ordinal: int
+    before: int
+    previous: str
+    started: int
+    count: int
+    head: str
+
+    @staticmethod
+    def first(started: int) -> Segment:
+        """The empty first segment of a new log."""
+        return Segment(uuid.uuid4().hex, 1, 0, "", started, 0, genesis_hash(started))
+
+    @property
+    def genesis(self) -> str:
+        """The hash that the first record follows."""
+        return genesis_hash(self.started, self.previous)
+
+    @property
+    def last_hash(self) -> str:
+        """The hash of the log's last record, be it in this segment or the one before; of an empty log its genesis."""
+        return self.previous if self.previous and self.count == self.before else self.head
+
+    def next(self, started: int) -> Segment:
+        """The empty segment after this one."""
+        return Segment(
+            self.log, self.ordinal + 1, self.count, self.head, started, self.count, genesis_hash(started, self.head)
+        )
 
 
 def connect(path: Path, *, read_only: bool) -> sqlite3.Connection:
@@ -37,6 +90,61 @@ def connect(path: Path, *, read_only: bool) -> sqlite3.Connection:
     # SQLite itself must not run what a tampered schema holds.
     connection.execute("PRAGMA trusted_schema = OFF")
     return connection
+
+
+def create(connection: sqlite3.Connection, segment: Segment) -> None:
+    """Make an empty database into this segment, inside the caller's transaction."""
+    for statement in SCHEMA.values():
+        connection.execute(statement)
+    write_segment(connection, segment)
+    connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+    connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+
+
+def read_segment(connection: sqlite3.Connection) -> Segment | None:
+    """The one row of `chain`; None where it is not one."""
+    rows = connection.execute(f"SELECT {_FIELDS} FROM chain").fetchall()  # noqa: S608 a constant
+    return Segment(*rows[0]) if len(rows) == 1 else None
+
+
+def live_segment(connection: sqlite3.Connection) -> Segment:
+    """The active segment with the end that it has, which may be further on than the noted one. Raises sqlite3.Error."""
+    # One statement, and so one moment.
+    rows = connection.execute(
+        "SELECT log, segment, before, previous, started, coalesce(number, before), coalesce(hash, '') FROM chain"
+        " LEFT JOIN (SELECT number, hash FROM records ORDER BY number DESC LIMIT 1)"
+    ).fetchall()
+    if len(rows) != 1:
+        raise sqlite3.DatabaseError("the start of the chain is missing")
+    segment = Segment(*rows[0])
+    return segment if segment.head else replace(segment, head=segment.genesis)
+
+
+def write_segment(connection: sqlite3.Connection, segment: Segment) -> None:
+    """Replace the row of `chain`."""
+    values = (segment.log, segment.ordinal, segment.before, segment.previous, segment.started, segment.count)
+    connection.execute("INSERT OR REPLACE INTO chain VALUES (1, ?, ?, ?, ?, ?, ?, ?)", (*values, segment.head))
+
+
+def upgrade(connection: sqlite3.Connection) -> None:
+    """Make a log of format 1, which knew no segments, into one of this format; its records stay as they are."""
+    started, count, head = connection.execute("SELECT started, count, head FROM chain").fetchone()
+    connection.execute("DROP TABLE chain")
+    connection.execute(SCHEMA["chain"])
+    write_segment(connection, replace(Segment.first(started), count=count, head=head))
+    connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+
+
+def archive_path(path: Path, ordinal: int) -> Path:
+    """Where the closed segment with this ordinal is, of the log whose active database is at `path`."""
+    return path.with_name(f"{path.name}.{ordinal:0{_DIGITS}d}")
+
+
+def archives(path: Path) -> tuple[tuple[int, Path], ...]:
+    """The closed segments of a log that are there: ordinals and files, oldest first. Raises OSError."""
+    shape = re.compile(rf"{re.escape(path.name)}\.(\d{{{_DIGITS}}})")
+    found = ((shape.fullmatch(entry.name), entry) for entry in path.parent.iterdir())
+    return tuple(sorted((int(match[1]), entry) for match, entry in found if match))
 
 
 def _writable(folder: Path) -> bool:

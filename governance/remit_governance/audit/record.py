@@ -1,7 +1,8 @@
 """What the audit log says about one thing that happened, and how records are chained (003 §Audit Log Module).
 
 `hash = SHA-256(prev_hash ‖ canonical JSON of the record)`, both hashes as lower-case hex; the first `prev_hash` is
-SHA-256 of `genesis:` and the start time in milliseconds.
+SHA-256 of `genesis:` and the start time in milliseconds, and in every later segment of a log also of `:` and the last
+hash of the segment before it.
 """
 
 from __future__ import annotations
@@ -11,9 +12,11 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
-from typing import Any
+from json.encoder import encode_basestring
+from operator import attrgetter
+from typing import Any, cast
 
-from remit_governance.canonical import Json, canonical
+from remit_governance.canonical import Json
 from remit_governance.values import Intent
 
 MAX_SUMMARY = 500
@@ -46,15 +49,18 @@ class AuditKind(StrEnum):
     SANDBOX_FAILED = "sandbox_failed"
     AUDIT_CHAIN_BREAK = "audit_chain_break"
     AUDIT_STORAGE_WARNING = "audit_storage_warning"
+    AUDIT_STORAGE_CRITICAL = "audit_storage_critical"
     AUDIT_ARCHIVE_DELETED = "audit_archive_deleted"
+    CHECKPOINT = "checkpoint"
 
 
 @dataclass(frozen=True, slots=True)
 class AuditEvent:
     """What is to be recorded; None is left out of the record. Summaries come redacted and cut to `MAX_SUMMARY`.
 
-    `policy_decision` is the seed's word (`allowed denied review_required allowed_by_token`), `args_digest` and
-    `result_digest` are of the unredacted values, `duration_ms` is milliseconds.
+    `policy_decision` is the seed's word (`allowed denied review_required allowed_by_token`), `policy_rule_at` the
+    `file:line` of the rule that decided, `args_digest` and `result_digest` are of the unredacted values, `duration_ms`
+    is milliseconds.
     """
 
     kind: AuditKind
@@ -71,6 +77,7 @@ class AuditEvent:
     state_machine_state: str = "idle"
     policy_decision: str | None = None
     policy_rule_name: str | None = None
+    policy_rule_at: str | None = None
     policy_version: str | None = None
     deny_reason: str | None = None
     capability_id: str | None = None
@@ -86,6 +93,18 @@ class AuditEvent:
 
 
 _NAMES = tuple(f.name for f in fields(AuditEvent))
+_VALUES = attrgetter(*_NAMES)
+_SORTED = sorted((*_NAMES, "number", "timestamp"))
+_HEADS = tuple(f'"{name}":' for name in _SORTED)
+_FIRST, _MIDDLE, _LAST = (
+    attrgetter(*_SORTED[start:end])
+    for start, end in (
+        (0, _SORTED.index("number")),
+        (_SORTED.index("number") + 1, _SORTED.index("timestamp")),
+        (_SORTED.index("timestamp") + 1, None),
+    )
+)
+_ENCODE = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,9 +126,13 @@ class AuditRecord:
         }
 
 
-def genesis_hash(started_ms: int) -> str:
-    """The `prev_hash` of the first record of a log started at this time (milliseconds since the epoch)."""
-    return hashlib.sha256(f"genesis:{started_ms}".encode()).hexdigest()
+def genesis_hash(started_ms: int, previous: str = "") -> str:
+    """The `prev_hash` of the first record of a segment started at this time (milliseconds since the epoch).
+
+    `previous` is the last hash of the segment before it, empty for a log's first.
+    """
+    carried = f":{previous}" if previous else ""
+    return hashlib.sha256(f"genesis:{started_ms}{carried}".encode()).hexdigest()
 
 
 def chain_hash(prev_hash: str, content: bytes) -> str:
@@ -118,23 +141,58 @@ def chain_hash(prev_hash: str, content: bytes) -> str:
 
 
 def record_content(number: int, timestamp: int, event: AuditEvent) -> bytes:
-    """The canonical JSON of a record: what is stored, and what is hashed after `prev_hash`."""
-    return canonical(_content(number, timestamp, event))
+    """The canonical JSON of a record: what is stored, and what is hashed after `prev_hash`.
+
+    As `canonical.canonical` has it, put together by hand: this is on the way of every call, and twice as fast.
+    """
+    nothing = None if event.metadata else event.metadata
+    values = (*_FIRST(event), number, *_MIDDLE(event), timestamp, *_LAST(event))
+    parts = [
+        head + (encode_basestring(value) if isinstance(value, str) else _said(value))
+        for head, value in zip(_HEADS, values, strict=False)
+        if value is not None and value is not nothing
+    ]
+    return f"{{{','.join(parts)}}}".encode("utf-8", "backslashreplace")
+
+
+def _said(value: float | Mapping[str, str]) -> str:
+    if type(value) is int:
+        return str(value)
+    return _ENCODE(dict(value) if isinstance(value, Mapping) else value)
 
 
 def read_content(content: str) -> tuple[int, int, AuditEvent]:
     """Number, timestamp and event of a record's canonical JSON. Raises ValueError where it is not one of ours."""
-    value: dict[str, Any] = json.loads(content)
     try:
+        value: dict[str, Any] = json.loads(content)
         given: dict[str, Any] = {name: value[name] for name in _NAMES if name in value}
+        if not _well_typed(given):
+            raise TypeError("a field holds something else than text or a number")
         given["kind"] = AuditKind(value["kind"])
         given["intent"] = Intent(value["intent"]) if "intent" in value else None
         return int(value["number"]), int(value["timestamp"]), AuditEvent(**given)
-    except (KeyError, TypeError) as error:
+    except (KeyError, TypeError, OverflowError, RecursionError) as error:
         raise ValueError(f"not an audit record: {error}") from None
 
 
+def _well_typed(given: Mapping[str, Any]) -> bool:
+    """Whether no field holds what no field can: a chain can be made whole again around anything."""
+    metadata = given.get("metadata", {})
+    others = (value for name, value in given.items() if name != "metadata")
+    return (
+        isinstance(metadata, dict)
+        and all(isinstance(value, str) for value in cast("dict[str, object]", metadata).values())
+        and all(isinstance(value, str | int | float) for value in others)
+    )
+
+
 def _content(number: int, timestamp: int, event: AuditEvent) -> dict[str, Json]:
-    given = {name: getattr(event, name) for name in _NAMES}
-    present = {name: value for name, value in given.items() if value is not None and value != {}}
-    return {"number": number, "timestamp": timestamp, **present}
+    present: dict[str, Json] = {
+        name: value for name, value in zip(_NAMES, _VALUES(event), strict=True) if value is not None
+    }
+    present["number"], present["timestamp"] = number, timestamp
+    if event.metadata:
+        present["metadata"] = dict(event.metadata)
+    else:
+        del present["metadata"]
+    return present

@@ -1,29 +1,34 @@
-"""Writing the audit log (effect): each record is on disk before `append` returns (003 §Audit Log Module, Storage).
+"""Writing the audit log (effect): what matters is on disk before `append` returns (003 §Audit Log Module, Storage,
+§Sync/Async Write Strategy).
 
-Several processes may append to one file: each append reads the chain's head inside its own write transaction, so there
-is one chain. `kill -9` at any moment leaves whole records only.
+Operational records may wait in memory for half a second. They are written before anything that comes after them, so
+the log's order is that of what happened; a process that dies loses at most those that wait, and the chain holds.
 """
 
 from __future__ import annotations
 
+import logging
+import math
 import os
-import sqlite3
 import threading
 import time
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Self
 
-from remit_governance.audit.database import APPLICATION_ID, SCHEMA, SCHEMA_VERSION, connect
-from remit_governance.audit.record import (
-    AuditEvent,
-    AuditRecord,
-    chain_hash,
-    genesis_hash,
-    record_content,
-)
+from remit_governance.audit.buffer import MAX_AGE_S, MAX_WAITING, may_wait
+from remit_governance.audit.chain import Chain, Entry, failing
+from remit_governance.audit.database import Segment
+from remit_governance.audit.presence import Presence
+from remit_governance.audit.record import AuditEvent, AuditRecord, record_content
+from remit_governance.audit.unended import outcome_not_known, unended
 from remit_governance.errors import AuditError
+
+LOOKED_BACK = 10_000
+"""Records among which calls without an outcome are looked for."""
+
+log = logging.getLogger(__name__)
 
 
 def wall_clock_ms() -> int:
@@ -32,39 +37,91 @@ def wall_clock_ms() -> int:
 
 
 class AuditLog:
-    """One open audit log. Methods may be called from any thread, one at a time goes on."""
+    """One open audit log. Methods may be called from any thread, one at a time goes on.
 
-    def __init__(self, path: Path, clock: Callable[[], int] = wall_clock_ms) -> None:
+    `grown` is called with the number of the last record after each write; it must return at once.
+    """
+
+    def __init__(self, path: Path, clock: Callable[[], int] = wall_clock_ms, max_age_s: float = MAX_AGE_S) -> None:
         """Open the log at `path`, creating it (0600) and its folder (0700) where missing. Raises AuditError."""
-        self.path = path
-        self._clock = clock
+        self.path, self.clock = path, clock
+        self.grown: Callable[[int], None] = lambda number: None
+        self._max_age_s = max_age_s
         self._lock = threading.Lock()
-        with self._failing("opened"):
+        self._waiting: list[Entry] = []
+        self._noted, self._unnoted = -math.inf, False
+        self._timer: threading.Timer | None = None
+        self._closed = False
+        with failing(path, "opened"), ExitStack() as undo:
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             # Created here and not by SQLite, which would use the process's umask.
             os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
-            self._connection = connect(path, read_only=False)
-            try:
-                self._prepare()
-            except BaseException:
-                self._connection.close()
-                raise
+            self._presence = Presence(path.with_name(f"{path.name}.lock"))
+            undo.callback(self._presence.close)
+            self._chain = Chain(path, clock())
+            undo.pop_all()
 
     def append(self, event: AuditEvent) -> AuditRecord:
-        """Chain the event to the log and make it durable. Raises AuditError, and then nothing was recorded."""
-        with self._lock, self._failing("written"), self._transaction():
-            count, head = self._connection.execute("SELECT count, head FROM chain").fetchone()
-            number, timestamp = count + 1, self._clock()
-            content = record_content(number, timestamp, event)
-            digest = chain_hash(head, content)
-            self._connection.execute("INSERT INTO records VALUES (?, ?, ?)", (number, content.decode(), digest))
-            self._connection.execute("UPDATE chain SET count = ?, head = ?", (number, digest))
-        return AuditRecord(number, timestamp, head, digest, event)
+        """Chain the event to the log and make it durable, after all that waits. Raises AuditError, and then it was not
+        recorded."""
+        with self._lock:
+            record = self._commit((self.clock(), event), ended=False)[-1]
+        self.grown(record.number)
+        return record
+
+    def write(self, event: AuditEvent) -> None:
+        """Record the event: durably at once, or within half a second where `may_wait` says so. Raises AuditError."""
+        if may_wait(event):
+            self._put(event)
+        else:
+            self.append(event)
+
+    def flush(self) -> None:
+        """Write all that waits, durably. Raises AuditError, and then it still waits."""
+        with self._lock:
+            records = self._commit()
+        if records:
+            self.grown(records[-1].number)
+
+    def settle(self) -> int:
+        """Record that the outcome is not known of each call that was begun by a process which then died; how many.
+
+        Nothing is recorded while another process uses the log: the call may be running there. Raises AuditError.
+        """
+        with self._presence.alone() as alone:
+            calls = unended(self._latest()) if alone else ()
+            for call in calls:
+                self.append(outcome_not_known(call))
+        return len(calls)
+
+    def segment(self) -> Segment:
+        """The active segment, with all in it that does not wait. Raises AuditError."""
+        with self._lock:
+            return self._chain.segment()
+
+    def used_bytes(self) -> int:
+        """What the active segment takes on the disk. Raises AuditError."""
+        with self._lock:
+            return self._chain.used_bytes()
+
+    def close_segment(self, ordinal: int) -> Path | None:
+        """Close the active segment if it is still this one (see `Chain.close_segment`). Raises AuditError."""
+        with self._lock:
+            self._commit()
+            return self._chain.close_segment(ordinal, self.clock())
 
     def close(self) -> None:
-        """Close the file. Idempotent."""
+        """Write what waits and close the file. Idempotent. Raises AuditError where something could not be written."""
         with self._lock:
-            self._connection.close()
+            try:
+                self._commit()
+            finally:
+                self._closed = True
+                self._waiting.clear()
+                if self._timer is not None:
+                    self._timer.cancel()
+                self._chain.close()
+                self._presence.close()
 
     def __enter__(self) -> Self:
         return self
@@ -72,50 +129,49 @@ class AuditLog:
     def __exit__(self, *exception: object) -> None:
         self.close()
 
-    def _prepare(self) -> None:
-        self._connection.execute("PRAGMA journal_mode = WAL")
-        self._connection.execute("PRAGMA synchronous = FULL")
-        with self._transaction():
-            if self._connection.execute("SELECT count(*) FROM sqlite_schema").fetchone() == (0,):
-                for statement in SCHEMA.values():
-                    self._connection.execute(statement)
-                started = self._clock()
-                self._connection.execute("INSERT INTO chain VALUES (1, ?, 0, ?)", (started, genesis_hash(started)))
-                self._connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-                self._connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
-            version = self._connection.execute("PRAGMA user_version").fetchone()[0]
-            head = self._connection.execute("SELECT count, head FROM chain").fetchone()
-            if version != SCHEMA_VERSION or head is None:
-                raise sqlite3.DatabaseError(f"it is no audit log of format {SCHEMA_VERSION}")
+    def _put(self, event: AuditEvent) -> None:
+        now = self.clock()
+        record_content(0, now, event)  # what cannot be said as JSON is found here, not among others later
+        with self._lock:
+            if not self._closed and len(self._waiting) < MAX_WAITING - 1:
+                self._waiting.append((now, event))
+                self._wake_later()
+                return
+            record = self._commit((now, event), ended=False)[-1]
+        self.grown(record.number)
 
-    @contextmanager
-    def _transaction(self) -> Generator[None]:
-        self._connection.execute("BEGIN IMMEDIATE")
+    def _commit(self, *entries: Entry, ended: bool = True) -> list[AuditRecord]:
+        """Write all that waits, then the entries, in one transaction.
+
+        Unless it has `ended`, more may follow at once: then the log's end is noted every half second only.
+        """
+        now = time.monotonic()
+        note_end = ended or now - self._noted >= self._max_age_s
+        if not (self._waiting or entries or (self._unnoted and note_end)):
+            return []
+        records = self._chain.append((*self._waiting, *entries), note_end=note_end)
+        self._waiting.clear()
+        self._unnoted = not note_end
+        if note_end:
+            self._noted = now
+        else:
+            self._wake_later()
+        return records
+
+    def _wake_later(self) -> None:
+        if self._timer is None:
+            self._timer = threading.Timer(self._max_age_s, self._flush_late)
+            self._timer.daemon = True
+            self._timer.start()
+
+    def _flush_late(self) -> None:
+        with self._lock:
+            self._timer = None
         try:
-            yield
-            self._connection.execute("COMMIT")
-        except BaseException:
-            # SQLite may have rolled back by itself, as it does on a full disk.
-            if self._connection.in_transaction:
-                self._connection.execute("ROLLBACK")
-            raise
+            self.flush()
+        except AuditError:
+            log.exception("audit records wait that cannot be written; the next call tries again, or is refused")
 
-    @contextmanager
-    def _failing(self, done: str) -> Generator[None]:
-        """Say of any failure of the file or the database what it means and how to fix it."""
-        try:
-            yield
-        except (sqlite3.Error, OSError) as error:
-            raise AuditError(f"the audit log cannot be {done}", f"{self.path}: {error}", _fix(error)) from error
-
-
-def _fix(error: Exception) -> str:
-    # Only what SQLite itself reports has a code; our own complaint about the format has none.
-    code = str(getattr(error, "sqlite_errorname", "" if isinstance(error, OSError) else "SQLITE_NOTADB"))
-    if code.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB", "SQLITE_ERROR")):
-        return "run `remit audit verify`, then move the file away to start a new log"
-    if code.startswith("SQLITE_FULL"):
-        return "free some disk space"
-    if code.startswith("SQLITE_BUSY"):
-        return "end the process that holds the log"
-    return "make the file and its folder writable, with space left on the disk"
+    def _latest(self) -> list[AuditEvent]:
+        with self._lock:
+            return self._chain.latest(LOOKED_BACK)

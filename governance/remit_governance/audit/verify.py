@@ -1,119 +1,155 @@
-"""Checking an audit log from its first record to its last (003 §Audit Log Module, Chain integrity).
+"""Checking an audit log from its first record to its last, through all its segments (003 §Audit Log Module, Chain
+integrity).
 
-Finds any change of a record, a removed or reordered one, a missing end, and a damaged file. Without a key it cannot
-find a chain that was recomputed as a whole.
+Finds any change of a record, a removed or reordered one, a missing end, a missing segment, and a damaged file. Without
+checkpoints it cannot find a chain that was recomputed as a whole: that is `vouched.judge`.
 """
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeVar
 
-from remit_governance.audit.database import APPLICATION_ID, SCHEMA, SCHEMA_VERSION, connect
-from remit_governance.audit.record import chain_hash, genesis_hash, read_content
-from remit_governance.audit.wal import damaged_frame
+from remit_governance.audit.checkpoint import Checkpoint
+from remit_governance.audit.database import Segment, archives, connect, live_segment
+from remit_governance.audit.record import AuditKind, read_content
+from remit_governance.audit.vouched import Claim, Evidence
+from remit_governance.audit.walk import Broken, Position, begin, end, follow, hash_at, newest, segment_of, sound
+
+__all__ = ["Broken", "Verified", "verify", "verify_recent"]
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
 class Verified:
-    """The chain holds: `count` records, the last one's hash in `head`."""
+    """The chain holds: the last record is number `count`, its hash is `head`."""
 
     count: int
     head: str
+    evidence: Evidence
 
 
-@dataclass(frozen=True, slots=True)
-class Broken:
-    """The chain does not hold. `record_number` is the first record that is wrong, missing or out of reach."""
+def verify(path: Path, wanted: frozenset[int] = frozenset()) -> Verified | Broken:
+    """Check the log at `path` without changing it; never raises for what is wrong with it.
 
-    record_number: int
-    why: str
+    `wanted` are the record numbers whose hashes the evidence is to hold.
+    """
+    whole = _Whole(path, wanted)
+    return _checked(path, whole.at, whole.run)
 
 
-def verify(path: Path) -> Verified | Broken:
-    """Check the database at `path` without changing it; never raises for what is wrong with it."""
+def verify_recent(path: Path, checkpoint: Checkpoint | None) -> Broken | None:
+    """What is wrong after a checkpoint of this log, in the active segment only: quick enough for every start."""
+    at = Position()
+
+    def run(active: sqlite3.Connection) -> Broken | None:
+        segment = segment_of(active, at)
+        if isinstance(segment, Broken):
+            return segment
+        if checkpoint is not None and (checkpoint.count >= segment.before or checkpoint.log != segment.log):
+            fault = _resume(active, segment, at, checkpoint)
+        else:
+            fault = begin(segment, at)
+        return fault or follow(active, at) or end(active, segment, at, closed=False) or sound(active, at, path)
+
+    return _checked(path, at, run)
+
+
+def _checked(path: Path, at: Position, run: Callable[[sqlite3.Connection], T]) -> T | Broken:
     if not path.is_file():
         return Broken(1, f"there is no audit log at {path}")
     try:
-        connection = connect(path, read_only=True)
-    except sqlite3.Error as error:
-        return Broken(1, f"the database cannot be opened: {error}")
-    walk = _Walk(connection)
-    try:
-        # One read transaction: what is appended meanwhile is not looked at.
-        connection.execute("BEGIN")
-        return walk.shape() or walk.chain() or walk.end(path) or Verified(walk.count, walk.head)
-    except (sqlite3.Error, OSError, UnicodeError, OverflowError) as error:
-        return Broken(walk.count + 1, f"the database is damaged here: {error}")
-    finally:
-        connection.close()
+        with closing(connect(path, read_only=True)) as active:
+            # One read transaction: what is appended meanwhile is not looked at.
+            active.execute("BEGIN")
+            return run(active)
+    except (sqlite3.Error, OSError, ValueError, OverflowError) as error:
+        return at.broken(f"the database is damaged here: {error}")
 
 
-class _Walk:
-    """One pass over a database: how far it came, and the hash it came to."""
+def _resume(active: sqlite3.Connection, segment: Segment, at: Position, known: Checkpoint) -> Broken | None:
+    """Go to the checkpoint, if the record there is the one it vouches for."""
+    if known.log != segment.log:
+        return Broken(1, f"it was replaced: the log last vouched for had {known.count} records, and is another one")
+    count = live_segment(active).count
+    if known.count > count:
+        return Broken(count + 1, f"the end was cut off: a checkpoint counts {known.count} records")
+    if hash_at(active, segment, known.count) != known.head:
+        return Broken(max(1, known.count), "the chain was recomputed: a checkpoint vouches for another hash")
+    if known.count == segment.before:
+        return begin(segment, at)
+    at.count, at.head = known.count, known.head
+    return None
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        self._connection = connection
-        self.count = 0
-        self.head = ""
 
-    def shape(self) -> Broken | None:
-        """Whether the database is what we would have created."""
-        found = dict(self._connection.execute("SELECT name, sql FROM sqlite_schema WHERE type != 'index'"))
-        if found != SCHEMA:
-            return Broken(1, "the tables are not those of an audit log")
-        identity = (self._pragma("application_id"), self._pragma("user_version"))
-        if identity != (APPLICATION_ID, SCHEMA_VERSION):
-            return Broken(1, "the file's header is not that of an audit log")
+@dataclass(slots=True)
+class _Whole:
+    """One pass over all segments, and what it has gathered."""
+
+    path: Path
+    wanted: frozenset[int]
+    at: Position = field(default_factory=Position)
+    oldest: Segment | None = None
+    hashes: dict[int, str] = field(default_factory=dict[int, str])
+    claim: Claim | None = None
+    deleted: int = 0
+
+    def run(self, active: sqlite3.Connection) -> Verified | Broken:
+        segment = segment_of(active, self.at)
+        if isinstance(segment, Broken):
+            return segment
+        fault = self._closed_ones(segment) or (
+            self._one(active, segment, closed=False) or sound(active, self.at, self.path) or self._missing_start()
+        )
+        if fault is not None:
+            return fault
+        before = self.oldest.before if self.oldest else 0
+        evidence = Evidence(segment.log, before, self.at.count, self.hashes, self.claim)
+        return Verified(self.at.count, self.at.head, evidence)
+
+    def _closed_ones(self, active: Segment) -> Broken | None:
+        # A closed segment that is the active one still was left by a crash in the middle of closing it.
+        closed = [(ordinal, path) for ordinal, path in archives(self.path) if ordinal < active.ordinal]
+        expected = closed[0][0] if closed else active.ordinal
+        for ordinal, path in closed:
+            if ordinal != expected:
+                break
+            with closing(connect(path, read_only=True)) as connection:
+                segment = segment_of(connection, self.at)
+                if isinstance(segment, Broken):
+                    return segment
+                if (segment.log, segment.ordinal) != (active.log, ordinal):
+                    return self.at.broken(f"{path.name} is not segment {ordinal} of this log")
+                if fault := self._one(connection, segment, closed=True):
+                    return fault
+            expected += 1
+        return None if expected == active.ordinal else self.at.broken(f"segment {expected} is missing")
+
+    def _one(self, connection: sqlite3.Connection, segment: Segment, *, closed: bool) -> Broken | None:
+        fault = (
+            begin(segment, self.at) or follow(connection, self.at) or end(connection, segment, self.at, closed=closed)
+        )
+        if fault is not None:
+            return fault
+        self.oldest = self.oldest or segment
+        for number in self.wanted:
+            if segment.before <= number <= self.at.count and (digest := hash_at(connection, segment, number)):
+                self.hashes[number] = digest
+        if content := newest(connection, AuditKind.CHECKPOINT):
+            number, _, event = read_content(content)
+            self.claim = Claim(number, event.metadata.get("digest", ""))
+        if self.oldest.ordinal > 1 and (content := newest(connection, AuditKind.AUDIT_ARCHIVE_DELETED)):
+            self.deleted = int(read_content(content)[2].metadata.get("segment", "0"))
         return None
 
-    def chain(self) -> Broken | None:
-        """Every record from the first, each hashed after the one before it."""
-        rows = self._connection.execute("SELECT started FROM chain").fetchall()
-        if len(rows) != 1:
-            return Broken(1, "the start of the chain is missing")
-        self.head = genesis_hash(rows[0][0])
-        for number, content, digest in self._records():
-            expected = self.count + 1
-            if number != expected:
-                return Broken(expected, f"record {expected} is missing: record {number} follows")
-            if not isinstance(content, str) or not isinstance(digest, str):
-                return Broken(expected, f"record {expected} is not text")
-            if chain_hash(self.head, content.encode()) != digest:
-                return Broken(expected, f"record {expected} does not match its hash")
-            fault = _content_fault(content, number)
-            if fault is not None:
-                return Broken(expected, fault)
-            self.count, self.head = expected, digest
-        return None
-
-    def end(self, path: Path) -> Broken | None:
-        """Whether the chain ends where it said it would, and the rest of the file is sound."""
-        count, head = self._connection.execute("SELECT count, head FROM chain").fetchone()
-        if (count, head) != (self.count, self.head):
-            why = f"the chain's end says {count} records, {self.count} are there"
-            return Broken(min(count, self.count) + 1 if count != self.count else self.count, why)
-        state = self._pragma("integrity_check")
-        if state != "ok":
-            return Broken(self.count + 1, f"the database is damaged: {state}")
-        frame = damaged_frame(Path(f"{path}-wal"))
-        if frame is not None:
-            return Broken(self.count + 1, f"frame {frame} of the write-ahead log is damaged, what followed is lost")
-        return None
-
-    def _records(self) -> Iterator[tuple[int, object, object]]:
-        yield from self._connection.execute("SELECT number, content, hash FROM records ORDER BY number")
-
-    def _pragma(self, name: str) -> object:
-        return self._connection.execute(f"PRAGMA {name}").fetchone()[0]
-
-
-def _content_fault(content: str, number: int) -> str | None:
-    """What is wrong with a record whose hash is right: it was hashed over nonsense."""
-    try:
-        said, _, _ = read_content(content)
-    except ValueError as error:
-        return f"record {number} cannot be read: {error}"
-    return None if said == number else f"record {number} says it is record {said}"
+    def _missing_start(self) -> Broken | None:
+        """Segments before the oldest that is left were deleted, and a record has to say so."""
+        if self.oldest is None or self.oldest.ordinal - 1 <= self.deleted:
+            return None
+        why = f"records 1 to {self.oldest.before} are missing, and no record says that they were deleted for their age"
+        return Broken(1, why)

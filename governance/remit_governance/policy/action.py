@@ -5,19 +5,15 @@ from __future__ import annotations
 import difflib
 from typing import Annotated
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from remit_governance.errors import ActionError
 from remit_governance.policy.commands import command_words
 from remit_governance.values import Action, Intent
 
 
-def _words(value: object) -> object:
-    return command_words(value) if isinstance(value, str) else value
-
-
 class ActionForm(BaseModel):
-    """One action in JSON. `command` is a list of words, or a command line."""
+    """One action in JSON. `command` is a list of words, or a command line, which is judged part by part."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -28,7 +24,7 @@ class ActionForm(BaseModel):
     mode: str = "strict"
     intent: Intent | None = None
     tool: str | None = None
-    command: Annotated[tuple[str, ...] | None, BeforeValidator(_words)] = None
+    command: tuple[str, ...] | str | None = None
     cwd: str | None = None
     host: str | None = None
     size: Annotated[int, Field(ge=0, strict=True)] | None = None
@@ -40,13 +36,14 @@ class ActionForm(BaseModel):
             path=self.path,
             tool=self.tool,
             intent=self.intent,
-            command=self.command,
+            command=command_words(self.command) if isinstance(self.command, str) else self.command,
             host=self.host,
             size=self.size,
             caller_tags=frozenset(self.caller_tags),
             state=self.state,
             mode=self.mode,
             cwd=self.cwd,
+            script=self.command if isinstance(self.command, str) else None,
         )
 
 
@@ -55,7 +52,8 @@ def parse_action(value: object) -> Action:
     try:
         return ActionForm.model_validate(value).action()
     except ValidationError as error:
-        first = error.errors()[0]
+        # A misspelt key first: it also explains the one that is missing.
+        first = min(error.errors(), key=lambda each: each["type"] != "extra_forbidden")
         name = ".".join(str(part) for part in first["loc"]) or "it"
         if first["type"] == "extra_forbidden":
             near = difflib.get_close_matches(str(first["loc"][-1]), ActionForm.model_fields, n=1)

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from remit_governance.policy.globs import compile_globs
+from remit_governance.policy.index import keys_of_globs
 from remit_governance.policy.paths import outside
 from remit_governance.policy.rules import Condition, Layer, Rule, Subject
 from remit_governance.values import Verdict
@@ -23,8 +24,18 @@ READING = frozenset({"fs.read", "fs.list"})
 DENIED: Mapping[str, tuple[str, tuple[str, ...]]] = MappingProxyType(
     {
         "builtin.policy-files": (
-            "Remit's own policy, configuration and state change only through Remit",
-            (".remit", ".remit.json", ".remit.yaml", ".remit.yml", ".orchestration/active_intents.yaml"),
+            "Remit's own policy, configuration and program change only through Remit",
+            (
+                ".remit",
+                ".remit.json",
+                ".remit.yaml",
+                ".remit.yml",
+                ".orchestration/active_intents.yaml",
+                "**/.config/remit/**",
+                "**/.local/state/remit/**",
+                "**/Library/Application Support/remit/**",
+                "**/site-packages/remit_*/**",
+            ),
         ),
         "builtin.audit-and-state": (
             "the audit log and the state database are written by Remit alone",
@@ -32,7 +43,7 @@ DENIED: Mapping[str, tuple[str, tuple[str, ...]]] = MappingProxyType(
         ),
         "builtin.git-internals": (
             "version control's own files hold hooks and settings that start programs",
-            (".git", ".gitconfig", ".hg", ".svn", ".jj"),
+            (".git", ".gitconfig", "**/.config/git/**", ".hg", ".svn", ".jj"),
         ),
         "builtin.editor-settings": (
             "editor and agent settings can start programs",
@@ -43,7 +54,16 @@ DENIED: Mapping[str, tuple[str, tuple[str, ...]]] = MappingProxyType(
                 ".zed",
                 ".cursor",
                 ".claude",
+                ".codex",
+                ".gemini",
+                ".windsurf",
+                ".continue",
+                ".roo",
+                ".aider*",
                 ".mcp.json",
+                "**/.config/nvim/**",
+                "**/.config/Code/**",
+                "**/.config/zed/**",
                 ".exrc",
                 ".nvimrc",
                 ".nvim.lua",
@@ -76,6 +96,9 @@ DENIED: Mapping[str, tuple[str, tuple[str, ...]]] = MappingProxyType(
                 ".pam_environment",
                 ".xprofile",
                 ".xinitrc",
+                "**/.config/autostart/**",
+                "**/.config/systemd/**",
+                "**/Library/LaunchAgents/**",
             ),
         ),
         "builtin.credentials": (
@@ -137,6 +160,12 @@ REVIEWED: Mapping[str, tuple[str, tuple[str, ...]]] = MappingProxyType(
                 ".pnpmfile.cjs",
                 ".gitattributes",
                 ".gitmodules",
+                ".githooks",
+                ".cargo",
+                ".mvn",
+                ".gdbinit",
+                ".lldbinit",
+                ".Rprofile",
             ),
         ),
     }
@@ -169,9 +198,20 @@ def _always(subject: Subject) -> bool:
 BUILTIN = Layer.of(
     "builtin",
     (
-        *(Rule(name, Verdict.DENY, reason, _writes(globs)) for name, (reason, globs) in DENIED.items()),
         *(
-            Rule(name, Verdict.REQUIRE_REVIEW, reason, _writes(globs), grants=False, standing=False)
+            Rule(name, Verdict.DENY, reason, _writes(globs), keys=keys_of_globs(globs, fold_case=True))
+            for name, (reason, globs) in DENIED.items()
+        ),
+        *(
+            Rule(
+                name,
+                Verdict.REQUIRE_REVIEW,
+                reason,
+                _writes(globs),
+                keys=keys_of_globs(globs, fold_case=True),
+                grants=False,
+                standing=False,
+            )
             for name, (reason, globs) in REVIEWED.items()
         ),
         Rule("builtin.outside-workspace", Verdict.DENY, "the path is outside the workspace", _outside),

@@ -4,11 +4,22 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
 import shlex
 
+from remit_governance.policy.shell.programs import git_words
+
 _PLAIN = re.compile(r"[A-Za-z0-9_@%+=:,./ \t'\"-]*", re.ASCII)
 _ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\+?=")
+# What a shell reads as syntax where a command's name stands, and what has it read its words once more.
+_SHELL = frozenset(
+    {
+        *("if", "then", "elif", "else", "fi", "case", "esac", "for", "while", "until", "do", "done", "in", "select"),
+        *("time", "function", "coproc", "eval", "exec", "command", "builtin", ".", "source", "trap", "alias"),
+    }
+)
+_SCRIPT = ("sh", "-c")
 
 
 def command_words(command: str) -> tuple[str, ...]:
@@ -16,14 +27,20 @@ def command_words(command: str) -> tuple[str, ...]:
 
     So a rule for `pytest` never matches `pytest; rm -rf .`: what is not known to be plain words is a shell's business.
     """
-    whole = ("sh", "-c", command)
+    whole = (*_SCRIPT, command)
     if not _PLAIN.fullmatch(command):
         return whole
     try:
         words = tuple(shlex.split(command))
     except ValueError:
         return whole
-    return whole if not words or _ASSIGNMENT.match(words[0]) else words
+    known = bool(words) and words[0] not in {"", *_SHELL} and not _ASSIGNMENT.match(words[0])
+    return words if known else whole
+
+
+def is_script(command: tuple[str, ...] | None) -> bool:
+    """Whether this is a text that only a shell knows the meaning of. No rule can have meant to allow it."""
+    return command is not None and command[:2] == _SCRIPT
 
 
 def command_prefix(text: str) -> tuple[str, ...]:
@@ -35,6 +52,39 @@ def command_prefix(text: str) -> tuple[str, ...]:
     if not words:
         raise ValueError(f"the command `{text}` has no words: write the words a command starts with")
     return words
+
+
+def resembles(command: tuple[str, ...], prefix: tuple[str, ...]) -> bool:
+    """Whether a rule that stops `prefix` means this command, too: the program wherever it is kept, its options in any
+    order, bundled or spelled out, its other words from the first on.
+    """
+    if not command or posixpath.basename(command[0]) not in {prefix[0], posixpath.basename(prefix[0])}:
+        return False
+    words = ("git", *git_words(command[1:])) if prefix[0] == "git" else command
+    plain = [word for word in words[1:] if not word.startswith("-")]
+    wanted = [word for word in prefix[1:] if not word.startswith("-")]
+    given = _options(words[1:])
+    return plain[: len(wanted)] == wanted and all(_among(word, given) for word in prefix[1:] if word.startswith("-"))
+
+
+def _among(option: str, given: frozenset[str]) -> bool:
+    """Whether the option is among those given, as it is or in another spelling."""
+    other = _options((option,)) - {option}
+    return option in given or (bool(other) and other <= given)
+
+
+_LETTERS = {"--recursive": "-r", "-R": "-r", "--force": "-f", "--all": "-a", "--delete": "-d"}
+
+
+def _options(words: tuple[str, ...]) -> frozenset[str]:
+    """The options among the words: letters one by one, long names without their values."""
+    found: set[str] = set()
+    for word in words:
+        if word.startswith("--"):
+            found.add(word.partition("=")[0])
+        elif word.startswith("-"):
+            found |= {word, *(f"-{letter}" for letter in word[1:])}
+    return frozenset(found | {_LETTERS[option] for option in found if option in _LETTERS})
 
 
 def starts_with(command: tuple[str, ...], prefix: tuple[str, ...]) -> bool:

@@ -25,6 +25,7 @@ from remit_governance.policy.file import (
     PolicyForm,
     RuleForm,
 )
+from remit_governance.policy.index import keys_of_match
 from remit_governance.policy.rules import Constraints, Layer, Policy, Rule, Subject
 from remit_governance.policy.warnings import warnings_of
 from remit_governance.values import Verdict
@@ -94,8 +95,9 @@ def _rule(form: RuleForm, line: int, source: Source, fold_case: bool) -> Rule:
         name=form.name,
         verdict=verdict,
         reason=form.reason or f"rule {form.name}",
-        matches=compile_match(form.match, fold_case),
+        matches=compile_match(form.match, fold_case, stops=verdict in {Verdict.DENY, Verdict.REQUIRE_REVIEW}),
         syscalls=None if form.match.syscall is None else frozenset(form.match.syscall),
+        keys=keys_of_match(form.match, fold_case),
         excepted=(lambda subject: any(item(subject) for item in excepted)) if excepted else None,
         constraints=Constraints(limits.max_file_size, limits.require_sandbox, limits.require_capability_token),
         grants=not source.project,

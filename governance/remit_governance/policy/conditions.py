@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
-from remit_governance.policy.commands import command_prefix, starts_with
+from remit_governance.policy.commands import command_prefix, resembles, starts_with
 from remit_governance.policy.file import MatchForm
 from remit_governance.policy.globs import compile_globs
 from remit_governance.policy.paths import outside
@@ -13,11 +13,19 @@ from remit_governance.policy.risk import risk_of
 from remit_governance.policy.rules import Condition, Subject
 
 
-def compile_match(form: MatchForm, fold_case: bool) -> Condition:
-    """A predicate that holds where every given key does. `syscall` is one of them: `except` is not indexed by it."""
+def compile_match(form: MatchForm, fold_case: bool, *, stops: bool = False) -> Condition:
+    """A predicate that holds where every given key does. `syscall` is one of them: `except` is not indexed by it.
+
+    `stops` is for rules that deny or ask: their commands are meant in every spelling.
+    """
     given = [(key, values) for key, values in form if values is not None]
     conditions = tuple(
-        _path(values, fold_case) if key == "path_glob" else CONDITIONS[key](values) for key, values in given
+        _path(values, fold_case)
+        if key == "path_glob"
+        else _command(values, stops=stops)
+        if key == "command"
+        else CONDITIONS[key](values)
+        for key, values in given
     )
     if len(conditions) == 1:
         return conditions[0]
@@ -65,12 +73,13 @@ def _tool(tools: tuple[str, ...]) -> Condition:
     return lambda subject: subject.action.tool in wanted
 
 
-def _command(commands: tuple[str, ...]) -> Condition:
+def _command(commands: tuple[str, ...], *, stops: bool) -> Condition:
     prefixes = tuple(command_prefix(command) for command in commands)
+    means = resembles if stops else starts_with
 
     def condition(subject: Subject) -> bool:
         command = subject.action.command
-        return command is not None and any(starts_with(command, prefix) for prefix in prefixes)
+        return command is not None and any(means(command, prefix) for prefix in prefixes)
 
     return condition
 
@@ -93,9 +102,8 @@ CONDITIONS: Mapping[str, Callable[[tuple[str, ...]], Condition]] = MappingProxyT
         "mode": _mode,
         "intent": _intent,
         "tool": _tool,
-        "command": _command,
         "host": _host,
         "risk": _risk,
     }
 )
-"""What makes a condition of each `match` key's values; `path_glob` also needs to know the file system."""
+"""What makes a condition of a `match` key's values; `path_glob` and `command` need to know more."""

@@ -87,7 +87,7 @@ def _syntax(file: str, error: yaml.MarkedYAMLError) -> Problem:
     mark = error.problem_mark or error.context_mark
     message = " ".join(part for part in (error.context, error.problem) if part) or "not YAML"
     line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
-    quote = error.problem is not None and "alias" in error.problem
+    quote = "alias" in message
     return Problem(file, line, column, message, "quote a value that starts with `*`" if quote else "correct the YAML")
 
 

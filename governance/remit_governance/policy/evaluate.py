@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import assert_never
 
+from remit_governance.policy.commands import is_script
 from remit_governance.policy.rules import LayerName, Policy, Rule, Subject
-from remit_governance.values import Action, Decision, Reason, Verdict
+from remit_governance.policy.scripts import parts_of
+from remit_governance.values import Action, Decision, Reason, Verdict, strictest
 
 NO_RULE = "no_rule"
 RULE_ERROR = "rule_error"
 CONSTRAINT_UNMET = "constraint_unmet"
+UNCLEAR_COMMAND = "unclear_command"
+UNCLEAR_RULE = "builtin.unclear-command"
 REVIEW_EACH_TIME = "rule_review_each_time"
 
 _NOBODY_ALLOWED = Reason(
@@ -25,13 +29,31 @@ def evaluate(policy: Policy, action: Action) -> Decision:
     """Deny where any rule denies, review where one asks for it, allow where one allows it, else deny.
 
     Reasons are those of every rule that spoke, by layer and name. A layer that denies ends it: later ones are not
-    asked. An error inside a rule is that rule's deny, with code `rule_error`.
+    asked. An error inside a rule is that rule's deny, with code `rule_error`. A `script` is judged part by part, the
+    strictest decision counts, and what is not certain about it is never allowed without a look.
     """
+    return _one(policy, action) if action.script is None else _script(policy, action)
+
+
+def _script(policy: Policy, action: Action) -> Decision:
+    parts = parts_of(action)
+    decisions = [_one(policy, part) for part in parts.actions]
+    shadows = (_one(policy, part) for part in parts.shadows)
+    # A wrapper needs no rule that allows it; but where a rule denies it, that counts.
+    decisions += [shadow for shadow in shadows if shadow.verdict is Verdict.DENY and shadow.rules]
+    if parts.doubts:
+        unclear = Reason(UNCLEAR_COMMAND, "; ".join(parts.doubts[:3]), Verdict.REQUIRE_REVIEW, "builtin", UNCLEAR_RULE)
+        decisions.append(Decision(Verdict.REQUIRE_REVIEW, (unclear,)))
+    whole = strictest(decisions)
+    return Decision(whole.verdict, tuple(dict.fromkeys(whole.reasons)))
+
+
+def _one(policy: Policy, action: Action) -> Decision:
     subject = Subject.of(action)
     reasons: list[Reason] = []
     granted = False
     for layer in policy.layers:
-        for rule in layer.candidates(action.syscall):
+        for rule in layer.candidates(subject):
             for reason in _judge(rule, subject, layer.name):
                 reasons.append(reason)
                 granted |= rule.grants and reason.verdict is not Verdict.PASS
@@ -67,11 +89,17 @@ def _judge(rule: Rule, subject: Subject, layer: LayerName) -> Iterator[Reason]:
 
 
 def _allow(rule: Rule, action: Action, layer: LayerName) -> Reason:
-    """An allow whose constraint does not hold abstains, and says so. An action without a size has none to exceed."""
+    """An allow whose constraint does not hold abstains, and says so. An action without a size has none to exceed.
+
+    What a command does that is more than plain words is not known, so it is never allowed without a look.
+    """
     limit = rule.constraints.max_file_size
     if limit is not None and action.size is not None and action.size > limit:
         why = f"{action.size} bytes exceed its max_file_size of {limit}"
         return _reason(rule, layer, CONSTRAINT_UNMET, Verdict.PASS, why)
+    if is_script(action.command):
+        why = "the command is more than plain words, so no rule knows what it runs"
+        return _reason(rule, layer, UNCLEAR_COMMAND, Verdict.REQUIRE_REVIEW, why)
     return _reason(rule, layer, "rule_allow", Verdict.ALLOW, rule.reason)
 
 

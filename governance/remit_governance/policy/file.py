@@ -16,27 +16,26 @@ def _many(value: object) -> object:
     return (value,) if isinstance(value, str) else value
 
 
-def _globs(globs: tuple[str, ...]) -> tuple[str, ...]:
-    for glob in globs:
-        fault = glob_fault(glob)
-        if fault is not None:
-            raise ValueError(f"the glob `{glob}` can never match: {fault}")
-    return globs
+def _glob(glob: str) -> str:
+    fault = glob_fault(glob)
+    if fault is not None:
+        raise ValueError(f"the glob `{glob}` can never match: {fault}")
+    return glob
 
 
-def _commands(commands: tuple[str, ...]) -> tuple[str, ...]:
-    for command in commands:
-        command_prefix(command)
-    return commands
+def _command(command: str) -> str:
+    command_prefix(command)
+    return command
 
 
 def _size(value: object) -> object:
     return parse_size(value) if isinstance(value, str | int) else value
 
 
-Words = Annotated[tuple[Annotated[StrictStr, Field(min_length=1)], ...], BeforeValidator(_many)]
-Globs = Annotated[Words, AfterValidator(_globs)]
-Commands = Annotated[Words, AfterValidator(_commands)]
+Word = Annotated[StrictStr, Field(min_length=1)]
+Words = Annotated[tuple[Word, ...], BeforeValidator(_many)]
+Globs = Annotated[tuple[Annotated[Word, AfterValidator(_glob)], ...], BeforeValidator(_many)]
+Commands = Annotated[tuple[Annotated[Word, AfterValidator(_command)], ...], BeforeValidator(_many)]
 Size = Annotated[int, BeforeValidator(_size)]
 
 

@@ -49,7 +49,7 @@ def compile_globs(globs: Sequence[str], fold_case: bool = False) -> PathMatcher:
 
 
 def _any_of(globs: list[str]) -> PathMatcher:
-    """Plain names and plain folders need no expression, which is what most globs are and most of the time would go to."""
+    """Plain names and plain folders need no expression: most globs are such, and most of the time would go to them."""
     names = frozenset(g for g in globs if _PLAIN_NAME.fullmatch(g))
     folders = tuple(g[:-2] for g in globs if _PLAIN_FOLDER.fullmatch(g))
     rest = _alternation([g for g in globs if g not in names and not _PLAIN_FOLDER.fullmatch(g)])
@@ -78,5 +78,5 @@ def _expression(glob: str) -> str | None:
         return None
     if expression is None:
         return None
-    plain = _NAMED_GROUP.sub("(?:", expression)
+    plain = _NAMED_GROUP.sub("(?:", expression if expression.startswith("^") else f".*{expression}")
     return f"{plain[:-3]}|\\Z)" if plain.endswith("|$)") else plain

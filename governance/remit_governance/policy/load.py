@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import errno
+import os
+import stat
 import sys
 from importlib.resources import files
 from pathlib import Path
@@ -35,7 +38,7 @@ def default_source() -> Source:
 def read_source(path: Path, project: bool = False) -> Source:
     """One policy file's text. Raises PolicyError where it cannot be read as UTF-8."""
     try:
-        with path.open("rb") as file:
+        with open(path, "rb", opener=_of_project if project else None) as file:
             data = file.read(MAX_BYTES + 1)
         if len(data) > MAX_BYTES:
             raise _unreadable(path, 1, f"the file is over {MAX_BYTES} bytes", "split it")
@@ -46,6 +49,15 @@ def read_source(path: Path, project: bool = False) -> Source:
     except OSError as error:
         why = (error.strerror or type(error).__name__).lower()
         raise _unreadable(path, 1, f"the file cannot be read: {why}", "check its path and permissions") from None
+
+
+def _of_project(path: str, flags: int) -> int:
+    """A workspace may hold a pipe, at which opening never ends, or a link to a file whose text an error would show."""
+    fd = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    if not stat.S_ISREG(os.fstat(fd).st_mode):
+        os.close(fd)
+        raise OSError(errno.EINVAL, "no regular file")
+    return fd
 
 
 def _unreadable(path: Path, line: int, message: str, fix: str) -> PolicyError:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import Literal
 
 from remit_governance.errors import Problem
+from remit_governance.policy.index import ANY, Index, Key, keys_of_action
 from remit_governance.policy.paths import fold, normalise
 from remit_governance.values import Action, Verdict
 
@@ -20,14 +21,16 @@ class Subject:
     action: Action
     path: str | None
     folded: str | None
+    keys: tuple[Key, ...]
 
     @classmethod
     def of(cls, action: Action) -> Subject:
         """The subject of this action."""
         if action.path is None:
-            return cls(action, None, None)
+            return cls(action, None, None, keys_of_action(action, ()))
         path = normalise(action.path)
-        return cls(action, path, fold(path))
+        folded = fold(path)
+        return cls(action, path, folded, keys_of_action(action, (path,) if folded == path else (path, folded)))
 
 
 Condition = Callable[[Subject], bool]
@@ -46,9 +49,9 @@ class Constraints:
 class Rule:
     """One rule, ready to be asked.
 
-    `syscalls` None means any. `grants` is false for a review that may only tighten (a built-in's, a project's): it
-    turns an allow into a review, but does not stand in for one. `standing` says whether a standing answer may answer
-    its review.
+    `syscalls` None means any; `keys` are where it is filed: nowhere where there are none. `grants` is false for a
+    review that may only tighten (a built-in's, a project's): it turns an allow into a review, but does not stand in
+    for one. `standing` says whether a standing answer may answer its review.
     """
 
     name: str
@@ -56,6 +59,7 @@ class Rule:
     reason: str
     matches: Condition
     syscalls: frozenset[str] | None = None
+    keys: tuple[Key, ...] = (ANY,)
     excepted: Condition | None = None
     constraints: Constraints = Constraints()
     grants: bool = True
@@ -66,32 +70,27 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """Rules of one origin, found by syscall."""
+    """Rules of one origin, by name; found by what an action is."""
 
     name: LayerName
-    by_syscall: Mapping[str, tuple[Rule, ...]] = field(default_factory=dict[str, tuple[Rule, ...]])
-    any_syscall: tuple[Rule, ...] = ()
+    rules: tuple[Rule, ...]
+    index: Index[Rule]
 
     @classmethod
     def of(cls, name: LayerName, rules: Iterable[Rule]) -> Layer:
         """The layer of these rules. Their order means nothing: it becomes the order of their names."""
-        ordered = sorted(rules, key=lambda rule: rule.name)
-        named = {s for rule in ordered if rule.syscalls is not None for s in rule.syscalls}
-        return cls(
-            name,
-            {s: tuple(r for r in ordered if r.syscalls is None or s in r.syscalls) for s in named},
-            tuple(r for r in ordered if r.syscalls is None),
-        )
+        ordered = tuple(sorted(rules, key=lambda rule: rule.name))
+        index: Index[Rule] = Index()
+        for rule in ordered:
+            index.file(rule, rule.syscalls, rule.keys)
+        return cls(name, ordered, index)
 
-    def candidates(self, syscall: str) -> tuple[Rule, ...]:
-        """The rules that could speak on this syscall, by name."""
-        return self.by_syscall.get(syscall, self.any_syscall)
-
-    @property
-    def rules(self) -> tuple[Rule, ...]:
-        """All rules of the layer, by name."""
-        every = {r.name: r for rules in (*self.by_syscall.values(), self.any_syscall) for r in rules}
-        return tuple(every[name] for name in sorted(every))
+    def candidates(self, subject: Subject) -> list[Rule]:
+        """The rules that could speak about this subject, by name."""
+        found = self.index.find(subject.action.syscall, subject.keys)
+        if len(found) < 2:
+            return found
+        return sorted({rule.name: rule for rule in found}.values(), key=lambda rule: rule.name)
 
 
 @dataclass(frozen=True, slots=True)

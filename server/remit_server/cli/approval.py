@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
-from collections.abc import Callable
+import termios
 
 from remit_server.cli.console import styled
 from remit_server.contract import ApprovalAnswer, ApprovalRequired, Scope
 from remit_server.harness.ports import AskingStyle
+
+LINE_BYTES = 4096
+"""What a terminal hands over of one line at most."""
 
 
 def can_ask() -> bool:
@@ -16,19 +20,49 @@ def can_ask() -> bool:
     return sys.stdin.isatty() and sys.stdout.isatty()
 
 
-async def answer_from_terminal(question: ApprovalRequired, read: Callable[[], str] | None = None) -> ApprovalAnswer:
+async def answer_from_terminal(question: ApprovalRequired) -> ApprovalAnswer:
     """Ask once; `y` allows this once, `s` for the session where that is on offer, anything else denies."""
     session = Scope.SESSION in question.scopes
     choices = "[y] once  [s] for this session  [N] no" if session else "[y] yes  [N] no"
+    # What was typed before the question was drawn is no answer to it.
+    termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
     print(f"    {styled('allow?', 'yellow')} {choices}: ", end="", flush=True)
-    word = (await asyncio.to_thread(read or sys.stdin.readline)).strip().lower()
-    allowed = word in {"y", "yes"} or (session and word in {"s", "session"})
+    line = ""
+    try:
+        line = await read_line()
+    finally:
+        if not line.endswith("\n"):
+            print(flush=True)
+    word = line.strip().lower()
+    for_session = session and word in {"s", "session"}
     return ApprovalAnswer(
         approval_id=question.approval_id,
-        decision="allow" if allowed else "deny",
-        scope=Scope.SESSION if session and word in {"s", "session"} else Scope.ONCE,
+        decision="allow" if for_session or word in {"y", "yes"} else "deny",
+        scope=Scope.SESSION if for_session else Scope.ONCE,
         digest=question.digest,
     )
+
+
+async def read_line() -> str:
+    """One line from the terminal, empty where it has ended. It can be cancelled, as a thread that reads cannot."""
+    loop = asyncio.get_running_loop()
+    typed: asyncio.Future[bytes] = loop.create_future()
+    terminal = sys.stdin.fileno()
+
+    def take() -> None:
+        loop.remove_reader(terminal)
+        try:
+            line = os.read(terminal, LINE_BYTES)
+        except OSError:  # the terminal was closed
+            line = b""
+        if not typed.done():
+            typed.set_result(line)
+
+    loop.add_reader(terminal, take)
+    try:
+        return (await typed).decode(errors="replace")
+    finally:
+        loop.remove_reader(terminal)
 
 
 class TerminalAsker:

@@ -8,16 +8,22 @@ import signal
 import uuid
 from pathlib import Path
 
+from pydantic import ValidationError
+
 from remit_server.cli.approval import TerminalAsker, can_ask
-from remit_server.cli.console import print_json, show
-from remit_server.cli.main import DENIED, DONE, FAILED
-from remit_server.contract import ApprovalAnswer, ApprovalRequired, Event, RunRequest, RunResult, TextInput
-from remit_server.harness.ports import Asker, AskingStyle, NobodyToAsk
+from remit_server.cli.console import sink
+from remit_server.cli.main import DENIED, DONE, FAILED, INTERRUPTED
+from remit_server.cli.usage import WrongUsage, first_problem
+from remit_server.contract import ApprovalAnswer, ApprovalRequired, RunRequest, RunResult, TextInput
+from remit_server.harness.ports import Asker, AskingStyle, Emit, NobodyToAsk
 from remit_server.runtime.opening import open_runtime
 from remit_server.runtime.settings import Settings
 from remit_server.workspace.ports import NoDocuments
 
-EXIT_CODES = {"completed": DONE, "failed": FAILED, "cancelled": 130, "denied": DENIED, "timed_out": FAILED}
+HERE = Path()
+"""The workspace where none was named."""
+
+EXIT_CODES = {"completed": DONE, "failed": FAILED, "cancelled": INTERRUPTED, "denied": DENIED, "timed_out": FAILED}
 
 
 class YesForThisSession:
@@ -46,39 +52,44 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def add_common_arguments(parser: argparse.ArgumentParser) -> None:
     """Arguments of every command that works in a workspace."""
     parser.add_argument("--json", action="store_true", help="one JSON object a line, for machines")
-    parser.add_argument("--workspace", type=Path, default=Path(), help="the folder to work in (default: this one)")
+    parser.add_argument("--workspace", type=Path, default=HERE, help="the folder to work in (default: this one)")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Run one turn."""
+    text = prompt(" ".join(arguments.prompt))
     settings = Settings.from_environment(arguments.workspace, model=arguments.model)
-    request = RunRequest(
-        session_id=f"cli-{uuid.uuid4().hex[:8]}", turn_id="1", input=TextInput(text=" ".join(arguments.prompt))
-    )
-    result = asyncio.run(run_request(settings, request, asker_for(arguments.approve), as_json=arguments.json))
-    return EXIT_CODES[result.status]
+    request = RunRequest(session_id=new_session(), turn_id="1", input=text)
+    asker = asker_for(arguments.approve, as_json=arguments.json)
+    return EXIT_CODES[asyncio.run(run_request(settings, request, asker, sink(as_json=arguments.json))).status]
 
 
-def asker_for(approve: str) -> Asker:
-    """Who answers questions: the terminal, nobody, or a yes beforehand."""
+def prompt(text: str) -> TextInput:
+    """What the person asks. Raises WrongUsage where it is empty or no text."""
+    try:
+        return TextInput(text=text.strip())
+    except ValidationError as error:
+        fix = 'say what to do, such as `remit "rename total to subtotal in src/cart.py"`'
+        raise WrongUsage("the prompt cannot be used", first_problem(error), fix) from error
+
+
+def new_session() -> str:
+    """A session id of its own for every command."""
+    return f"cli-{uuid.uuid4().hex[:8]}"
+
+
+def asker_for(approve: str, *, as_json: bool) -> Asker:
+    """Who answers questions: the terminal, nobody, or a yes beforehand. Among JSON for machines nobody is asked."""
     if approve == "session":
         return YesForThisSession()
-    return TerminalAsker() if approve == "ask" and can_ask() else NobodyToAsk()
+    return TerminalAsker() if approve == "ask" and can_ask() and not as_json else NobodyToAsk()
 
 
-async def run_request(settings: Settings, request: RunRequest, asker: Asker, *, as_json: bool) -> RunResult:
-    """Run one request in a runtime of its own, drawing its events; Ctrl-C cancels the turn."""
-
-    def draw(event: Event) -> None:
-        if as_json:
-            print_json(event.model_dump(mode="json"))
-        else:
-            show(event)
-
+async def run_request(settings: Settings, request: RunRequest, asker: Asker, take: Emit) -> RunResult:
+    """Run one request in a runtime of its own; `take` is told its events, and Ctrl-C cancels it."""
     runtime = await open_runtime(settings, NoDocuments())
     try:
-        loop = asyncio.get_running_loop()
-        loop.add_signal_handler(signal.SIGINT, runtime.cancel)
-        return await runtime.run(request, draw, asker)
+        asyncio.get_running_loop().add_signal_handler(signal.SIGINT, runtime.cancel)
+        return await runtime.run(request, take, asker)
     finally:
         await runtime.close()

@@ -1,75 +1,195 @@
-"""`remit audit log|verify`: who did what, who allowed it, and whether the record is whole."""
+"""`remit audit log|verify|export|checkpoint`: who did what, who allowed it, and whether the record is whole
+(003 §Audit Log Module; protocol.md §4)."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping, Sequence
+import re
+import time
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
 
 from remit_governance.audit.query import AuditFilter
-from remit_server.cli.ask import add_common_arguments
-from remit_server.cli.console import print_json, styled
+from remit_governance.visible import visible
+from remit_server.cli.ask import HERE, add_common_arguments
+from remit_server.cli.console import print_json, say, styled
 from remit_server.cli.main import DONE, FAILED
-from remit_server.runtime.auditing import query, verify_database
+from remit_server.cli.usage import whole_number
+from remit_server.contract import ErrorCode
+from remit_server.errors import SetupError
+from remit_server.runtime.auditing import (
+    checkpoint_file,
+    export,
+    export_to,
+    make_checkpoint,
+    query,
+    verify_log,
+)
 from remit_server.runtime.settings import Settings
 
 SHOWN = ("number", "time", "kind", "session_id", "tool_name", "intent", "policy_decision", "policy_rule_name")
+DECISIONS = ("allowed", "allowed_by_token", "review_required", "denied", "refused")
+"""What a record can say of who decided: policy, a capability token, or a check before them."""
+
+UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
-    commands = parser.add_subparsers(dest="audit_command", metavar="log|verify", required=True)
+    commands = parser.add_subparsers(dest="audit_command", metavar="log|verify|export|checkpoint", required=True)
     log = commands.add_parser("log", help="the last records, oldest first")
     add_common_arguments(log)
-    log.add_argument("-n", "--limit", type=int, default=50, help="how many records (default 50)")
-    log.add_argument("--session", help="only of this session")
-    log.add_argument("--tool", help="only of this tool")
-    log.add_argument("--decision", help="only with this decision: allowed, review_required, denied")
-    log.add_argument("--rule", help="only where this rule decided")
-    verify = commands.add_parser("verify", help="check the hash chain; exits 1 naming the first bad record")
+    add_filters(log, default_limit=50)
+    verify = commands.add_parser("verify", help="check chain and checkpoints; exits 1 naming the first bad record")
     add_common_arguments(verify)
     verify.add_argument("--database", type=Path, help="another database file than the workspace's")
+    out = commands.add_parser("export", help="every record as JSON Lines")
+    add_common_arguments(out)
+    add_filters(out, default_limit=None)
+    out.add_argument("--out", type=Path, metavar="FILE", help="write this file, not standard output")
+    checkpoint = commands.add_parser("checkpoint", help="sign what the log holds now, outside its folder")
+    add_common_arguments(checkpoint)
+
+
+def add_filters(parser: argparse.ArgumentParser, *, default_limit: int | None) -> None:
+    """Declare which records are wanted."""
+    shown = "default all" if default_limit is None else f"default {default_limit}"
+    parser.add_argument("-n", "--limit", type=whole_number, default=default_limit, help=f"how many records ({shown})")
+    parser.add_argument("--session", help="only of this session")
+    parser.add_argument("--tool", help="only of this tool")
+    parser.add_argument("--decision", choices=DECISIONS, help="only with this decision")
+    parser.add_argument("--rule", help="only where this rule decided")
+    parser.add_argument(
+        "--since", type=moment, metavar="TIME", help="from this time on: 2026-11-22T09:30, or 2h ago as 2h"
+    )
+    parser.add_argument("--until", type=moment, metavar="TIME", help="before this time")
+
+
+def moment(text: str) -> int:
+    """Milliseconds since the epoch of an ISO 8601 time (local where it names no zone) or of some time ago (`90s 15m 2h
+    7d`). Raises ArgumentTypeError, which argparse turns into wrong usage."""
+    if ago := re.fullmatch(r"(\d{1,9})([smhd])", text):
+        return int((time.time() - int(ago[1]) * UNITS[ago[2]]) * 1000)
+    try:
+        return int(datetime.fromisoformat(text).astimezone().timestamp() * 1000)
+    except (ValueError, OverflowError, OSError):
+        raise argparse.ArgumentTypeError(f"`{text}` is no time, such as 2026-11-22T09:30 or 2h") from None
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Show or verify."""
+    """Do the one that was asked for."""
     settings = Settings.from_environment(arguments.workspace)
-    if arguments.audit_command == "verify":
-        return _verify([arguments.database] if arguments.database else databases(settings), as_json=arguments.json)
-    wanted = AuditFilter(
+    return COMMANDS[arguments.audit_command](arguments, settings)
+
+
+def wanted(arguments: argparse.Namespace) -> AuditFilter:
+    """The filter that the arguments ask for."""
+    return AuditFilter(
         session_id=arguments.session,
         tool_name=arguments.tool,
         policy_decision=arguments.decision,
         policy_rule_name=arguments.rule,
+        since=arguments.since,
+        until=arguments.until,
         limit=arguments.limit,
     )
-    for record in query(settings.audit_database, wanted):
-        print_json(record) if arguments.json else print(line(record))
-    return DONE
 
 
-def databases(settings: Settings) -> list[Path]:
-    """The workspace's own log; where it has none, the logs of all workspaces."""
-    if settings.audit_database.exists():
-        return [settings.audit_database]
-    every = sorted(settings.state.parent.glob(f"*/{settings.audit_database.name}"))
-    return every or [settings.audit_database]
+def databases(settings: Settings, *, everywhere: bool) -> list[Path]:
+    """The workspace's own log; where it has none and none was asked for (`everywhere`), the logs of all workspaces."""
+    own = settings.audit_database
+    if own.exists() or not everywhere:
+        return [own]
+    return sorted(settings.state.parent.glob(f"*/{own.name}")) or [own]
 
 
-def _verify(logs: Sequence[Path], *, as_json: bool) -> int:
-    code = DONE
-    for database in logs:
-        good, message = verify_database(database)
-        if not good:
-            code = FAILED
-        if as_json:
-            print_json({"ok": good, "message": message, "database": str(database)})
-        else:
-            print(f"{styled('✓', 'green') if good else styled('✗', 'red')} {message}")
-    return code
+def nothing_recorded(database: Path) -> SetupError:
+    """The error of a log that is not there: it may never have been, or somebody took it away."""
+    return SetupError(
+        "there is no audit log to verify",
+        f"{database} does not exist",
+        "run something in the workspace first, or name another one with --workspace or --database",
+        code=ErrorCode.NOT_FOUND,
+    )
 
 
 def line(record: Mapping[str, object]) -> str:
     """One record on one line; `-` where a field does not apply."""
     shown = [str(record.get(name) or "-") for name in SHOWN]
-    return "  ".join([*shown, str(record.get("output_summary") or "")]).rstrip()
+    return visible("  ".join([*shown, str(record.get("output_summary") or "")]).rstrip(), "show")
+
+
+def _log(arguments: argparse.Namespace, settings: Settings) -> int:
+    for record in query(settings.audit_database, wanted(arguments)):
+        print_json(record) if arguments.json else say(line(record))
+    return DONE
+
+
+def _verify(arguments: argparse.Namespace, settings: Settings) -> int:
+    own = databases(settings, everywhere=arguments.workspace is HERE)
+    logs: Sequence[Path] = [arguments.database] if arguments.database else own
+    code = DONE
+    for database in logs:
+        if not database.is_file():
+            raise nothing_recorded(database)
+        code = max(code, _verify_one(settings, database, as_json=arguments.json))
+    return code
+
+
+def _verify_one(settings: Settings, database: Path, *, as_json: bool) -> int:
+    found = verify_log(settings, database)
+    if as_json:
+        print_json(
+            {
+                "ok": found.good,
+                "message": found.message,
+                "database": str(database),
+                "record": found.record,
+                "checkpoints": found.checkpoints,
+                "faults": list(found.faults),
+                "notes": list(found.notes),
+            }
+        )
+    else:
+        say(f"{styled('✓', 'green') if found.good else styled('✗', 'red')} {found.message}")
+        for text in (*found.faults[1:], *(f"note: {note}" for note in found.notes)):
+            say(f"  {text}")
+    return DONE if found.good else FAILED
+
+
+def _export(arguments: argparse.Namespace, settings: Settings) -> int:
+    records = wanted(arguments)
+    if arguments.out is None:
+        for text in export(settings.audit_database, records):
+            say(text.decode().rstrip("\n"))
+        return DONE
+    count = export_to(arguments.out, settings.audit_database, records)
+    if arguments.json:
+        print_json({"records": count, "file": str(arguments.out)})
+    else:
+        say(f"{count} records written to {arguments.out}")
+    return DONE
+
+
+def _checkpoint(arguments: argparse.Namespace, settings: Settings) -> int:
+    if not settings.audit_database.is_file():
+        raise nothing_recorded(settings.audit_database)
+    made = make_checkpoint(settings)
+    file = checkpoint_file(settings, settings.audit_database)
+    if arguments.json:
+        about = {"count": made.checkpoint.count, "digest": made.digest, "key": made.key} if made else {}
+        print_json({"made": made is not None, "file": str(file), **about})
+    elif made is None:
+        say(f"nothing was recorded since the last checkpoint in {file}")
+    else:
+        say(f"{made.checkpoint.count} records vouched for with the key {made.key[:16]} in {file}")
+    return DONE
+
+
+COMMANDS: Mapping[str, Callable[[argparse.Namespace, Settings], int]] = {
+    "log": _log,
+    "verify": _verify,
+    "export": _export,
+    "checkpoint": _checkpoint,
+}

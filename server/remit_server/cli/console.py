@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 from typing import Any, assert_never, cast
 
 from remit_governance.visible import visible
@@ -42,9 +43,18 @@ def styled(text: str, style: str) -> str:
     return f"\x1b[{STYLES[style]}m{text}\x1b[0m"
 
 
+def say(text: str) -> None:
+    """One line on standard output. Where nobody reads it any more, nothing is written from then on."""
+    try:
+        print(text, flush=True)
+    except BrokenPipeError:
+        with Path(os.devnull).open("wb") as nowhere:
+            os.dup2(nowhere.fileno(), sys.stdout.fileno())
+
+
 def print_json(value: Any) -> None:
     """One JSON value on one line."""
-    print(json.dumps(value, ensure_ascii=False), flush=True)
+    say(json.dumps(value, ensure_ascii=sys.stdout.encoding.lower() != "utf-8"))
 
 
 def complain(error: ErrorPayload, *, as_json: bool) -> None:
@@ -58,7 +68,12 @@ def complain(error: ErrorPayload, *, as_json: bool) -> None:
 def show(event: Event) -> None:
     """Draw one event."""
     for line in drawn(cast("AgentEvent", event)):
-        print(line, flush=True)
+        say(line)
+
+
+def sink(*, as_json: bool) -> Callable[[Event], None]:
+    """What takes a turn's events: drawn for people, or one JSON object a line."""
+    return (lambda event: print_json(event.model_dump(mode="json"))) if as_json else show
 
 
 def drawn(event: AgentEvent) -> Iterable[str]:
@@ -80,7 +95,8 @@ def drawn(event: AgentEvent) -> Iterable[str]:
         case RunCompleted():
             if event.result.final_output:
                 yield visible(event.result.final_output)
-            yield styled(f"{event.result.status} · {len(event.result.tool_trace)} calls", "dim")
+            count = len(event.result.tool_trace)
+            yield styled(f"{event.result.status} · {count} call{'' if count == 1 else 's'}", "dim")
         case WarningEvent():
             yield styled(f"warning: {visible(event.message)}", "yellow")
         case ErrorEvent():
@@ -104,18 +120,20 @@ def _result(event: ToolResultEvent) -> Iterable[str]:
     decided = ", ".join(event.rules) or event.decision
     yield f"  {_tick(event.ok)} {visible(event.summary)} {styled(f'{event.duration_ms:.0f} ms · {decided}', 'dim')}"
     if event.error is not None:
-        yield f"    {styled(event.error.code, 'red')} {visible(event.error.why)}"
-        for reason in deciding(event.reasons):
+        yield f"    {styled(event.error.code, 'red')} fix: {visible(event.error.fix)}"
+        for reason in deciding(event.reasons) if event.decision != "allowed" else ():
             place = f" ({reason.file}:{reason.line})" if reason.file else ""
             yield f"    rule {reason.rule or reason.layer}: {visible(reason.reason)}{place}"
 
 
 def _question(event: ApprovalRequired) -> Iterable[str]:
     yield f"  {styled('approval', 'yellow')} {visible(event.title)} · risk {event.risk}"
-    for reason in deciding(event.reasons):
+    for reason in event.reasons:
         yield f"    asked by rule {reason.rule or reason.layer}: {visible(reason.reason)}"
     if event.command is not None:
         yield f"    $ {event.command}   in {event.cwd}"
+    if event.session_rule is not None:
+        yield f"    for the session means: {visible(event.session_rule)}"
     for diff in event.diffs:
         yield from (f"    {_diff_line(line)}" for line in diff.diff.splitlines())
 

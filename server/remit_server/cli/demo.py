@@ -12,17 +12,19 @@ from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any
 
-from pydantic import TypeAdapter
+from pydantic import TypeAdapter, ValidationError
 
 from remit_server.cli.approval import answer_from_terminal, can_ask
-from remit_server.cli.console import print_json, show, styled
-from remit_server.cli.main import DONE, FAILED
-from remit_server.contract import AgentEvent, ApprovalRequired, ErrorCode
-from remit_server.errors import SetupError
-from remit_server.lsp.editor import Buffer, Editor
+from remit_server.cli.console import print_json, say, show, styled
+from remit_server.cli.main import DENIED, DONE, FAILED
+from remit_server.cli.usage import os_reason
+from remit_server.contract import AgentEvent, ApprovalRequired, ErrorCode, ErrorPayload
+from remit_server.errors import RemitError, SetupError
+from remit_server.lsp.editor import Buffer, Editor, ResponseError
 from remit_server.runtime.settings import state_folder
 
 RENAME = "rename total to subtotal in src/cart.py"
+EDITED, PROTECTED = "src/cart.py", "generated/prices.py"
 FORBIDDEN = "rename total to subtotal in generated/prices.py"
 OUTSIDE_INTENT = {"type": "call", "tool": "read_file", "arguments": {"path": "src/cart.py"}, "intent": "CODE"}
 
@@ -36,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Run the demo; 0 when everything happened as it should."""
+    """Run the demo; 0 when everything happened as it should, 3 when there was no yes and nothing changed."""
     target = arguments.keep
     if target is None:
         # One place, made anew each time: so all demos share one audit log, which stays for `remit audit`.
@@ -48,13 +50,16 @@ def run(arguments: argparse.Namespace) -> int:
 
 def sample_workspace(target: Path) -> Path:
     """Copy the packaged sample to a folder that does not exist yet. Raises SetupError where it does."""
+    existed = os.path.lexists(target)
     with as_file(files("remit_server.demo") / "sample") as sample:
         try:
-            shutil.copytree(sample, target)
+            shutil.copytree(sample, target, ignore=shutil.ignore_patterns("__pycache__"))
         except OSError as error:
+            if not existed:
+                shutil.rmtree(target, ignore_errors=True)
             raise SetupError(
                 f"cannot make the sample workspace `{target}`",
-                error.strerror or str(error),
+                os_reason(error),
                 "name a folder that does not exist yet, where you may write",
                 code=ErrorCode.INVALID_REQUEST,
             ) from error
@@ -67,23 +72,44 @@ async def _demo(workspace: Path, *, as_json: bool) -> int:
     editor = await Editor.start([sys.executable, "-m", "remit_server.cli.main", "serve"], workspace, environment)
     story = Story(editor, as_json=as_json)
     try:
-        await editor.initialize({"approvals": "stream"})
-        buffer = editor.open("src/cart.py")
-        story.say(f"Workspace {workspace}. The editor has src/cart.py open; Remit is asked three things:")
-        story.say(f"  1. {RENAME}\n  2. {FORBIDDEN}   (its policy forbids that)")
-        story.say("  3. read_file under intent CODE   (a tool outside its intent)\n")
-        result = await editor.run(_request(), story.take)
-        await story.finish()
-        editor.save(buffer)
-        good = result["status"] == "completed" and story.complete and changed(buffer, workspace)
-        verified = await editor.request("workspace/executeCommand", {"command": "remit.audit.verify", "arguments": []})
+        code = await _told(story, editor, workspace)
+    except ResponseError as error:
+        raise answered(error) from error
     finally:
-        code = await editor.shutdown()
-    story.say(f"\naudit: {verified['message']}")
-    story.say(f"       `remit audit log --workspace {workspace}` shows every record")
-    if not good:
-        story.say("the demo did not go as it should: see the lines above")
-    return DONE if good and verified["ok"] and code == 0 else FAILED
+        ended = await editor.shutdown()
+    return code if ended == 0 else FAILED
+
+
+def answered(error: ResponseError) -> RemitError:
+    """The server's error in its own words."""
+    try:
+        said = ErrorPayload.model_validate(error.data)
+    except ValidationError:
+        return RemitError("the demo cannot be run", f"the server answered {error}", "look into its log")
+    return RemitError(said.what, said.why, said.fix, code=said.code)
+
+
+async def _told(story: Story, editor: Editor, workspace: Path) -> int:
+    """Ask the three things, save as the person would, and say how it went."""
+    await editor.initialize({"approvals": "stream"})
+    buffer = editor.open(EDITED)
+    before = buffer.text
+    story.tell(f"Workspace {workspace}. The editor has {EDITED} open; Remit is asked three things:")
+    story.tell(f"  1. {RENAME}\n  2. {FORBIDDEN}   (its policy forbids that)")
+    story.tell("  3. read_file under intent CODE   (a tool outside its intent)\n")
+    result = await editor.run(_request(), story.take)
+    await story.finish()
+    editor.save(buffer)
+    verified = await editor.request("workspace/executeCommand", {"command": "remit.audit.verify", "arguments": []})
+    story.tell(f"\naudit: {verified['message']}")
+    story.tell(f"       `remit audit log --workspace {workspace}` shows every record")
+    if story.refused and buffer.text == before and verified["ok"]:
+        story.tell(f"without a yes {EDITED} is as it was")
+        return DENIED
+    if result["status"] == "completed" and story.complete and changed(buffer, workspace) and verified["ok"]:
+        return DONE
+    story.tell("the demo did not go as it should: see the lines above")
+    return FAILED
 
 
 def _request() -> dict[str, Any]:
@@ -96,8 +122,8 @@ def _request() -> dict[str, Any]:
 
 def changed(buffer: Buffer, workspace: Path) -> bool:
     """Whether the rename, and nothing else, reached the disk."""
-    text = (workspace / "src/cart.py").read_text()
-    generated = (workspace / "generated/prices.py").read_text()
+    text = (workspace / EDITED).read_text()
+    generated = (workspace / PROTECTED).read_text()
     return text == buffer.text and "subtotal += line.price" in text and "subtotal" not in generated
 
 
@@ -108,16 +134,17 @@ class Story:
         self._editor, self._json = editor, as_json
         self._answers: list[asyncio.Task[None]] = []
         self._edited = self._denied = self._gated = False
+        self.refused = False
 
     @property
     def complete(self) -> bool:
         """An edit applied, one policy denial, and one refusal by the gate."""
         return self._edited and self._denied and self._gated
 
-    def say(self, text: str) -> None:
+    def tell(self, text: str) -> None:
         """Prose for people, none for machines."""
         if not self._json:
-            print(styled(text, "dim"), flush=True)
+            say(styled(text, "dim"))
 
     def take(self, value: dict[str, Any]) -> None:
         """One event of the turn."""
@@ -128,18 +155,26 @@ class Story:
             show(event)
         if event.kind == "approval_required":
             self._answers.append(asyncio.create_task(self._respond(event)))
+        if event.kind == "approval_resolved":
+            self.refused |= event.decision == "deny"
+            if event.by == "deadline":
+                self._answers[-1].cancel()
         if event.kind == "tool_result":
-            self._edited |= event.ok and event.changed_files == ("src/cart.py",)
+            self._edited |= event.ok and event.changed_files == (EDITED,)
             self._denied |= event.error is not None and event.error.code == ErrorCode.DENIED and bool(event.rules)
             self._gated |= event.error is not None and event.error.code == ErrorCode.TOOL_NOT_ALLOWED_FOR_INTENT
 
     async def finish(self) -> None:
         """Wait for the answers that are still on their way."""
-        await asyncio.gather(*self._answers)
+        for outcome in await asyncio.gather(*self._answers, return_exceptions=True):
+            if isinstance(outcome, Exception):
+                raise outcome
 
     async def _respond(self, question: ApprovalRequired) -> None:
         if self._json or not can_ask():
-            self.say("    standard input is no terminal: the demo answers yes itself")
+            # On stderr for machines, so that nobody takes the yes for a person's.
+            why = "--json is for machines" if self._json else "standard input or output is no terminal"
+            print(f"    {why}: the demo answers yes itself", file=sys.stderr if self._json else sys.stdout, flush=True)
             answer = {"approval_id": question.approval_id, "decision": "allow", "scope": "once"}
         else:
             answer = (await answer_from_terminal(question)).model_dump(mode="json")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import io
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,7 +12,7 @@ from typing import Protocol, cast
 
 from remit_server import __version__
 
-DONE, FAILED, USAGE, DENIED = 0, 1, 2, 3
+DONE, FAILED, USAGE, DENIED, INTERRUPTED = 0, 1, 2, 3, 130
 
 
 class Command(Protocol):
@@ -50,9 +51,11 @@ COMMANDS: dict[str, Row] = {
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command line; the process exits with what this returns."""
     words = list(sys.argv[1:] if argv is None else argv)
-    first = words[0] if words else ""
-    if first and not first.startswith("-") and first not in COMMANDS:
+    if is_prompt(words):
         words.insert(0, "ask")
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # whatever a file name or a locale brings, printing never fails
+            stream.reconfigure(errors="backslashreplace")
     parser = argparse.ArgumentParser(prog="remit", description="An agent that is held to what it says it will do.")
     parser.add_argument("--version", action="version", version=f"remit {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
@@ -62,26 +65,36 @@ def main(argv: Sequence[str] | None = None) -> int:
             command = cast("Command", importlib.import_module(f"remit_server.cli.{row.module}"))
             command.add_arguments(sub)
             sub.set_defaults(command=command)
-    arguments = parser.parse_args(words)
-    return guarded(arguments)
+    if not words:
+        parser.print_help()
+        return DONE
+    return guarded(parser.parse_args(words))
+
+
+def is_prompt(words: Sequence[str]) -> bool:
+    """Whether `ask` was left out, as in `remit PROMPT` and `remit --json PROMPT`."""
+    if not words or words[0] in {"-h", "--help", "--version"}:
+        return False
+    return not any(word in COMMANDS for word in (words if words[0].startswith("-") else words[:1]))
 
 
 def guarded(arguments: argparse.Namespace) -> int:
     """Run the chosen command; an error a person can mend is said in three lines, without a traceback."""
-    from remit_server.cli.console import complain
-    from remit_server.errors import RemitError
-
     try:
         command: Command = arguments.command
         return command.run(arguments)
-    except RemitError as error:
-        complain(error.payload(), as_json=getattr(arguments, "json", False))
-        return FAILED
     except KeyboardInterrupt:
-        return 130
-    except BrokenPipeError:
-        sys.stderr.close()
-        return FAILED
+        return INTERRUPTED
+    except Exception as error:
+        # Imported only now: both know the contract, which is slow to import, and `serve` has to answer before it is.
+        from remit_server.cli.console import complain
+        from remit_server.cli.usage import WrongUsage
+        from remit_server.errors import RemitError
+
+        if not isinstance(error, RemitError):
+            raise
+        complain(error.payload(), as_json=getattr(arguments, "json", False))
+        return USAGE if isinstance(error, WrongUsage) else FAILED
 
 
 if __name__ == "__main__":

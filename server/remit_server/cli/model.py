@@ -5,10 +5,11 @@ from __future__ import annotations
 import argparse
 import asyncio
 import dataclasses
+from dataclasses import replace
 
-from remit_server.cli.console import print_json
-from remit_server.cli.main import DONE
-from remit_server.models.check import check_model
+from remit_server.cli.console import complain, print_json, say
+from remit_server.cli.main import DONE, FAILED
+from remit_server.models.check import ModelReport, check_model
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -20,12 +21,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Check the model; an error says what is missing and how to mend it."""
+    """Check the model; where it cannot be used, say what is missing and how to mend it."""
     report = asyncio.run(check_model(arguments.model))
-    values = dataclasses.asdict(report)
     if arguments.json:
-        print_json(values)
+        problem = report.problem.model_dump(mode="json") if report.problem else None
+        print_json({**dataclasses.asdict(replace(report, problem=None)), "problem": problem})
+    elif report.problem is not None:
+        complain(report.problem, as_json=False)
     else:
-        for name, value in values.items():
-            print(f"{name.replace('_', ' '):>18}  {value}")
-    return DONE
+        say(f"{report.name} on {report.device}: {described(report)}")
+    return DONE if report.ok else FAILED
+
+
+def described(report: ModelReport) -> str:
+    """What trying the model brought, in a line."""
+    if not report.tokens:
+        return "it plays a script, and generates nothing"
+    return (
+        f"loaded in {report.load_s:.1f} s, {report.memory_bytes / 2**20:.0f} MiB, first token after "
+        f"{report.first_token_s * 1000:.0f} ms, {report.tokens_per_s:.0f} tokens/s, calls {' → '.join(report.calls)}"
+    )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections.abc import Iterable
 from pathlib import Path
@@ -13,9 +12,11 @@ from remit_governance.errors import ActionError, PolicyError
 from remit_governance.policy.explain import explain, parse_action
 from remit_governance.policy.load import load_policy
 from remit_governance.policy.rules import Policy
+from remit_governance.values import Action
 from remit_server.cli.ask import add_common_arguments
-from remit_server.cli.console import print_json, styled
+from remit_server.cli.console import print_json, say, styled
 from remit_server.cli.main import DENIED, DONE, FAILED
+from remit_server.cli.usage import WrongUsage, json_object
 from remit_server.contract import ErrorCode
 from remit_server.errors import SetupError
 from remit_server.runtime.policies import policy_in_force
@@ -48,14 +49,13 @@ def run(arguments: argparse.Namespace) -> int:
     return DENIED if decision["verdict"] == "deny" else DONE
 
 
-def parsed(text: str) -> Any:
-    """An action from JSON text. Raises SetupError naming the field."""
+def parsed(text: str) -> Action:
+    """An action from JSON text. Raises WrongUsage naming the field."""
+    form = json_object(text, "the action cannot be judged", '`{"syscall": "fs.read", "path": "README.md"}`')
     try:
-        return parse_action(json.loads(text))
-    except ValueError as error:
-        raise SetupError("the action cannot be judged", f"it is not JSON: {error}", "give one JSON object") from error
+        return parse_action(form)
     except ActionError as error:
-        raise SetupError(error.what, error.why, error.fix) from error
+        raise WrongUsage(error.what, error.why, error.fix) from error
 
 
 def _policy(arguments: argparse.Namespace) -> Policy:
@@ -75,7 +75,7 @@ def _explain_lines(policy: Policy, lines: Iterable[str]) -> int:
             continue
         try:
             print_json(explain(policy, parsed(line)))
-        except SetupError as error:
+        except WrongUsage as error:
             print_json({"error": error.payload().model_dump(mode="json")})
             code = FAILED
     return code
@@ -83,10 +83,10 @@ def _explain_lines(policy: Policy, lines: Iterable[str]) -> int:
 
 def _show(decision: dict[str, Any]) -> None:
     colour = {"allow": "green", "require_review": "yellow"}.get(decision["verdict"], "red")
-    print(f"{styled(decision['verdict'], colour)} · risk {decision['risk']}")
+    say(f"{styled(decision['verdict'], colour)} · risk {decision['risk']}")
     for reason in decision["reasons"]:
         place = f"  ({reason['file']}:{reason['line']})" if reason["file"] else ""
-        print(f"  {reason['action']:>14}  {reason['rule'] or reason['layer']}: {reason['reason']}{place}")
+        say(f"  {reason['action']:>14}  {reason['rule'] or reason['layer']}: {reason['reason']}{place}")
 
 
 def _check(arguments: argparse.Namespace) -> int:
@@ -105,5 +105,5 @@ def _check(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print_json({"ok": good, "problems": problems})
     else:
-        print("\n".join(problems) or "no problem found")
+        say("\n".join(problems) or "no problem found")
     return DONE if good else FAILED

@@ -4,22 +4,17 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import json
-import uuid
-from typing import Any, cast
 
 from pydantic import ValidationError
 
 from remit_governance.values import Intent
-from remit_server.cli.ask import add_common_arguments, asker_for
-from remit_server.cli.console import print_json, show
-from remit_server.cli.main import DENIED, DONE, FAILED, USAGE
+from remit_governance.visible import visible
+from remit_server.cli.ask import EXIT_CODES, add_common_arguments, asker_for, new_session, run_request
+from remit_server.cli.console import say, sink
+from remit_server.cli.main import DENIED, DONE, FAILED
+from remit_server.cli.usage import WrongUsage, first_problem, json_object
 from remit_server.contract import CallInput, ErrorCode, Event, RunRequest, RunResult, ToolResultEvent
-from remit_server.errors import SetupError
-from remit_server.harness.ports import Asker
-from remit_server.runtime.opening import open_runtime
 from remit_server.runtime.settings import Settings
-from remit_server.workspace.ports import NoDocuments
 
 REFUSALS = {
     ErrorCode.DENIED,
@@ -43,35 +38,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run one call; 3 where it was refused."""
-    call = CallInput(
-        tool=arguments.name,
-        arguments=parse(arguments.tool_arguments),
-        intent=Intent(arguments.intent) if arguments.intent else None,
-    )
+    call = parsed(arguments.name, arguments.tool_arguments, arguments.intent)
     settings = Settings.from_environment(arguments.workspace)
-    request = RunRequest(session_id=f"cli-{uuid.uuid4().hex[:8]}", turn_id="1", input=call)
+    request = RunRequest(session_id=new_session(), turn_id="1", input=call)
     shown = Shown(as_json=arguments.json)
-    result = asyncio.run(_run(settings, request, asker_for(arguments.approve), shown))
-    return shown.exit_code(result)
+    asker = asker_for(arguments.approve, as_json=arguments.json)
+    return shown.exit_code(asyncio.run(run_request(settings, request, asker, shown.take)))
 
 
-def parse(text: str) -> dict[str, Any]:
-    """The arguments as an object. Exits with 2 where they are none."""
+def parsed(tool: str, text: str, intent: str | None) -> CallInput:
+    """The call as the person spelled it. Raises WrongUsage."""
+    what, example = "the call cannot be made", '`{"path": "README.md"}`'
+    arguments = json_object(text, what, example)
     try:
-        value = json.loads(text)
-    except ValueError as error:
-        raise SystemExit(wrong_usage(f"`{text[:60]}` is not JSON: {error}")) from None
-    if not isinstance(value, dict):
-        raise SystemExit(wrong_usage(f"`{text[:60]}` is JSON, but not an object such as {{}}"))
-    return cast("dict[str, Any]", value)
-
-
-def wrong_usage(message: str) -> int:
-    """Say what is wrong with the command line; returns the exit code for it."""
-    import sys
-
-    sys.stderr.write(f"remit run-tool: error: {message}\n")
-    return USAGE
+        return CallInput(tool=tool, arguments=arguments, intent=Intent(intent) if intent else None)
+    except ValidationError as error:
+        raise WrongUsage(what, first_problem(error), f"give the tool's arguments, such as {example}") from error
 
 
 class Shown:
@@ -79,33 +61,21 @@ class Shown:
 
     def __init__(self, *, as_json: bool) -> None:
         self._json = as_json
+        self._draw = sink(as_json=as_json)
         self._result: ToolResultEvent | None = None
 
     def take(self, event: Event) -> None:
-        """Draw one event."""
-        if self._json:
-            print_json(event.model_dump(mode="json"))
-        else:
-            show(event)
+        """Draw one event, and after a result what the tool said."""
+        self._draw(event)
         if isinstance(event, ToolResultEvent):
             self._result = event
             if event.ok and not self._json:
-                print(event.output)
+                say(visible(event.output))
 
     def exit_code(self, result: RunResult) -> int:
-        """0 where the call ran, 3 where it was refused, else 1."""
+        """0 where the call ran and did not fail, 3 where it was refused, else 1."""
         if self._result is None or result.status not in {"completed", "denied"}:
-            return FAILED
-        if self._result.error is None:
-            return DONE
-        return DENIED if self._result.error.code in REFUSALS else FAILED
-
-
-async def _run(settings: Settings, request: RunRequest, asker: Asker, shown: Shown) -> RunResult:
-    runtime = await open_runtime(settings, NoDocuments())
-    try:
-        return await runtime.run(request, shown.take, asker)
-    except ValidationError as error:
-        raise SetupError("cannot run the call", str(error), "mend the arguments") from error
-    finally:
-        await runtime.close()
+            return EXIT_CODES[result.status] or FAILED
+        if self._result.error is not None:
+            return DENIED if self._result.error.code in REFUSALS else FAILED
+        return FAILED if self._result.exit_code else DONE

@@ -5,8 +5,10 @@ from __future__ import annotations
 import argparse
 import asyncio
 import dataclasses
+import os
+from pathlib import Path
 
-from remit_server.cli.console import print_json, styled
+from remit_server.cli.console import print_json, say, styled
 from remit_server.cli.main import DONE, FAILED
 from remit_server.sandbox.choose import choose_sandbox
 from remit_server.sandbox.probe import probe
@@ -23,13 +25,13 @@ def run(arguments: argparse.Namespace) -> int:
     """Check."""
     sandbox = choose_sandbox()
     isolation = sandbox.isolation()
-    found = asyncio.run(probe(sandbox)) if isolation.available else ()
+    found = asyncio.run(probe(sandbox, Path.home(), os.getpid())) if isolation.available else ()
     if arguments.json:
         print_json({**dataclasses.asdict(isolation), "properties": [dataclasses.asdict(p) for p in found]})
     else:
-        print(f"{isolation.name}: {'isolates' if isolation.available else isolation.why}")
+        say(f"{isolation.name}: {'isolates' if isolation.available else isolation.why}")
         if not isolation.available:
-            print(f"  fix: {isolation.fix}")
+            say(f"  fix: {isolation.fix}")
         for each in found:
-            print(f"  {styled('✓', 'green') if each.holds else styled('✗', 'red')} {each.name}: {each.detail}")
+            say(f"  {styled('✓', 'green') if each.holds else styled('✗', 'red')} {each.name}: {each.detail}")
     return DONE if isolation.available and all(p.holds for p in found) else FAILED

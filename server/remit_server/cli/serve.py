@@ -15,4 +15,15 @@ def run(arguments: argparse.Namespace) -> int:
     """Serve until the client says exit, or is gone."""
     from remit_server.lsp.main import serve
 
-    return serve(arguments.tcp)
+    if arguments.tcp is None:
+        return serve()
+    from remit_server.cli.usage import WrongUsage, os_reason
+    from remit_server.errors import SetupError
+
+    try:
+        return serve(arguments.tcp)
+    except SetupError as error:
+        raise WrongUsage(error.what, error.why, error.fix) from error
+    except OSError as error:
+        fix = "give another port, or 0 for any that is free"
+        raise SetupError(f"cannot listen on `{arguments.tcp}`", os_reason(error), fix) from error

@@ -14,7 +14,7 @@ from typing import Any, Literal
 from remit_governance.approvals import Accepted, ApprovalBook, ApprovalScope, ApprovalSubject, Pending, Refused
 from remit_governance.audit.record import AuditEvent, AuditKind
 from remit_governance.audit.store import AuditLog
-from remit_governance.permissions import StandingRule
+from remit_governance.permissions import remember
 from remit_server.contract import (
     ApprovalAnswer,
     ApprovalReceipt,
@@ -40,11 +40,10 @@ REFUSALS = {
 
 @dataclass(frozen=True, slots=True)
 class Approved:
-    """The person's yes: which question, bound to which digest, and what it allows from here on."""
+    """The person's yes: to which question, bound to which digest."""
 
     approval_id: str
     digest: str
-    standing: tuple[StandingRule, ...] = ()
 
 
 class ApprovalDesk:
@@ -74,7 +73,7 @@ class ApprovalDesk:
         return ApprovalReceipt(accepted=True)
 
     async def put(self, subject: ApprovalSubject, shown: dict[str, Any], trail: Trail) -> Approved:
-        """Ask about exactly `subject`, showing `shown`; returns only on a yes.
+        """Ask about exactly `subject`, showing `shown`; returns only on a yes. Remembers a session's yes or no.
 
         Raises RunDenied where nobody can be asked, else ToolError (`approval_denied`, `approval_expired`).
         """
@@ -87,9 +86,10 @@ class ApprovalDesk:
         accepted = await self._answered(question, shown, trail)
         if accepted is None:
             raise _expired(self._ttl_s)
+        turn.memory.standing = remember(turn.memory.standing, accepted.standing, accepted.decision)
         if accepted.decision == "deny":
             raise _denied()
-        return Approved(question.id, question.digest, accepted.standing)
+        return Approved(question.id, question.digest)
 
     async def _answered(self, question: Pending, shown: dict[str, Any], trail: Trail) -> Accepted | None:
         """Wait for the answer; however the wait ends, the question is closed and its end is shown and audited."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -33,6 +34,19 @@ class SelectIntent(Arguments):
 
     intent: str
     justification: str | None = Field(default=None, max_length=MAX_JUSTIFICATION)
+
+
+def finite(value: JsonValue) -> JsonValue:
+    """The value with null for NaN and infinities, which JSON has not: what has no digest cannot be audited."""
+    match value:
+        case float():
+            return value if math.isfinite(value) else None
+        case dict():
+            return {key: finite(item) for key, item in value.items()}
+        case list():
+            return [finite(item) for item in value]
+        case _:
+            return value
 
 
 def parse_arguments(tool: Tool[A], arguments: Mapping[str, JsonValue]) -> A:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import takewhile
 
 from remit_governance.visible import visible
 from remit_server.contract import FileDiff
@@ -14,6 +16,11 @@ from remit_server.workspace.text import Text
 
 NOT_TEXT = "(not text: only its digest is shown)\n"
 ONLY_FORM = "(only line ends, encoding or byte order mark change)\n"
+MAX_COMPARED = 4_000
+"""Changed lines that are compared with each other, which takes time in proportion to their square."""
+
+_CONTEXT = 3
+_HUNK = re.compile(r"@@ -(\d+)(,\d+)? \+(\d+)(,\d+)? @@")
 
 
 def file_diff(change: FileChange) -> FileDiff:
@@ -38,13 +45,37 @@ def unified(change: FileChange) -> str:
     if change.before and before == after:
         return ONLY_FORM
     name = visible(relative, "show")
-    lines = difflib.unified_diff(
-        before.splitlines(keepends=True),
-        after.splitlines(keepends=True),
-        f"a/{name}" if change.before else "/dev/null",
-        f"b/{name}",
-    )
-    return "".join(_shown(lines))
+    files = (f"a/{name}" if change.before else "/dev/null", f"b/{name}")
+    return "".join(_shown(_compared(before.splitlines(keepends=True), after.splitlines(keepends=True), files)))
+
+
+def _compared(old: Sequence[str], new: Sequence[str], files: tuple[str, str]) -> Iterator[str]:
+    """The lines of a unified diff; where too much changed, as one hunk that removes all of it and adds it anew."""
+    head = _common(old, new)
+    tail = _common(old[head:][::-1], new[head:][::-1])
+    skipped = max(0, head - _CONTEXT)
+    end = max(0, tail - _CONTEXT)
+    old, new = old[skipped : len(old) - end], new[skipped : len(new) - end]
+    if len(old) + len(new) <= MAX_COMPARED:
+        for line in difflib.unified_diff(old, new, *files):
+            yield _HUNK.sub(lambda hunk: _moved(hunk, skipped), line) if line.startswith("@@") else line
+        return
+    yield from (f"--- {files[0]}\n", f"+++ {files[1]}\n")
+    yield f"@@ -{skipped + bool(old)},{len(old)} +{skipped + bool(new)},{len(new)} @@\n"
+    before, after = head - skipped, tail - end
+    yield from (f" {line}" for line in old[:before])
+    yield from (f"-{line}" for line in old[before : len(old) - after])
+    yield from (f"+{line}" for line in new[before : len(new) - after])
+    yield from (f" {line}" for line in old[len(old) - after :])
+
+
+def _common(one: Sequence[str], other: Sequence[str]) -> int:
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
+
+
+def _moved(hunk: re.Match[str], lines: int) -> str:
+    """A hunk's header for a file with that many more lines before it."""
+    return f"@@ -{int(hunk[1]) + lines}{hunk[2] or ''} +{int(hunk[3]) + lines}{hunk[4] or ''} @@"
 
 
 def _shown(lines: Iterable[str]) -> Iterable[str]:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, assert_never
 
 from remit_governance.approvals import ApprovalSubject
 from remit_governance.audit.store import AuditLog
 from remit_governance.intents import SELECT_INTENT, Matrix, allowed_tools, canonical_tool, gate, select
-from remit_governance.permissions import Answer, PermissionConfig, decide, permits_standing, remember
+from remit_governance.permissions import Answer, PermissionConfig, decide, permits_standing
 from remit_governance.policy.evaluate import evaluate
 from remit_governance.policy.rules import Policy
 from remit_governance.redaction import Redactor
@@ -18,9 +18,10 @@ from remit_governance.values import Action, Decision, Intent, Verdict, strictest
 from remit_server.contract import ErrorCode, IntentSelected
 from remit_server.errors import ToolError
 from remit_server.harness.approving import ApprovalDesk
-from remit_server.harness.arguments import ToolCall, declared_intent, parse_arguments
+from remit_server.harness.arguments import ToolCall, declared_intent, finite, parse_arguments
+from remit_server.harness.hiding import out_of_sight
 from remit_server.harness.merge import merge, stale, uninterrupted
-from remit_server.harness.subject import Proposal, question, subject_of
+from remit_server.harness.subject import Proposal, about, measured, question, subject_of
 from remit_server.harness.trail import CallResult, Trail, append, intent_event
 from remit_server.harness.turn import Turn
 from remit_server.models.ports import ToolSpec
@@ -30,6 +31,8 @@ from remit_server.workspace.paths import Workspace
 from remit_server.workspace.ports import Documents
 
 STRICTNESS = ("allow", "ask", "deny", "final_deny")
+MAX_NAME = 100
+"""Characters of a tool's name that are looked at: no tool has a longer one, and a model may send a megabyte."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +55,8 @@ class Dispatcher:
 
         Raises RunDenied where a refusal ends the run, and CancelledError only after what had begun is finished.
         """
+        arguments = {key: finite(value) for key, value in call.arguments.items()}
+        call = ToolCall(turn.own_id(call.id), call.name[:MAX_NAME], arguments)
         if canonical_tool(call.name) == SELECT_INTENT:
             return self._select_intent(call, turn)
         trail = self._trail(call, turn)
@@ -68,14 +73,15 @@ class Dispatcher:
         # The gate stands before the arguments: a call outside the remit learns nothing from how they are judged.
         tool = self._through_gate(call, turn)
         arguments = parse_arguments(tool, call.arguments)
-        context = self._context(turn)
+        context = self._context(tool, turn)
         targets = await asyncio.to_thread(tool.targets, arguments, context)
         # Workflow state: every state admits every tool until the state machine (003 §State Machine) is built.
         actions = tuple(self._action(tool, target, turn) for target in targets)
-        decisions = tuple(evaluate(self.policy, action) for action in actions)
-        asks = trail.judged(actions, strictest(decisions), self._permission(actions, decisions, turn))
-        proposal = Proposal(tool, arguments, actions, await tool.prepare(arguments, context))
-        if asks:
+        self._judge(actions, trail, turn)
+        plan = await tool.prepare(arguments, context)
+        proposal = Proposal(tool, arguments, measured(actions, plan), plan)
+        # Once more, for only the plan knows how large the files become.
+        if self._judge(proposal.actions, trail, turn):
             await self._approve(proposal, context, trail, turn)
         # Capability token: none is issued yet (003 §Capability System), so every call is evaluated in full, above.
         trail.before()
@@ -105,11 +111,6 @@ class Dispatcher:
             allowed_tools=tuple(n for n in allowed_tools(intent, self.matrix) if n in self.tools),
         )
 
-    def readable(self, relative: str, turn: Turn) -> bool:
-        """Whether policy lets this turn read the path without asking; a search shows nothing else."""
-        action = Action("fs.read", path=relative, intent=turn.intent.active, caller_tags=turn.caller_tags)
-        return evaluate(self.policy, action).verdict is Verdict.ALLOW
-
     def _select_intent(self, call: ToolCall, turn: Turn) -> CallResult:
         try:
             intent, justification = declared_intent(call.arguments)
@@ -137,23 +138,34 @@ class Dispatcher:
             )
         return tool
 
-    def _context(self, turn: Turn) -> ToolContext:
+    def _context(self, tool: Tool[Any], turn: Turn) -> ToolContext:
         return ToolContext(
-            self.workspace, self.documents, turn.memory.read_digests, lambda relative: self.readable(relative, turn)
+            self.workspace,
+            self.documents,
+            turn.memory.read_digests,
+            permits=lambda syscall, path: self._look(syscall, path, tool, turn).verdict is Verdict.ALLOW,
+            redact=lambda text: self.redactor.redact(text, keep_lines=True).text,
         )
 
+    def _look(self, syscall: str, path: str, tool: Tool[Any], turn: Turn) -> Decision:
+        """What policy says of a path that a call comes across by itself: a search, or a command."""
+        return evaluate(self.policy, about(turn, tool.name, Action(syscall, path)))
+
     def _action(self, tool: Tool[Any], target: Target, turn: Turn) -> Action:
-        return Action(
+        action = Action(
             syscall=target.syscall,
             path=target.path.relative if target.path else None,
-            tool=tool.name,
-            intent=turn.intent.active,
             command=target.command,
+            cwd=target.cwd.relative if target.cwd else None,
+            script=target.script,
             size=target.size,
-            caller_tags=turn.caller_tags,
-            state=turn.memory.state,
-            mode=turn.memory.mode,
         )
+        return about(turn, tool.name, action)
+
+    def _judge(self, actions: tuple[Action, ...], trail: Trail, turn: Turn) -> bool:
+        """Whether a person has to be asked. Raises ToolError where policy or the person's configuration denies."""
+        decisions = tuple(evaluate(self.policy, action) for action in actions)
+        return trail.judged(actions, strictest(decisions), self._permission(actions, decisions, turn))
 
     def _permission(self, actions: tuple[Action, ...], decisions: tuple[Decision, ...], turn: Turn) -> Answer:
         """The person's standing answer about all parts of the call: the strictest of them."""
@@ -166,7 +178,6 @@ class Dispatcher:
         standing = trail.decision is not None and permits_standing(trail.decision)
         asked = await self._subject(proposal, turn, standing=standing)
         approved = await self.desk.put(asked, question(proposal, trail, standing=standing), trail)
-        turn.memory.standing = remember(turn.memory.standing, approved.standing, "allow")
         anew = replace(proposal, plan=await proposal.tool.prepare(proposal.arguments, context))
         if (await self._subject(anew, turn, standing=standing)).digest != approved.digest:
             raise stale(proposal.name)
@@ -175,6 +186,15 @@ class Dispatcher:
         return await asyncio.to_thread(
             subject_of, proposal, turn, self.policy.version, self.workspace, standing=standing
         )
+
+    def _denied(self, tool: Tool[Any], turn: Turn) -> Callable[[str], bool]:
+        """Whether a rule denies this turn to read a path. What no rule speaks of is the command's own business."""
+
+        def denied(relative: str) -> bool:
+            decision = self._look("fs.read", relative, tool, turn)
+            return decision.verdict is Verdict.DENY and bool(decision.rules)
+
+        return denied
 
     async def _carry_out(self, proposal: Proposal, trail: Trail, turn: Turn) -> Outcome:
         match proposal.plan:
@@ -187,6 +207,7 @@ class Dispatcher:
                 await uninterrupted(merge(changes, self.workspace, self.documents, label, trail.changed))
                 return outcome
             case CommandPlan(spec=spec, render=render):
-                return render(await self.sandbox.run(spec))
+                hidden = await asyncio.to_thread(out_of_sight, self.workspace.root, self._denied(proposal.tool, turn))
+                return render(await self.sandbox.run(replace(spec, hidden=hidden)))
             case _:
                 assert_never(proposal.plan)

@@ -53,10 +53,15 @@ def stale(what: str) -> ToolError:
 
 
 async def uninterrupted(work: Coroutine[Any, Any, T]) -> T:
-    """Finish `work` even when cancelled meanwhile, and only then let the cancellation through."""
+    """Finish `work` even when cancelled meanwhile, however often, and only then let the cancellation through."""
     task = asyncio.create_task(work)
-    try:
-        return await asyncio.shield(task)
-    except asyncio.CancelledError:
-        await asyncio.wait([task])
-        raise
+    cancelled: asyncio.CancelledError | None = None
+    while not task.done():
+        try:
+            await asyncio.wait([task])
+        except asyncio.CancelledError as error:
+            cancelled = error
+    if cancelled is None:
+        return task.result()
+    # The cancellation says how the call ended; what went wrong in the work is its cause.
+    raise cancelled from None if task.cancelled() else task.exception()

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import shlex
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, assert_never
 
 from pydantic import BaseModel
@@ -13,12 +12,12 @@ from remit_governance.permissions import StandingRule, standing_rule
 from remit_governance.policy.risk import risk_of
 from remit_governance.values import Action
 from remit_governance.visible import visible
-from remit_server.errors import ToolError
 from remit_server.harness.diffs import file_diff
+from remit_server.harness.naming import named_files
 from remit_server.harness.trail import Trail
 from remit_server.harness.turn import Turn
 from remit_server.tools.spec import CommandPlan, Plan, ReadPlan, Tool, WritePlan
-from remit_server.workspace.files import digest_of, read_image
+from remit_server.workspace.files import digest_of
 from remit_server.workspace.paths import Workspace
 
 RISKS = ("low", "medium", "high")
@@ -43,6 +42,28 @@ class Proposal:
         rules = tuple(standing_rule(action) for action in self.actions)
         exact = tuple(rule for rule in rules if rule is not None)
         return exact if len(exact) == len(rules) else ()
+
+
+def about(turn: Turn, tool: str, action: Action) -> Action:
+    """The action with who does it, in which intent, state and mode."""
+    return replace(
+        action,
+        tool=tool,
+        intent=turn.intent.active,
+        caller_tags=turn.caller_tags,
+        state=turn.memory.state,
+        mode=turn.memory.mode,
+    )
+
+
+def measured(actions: tuple[Action, ...], plan: Plan) -> tuple[Action, ...]:
+    """The actions with what only the plan knows: how large each file becomes that it writes."""
+    if not isinstance(plan, WritePlan):
+        return actions
+    sizes = {change.path.relative: len(change.after) for change in plan.changes}
+    unjudged = sizes.keys() - {action.path for action in actions if action.syscall == "fs.write"}
+    assert not unjudged, f"a tool planned a write that policy has not seen: {sorted(unjudged)}"
+    return tuple(replace(a, size=sizes.get(a.path or "")) if a.syscall == "fs.write" else a for a in actions)
 
 
 def subject_of(
@@ -79,7 +100,7 @@ def question(proposal: Proposal, trail: Trail, *, standing: bool) -> dict[str, A
         "intent": trail.turn.intent.active,
         "effect": proposal.tool.effect,
         "title": title(proposal),
-        "reasons": trail.reasons,
+        "reasons": trail.asking,
         "diffs": tuple(file_diff(c) for c in plan.changes) if isinstance(plan, WritePlan) else (),
         "argv": tuple(visible(word, "show") for word in command.spec.argv) if command else None,
         "command": visible(command.display, "show") if command else None,
@@ -111,25 +132,8 @@ def _bound(proposal: Proposal, workspace: Workspace) -> tuple[tuple[PathBinding,
             )
             return written, None
         case CommandPlan() as command:
-            return _named_files(command, workspace), command
+            return named_files(command, workspace), command
         case ReadPlan():
             return tuple(PathBinding(a.path) for a in proposal.actions if a.path), None
         case _:
             assert_never(proposal.plan)
-
-
-def _named_files(command: CommandPlan, workspace: Workspace) -> tuple[PathBinding, ...]:
-    """The workspace files among the words of a command, with what they hold now."""
-    try:
-        words = shlex.split(command.display)
-    except ValueError:
-        words = command.display.split()
-    folder = command.spec.cwd
-    bound: list[PathBinding] = []
-    for word in dict.fromkeys(words):
-        try:
-            path = workspace.resolve(str(folder / word))
-            bound.append(PathBinding(path.relative, before=read_image(workspace, path).digest))
-        except ToolError:  # no file of the workspace: an option, a program, a word
-            continue
-    return tuple(bound)

@@ -11,6 +11,7 @@ from typing import Any, cast
 
 from pydantic import JsonValue
 
+from remit_governance.audit.buffer import READING
 from remit_governance.audit.record import MAX_SUMMARY, AuditEvent, AuditKind
 from remit_governance.audit.store import AuditLog
 from remit_governance.canonical import digest
@@ -18,6 +19,7 @@ from remit_governance.errors import AuditError
 from remit_governance.permissions import Answer
 from remit_governance.redaction import Redactor, truncate
 from remit_governance.values import Action, Decision, Intent, Reason, Verdict
+from remit_governance.visible import visible
 from remit_server.contract import ErrorCode, ErrorPayload, ReasonPayload, ToolCallEvent, ToolResultEvent, ToolTrace
 from remit_server.errors import RemitError, ToolError
 from remit_server.harness.arguments import ToolCall
@@ -50,7 +52,7 @@ class CallResult:
 
 @dataclass(slots=True)
 class Trail:
-    """One call on its way through the dispatcher, and what is known of it so far."""
+    """One call on its way through the dispatcher, and what is known of it so far. `tool` is its name as it is shown."""
 
     call: ToolCall
     turn: Turn
@@ -59,6 +61,7 @@ class Trail:
     policy_version: str
     args_digest: str
     started: float
+    tool: str
     decision: Decision | None = None
     answer: Answer | None = None
     actions: tuple[Action, ...] = ()
@@ -69,11 +72,12 @@ class Trail:
     @classmethod
     def begin(cls, call: ToolCall, turn: Turn, audit: AuditLog, redactor: Redactor, policy_version: str) -> Trail:
         """Announce the call; nothing has been decided."""
-        trail = cls(call, turn, audit, redactor, policy_version, digest(call.arguments), time.monotonic())
+        tool = redactor.redact(visible(call.name, "show")).text
+        trail = cls(call, turn, audit, redactor, policy_version, digest(call.arguments), time.monotonic(), tool)
         turn.emit(
             ToolCallEvent,
             tool_call_id=call.id,
-            tool=call.name,
+            tool=tool,
             intent=turn.intent.active,
             arguments=redacted_json(call.arguments, redactor),
         )
@@ -90,7 +94,7 @@ class Trail:
         kind = RunDenied if answer.word == "final_deny" else ToolError
         rules = ", ".join(decision.rules) if decision.verdict is Verdict.DENY else answer.source
         raise kind(
-            f"`{self.call.name}` was denied by {rules or 'default deny'}",
+            f"`{self.tool}` was denied by {rules or 'default deny'}",
             answer.reason,
             "leave it as it is; a person can change the policy" if rules else "a person can add a rule that allows it",
             code=ErrorCode.DENIED,
@@ -147,6 +151,14 @@ class Trail:
         """Why policy decided as it did, for people."""
         return tuple(reason_payload(r) for r in self.decision.reasons) if self.decision else ()
 
+    @property
+    def asking(self) -> tuple[ReasonPayload, ...]:
+        """The reasons that carry the verdict; the milder ones beside them do not explain a question."""
+        decision = self.decision
+        if decision is None:
+            return ()
+        return tuple(reason_payload(r) for r in decision.reasons if r.verdict is decision.verdict)
+
     def _after(self, result: str, summary: str, *, failed: bool = False, exit_code: int | None = None) -> None:
         event = self._event(
             AuditKind.TOOL_OUTCOME,
@@ -155,13 +167,13 @@ class Trail:
             exit_code=exit_code,
             duration_ms=self._elapsed_ms(),
             deny_reason=self._summary(summary) if failed else None,
-            metadata={"changed": ", ".join(self.changed)} if self.changed else {},
+            metadata={"changed": self._summary(", ".join(self.changed))} if self.changed else {},
         )
         self._append(event)
         self.turn.trace.append(
             ToolTrace(
                 tool_call_id=self.call.id,
-                tool=self.call.name,
+                tool=self.tool,
                 intent=self.turn.intent.active,
                 args_digest=self.args_digest,
                 decision=self._word(),
@@ -179,7 +191,7 @@ class Trail:
         self.turn.emit(
             ToolResultEvent,
             tool_call_id=self.call.id,
-            tool=self.call.name,
+            tool=self.tool,
             ok=error is None,
             summary=self._clean(summary),
             output=text,
@@ -200,13 +212,14 @@ class Trail:
             turn_id=self.turn.turn_id,
             step=self.turn.step,
             tool_call_id=self.call.id,
-            tool_name=self.call.name,
-            syscall_type=self.actions[0].syscall if self.actions else None,
+            tool_name=self.tool,
+            syscall_type=self._syscall(),
             intent=self.turn.intent.active,
             session_mode=self.turn.memory.mode,
             state_machine_state=self.turn.memory.state,
             policy_decision=self._word(),
             policy_rule_name=self._rule(),
+            policy_rule_at=self._rule_at(),
             policy_version=self.policy_version,
             approval_id=self.approval_id,
             args_digest=self.args_digest,
@@ -225,6 +238,16 @@ class Trail:
     def _rule(self) -> str | None:
         return ", ".join(self.decision.rules) or None if self.decision else None
 
+    def _rule_at(self) -> str | None:
+        """Where the deciding rule is written."""
+        reason = self.decision.deciding if self.decision else None
+        return f"{reason.file}:{reason.line}" if reason and reason.file else None
+
+    def _syscall(self) -> str | None:
+        """The first of the call's actions that does more than read, else the first."""
+        syscalls = [action.syscall for action in self.actions]
+        return next((s for s in syscalls if s not in READING), syscalls[0] if syscalls else None)
+
     def _input(self) -> str:
         return self._summary(str(redacted_json(self.call.arguments, self.redactor)))
 
@@ -239,9 +262,10 @@ class Trail:
 
 
 def append(audit: AuditLog, event: AuditEvent) -> None:
-    """Record one event durably. Raises ToolError (`audit_broken`): what cannot be recorded is not done."""
+    """Record one event, durably unless it may wait. Raises ToolError (`audit_broken`): what cannot be recorded is not
+    done."""
     try:
-        audit.append(event)
+        audit.write(event)
     except AuditError as error:
         raise ToolError(error.what, error.why, error.fix, code=ErrorCode.AUDIT_BROKEN) from error
 
@@ -282,10 +306,10 @@ def reason_payload(reason: Reason) -> ReasonPayload:
 
 
 def clean_payload(error: RemitError, redactor: Redactor) -> ErrorPayload:
-    """An error as it crosses the wire, without secrets."""
+    """An error as it crosses the wire, without secrets, and no longer than a result."""
     payload = error.payload()
-    cleaned = {name: redactor.redact(getattr(payload, name)).text for name in ("message", "what", "why", "fix")}
-    return payload.model_copy(update=cleaned)
+    texts = {name: redactor.redact(getattr(payload, name)).text for name in ("message", "what", "why", "fix")}
+    return payload.model_copy(update={name: truncate(text, MAX_OUTPUT, "middle").text for name, text in texts.items()})
 
 
 def redacted_json(value: Any, redactor: Redactor) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -15,6 +16,8 @@ from remit_server.contract import Event, TokenUsage, ToolTrace
 from remit_server.harness.ports import Asker, Emit
 
 E = TypeVar("E", bound=Event)
+
+MAX_CALL_ID = 100
 
 
 def utc_now() -> datetime:
@@ -60,6 +63,7 @@ class Turn:
     seq: int = 0
     trace: list[ToolTrace] = field(default_factory=list[ToolTrace])
     usage: TokenUsage = field(default_factory=TokenUsage)
+    call_ids: set[str] = field(default_factory=set[str])
 
     @property
     def caller_tags(self) -> frozenset[str]:
@@ -79,6 +83,14 @@ class Turn:
     def clear_intent(self) -> None:
         """Also on retry and on abort."""
         self.intent = IntentState()
+
+    def own_id(self, call_id: str) -> str:
+        """The call's id, made one that no other call of this turn has: a model may use one twice."""
+        short = call_id[:MAX_CALL_ID]
+        numbered = (f"{short}#{number}" for number in itertools.count(2))
+        unique = next(name for name in itertools.chain([short], numbered) if name not in self.call_ids)
+        self.call_ids.add(unique)
+        return unique
 
     def emit(self, kind: type[E], **fields: Any) -> E:
         """Number, stamp and send one event."""

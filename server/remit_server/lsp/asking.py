@@ -83,6 +83,8 @@ def question_text(question: ApprovalRequired) -> str:
         lines.append(f"Runs: {_visible(command)}".replace("\n", "\n      "))
     if question.cwd is not None:
         lines.append(_one_line(f"In: {question.cwd}"))
+    if question.session_rule is not None:
+        lines.append(_one_line(f"For the session means: {question.session_rule}"))
     lines += [_visible(diff.diff) for diff in question.diffs]
     return _shorten("\n".join(lines))
 

@@ -35,6 +35,8 @@ class Client:
     shows_progress: bool = False
     resolves_commands: bool = False
     tags_generated: bool = False
+    shows_documents: bool = False
+    hovers_in_markdown: bool = False
 
     @property
     def draws_results(self) -> bool:
@@ -49,6 +51,7 @@ def describe_client(params: lsp.InitializeParams) -> Client:
     annotations = get_capability(has, "workspace.workspace_edit.change_annotation_support")
     resolvable = get_capability(has, "text_document.code_action.resolve_support.properties") or ()
     tags = get_capability(has, "text_document.code_action.tag_support.value_set") or ()
+    hover = get_capability(has, "text_document.hover.content_format") or ()
     return Client(
         name=params.client_info.name if params.client_info else "unknown",
         asking=_asking(told.get("approvals")),
@@ -58,6 +61,8 @@ def describe_client(params: lsp.InitializeParams) -> Client:
         shows_progress=bool(get_capability(has, "window.work_done_progress")),
         resolves_commands="command" in resolvable,
         tags_generated=lsp.CodeActionTag.LlmGenerated in tags,
+        shows_documents=bool(get_capability(has, "window.show_document.support")),
+        hovers_in_markdown=lsp.MarkupKind.Markdown in hover,
     )
 
 

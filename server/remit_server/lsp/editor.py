@@ -145,7 +145,7 @@ class Editor:
 
     async def shutdown(self) -> int:
         """Shut the server down in order; returns its exit code."""
-        with contextlib.suppress(ServerGone, ResponseError):
+        with contextlib.suppress(ServerGone, ResponseError, TimeoutError):
             await asyncio.wait_for(self.request("shutdown", None), 10)
             self.notify("exit", None)
         try:
@@ -176,6 +176,8 @@ class Editor:
                 )
                 self._take(json.loads(await stdout.readexactly(length)))
         except (asyncio.IncompleteReadError, ConnectionError):
+            return
+        finally:
             for future in self._pending.values():
                 if not future.done():
                     future.set_exception(gone())

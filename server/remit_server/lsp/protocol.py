@@ -298,7 +298,7 @@ class RemitProtocol(LanguageServerProtocol):
         return result
 
     @lsp_method(lsp.INITIALIZED)
-    def lsp_initialized(self, *_: Any) -> None:
+    def lsp_initialized(self, *_: Any) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
         """The client is ready: now there is time for the slow imports."""
         self._remit.warm_up()
 
@@ -315,12 +315,16 @@ class RemitProtocol(LanguageServerProtocol):
         self._remit.end(0 if self.phase is Phase.SHUT_DOWN else 1)
 
     @lsp_method(lsp.SET_TRACE)
-    def lsp_set_trace(self, params: lsp.SetTraceParams) -> None:  # type: ignore[override]
+    def lsp_set_trace(  # type: ignore[override]  # pyright: ignore[reportIncompatibleMethodOverride]
+        self, params: lsp.SetTraceParams
+    ) -> None:
         """Remember the trace level."""
         self.trace = params.value
 
     @lsp_method(lsp.WINDOW_WORK_DONE_PROGRESS_CANCEL)
-    def lsp_work_done_progress_cancel(self, params: lsp.WorkDoneProgressCancelParams) -> None:
+    def lsp_work_done_progress_cancel(  # pyright: ignore[reportIncompatibleMethodOverride]
+        self, params: lsp.WorkDoneProgressCancelParams
+    ) -> None:
         """The person pressed the cancel button of a progress."""
         self._remit.cancel_progress(params.token)
 

@@ -19,7 +19,17 @@ from pygls.lsp.server import LanguageServer
 from remit_server import __version__
 from remit_server.lsp.client import Client
 from remit_server.lsp.documents import EditorDocuments
-from remit_server.lsp.features import approval, code_action, execute_command, run, status, sync
+from remit_server.lsp.features import (
+    approval,
+    code_action,
+    execute_command,
+    policy_completion,
+    policy_hover,
+    run,
+    status,
+    sync,
+)
+from remit_server.lsp.features.policy_files import PolicyBuffers
 from remit_server.lsp.protocol import RemitProtocol
 from remit_server.lsp.runtime_slot import OpenRuntime, RuntimeSlot, open_configured_runtime
 from remit_server.lsp.types import APPROVAL_RESPOND, RUN, STATUS, converter
@@ -33,7 +43,10 @@ logger = logging.getLogger(__name__)
 FEATURES: Mapping[str, tuple[Callable[..., Any], Any]] = {
     lsp.TEXT_DOCUMENT_DID_OPEN: (sync.opened, None),
     lsp.TEXT_DOCUMENT_DID_CHANGE: (sync.changed, None),
+    lsp.TEXT_DOCUMENT_DID_SAVE: (sync.saved, None),
     lsp.TEXT_DOCUMENT_DID_CLOSE: (sync.closed, None),
+    lsp.TEXT_DOCUMENT_COMPLETION: (policy_completion.complete, policy_completion.OPTIONS),
+    lsp.TEXT_DOCUMENT_HOVER: (policy_hover.hover, None),
     lsp.TEXT_DOCUMENT_CODE_ACTION: (code_action.offer, code_action.OPTIONS),
     lsp.CODE_ACTION_RESOLVE: (code_action.resolve, None),
     RUN: (run.run, None),
@@ -61,6 +74,7 @@ class RemitServer(LanguageServer):
         self.client = Client()
         self.root: Path | None = None
         self.documents: EditorDocuments | None = None
+        self.policies = PolicyBuffers()
         self.on_end: Callable[[int], None] = lambda code: logger.info("ended with %d", code)
         self._open_runtime = open_runtime
         self._slot: RuntimeSlot | None = None
@@ -80,7 +94,7 @@ class RemitServer(LanguageServer):
             self.documents = documents
             self._slot = RuntimeSlot(lambda: self._open_runtime(root, documents))
         if process_id is not None and _alive(process_id):
-            self._in_background(self._watch(process_id))
+            self.in_background(self._watch(process_id))
 
     async def runtime(self) -> AgentRuntime:
         """The runtime of the workspace. Raises SetupError when there is no workspace or it cannot be opened."""
@@ -97,7 +111,7 @@ class RemitServer(LanguageServer):
 
     def warm_up(self) -> None:
         """Import in the background what the first request is going to need."""
-        self._in_background(_import_in_threads(_WARM))
+        self.in_background(_import_in_threads(_WARM))
 
     def on_progress_cancelled(self, token: lsp.ProgressToken, act: Callable[[], object] | None) -> None:
         """What to do when the person cancels this progress; None forgets it."""
@@ -137,10 +151,12 @@ class RemitServer(LanguageServer):
         logger.warning("the client's process is gone")
         self.end(1)
 
-    def _in_background(self, work: Any) -> None:
+    def in_background(self, work: Any) -> asyncio.Task[None]:
+        """Run a coroutine beside everything else; closing cancels it."""
         task: asyncio.Task[None] = asyncio.get_running_loop().create_task(work)
         self._background.add(task)
         task.add_done_callback(self._background.discard)
+        return task
 
 
 def build_server(open_runtime: OpenRuntime = open_configured_runtime) -> RemitServer:

@@ -9,6 +9,7 @@ from remit_governance.values import Intent
 from remit_server.contract import ErrorPayload
 from remit_server.errors import ModelFailed, ModelUnavailable
 from remit_server.models import wire
+from remit_server.models.choose import SCRIPT_PREFIX, choose_provider
 from remit_server.models.mlx import absolute, to_wire
 from remit_server.models.ports import GenerateRequest, ToolSpec, UserMessage
 from remit_server.models.process import START_TIMEOUT_S, HostProcess
@@ -50,7 +51,13 @@ class ModelReport:
 
 
 async def check_model(reference: str, timeout_s: float = START_TIMEOUT_S) -> ModelReport:
-    """Load `embedded` or a model folder and generate one step under the grammar; a problem is part of the report."""
+    """Load `embedded` or a model folder and generate one step under the grammar; a problem is part of the report.
+
+    A script is only read. Raises SetupError for one that cannot be.
+    """
+    if reference.startswith(SCRIPT_PREFIX):
+        provider = choose_provider(reference)
+        return ModelReport(reference, provider.name, ok=True, device="no device")
     try:
         host = await HostProcess.start(absolute(reference), timeout_s)
     except ModelUnavailable as error:

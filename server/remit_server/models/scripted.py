@@ -72,7 +72,7 @@ class ScriptedProvider:
         try:
             script = _SCRIPT.validate_json(path.read_bytes())
         except OSError as error:
-            raise SetupError(what, error.strerror or str(error), "name an existing file") from error
+            raise SetupError(what, (error.strerror or str(error)).lower(), "name an existing file") from error
         except ValidationError as error:
             problem = error.errors(include_url=False)[0]
             place = ".".join(map(str, problem["loc"])) or "file"

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 
-from remit_governance.audit.store import AuditLog
 from remit_governance.errors import AuditError
 from remit_governance.intents import INTENT_TOOLS
 from remit_governance.permissions import PermissionConfig
 from remit_governance.redaction import Redactor, secret_values
 from remit_server.agent.loop import Agent
-from remit_server.contract import ErrorCode
-from remit_server.errors import SetupError
 from remit_server.harness.approving import ApprovalDesk
 from remit_server.harness.dispatcher import Dispatcher
 from remit_server.models.choose import choose_provider
+from remit_server.runtime.auditing import open_log
 from remit_server.runtime.policies import policy_in_force
 from remit_server.runtime.runtime import Runtime
 from remit_server.runtime.settings import Settings
@@ -24,6 +23,8 @@ from remit_server.tools.table import TOOLS
 from remit_server.workspace.files import collect_leftovers
 from remit_server.workspace.paths import Workspace
 from remit_server.workspace.ports import Documents
+
+log = logging.getLogger(__name__)
 
 
 async def open_runtime(settings: Settings, documents: Documents) -> Runtime:
@@ -36,7 +37,8 @@ async def open_runtime(settings: Settings, documents: Documents) -> Runtime:
 
 def _open(settings: Settings, documents: Documents) -> Runtime:
     policy = policy_in_force(settings)
-    audit = _open_audit(settings)
+    keeper = open_log(settings)
+    audit = keeper.log
     workspace = Workspace(settings.workspace)
     collect_leftovers(workspace)
     desk = ApprovalDesk(audit, settings.approval_timeout_s)
@@ -56,13 +58,9 @@ def _open(settings: Settings, documents: Documents) -> Runtime:
 
     def close() -> None:
         workspace.close()
-        audit.close()
+        try:
+            keeper.close()
+        except AuditError:
+            log.exception("the last records of the audit log could not be written")
 
-    return Runtime(settings, agent, dispatcher, desk, close)
-
-
-def _open_audit(settings: Settings) -> AuditLog:
-    try:
-        return AuditLog(settings.audit_database)
-    except AuditError as error:
-        raise SetupError(error.what, error.why, error.fix, code=ErrorCode.AUDIT_BROKEN) from error
+    return Runtime(settings, agent, dispatcher, desk, close, warnings=lambda: keeper.warnings)

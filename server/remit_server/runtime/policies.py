@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from remit_governance.errors import PolicyError
 from remit_governance.policy.load import load_policy
 from remit_governance.policy.rules import Policy
@@ -12,8 +14,9 @@ from remit_server.runtime.settings import Settings
 
 def policy_in_force(settings: Settings) -> Policy:
     """Load it. Raises SetupError (`policy_invalid`) naming file, line and column: a broken policy allows nothing."""
-    person = settings.person_policy if settings.person_policy.exists() else None
-    project = settings.project_policy if settings.project_policy.exists() else None
+    # A link that leads nowhere is not the same as no file: whoever made it wanted another policy than the default.
+    person = settings.person_policy if os.path.lexists(settings.person_policy) else None
+    project = settings.project_policy if os.path.lexists(settings.project_policy) else None
     try:
         return load_policy(person, project)
     except PolicyError as error:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from remit_governance.errors import AuditError
 from remit_server import __version__
 from remit_server.agent.loop import Agent, Conversation
 from remit_server.contract import (
@@ -25,6 +27,7 @@ from remit_server.contract import (
     RunStatus,
     StatusResult,
     TextInput,
+    WarningEvent,
 )
 from remit_server.errors import RemitError
 from remit_server.harness.approving import ApprovalDesk
@@ -65,10 +68,18 @@ class Runtime:
     """
 
     def __init__(
-        self, settings: Settings, agent: Agent, dispatcher: Dispatcher, desk: ApprovalDesk, close: Callable[[], None]
+        self,
+        settings: Settings,
+        agent: Agent,
+        dispatcher: Dispatcher,
+        desk: ApprovalDesk,
+        close: Callable[[], None],
+        *,
+        warnings: Callable[[], Sequence[str]] = tuple,
     ) -> None:
         self._settings, self._agent, self._dispatcher, self._desk = settings, agent, dispatcher, desk
         self._close_resources = close
+        self._warnings, self._warned = warnings, 0
         self._sandbox = dispatcher.sandbox.isolation().name
         self._sessions: OrderedDict[str, Session] = OrderedDict()
         self._turns: OrderedDict[tuple[str, str], RunningTurn] = OrderedDict()
@@ -90,7 +101,10 @@ class Runtime:
             return await asyncio.shield(known.task)
         except asyncio.CancelledError:
             known.task.cancel()
-            await asyncio.wait([known.task])
+            # However often the waiting is cancelled, the answer comes after `run_completed`.
+            while not known.task.done():
+                with contextlib.suppress(asyncio.CancelledError):
+                    await asyncio.wait([known.task])
             raise
 
     def cancel(self, session_id: str | None = None, turn_id: str | None = None) -> int:
@@ -125,10 +139,11 @@ class Runtime:
         )
 
     async def verify_audit(self) -> tuple[bool, str]:
-        """Verify the audit chain of this workspace."""
-        from remit_server.runtime.auditing import verify_database
+        """Verify the audit log of this workspace: its chain and its checkpoints."""
+        from remit_server.runtime.auditing import verify_workspace
 
-        return await asyncio.to_thread(verify_database, self._settings.audit_database)
+        self._flush_audit()
+        return await asyncio.to_thread(verify_workspace, self._settings)
 
     async def close(self) -> None:
         """Cancel what runs, stop the model, close the audit. Idempotent."""
@@ -178,6 +193,7 @@ class Runtime:
 
     async def _work(self, request: RunRequest, session: Session, turn: Turn) -> str | None:
         turn.emit(RunStarted, model=self._agent.provider.name, workspace=str(self._settings.workspace))
+        self._warn(turn)
         output: str | None = None
         agent = self._agent.limited(request.policy.max_steps if request.policy else None)
         for number, part in enumerate(request.parts):
@@ -187,6 +203,20 @@ class Runtime:
                 case CallInput():
                     await self._own_call(part, number, turn)
         return output
+
+    def _warn(self, turn: Turn) -> None:
+        """Say once what the keeper of the audit log has found since the last turn."""
+        found = self._warnings()
+        for message in found[self._warned :]:
+            turn.emit(WarningEvent, message=message)
+        self._warned = len(found)
+
+    def _flush_audit(self) -> None:
+        """Whoever is told that a turn has ended finds all of it in the log."""
+        try:
+            self._dispatcher.audit.flush()
+        except AuditError:
+            log.exception("the last audit records wait to be written")
 
     async def _own_call(self, part: CallInput, number: int, turn: Turn) -> None:
         """A call of the person's own: declared, dispatched and audited like any other."""
@@ -203,6 +233,7 @@ class Runtime:
     def _complete(
         self, request: RunRequest, turn: Turn, status: RunStatus, output: str | None, error: ErrorPayload | None
     ) -> RunResult:
+        self._flush_audit()
         result = RunResult(
             session_id=request.session_id,
             turn_id=request.turn_id,

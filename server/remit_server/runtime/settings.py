@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from platformdirs import user_config_path, user_state_path
+from platformdirs import user_config_path, user_data_path, user_state_path
 
 from remit_governance.policy.builtin import AUDIT_DATABASE
 from remit_server.contract import ErrorCode
@@ -34,11 +34,19 @@ class Settings:
     turn_timeout_s: float = 600.0
     approval_timeout_s: float = 300.0
     sandbox: bool = True
+    data: Path | None = None
+    audit_retention_days: int = 90
+    audit_max_mib: int = 1024
 
     @property
     def audit_database(self) -> Path:
         """The audit log of this workspace."""
         return self.state / AUDIT_DATABASE
+
+    @property
+    def data_folder(self) -> Path:
+        """Where checkpoints of the audit logs are, and the key that signs them: outside every log's folder."""
+        return self.data or self.state.parent / "data"
 
     @property
     def project_policy(self) -> Path:
@@ -51,13 +59,14 @@ class Settings:
     ) -> Settings:
         """Settings for `workspace` from `REMIT_*` variables; `model` wins over `REMIT_MODEL`.
 
-        `REMIT_STATE_DIR` and `REMIT_CONFIG_DIR` move the folders, `REMIT_MODEL` names the model,
-        `REMIT_APPROVAL_TIMEOUT_S`, `REMIT_TURN_TIMEOUT_S` and `REMIT_MAX_STEPS` set limits.
+        `REMIT_STATE_DIR`, `REMIT_DATA_DIR` and `REMIT_CONFIG_DIR` move the folders, `REMIT_MODEL` names the model,
+        `REMIT_APPROVAL_TIMEOUT_S`, `REMIT_TURN_TIMEOUT_S`, `REMIT_MAX_STEPS`, `REMIT_AUDIT_DAYS` and
+        `REMIT_AUDIT_MIB` set limits.
         Raises SetupError where the workspace is no folder or a number is none.
         """
         env = os.environ if environment is None else environment
         root = existing_folder(workspace)
-        config = Path(env.get("REMIT_CONFIG_DIR") or user_config_path("remit"))
+        config = Path(env.get("REMIT_CONFIG_DIR") or user_config_path("remit")).absolute()
         return Settings(
             workspace=root,
             state=state_folder(env) / workspace_key(root),
@@ -66,12 +75,22 @@ class Settings:
             max_steps=int(_number(env, "REMIT_MAX_STEPS", 25, 100)),
             turn_timeout_s=_number(env, "REMIT_TURN_TIMEOUT_S", 600, 3600),
             approval_timeout_s=_number(env, "REMIT_APPROVAL_TIMEOUT_S", 300, 3600),
+            data=data_folder(env),
+            audit_retention_days=int(_number(env, "REMIT_AUDIT_DAYS", 90, 36_500)),
+            audit_max_mib=int(_number(env, "REMIT_AUDIT_MIB", 1024, 1 << 20)),
         )
 
 
 def state_folder(environment: Mapping[str, str]) -> Path:
     """Where the audit logs of all workspaces are, one folder each."""
-    return Path(environment.get("REMIT_STATE_DIR") or user_state_path("remit"))
+    return Path(environment.get("REMIT_STATE_DIR") or user_state_path("remit")).absolute()
+
+
+def data_folder(environment: Mapping[str, str]) -> Path | None:
+    """Where checkpoints are; None, which is beside the audit logs, where those were moved and these were not."""
+    if named := environment.get("REMIT_DATA_DIR"):
+        return Path(named).absolute()
+    return None if environment.get("REMIT_STATE_DIR") else user_data_path("remit").absolute()
 
 
 def workspace_key(root: Path) -> str:
@@ -86,7 +105,7 @@ def existing_folder(workspace: Path) -> Path:
     except OSError as error:
         raise SetupError(
             f"cannot open the workspace `{workspace}`",
-            error.strerror or "it cannot be resolved",
+            (error.strerror or "it cannot be resolved").lower(),
             "open an existing folder",
         ) from error
     if not root.is_dir():

@@ -26,6 +26,7 @@ _NAMESPACES = (
     "allow user namespaces (`sysctl kernel.unprivileged_userns_clone=1`, "
     "and on Ubuntu `sysctl kernel.apparmor_restrict_unprivileged_userns=0`), or run outside a container"
 )
+_EVERYTHING = Isolation("bubblewrap", False, "the workspace is the whole file system", "open a folder of it instead")
 # Root may change the mode of its own devices without any capability; a read-only mount forbids it.
 _ROOT_FIRST = (
     *("unshare", "--mount", "--propagation", "private", "--", "/bin/sh", "-c"),
@@ -58,6 +59,8 @@ class Bubblewrap:
             self._isolation = await self._try()
         if not self._isolation.available:
             raise unavailable(self._isolation)
+        if spec.workspace == Path(spec.workspace.anchor):
+            raise unavailable(_EVERYTHING)
         try:
             ended = await self._contained(spec, progress)
         except OSError as error:
@@ -75,7 +78,7 @@ class Bubblewrap:
 
     async def _try(self) -> Isolation:
         for program in ("bwrap", "prlimit", "nice", "unshare"):
-            if shutil.which(program) is None:
+            if shutil.which(program, path=_own_path()) is None:
                 return Isolation("bubblewrap", False, f"there is no program `{program}`", _INSTALL)
         try:
             standard_filter()
@@ -99,6 +102,7 @@ class Bubblewrap:
         return await contain(
             Job(
                 argv=argv,
+                path=_own_path(spec.workspace),
                 descriptors=(profile, passwd, group, write_status),
                 status=read_status,
                 timeout_s=spec.timeout_s,
@@ -116,6 +120,14 @@ def unavailable(isolation: Isolation) -> ToolError:
         f"there is no sandbox: {isolation.why}",
         isolation.fix,
         code=ErrorCode.SANDBOX_UNAVAILABLE,
+    )
+
+
+def _own_path(workspace: Path | None = None) -> str:
+    """PATH for the programs that build the sandbox: a project must not bring its own `bwrap`."""
+    folders = (Path(folder) for folder in os.environ.get("PATH", os.defpath).split(os.pathsep))
+    return os.pathsep.join(
+        str(f) for f in folders if f.is_absolute() and not (workspace and f.resolve().is_relative_to(workspace))
     )
 
 

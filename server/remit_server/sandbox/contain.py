@@ -22,9 +22,10 @@ _DEATH_S = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A bwrap to run. `descriptors` are passed on to it; `status` is where it reports to, ours to read."""
+    """A bwrap to run, found by `path`. `descriptors` are passed on to it, `status` is where it reports to."""
 
     argv: Sequence[str]
+    path: str
     descriptors: Sequence[int]
     status: int
     timeout_s: float
@@ -125,7 +126,7 @@ async def _started(job: Job) -> asyncio.subprocess.Process:
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
-            env={"PATH": os.environ.get("PATH", os.defpath)},
+            env={"PATH": job.path},
             pass_fds=tuple(job.descriptors),
             start_new_session=True,
         )

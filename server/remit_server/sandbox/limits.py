@@ -14,7 +14,7 @@ MIB = 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Bytes and counts. `tasks` counts threads and is hard where the system enforces it; the totals are watched."""
+    """Bytes and counts. `tasks` counts threads and is hard unless the server is root; it and the totals are watched."""
 
     processes: int = 100
     tasks: int = 400
@@ -40,15 +40,18 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Processes below one, itself included, and the bytes of memory they hold resident."""
+    """Processes below one, itself included, their threads, and the bytes of memory they hold resident."""
 
     processes: int
+    tasks: int
     resident_bytes: int
 
     def beyond(self, limits: Limits) -> str | None:
         """Which limit is passed, in words, or None."""
         if self.processes > limits.processes:
             return f"more than {limits.processes} processes"
+        if self.tasks > limits.tasks:
+            return f"more than {limits.tasks} threads"
         if self.resident_bytes > limits.total_bytes:
             return f"more than {limits.total_bytes // MIB} MiB of memory"
         return None
@@ -58,19 +61,22 @@ def usage_below(root: int) -> Usage:
     """What the process `root` and all its descendants use. Orphans of a pid namespace stay below its init."""
     children: dict[int, list[int]] = defaultdict(list)
     pages: dict[int, int] = {}
+    threads: dict[int, int] = {}
     for name in os.listdir("/proc"):  # noqa: PTH208  names only, ten times a second
         if name.isdigit():
             # A process may end while we look.
             with contextlib.suppress(OSError, IndexError, ValueError):
                 fields = Path("/proc", name, "stat").read_bytes().rpartition(b")")[2].split()
                 children[int(fields[1])].append(int(name))
+                threads[int(name)] = int(fields[17])
                 pages[int(name)] = int(fields[21])
     found: list[int] = []
     pending = [root] if root in pages else []
     while pending:
         found.append(pid := pending.pop())
         pending += children[pid]
-    return Usage(len(found), sum(pages[pid] for pid in found) * resource.getpagesize())
+    resident = sum(pages[pid] for pid in found) * resource.getpagesize()
+    return Usage(len(found), sum(threads[pid] for pid in found), resident)
 
 
 def _allowed(kind: int, most: int) -> int:

@@ -10,7 +10,10 @@ from typing import Literal, Protocol
 
 @dataclass(frozen=True, slots=True)
 class CommandSpec:
-    """A command exactly as it will run: argv, an absolute cwd below `workspace`, a scrubbed environment, a limit in seconds."""
+    """A command exactly as it will run: argv, an absolute cwd below `workspace`, a scrubbed environment, seconds.
+
+    `hidden` are files of the workspace that it cannot open, and folders that it finds empty.
+    """
 
     argv: tuple[str, ...]
     cwd: Path
@@ -18,6 +21,7 @@ class CommandSpec:
     environment: Mapping[str, str]
     timeout_s: float
     max_output_bytes: int = 1_000_000
+    hidden: tuple[Path, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

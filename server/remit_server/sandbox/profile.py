@@ -20,10 +20,15 @@ _ETC = (
     *("ssl/certs", "ssl/openssl.cnf", "ca-certificates", "pki/tls/certs", "pki/ca-trust/extracted"),
     *("nsswitch.conf", "protocols", "services", "python3", "java", "fonts"),
 )
-_PROC_HIDDEN = ("kcore", "keys", "key-users", "kmsg", "kallsyms", "timer_list", "sched_debug")
+_PROC_HIDDEN = (
+    *("kcore", "keys", "key-users", "kmsg", "kallsyms", "timer_list", "sched_debug"),
+    *("kpagecount", "kpageflags", "kpagecgroup", "slabinfo"),
+)
 _CREDENTIALS = (
     *(".ssh", ".aws", ".azure", ".gnupg", ".kube", ".docker", ".config/gcloud", ".config/gh", ".password-store"),
-    *(".netrc", ".git-credentials", ".pgpass", ".pypirc", ".npmrc"),
+    *(".netrc", ".git-credentials", ".pgpass", ".pypirc", ".npmrc", ".vault-token", ".m2/settings.xml"),
+    *(".cargo/credentials", ".cargo/credentials.toml", ".local/share/keyrings", ".mozilla"),
+    *(".bash_history", ".zsh_history", ".python_history"),
 )
 
 
@@ -40,7 +45,7 @@ def bubblewrap_options(
         *_devices(limits),
         *("--size", str(limits.scratch_bytes), "--tmpfs", SCRATCH, "--dir", "/var", "--symlink", SCRATCH, "/var/tmp"),  # noqa: S108
         *("--ro-bind", str(spec.workspace), str(spec.workspace)),
-        *_hidden((*hidden, *(spec.workspace / name for name in _CREDENTIALS)), spec.workspace),
+        *_hidden((*hidden, *spec.hidden, *(spec.workspace / name for name in _CREDENTIALS)), spec.workspace),
         *("--remount-ro", "/", "--chdir", str(spec.cwd)),
         *(option for name, value in spec.environment.items() for option in ("--setenv", name, value)),
     ]

@@ -21,12 +21,17 @@ _FORBIDDEN = (
     "connect",
 )
 # Absent rather than forbidden, so that programs take the older way: io_uring passes by every filter, the flags of
-# clone3 cannot be seen by one, and memory files count towards no limit.
-_ABSENT = ("io_uring_setup", "io_uring_enter", "io_uring_register", "clone3", "memfd_create", "memfd_secret")
+# clone3 cannot be seen by one, and memory files, detached shared memory and queues count towards no limit.
+_ABSENT = (
+    *("io_uring_setup", "io_uring_enter", "io_uring_register", "clone3", "memfd_create", "memfd_secret"),
+    *("shmget", "msgget"),
+)
 
 _NEW_NAMESPACE = (0x00020000, 0x02000000, 0x04000000, 0x08000000, 0x10000000, 0x20000000, 0x40000000)
 _AF_UNIX = 1
 _SOCKET_TYPE, _DATAGRAM, _RAW = 0xF, 2, 3
+# A lease on a file of the workspace makes whoever saves it outside wait for 45 seconds.
+_SET_LEASE = 1024
 _TERMINAL_INJECTION = (0x5412, 0x541C)  # TIOCSTI, TIOCLINUX
 _LOW_32 = 0xFFFFFFFF
 
@@ -47,6 +52,7 @@ def standard_filter() -> bytes:
         rules.add_rule(refused, "clone", seccomp.Arg(0, seccomp.MASKED_EQ, flag, flag))
     for request in _TERMINAL_INJECTION:
         rules.add_rule(refused, "ioctl", seccomp.Arg(1, seccomp.MASKED_EQ, _LOW_32, request))
+    rules.add_rule(refused, "fcntl", seccomp.Arg(1, seccomp.EQ, _SET_LEASE))
     for name in ("socket", "socketpair"):
         rules.add_rule(seccomp.ERRNO(errno.EAFNOSUPPORT), name, seccomp.Arg(0, seccomp.GT, _AF_UNIX))
         for kind in (_DATAGRAM, _RAW):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from pydantic import Field
 
 from remit_governance.values import Effect
@@ -15,6 +17,7 @@ from remit_server.workspace.files import MAX_FILE_BYTES, digest_of
 from remit_server.workspace.paths import WorkspacePath
 from remit_server.workspace.text import plain
 
+MAX_WORD_CHARS = 200
 _LISTED = 10
 
 
@@ -28,16 +31,25 @@ class EditFileArguments(Arguments):
     whole_word: bool = Field(default=False, description="old_text must stand as a whole identifier")
 
 
-def edited(path: WorkspacePath, content: str, arguments: EditFileArguments) -> tuple[str, int]:
-    """The new content and the number of replacements. Raises ToolError (`no_match`, `not_unique`, `too_large`)."""
+def edited(
+    path: WorkspacePath, content: str, arguments: EditFileArguments, redact: Callable[[str], str]
+) -> tuple[str, int]:
+    """The new content and the number of replacements. Raises ToolError (`no_match`, `not_unique`, `too_large`).
+
+    What does not match is explained with the file's own words, as `redact` leaves them.
+    """
     old, new = plain(arguments.old_text), plain(arguments.new_text)
     if old == new:
         raise _refused(
             path, ErrorCode.INVALID_ARGUMENTS, "old_text and new_text are the same", "say what should change"
         )
+    if arguments.whole_word and len(old) > MAX_WORD_CHARS:
+        # Many long texts that almost stand alone could take hours to tell apart.
+        why = f"old_text is longer than {MAX_WORD_CHARS} characters, which is no identifier"
+        raise _refused(path, ErrorCode.INVALID_ARGUMENTS, why, "leave out whole_word")
     offsets = find_all(content, old, whole_word=arguments.whole_word)
     if not offsets:
-        miss = explain(content, old, whole_word=arguments.whole_word)
+        miss = explain(redact(content), old, whole_word=arguments.whole_word)
         raise _refused(path, ErrorCode.NO_MATCH, f"old_text does not occur in it; {miss.why}", miss.fix)
     if len(offsets) > 1 and not arguments.replace_all:
         numbers = ", ".join(map(str, line_numbers(content, offsets[:_LISTED])))
@@ -59,15 +71,15 @@ def _refused(path: WorkspacePath, code: ErrorCode, why: str, fix: str) -> ToolEr
 
 
 def _targets(arguments: EditFileArguments, ctx: ToolContext) -> tuple[Target, ...]:
-    path = ctx.workspace.resolve(arguments.path)
+    path = ctx.resolve(arguments.path)
     # What does not match is explained with the file's own words, so an edit is a read too.
     return (Target("fs.read", path), Target("fs.write", path))
 
 
 async def _prepare(arguments: EditFileArguments, ctx: ToolContext) -> Plan:
-    path = ctx.workspace.resolve(arguments.path)
+    path = ctx.resolve(arguments.path)
     source = read_source(path, ctx)
-    content, count = edited(path, source.text.content, arguments)
+    content, count = edited(path, source.text.content, arguments, ctx.redact)
     after = source.text.encode(content)
     line = f"edited {path.relative}: {count} replacement{'' if count == 1 else 's'}"
     return WritePlan(

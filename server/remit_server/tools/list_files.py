@@ -27,7 +27,7 @@ def list_matching(ctx: ToolContext, base: WorkspacePath, glob: Glob, most: int, 
     shown: list[str] = []
     total = 0
     for relative in walk(ctx.workspace, base, limits):
-        if glob.matches(relative[prefix:]):
+        if glob.matches(relative[prefix:]) and ctx.permits("fs.list", relative):
             total += 1
             if len(shown) < most:
                 shown.append(relative)
@@ -49,11 +49,11 @@ def list_matching(ctx: ToolContext, base: WorkspacePath, glob: Glob, most: int, 
 
 
 def _targets(arguments: ListFilesArguments, ctx: ToolContext) -> tuple[Target, ...]:
-    return (Target("fs.list", ctx.workspace.resolve(arguments.path)),)
+    return (Target("fs.list", ctx.resolve(arguments.path)),)
 
 
 async def _prepare(arguments: ListFilesArguments, ctx: ToolContext) -> Plan:
-    base = ctx.workspace.resolve(arguments.path)
+    base = ctx.resolve(arguments.path)
     glob = parse_glob(arguments.pattern)
 
     async def run() -> Outcome:

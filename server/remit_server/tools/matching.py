@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -15,6 +16,8 @@ MAX_LINE_CHARS = 10_000
 
 # `regex` and not `re`: it stops when its time is over, and lets other threads run meanwhile.
 _METACHARACTERS = frozenset(r".^$*+?{}[]\|()")
+# A pattern that calls itself takes a gigabyte on a short line.
+_RECURSION = re.compile(r"\(\?(?:R|[-+]?\d+|&\w+|P>\w+)\)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,18 +46,21 @@ def parse_pattern(text: str) -> Pattern:
             warnings.simplefilter("ignore")
             compiled = regex.compile(text)
     except (regex.error, OverflowError, RecursionError, MemoryError) as error:
-        raise ToolError(
-            f"cannot search for `{text}`",
-            f"it is no regular expression: {error}",
-            "put a backslash before special characters such as ( [ { . * + ?",
-        ) from error
+        raise _unusable(text, f"it is no regular expression: {error}") from error
+    if _RECURSION.search(text):
+        raise _unusable(text, "it calls itself")
     return Pattern(text, compiled, None if _METACHARACTERS & set(text) else text)
+
+
+def _unusable(text: str, why: str) -> ToolError:
+    fix = "put a backslash before special characters such as ( [ { . * + ?"
+    return ToolError(f"cannot search for `{text}`", why, fix)
 
 
 def matching_lines(lines: Sequence[str], pattern: Pattern, left_s: Callable[[], float]) -> list[int]:
     """Numbers, from 1, of the lines that match, each judged by its first 10,000 characters.
 
-    `left_s` says how many seconds there still are; raises TimeoutError when there are none.
+    `left_s` says how many seconds there still are; raises TimeoutError when there are none, or no memory.
     """
     if pattern.literal is not None:
         return [n for n, line in enumerate(lines, 1) if pattern.literal in line[:MAX_LINE_CHARS]]
@@ -63,7 +69,11 @@ def matching_lines(lines: Sequence[str], pattern: Pattern, left_s: Callable[[], 
         seconds = left_s()
         if seconds <= 0:
             raise TimeoutError
-        if pattern.compiled.search(line[:MAX_LINE_CHARS], concurrent=True, timeout=seconds):
+        try:
+            match = pattern.compiled.search(line[:MAX_LINE_CHARS], concurrent=True, timeout=seconds)
+        except MemoryError as error:
+            raise TimeoutError from error
+        if match:
             found.append(number)
     return found
 

@@ -13,8 +13,24 @@ def find_all(content: str, wanted: str, *, whole_word: bool) -> tuple[int, ...]:
         fits = not whole_word or stands_alone(content, at, at + len(wanted))
         if fits:
             found.append(at)
-        at = content.find(wanted, at + (len(wanted) if fits else 1))
+        at = content.find(wanted, at + len(wanted) if fits else _next_start(content, wanted, at))
     return tuple(found)
+
+
+def _next_start(content: str, wanted: str, at: int) -> int:
+    """Where the next occurrence can begin that stands alone: past the word that spoils the one at `at`.
+
+    One character further would do as well, and would take hours in a long run of one letter.
+    """
+    start, end = at, at + len(wanted)
+    if start > 0 and _in_word(content[start - 1]):
+        while start < len(content) and _in_word(content[start]):
+            start += 1
+        # An occurrence that begins with another character than a letter may begin right behind the word.
+        return max(start, at + 1)
+    while end < len(content) and _in_word(content[end]):
+        end += 1
+    return max(end - len(wanted), at + 1)
 
 
 def stands_alone(content: str, start: int, end: int) -> bool:

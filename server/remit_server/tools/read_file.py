@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from pydantic import Field
 
 from remit_governance.values import Effect
@@ -18,14 +20,14 @@ class ReadFileArguments(Arguments):
     """Arguments of `read_file`."""
 
     path: str = Field(max_length=4096, description="path of the file, relative to the workspace")
-    offset: int = Field(default=1, ge=1, description="first line to read")
+    offset: int = Field(default=1, ge=1, le=100_000_000, description="first line to read")
     limit: int = Field(default=500, ge=1, le=5_000, description="how many lines to read")
 
 
 def read_lines(path: WorkspacePath, ctx: ToolContext, offset: int, limit: int) -> Outcome:
     """Up to `limit` lines from line `offset` (from 1). Raises ToolError where there is no such line, file or text."""
     source = read_source(path, ctx)
-    lines = source.text.lines
+    lines = replace(source.text, content=ctx.redact(source.text.content)).lines
     total = len(lines)
     if offset > max(total, 1):
         raise ToolError(
@@ -67,11 +69,11 @@ def _fitting(lines: list[str], first: int) -> list[str]:
 
 
 def _targets(arguments: ReadFileArguments, ctx: ToolContext) -> tuple[Target, ...]:
-    return (Target("fs.read", ctx.workspace.resolve(arguments.path)),)
+    return (Target("fs.read", ctx.resolve(arguments.path)),)
 
 
 async def _prepare(arguments: ReadFileArguments, ctx: ToolContext) -> Plan:
-    path = ctx.workspace.resolve(arguments.path)
+    path = ctx.resolve(arguments.path)
 
     async def run() -> Outcome:
         return read_lines(path, ctx, arguments.offset, arguments.limit)

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 
 from pydantic import Field
 
+from remit_governance.policy.commands import command_words
 from remit_governance.values import Effect
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
 from remit_server.sandbox.environment import command_environment
 from remit_server.sandbox.ports import CommandOutput, CommandSpec
 from remit_server.tools.spec import Arguments, CommandPlan, Outcome, Plan, Target, Tool, ToolContext
-from remit_server.tools.words import judged_argv
 
 MAX_SHOWN_CHARS = 20_000
 
@@ -26,13 +27,14 @@ class RunCommandArguments(Arguments):
 
 
 def _targets(arguments: RunCommandArguments, ctx: ToolContext) -> tuple[Target, ...]:
-    del ctx
-    return (Target("process.exec", command=judged_argv(_checked(arguments.command))),)
+    folder = ctx.resolve(arguments.working_dir)
+    command = _checked(arguments.command)
+    return (Target("process.exec", command=command_words(command), script=command, cwd=folder),)
 
 
 async def _prepare(arguments: RunCommandArguments, ctx: ToolContext) -> Plan:
     command = _checked(arguments.command)
-    folder = ctx.workspace.resolve(arguments.working_dir)
+    folder = ctx.resolve(arguments.working_dir)
     os.close(ctx.workspace.open_folder(folder))
     spec = CommandSpec(
         argv=("/bin/sh", "-c", command),
@@ -41,10 +43,10 @@ async def _prepare(arguments: RunCommandArguments, ctx: ToolContext) -> Plan:
         environment=command_environment(os.environ),
         timeout_s=float(arguments.timeout),
     )
-    return CommandPlan(spec, display=command, render=lambda output: rendered(output, arguments.timeout))
+    return CommandPlan(spec, display=command, render=lambda output: rendered(output, arguments.timeout, ctx.redact))
 
 
-def rendered(output: CommandOutput, timeout_s: int) -> Outcome:
+def rendered(output: CommandOutput, timeout_s: int, redact: Callable[[str], str]) -> Outcome:
     """The output for a model: how it ended, then head and tail of what it printed, and how much is left out."""
     if output.timed_out:
         ending = f"stopped after {timeout_s} s, its time limit"
@@ -55,7 +57,7 @@ def rendered(output: CommandOutput, timeout_s: int) -> Outcome:
     parts = [ending]
     for name, data in (("stdout", output.stdout), ("stderr", output.stderr)):
         if data:
-            parts.append(f"{name}:\n{head_and_tail(data.decode(errors='replace'), MAX_SHOWN_CHARS)}")
+            parts.append(f"{name}:\n{head_and_tail(redact(data.decode(errors='replace')), MAX_SHOWN_CHARS)}")
     return Outcome(
         text="\n".join(parts),
         summary=ending,
@@ -74,7 +76,7 @@ def head_and_tail(text: str, most: int) -> str:
     if len(text) <= most:
         return text
     head, tail = text[: most // 2], text[-(most // 2) :]
-    # Whole lines where there are some: half a line could hide what a redaction looks for.
+    # Whole lines where there are some: a half one reads as something else.
     head = head[: head.rfind("\n") + 1] or head + "\n"
     tail = tail[tail.find("\n") + 1 :] if "\n" in tail else tail
     return f"{head}[… {len(text) - len(head) - len(tail)} characters left out …]\n{tail}"

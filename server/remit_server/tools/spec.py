@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, cast
 
 from pydantic import BaseModel, ConfigDict, JsonValue
 
@@ -30,11 +30,13 @@ class Arguments(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """One thing a call touches, for policy: a resolved path, or a command's argv."""
+    """One thing a call touches, for policy: a resolved path, or a command line and the folder it runs in."""
 
     syscall: str
     path: WorkspacePath | None = None
     command: tuple[str, ...] | None = None
+    cwd: WorkspacePath | None = None
+    script: str | None = None
     size: int | None = None
 
 
@@ -86,16 +88,28 @@ Plan = ReadPlan | WritePlan | CommandPlan
 
 @dataclass(frozen=True, slots=True)
 class ToolContext:
-    """What a tool may look at.
+    """What one call may look at.
 
-    `read_digests` holds, for each relative path, the digest of what this session last read there; `readable` says of a
-    relative path whether policy lets this call read it, so that a search never shows what a read would refuse.
+    `read_digests` holds, for each relative path, the digest of what this session last read there. `permits` says of a
+    syscall and a relative path whether policy allows it without asking, so that a search never shows what a read would
+    refuse. `redact` takes secrets out of a whole text, before any of it is cut, and keeps its lines.
     """
 
     workspace: Workspace
     documents: Documents
     read_digests: Mapping[str, str]
-    readable: Callable[[str], bool]
+    permits: Callable[[str, str], bool]
+    redact: Callable[[str], str]
+    _resolved: dict[str, WorkspacePath] = field(default_factory=dict[str, WorkspacePath], repr=False)
+
+    def resolve(self, text: str) -> WorkspacePath:
+        """Where `text` leads, found out once: a link swapped after policy has judged the path leads nowhere else.
+
+        Raises ToolError, as `Workspace.resolve` does.
+        """
+        if text not in self._resolved:
+            self._resolved[text] = self.workspace.resolve(text)
+        return self._resolved[text]
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,14 +134,14 @@ def without_titles(schema: dict[str, Any]) -> dict[str, Any]:
 
     def clean(node: Any, in_properties: bool) -> Any:
         if isinstance(node, dict):
-            items: dict[str, Any] = node
+            items = cast("dict[str, object]", node)
             return {
                 key: clean(value, key == "properties" and not in_properties)
                 for key, value in items.items()
                 if in_properties or key != "title"
             }
         if isinstance(node, list):
-            nodes: list[Any] = node
+            nodes = cast("list[object]", node)
             return [clean(value, False) for value in nodes]
         return node
 

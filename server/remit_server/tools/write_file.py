@@ -23,11 +23,11 @@ class WriteFileArguments(Arguments):
 
 def _targets(arguments: WriteFileArguments, ctx: ToolContext) -> tuple[Target, ...]:
     size = len(arguments.content.encode(errors="replace"))
-    return (Target("fs.write", ctx.workspace.resolve(arguments.path), size=size),)
+    return (Target("fs.write", ctx.resolve(arguments.path), size=size),)
 
 
 async def _prepare(arguments: WriteFileArguments, ctx: ToolContext) -> Plan:
-    path = ctx.workspace.resolve(arguments.path)
+    path = ctx.resolve(arguments.path)
     before = _before(path, ctx)
     after = _after(path, before, arguments.content)
     if before is not None and before.data == after:

@@ -85,24 +85,14 @@ def write_atomically(workspace: Workspace, path: WorkspacePath, before: FileImag
         raise _not_written(path, ErrorCode.NOT_A_FILE, "it is a folder", "name a file in it")
     if before is not None and not before.mode & 0o222:
         raise _not_written(path, ErrorCode.READ_ONLY, "the file is marked read-only", "make it writable (`chmod u+w`)")
-    try:
-        folder = workspace.make_folder(path.names[:-1])
-    except OSError as error:
-        raise _explained(path, error) from error
-    try:
-        with _temporary(folder, private=before is not None) as (name, fd):
-            _fill(fd, after, None if before is None else before.mode)
-            if before is None:
-                _appear(folder, name, path)
-            else:
-                _replace(folder, name, path, before)
-            mode = stat.S_IMODE(os.fstat(fd).st_mode)
-        os.fsync(folder)
-    except OSError as error:
-        raise _explained(path, error) from error
-    finally:
-        os.close(folder)
-    return FileImage(after, digest_of(after), mode)
+    with contextlib.ExitStack() as undo:
+        undo.callback(_remove_empty, workspace, _missing_folders(path))
+        try:
+            image = _write(workspace, path, before, after)
+        except OSError as error:
+            raise _explained(path, error) from error
+        undo.pop_all()
+    return image
 
 
 def collect_leftovers(workspace: Workspace) -> tuple[str, ...]:
@@ -115,8 +105,8 @@ def collect_leftovers(workspace: Workspace) -> tuple[str, ...]:
                 absolute = Path(folder, file)
                 path = WorkspacePath(absolute.relative_to(workspace.root).as_posix(), absolute)
                 with contextlib.suppress(OSError, ToolError):
-                    if _remove_stale(workspace, path):
-                        removed.append(path.relative)
+                    _remove_stale(workspace, path)
+                    removed.append(path.relative)
     return tuple(removed)
 
 
@@ -133,18 +123,59 @@ def _image(fd: int, max_bytes: int) -> FileImage | None:
     return FileImage(whole, digest_of(whole), stat.S_IMODE(status.st_mode), status.st_nlink)
 
 
+def _write(workspace: Workspace, path: WorkspacePath, before: FileImage | None, after: bytes) -> FileImage:
+    folder = workspace.open_folder(path.parent) if before else workspace.make_folder(path.parent)
+    try:
+        with _temporary(folder, private=before is not None) as (name, fd):
+            _fill(fd, after, None if before is None else before.mode)
+            mode = stat.S_IMODE(os.fstat(fd).st_mode)
+            if before is None:
+                _appear(folder, name, path)
+            else:
+                _replace(folder, name, path, before)
+        # The file has changed: a folder that cannot be synced makes it less sure to outlive a power cut, not undone.
+        with contextlib.suppress(OSError):
+            os.fsync(folder)
+    finally:
+        os.close(folder)
+    return FileImage(after, digest_of(after), mode)
+
+
+def _missing_folders(path: WorkspacePath) -> tuple[WorkspacePath, ...]:
+    """The folders on the way to `path` that are not there, innermost first."""
+    missing: list[WorkspacePath] = []
+    with contextlib.suppress(OSError):
+        while path.parent.names:
+            path = path.parent
+            try:
+                os.lstat(path.absolute)
+                break
+            except FileNotFoundError:
+                missing.append(path)
+    return tuple(missing)
+
+
+def _remove_empty(workspace: Workspace, folders: tuple[WorkspacePath, ...]) -> None:
+    """Take back folders that were made for a file which was then not written; one that holds something else stays."""
+    for path in folders:
+        with contextlib.suppress(OSError, ToolError):
+            above = workspace.open_folder(path.parent)
+            try:
+                os.rmdir(path.names[-1], dir_fd=above)
+            finally:
+                os.close(above)
+
+
 @contextlib.contextmanager
 def _temporary(folder: int, *, private: bool) -> Generator[tuple[str, int]]:
     """A new, locked file under a name nobody can guess; gone at the end unless it was renamed."""
     # A new file is born with what the umask leaves; an existing one's mode is put on before it appears.
     name, fd = _create_temporary(folder, 0o600 if private else 0o666)
     try:
-        # The lock says that the writer lives; it goes with the process. Without locks nothing is ever collected.
-        with contextlib.suppress(OSError):
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         yield name, fd
     finally:
-        os.close(fd)
+        with contextlib.suppress(OSError):
+            os.close(fd)
         with contextlib.suppress(OSError):
             os.unlink(name, dir_fd=folder)
 
@@ -154,8 +185,22 @@ def _create_temporary(folder: int, mode: int) -> tuple[str, int]:
     for _ in range(_ATTEMPTS):
         name = TEMPORARY_PREFIX + secrets.token_hex(12)
         with contextlib.suppress(FileExistsError):
-            return name, os.open(name, flags, mode, dir_fd=folder)
+            fd = os.open(name, flags, mode, dir_fd=folder)
+            if _claimed(fd):
+                return name, fd
+            os.close(fd)
     raise FileExistsError(errno.EEXIST, "no free temporary name")
+
+
+def _claimed(fd: int) -> bool:
+    """Lock a temporary file, which says that its writer lives; False where a collector came first."""
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return os.fstat(fd).st_nlink > 0
+    except BlockingIOError:
+        return False
+    except OSError:
+        return True  # a file system without locks: nothing is ever collected there
 
 
 def _fill(fd: int, data: bytes, mode: int | None) -> None:
@@ -210,20 +255,18 @@ def _replace(folder: int, temporary: str, path: WorkspacePath, before: FileImage
     os.rename(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
 
 
-def _remove_stale(workspace: Workspace, path: WorkspacePath) -> bool:
+def _remove_stale(workspace: Workspace, path: WorkspacePath) -> None:
     fd = workspace.open_read(path)
     try:
+        # Held until the file is gone, and let go with the process. Refused: its writer is alive.
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return False  # its writer is alive
+        folder = workspace.open_folder(path.parent)
+        try:
+            os.unlink(path.names[-1], dir_fd=folder)
+        finally:
+            os.close(folder)
     finally:
         os.close(fd)
-    folder = workspace.make_folder(path.names[:-1])
-    try:
-        os.unlink(path.names[-1], dir_fd=folder)
-    finally:
-        os.close(folder)
-    return True
 
 
 def _not_written(path: WorkspacePath, code: ErrorCode, why: str, fix: str) -> ToolError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import re
@@ -20,8 +21,9 @@ from remit_server.workspace.locate import Located, below, locate
 MAX_PATH_BYTES = 4096
 MAX_NAME_BYTES = 255
 
-# Control characters, and the halves of characters by which Python shows bytes that are not UTF-8.
-UNUSABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
+# Control characters, those that turn the order of others round, and the halves of characters by which Python shows
+# bytes that are not UTF-8.
+UNUSABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
 _GONE = frozenset({errno.ELOOP, errno.ENOTDIR, errno.EXDEV})
 
@@ -37,6 +39,11 @@ class WorkspacePath:
     def names(self) -> tuple[str, ...]:
         """The components below the root; empty for the root itself."""
         return () if self.relative == "." else tuple(self.relative.split("/"))
+
+    @property
+    def parent(self) -> WorkspacePath:
+        """The folder that this is in. Meaningless for the root itself."""
+        return WorkspacePath("/".join(self.names[:-1]) or ".", self.absolute.parent)
 
 
 class Workspace:
@@ -109,18 +116,19 @@ class Workspace:
         except OSError as error:
             raise _refused_exact(path, error) from error
 
-    def make_folder(self, names: tuple[str, ...]) -> int:
-        """A descriptor of the folder `names`, with what is missing of it made and on disk. Raises OSError."""
+    def make_folder(self, path: WorkspacePath) -> int:
+        """A descriptor of the folder at exactly `path`, with what is missing of it made and on disk. Raises OSError."""
         flags = os.O_RDONLY | os.O_DIRECTORY
         try:
-            return open_exact(self._fd, names, flags)
+            return open_exact(self._fd, path.names, flags)
         except FileNotFoundError:
             here = os.dup(self._fd)
         try:
-            for name in names:
+            for name in path.names:
                 try:
                     os.mkdir(name, dir_fd=here)
-                    os.fsync(here)
+                    with contextlib.suppress(OSError):  # not every file system can sync a folder
+                        os.fsync(here)
                 except FileExistsError:
                     pass
                 above, here = here, os.open(name, flags | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=here)

@@ -26,6 +26,13 @@ _MARKS: tuple[tuple[bytes, str], ...] = (
 )
 
 
+# Without state between characters, so that what is not changed keeps its bytes whatever stands around it.
+_LEGACY = [
+    *("cp1252", "cp1251", "koi8_r", "cp1253", "cp1255", "cp1256"),
+    *("cp932", "euc_jp", "gb18030", "big5", "euc_kr"),
+]
+
+
 @dataclass(frozen=True, slots=True)
 class Text:
     r"""A file as text. `content` has `\n` for every line end; `ends` holds the real ones where they are mixed.
@@ -110,17 +117,23 @@ def _guessed(data: bytes) -> tuple[bytes, str, str | None]:
         return b"", "utf-8", text
     if _CONTROLS.search(data[:_SAMPLE_BYTES].decode("latin-1")) or b"\0" in data:
         return b"", "latin-1", None
-    from charset_normalizer import from_bytes
-
-    best = from_bytes(data[:_SAMPLE_BYTES]).best()
-    # Only encodings of one byte a character: a wrong guess among the others could not keep what it does not touch.
-    if best is not None and _one_byte(best.encoding) and (text := _decoded(data, best.encoding)) is not None:
-        return b"", best.encoding, text
-    return b"", "latin-1", data.decode("latin-1")
+    return b"", *_legacy(data)
 
 
-def _one_byte(encoding: str) -> bool:
-    return all(len(bytes([value]).decode(encoding, errors="replace")) == 1 for value in range(256))
+def _legacy(data: bytes) -> tuple[str, str]:
+    """An encoding from before Unicode that keeps every byte, and the text in it. A wrong one loses nothing."""
+    runs = re.findall(rb"[\x80-\xff]+", data[:_SAMPLE_BYTES])
+    guesses = ["cp1252"]
+    # Single letters among ASCII are a Western language, for which a guess from frequencies is often wrong.
+    if sum(map(len, runs)) > 2 * len(runs):
+        from charset_normalizer import from_bytes
+
+        best = from_bytes(data[:_SAMPLE_BYTES], cp_isolation=_LEGACY).best()
+        guesses = [best.encoding, *guesses] if best is not None else guesses
+    for encoding in guesses:
+        if (text := _decoded(data, encoding)) is not None:
+            return encoding, text
+    return "latin-1", data.decode("latin-1")
 
 
 def _kept_ends(old: list[str], new: list[str], ends: tuple[str, ...], newline: str) -> list[str]:

@@ -11,6 +11,7 @@ const USER_SETTINGS = {
   'extensions.autoUpdate': false,
   'extensions.ignoreRecommendations': true,
   'chat.disableAIFeatures': true,
+  'files.autoSave': 'off',
   'files.simpleDialog.enable': true,
   'git.enabled': false,
   'security.workspace.trust.enabled': false,
@@ -22,13 +23,14 @@ const USER_SETTINGS = {
   'workbench.tips.enabled': false,
 };
 
-/** Settings of scope `machine` (such as `remit.serverPath`) are read from the server's side only. */
+/** Settings of scope `machine` (such as `remit.serverPath`) are read from the server's side only, at once when they change. */
 export async function startCodeServer({ folder, vsix, workspace, settings = {}, machineSettings = {}, env = {}, log }) {
   const base = fs.mkdtempSync(path.join(os.tmpdir(), 'remit-code-server-'));
   const data = path.join(base, 'data');
   write(path.join(base, 'config.yaml'), 'auth: none\ncert: false\n');
   write(path.join(data, 'User/settings.json'), JSON.stringify({ ...USER_SETTINGS, ...settings }));
-  write(path.join(data, 'Machine/settings.json'), JSON.stringify(machineSettings));
+  const setMachine = (given) => write(path.join(data, 'Machine/settings.json'), JSON.stringify(given));
+  setMachine(machineSettings);
 
   const node = nodeOf(folder);
   const entry = path.join(folder, 'node_modules/code-server/out/node/entry.js');
@@ -59,7 +61,7 @@ export async function startCodeServer({ folder, vsix, workspace, settings = {}, 
     await stop();
     throw error;
   }
-  return { url, data, stop };
+  return { url, data, setMachine, stop };
 }
 
 export async function openBrowser(executablePath, viewport = { width: 1280, height: 820 }) {
@@ -100,6 +102,18 @@ export async function quickOpen(page, file) {
   await page.locator('.quick-input-widget .quick-input-box input').fill(file);
   await page.locator('.quick-input-list .monaco-list-row').filter({ hasText: path.basename(file) }).first().waitFor();
   await page.keyboard.press('Enter');
+}
+
+/** The processes that were started with `value` in their environment and `word` in their command line. */
+export function processes(value, word) {
+  return fs.readdirSync('/proc').filter((name) => /^\d+$/.test(name)).filter((pid) => {
+    try {
+      return fs.readFileSync(`/proc/${pid}/environ`, 'utf8').includes(value)
+        && fs.readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0').includes(word);
+    } catch {
+      return false; // it has ended, or is not ours to read
+    }
+  }).map(Number);
 }
 
 export async function palette(page, command) {

@@ -16,7 +16,6 @@ from remit_governance.audit.verify import Verified, verify
 from remit_governance.intents import INTENT_TOOLS, allowed_tools
 from remit_governance.values import Intent
 
-
 EDIT = call("edit_file", path="a.py", old_text="total", new_text="subtotal", replace_all=True, whole_word=True)
 RENAMED = SHOP.replace("total", "subtotal")
 
@@ -99,7 +98,9 @@ async def test_rule_2_a_made_up_intent_opens_nothing(make_bench: Any, bad: str) 
 
 
 @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(st.lists(st.sampled_from([*Intent, "read_file", "edit_file", "list_files", "run_command", "nonsense"]), max_size=8))
+@given(
+    st.lists(st.sampled_from([*Intent, "read_file", "edit_file", "list_files", "run_command", "nonsense"]), max_size=8)
+)
 async def test_no_sequence_of_calls_runs_a_tool_outside_the_last_intent(make_bench: Any, words: list[Any]) -> None:
     calls = [intent(w.value) if isinstance(w, Intent) else call(w, path="a.py") for w in words]
     bench = await make_bench({"calls": calls}, {"text": "ok"})
@@ -212,9 +213,7 @@ async def test_an_answer_for_the_session_covers_exactly_what_was_shown(make_benc
 
 async def test_redaction_covers_results_events_and_audit(make_bench: Any) -> None:
     secret = "ghp_" + "a1B2" * 9
-    bench = await make_bench(
-        {"calls": [intent("READ_FILE"), call("read_file", path="conf.py")]}, {"text": "ok"}
-    )
+    bench = await make_bench({"calls": [intent("READ_FILE"), call("read_file", path="conf.py")]}, {"text": "ok"})
     (bench.workspace / "conf.py").write_text(f"TOKEN = '{secret}'\n")
     await bench.ask("go")
     assert all(secret not in e.model_dump_json() for e in bench.events)
@@ -235,7 +234,9 @@ async def test_a_call_of_the_persons_own_passes_the_same_gate(make_bench: Any) -
     own = {"type": "call", "tool": "read_file", "arguments": {"path": "a.py"}}
     await bench.ask({**own, "intent": "READ_FILE"}, {**own, "intent": "CODE"}, own)
     assert [r.error.code if r.error else "ok" for r in bench.of("tool_result")] == [
-        "ok", "tool_not_allowed_for_intent", "intent_required",
+        "ok",
+        "tool_not_allowed_for_intent",
+        "intent_required",
     ]
 
 

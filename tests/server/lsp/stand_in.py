@@ -92,7 +92,8 @@ class StandInRuntime:
             self._log("cancelled")
             mine = asyncio.current_task()
             work.cancel()
-            result = turn.end("cancelled")
+            ended = work.done() and not work.cancelled()
+            result = work.result() if ended else turn.end("cancelled")
             if mine is not None and mine.cancelling():
                 raise
             return result

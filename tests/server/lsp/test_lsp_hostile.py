@@ -118,7 +118,7 @@ async def test_malformed_notifications_are_ignored(shared):
 
 async def test_unknown_methods_are_not_found(shared):
     assert (await shared.error("remit/unknown", {"a": 1}))["code"] == -32601
-    assert (await shared.error("textDocument/hover", {"x": 1}))["code"] == -32601
+    assert (await shared.error("textDocument/typeDefinition", {"x": 1}))["code"] == -32601
     await still_works(shared)
 
 

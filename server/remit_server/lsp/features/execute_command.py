@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from lsprotocol import types as lsp
 
+from remit_server.lsp.features import policy_open
 from remit_server.lsp.types import Json
 
 if TYPE_CHECKING:
@@ -32,5 +33,6 @@ COMMANDS: Mapping[str, Command] = {
     "remit.rename": _later("rename"),
     "remit.cancel": _later("cancel"),
     "remit.audit.verify": _later("verify_audit"),
+    "remit.policy.open": policy_open.open_rule,
 }
 """Name → command; each is told the params as they came and answers JSON."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from lsprotocol import types as lsp
 
 from remit_server.lsp.edits import Edit, Place
+from remit_server.lsp.features import policy_diagnostics
 
 if TYPE_CHECKING:
     from remit_server.lsp.server import RemitServer
@@ -14,22 +15,30 @@ if TYPE_CHECKING:
 
 def opened(ls: RemitServer, params: lsp.DidOpenTextDocumentParams) -> None:
     """`textDocument/didOpen`."""
+    document = params.text_document
     if ls.documents is not None:
-        document = params.text_document
         ls.documents.opened(document.uri, document.version, document.text)
+    policy_diagnostics.opened(ls, document)
 
 
 def changed(ls: RemitServer, params: lsp.DidChangeTextDocumentParams) -> None:
     """`textDocument/didChange`."""
+    document, edits = params.text_document, [_edit(c) for c in params.content_changes]
     if ls.documents is not None:
-        document = params.text_document
-        ls.documents.changed(document.uri, document.version, [_edit(c) for c in params.content_changes])
+        ls.documents.changed(document.uri, document.version, edits)
+    policy_diagnostics.changed(ls, document, edits)
+
+
+def saved(ls: RemitServer, params: lsp.DidSaveTextDocumentParams) -> None:
+    """`textDocument/didSave`."""
+    policy_diagnostics.saved(ls, params.text_document.uri)
 
 
 def closed(ls: RemitServer, params: lsp.DidCloseTextDocumentParams) -> None:
     """`textDocument/didClose`."""
     if ls.documents is not None:
         ls.documents.closed(params.text_document.uri)
+    policy_diagnostics.closed(ls, params.text_document.uri)
 
 
 def _edit(change: lsp.TextDocumentContentChangeEvent) -> Edit | str:

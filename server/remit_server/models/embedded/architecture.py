@@ -1,7 +1,7 @@
 """The embedded model's network in MLX: a small decoder with token shift (agent.md §Embedded default).
 
-Each attention layer sees a learned mix of a position and the two before it. mlx-lm's generation accepts the module like
-any other; what the shift needs of earlier positions lives in the cache, so a prompt may be fed in pieces of any size.
+Each attention layer sees a learned mix of a position and the seven before it. mlx-lm's generation accepts the module
+like any other; what the shift needs of earlier positions lives in the cache, so a prompt may be fed in pieces.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from typing import Any
 import mlx.core as mx
 from mlx import nn
 
-SHIFT = 3
-"""Positions that the token shift mixes: this one and the two before it."""
+SHIFT = 8
+"""Positions that the token shift mixes: this one and those before it."""
 _GROWTH = 256
 """Positions by which a cache grows at a time."""
 
@@ -40,7 +40,7 @@ class EmbeddedArgs:
 
 
 class ShiftCache:
-    """One layer's keys, values and last two normed inputs. Any number of tokens can be added, and none taken away."""
+    """One layer's keys, values and last normed inputs. Any number of tokens can be added, and none taken away."""
 
     def __init__(self) -> None:
         self.keys: mx.array | None = None

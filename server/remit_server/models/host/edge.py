@@ -241,11 +241,13 @@ class _MaskedLogits:
         self._seen = int(tokens.size)
         allowed = self._mask(new)
         width = int(logits.shape[-1])
+        bits: Any = np.zeros(width, bool)
         if allowed is None:
-            bits = np.arange(width) == self._end
+            bits[self._end] = True
         else:
-            bits = np.unpackbits(np.frombuffer(allowed, np.uint8), bitorder="little")[:width].astype(bool)
-            bits = np.pad(bits, (0, width - bits.size))
+            # The model may score more tokens than its tokenizer has, and the bits fill up to whole words.
+            known = np.unpackbits(np.frombuffer(allowed, np.uint8), bitorder="little")[:width]
+            bits[: known.size] = known
         return mx.where(mx.array(bits)[None], logits, mx.array(-float("inf"), logits.dtype))
 
 

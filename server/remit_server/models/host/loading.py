@@ -25,13 +25,17 @@ def load_model(reference: str) -> LanguageModel:
     missing = [name for name in ("mlx", "mlx_lm", "llguidance", "numpy") if importlib.util.find_spec(name) is None]
     if missing:
         why = f"not installed: {', '.join(missing)}"
-        raise HostError("the local model cannot run", why, "install it: `pip install 'remit[mlx]'`")
+        raise HostError(
+            "the local model cannot run",
+            why,
+            "install the `mlx` extra: `make setup` in Remit's folder, or `uv sync --extra mlx`",
+        )
     try:
         prepare()
         return LanguageModel.load(reference)
     except ImportError as error:
         why = f"MLX does not load here: {_one_line(error)}"
-        fix = "reinstall it: `pip install --force-reinstall 'remit[mlx]'`"
+        fix = "install it anew: `make clean setup` in Remit's folder"
         raise HostError("the local model cannot run", why, fix) from error
     except Exception as error:
         raise HostError(f"the model `{reference}` cannot be loaded", _one_line(error), _CHECK) from error

@@ -1,0 +1,163 @@
+"""A governed `read_file` beside a bare read, and beside what its durability alone costs, by turns in one run.
+
+Governed: a scripted model asks the real runtime; a call is timed from its `tool_call` event to its `tool_result`, so
+through the whole dispatcher, with both audit records on disk. Durable: the same number of bytes, appended in two
+pieces to a file on the same disk, each followed by `fdatasync`. Bare: open, read, close.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from statistics import median, quantiles
+
+from remit_governance.audit.query import query_audit
+from remit_governance.audit.record import AuditKind, record_content
+from remit_server.contract import Event, RunRequest, TextInput
+from remit_server.harness.ports import NobodyToAsk
+from remit_server.runtime.opening import open_runtime
+from remit_server.runtime.runtime import Runtime
+from remit_server.runtime.settings import Settings
+from remit_server.workspace.ports import NoDocuments
+
+READS = 30
+NAME = "read.py"
+TEXT = "".join(f"value_{number} = {number}\n" for number in range(200))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=10, help=f"rounds of {READS} reads each")
+    parser.add_argument("--folder", type=Path, help="where to work; choose the disk with it")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory(dir=arguments.folder) as folder:
+        report = asyncio.run(measured(Path(folder), arguments.rounds))
+    print(json.dumps(report) if arguments.json else table(report))
+
+
+async def measured(folder: Path, rounds: int) -> dict:
+    settings = prepared(folder)
+    runtime = await open_runtime(settings, NoDocuments())
+    times: dict[str, list[float]] = {"bare": [], "durable": [], "governed": []}
+    try:
+        await governed(runtime, "warm-up")
+        records = sizes(settings)
+        for number in range(rounds):
+            times["governed"] += await governed(runtime, f"round-{number}")
+            times["bare"] += repeated((settings.workspace / NAME).read_bytes)
+            times["durable"] += durable(folder / "raw", records)
+    finally:
+        await runtime.close()
+    summary = {name: summarized(taken) for name, taken in times.items()}
+    ratio = {
+        f"to_{name}": {key: round(summary["governed"][key] / summary[name][key], 1) for key in ("median_us", "min_us")}
+        for name in ("bare", "durable")
+    }
+    return {
+        "reads": rounds * READS,
+        "file_bytes": len(TEXT),
+        "record_bytes": records,
+        "ratio": ratio,
+        **summary,
+    }
+
+
+def prepared(folder: Path) -> Settings:
+    """A workspace with one file, and a model that reads it over and over."""
+    workspace = folder / "workspace"
+    workspace.mkdir()
+    (workspace / NAME).write_text(TEXT)
+    select = {"name": "select_active_intent", "arguments": {"intent": "READ_FILE"}}
+    read = {"name": "read_file", "arguments": {"path": NAME}}
+    script = folder / "script.json"
+    script.write_text(json.dumps([{"calls": [select, *[read] * READS]}, {"text": "done"}]))
+    return Settings(workspace, folder / "state", folder / "no-policy.yaml", model=f"script:{script}")
+
+
+async def governed(runtime: Runtime, session: str) -> list[float]:
+    """Microseconds of each read of one turn."""
+    times: list[float] = []
+    begun = 0.0
+
+    def on_event(event: Event) -> None:
+        nonlocal begun
+        match event.model_dump(include={"kind", "ok", "tool"}):
+            case {"kind": "tool_result", "ok": True}:
+                times.append((time.perf_counter() - begun) * 1e6)
+            case {"kind": "tool_result"}:
+                raise AssertionError(event)
+            case {"kind": "tool_call", "tool": "read_file"}:
+                begun = time.perf_counter()
+
+    request = RunRequest(session_id=session, turn_id="1", input=TextInput(text="read"))
+    result = await runtime.run(request, on_event, NobodyToAsk())
+    assert result.status == "completed", result
+    assert len(times) == READS
+    return times
+
+
+def sizes(settings: Settings) -> list[int]:
+    """Bytes of the two records that a read leaves."""
+    records = query_audit(settings.audit_database)
+    kinds = (AuditKind.TOOL_INTENT, AuditKind.TOOL_OUTCOME)
+    last = [next(r for r in reversed(records) if r.event.kind is kind) for kind in kinds]
+    return [len(record_content(r.number, r.timestamp, r.event)) for r in last]
+
+
+def durable(path: Path, records: Sequence[int]) -> list[float]:
+    """Microseconds to append two records' bytes, each made durable."""
+    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+
+    def append() -> None:
+        for size in records:
+            os.write(fd, b"x" * size)
+            os.fdatasync(fd)
+
+    try:
+        return repeated(append)
+    finally:
+        os.close(fd)
+
+
+def repeated(work: Callable[[], object]) -> list[float]:
+    times = []
+    for _ in range(READS):
+        begun = time.perf_counter()
+        work()
+        times.append((time.perf_counter() - begun) * 1e6)
+    return times
+
+
+def summarized(times: Sequence[float]) -> dict[str, float]:
+    figures = {"median_us": median(times), "min_us": min(times), "p95_us": quantiles(times, n=20)[-1]}
+    return {name: round(value, 1) for name, value in figures.items()}
+
+
+def table(report: Mapping[str, dict]) -> str:
+    first, second = report["record_bytes"]
+    lines = [
+        f"{report['reads']} reads of {report['file_bytes']} bytes, each leaving records of {first} and {second} bytes",
+        "",
+        f"{'microseconds':28}{'median':>10}{'min':>10}{'p95':>10}",
+    ]
+    labels = {"bare": "bare read", "durable": "append + fdatasync, twice", "governed": "governed read_file"}
+    for name, label in labels.items():
+        lines.append(f"{label:28}" + "".join(f"{report[name][key]:10.0f}" for key in ("median_us", "min_us", "p95_us")))
+    lines.append("")
+    for name, label in (("bare", "bare read"), ("durable", "two durable appends")):
+        ratio = report["ratio"][f"to_{name}"]
+        lines.append(
+            f"governed to {label:20}{ratio['median_us']:10.1f} by the median, {ratio['min_us']:.1f} by the minimum"
+        )
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    main()

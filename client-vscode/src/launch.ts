@@ -1,0 +1,43 @@
+// Which server program is started here, and with what: the person's settings, asked for where a workspace brings its own.
+import { accessSync, constants, statSync } from 'node:fs';
+import * as vscode from 'vscode';
+import { locate, type Location } from './find';
+
+/** Finds the program. One that the workspace brought along runs only after the person has said so, once for each path. */
+export async function findServer(memory: vscode.Memento): Promise<Location> {
+  const places = {
+    setting: vscode.workspace.getConfiguration('remit').get('serverPath', ''),
+    workspace: vscode.workspace.workspaceFolders?.[0]?.uri.fsPath ?? null,
+    searchPath: process.env['PATH'] ?? '',
+  };
+  const location = locate(places, isProgram);
+  if (location.kind === 'missing' || location.from !== 'workspace') return location;
+  const key = `workspace-server:${location.program}`;
+  const answer = memory.get<boolean>(key) ?? await confirm(location.program);
+  if (answer !== undefined) await memory.update(key, answer);
+  return answer ? location : locate({ ...places, workspace: null }, isProgram);
+}
+
+/** What the settings add to the server's environment. */
+export function serverEnvironment(): { readonly [name: string]: string } {
+  const model = vscode.workspace.getConfiguration('remit').get('model', '').trim();
+  return model ? { REMIT_MODEL: model } : {};
+}
+
+async function confirm(program: string): Promise<boolean | undefined> {
+  const use = 'Use This Server';
+  const other = 'Use the One on PATH';
+  const chosen = await vscode.window.showWarningMessage(
+    `This workspace has its own Remit server, ${program}. It will decide what the agent may do here.`, use, other,
+  );
+  return chosen === undefined ? undefined : chosen === use;
+}
+
+function isProgram(file: string): boolean {
+  try {
+    accessSync(file, constants.X_OK);
+    return statSync(file).isFile();
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,55 @@
+// Problems as a person reads them: what, why, fix, and the buttons that help.
+import type { FromWebview } from '../messages';
+import { REMEDIES, remediesFor, sentence, type Problem } from '../problem';
+import { visible } from '../text';
+
+/** Text with what stands in backticks as code; nothing else in it is markup. */
+export function Words({ text }: { readonly text: string }) {
+  return <>{visible(text).split(/`([^`]+)`/).map((part, index) => (index % 2 === 1 ? <code key={index}>{part}</code> : part))}</>;
+}
+
+export function ProblemText({ problem }: { readonly problem: Pick<Problem, 'what' | 'why' | 'fix'> }) {
+  return (
+    <div class="problem">
+      <strong><Words text={sentence(problem.what)} />.</strong> <Words text={sentence(problem.why)} />.{' '}
+      <span class="fix"><Words text={sentence(problem.fix)} />.</span>
+    </div>
+  );
+}
+
+export function Remedies({ problem, send }: { readonly problem: Problem; readonly send: (message: FromWebview) => void }) {
+  const remedies = remediesFor(problem);
+  if (remedies.length === 0) return null;
+  return (
+    <div class="remedies">
+      {remedies.map((remedy, index) => (
+        <button
+          key={remedy} type="button" class={index === 0 ? 'primary' : 'secondary'} onClick={() => send({ type: 'mend', remedy })}
+        >
+          {REMEDIES[remedy].label}
+        </button>
+      ))}
+    </div>
+  );
+}
+
+interface TroubleProps {
+  readonly problem: Problem;
+  /** Whether its buttons are of use now. */
+  readonly current: boolean;
+  readonly send: (message: FromWebview) => void;
+}
+
+/** A note that something is wrong, with its buttons. */
+export function Trouble({ problem, current, send }: TroubleProps) {
+  const level = problem.code === 'no_folder' ? 'info' : 'error';
+  return (
+    <div class={`note ${level}`} role="alert" data-testid={`note-${level}`}>
+      <span class={`codicon codicon-${level}`} aria-hidden="true" />
+      <div>
+        <ProblemText problem={problem} />
+        {current && <Remedies problem={problem} send={send} />}
+      </div>
+    </div>
+  );
+}

@@ -1,0 +1,24 @@
+// What a screen reader is told: the step that has begun, the question, and at the end the answer, not every token.
+import { expect, test } from 'vitest';
+import { EMPTY, reduce } from '../src/view';
+import { spoken } from '../src/webview/spoken';
+import { call, completed, events, question, SESSION, started, toolResult, TURN, type Sent } from './events';
+
+const INTENT: Sent = { kind: 'intent_selected', intent: 'READ_FILE', justification: 'to look', previous: null, allowed_tools: [] };
+const TEXT: Sent = { kind: 'token_delta', text: 'All done.' };
+
+test.each<[string, readonly Sent[]]>([
+  ['working', [started]],
+  ['Intent: READ FILE. to look', [started, INTENT]],
+  ['edit_file running', [started, INTENT, call]],
+  ['Remit asks: Edit a.py', [started, INTENT, call, question()]],
+  ['edit_file done', [started, INTENT, call, toolResult()]],
+  ['edit_file done', [started, INTENT, call, toolResult(), TEXT]],
+  ['completed. All done.', [started, INTENT, call, toolResult(), TEXT, completed()]],
+  ['timed out. ', [started, completed({ status: 'timed_out' })]],
+])('%s', (words, sent) => {
+  const asked = reduce(EMPTY, { type: 'asked', session_id: SESSION, turn_id: TURN, prompt: 'x' });
+  expect(spoken(events(...sent).reduce((view, event) => reduce(view, { type: 'event', event }), asked))).toBe(words);
+});
+
+test('an empty chat says nothing', () => { expect(spoken(EMPTY)).toBe(''); });

@@ -1,0 +1,39 @@
+"""Which records may wait in memory for a short time, and for how long (003 §Sync/Async Write Strategy). Pure.
+
+A record that waits is lost if the process dies; so only what says nothing about what was allowed, refused or changed
+may wait, and whatever is not listed here may not.
+"""
+
+from __future__ import annotations
+
+from remit_governance.audit.record import AuditEvent, AuditKind
+
+MAX_WAITING = 100
+"""Records that wait at most; the next one is written with them."""
+
+MAX_AGE_S = 0.5
+
+OPERATIONAL = frozenset(
+    {
+        AuditKind.RUN_STARTED,
+        AuditKind.RUN_COMPLETED,
+        AuditKind.INTENT_SELECTED,
+        AuditKind.SANDBOX_CREATED,
+        AuditKind.SANDBOX_DESTROYED,
+        AuditKind.CAPABILITY_EXPIRED,
+    }
+)
+
+READING = frozenset({"fs.read", "fs.list"})
+
+
+def may_wait(event: AuditEvent) -> bool:
+    """Whether the record is operational: of the kinds above, or the outcome of a read that policy allowed."""
+    if event.kind is AuditKind.TOOL_OUTCOME:
+        return (
+            event.syscall_type in READING
+            and event.policy_decision in {"allowed", "allowed_by_token"}
+            and event.deny_reason is None
+            and not event.metadata
+        )
+    return event.kind in OPERATIONAL

@@ -1,0 +1,219 @@
+"""The active database of a log, open for writing (effect): records are chained to it, and it is closed into segments.
+
+Several processes may have it open: each transaction reads the chain's head inside itself, so there is one chain.
+`kill -9` at any moment leaves whole records only.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from remit_governance.audit.database import (
+    APPLICATION_ID,
+    SCHEMA_VERSION,
+    Segment,
+    archive_path,
+    connect,
+    create,
+    live_segment,
+    upgrade,
+    write_segment,
+)
+from remit_governance.audit.record import AuditEvent, AuditRecord, chain_hash, read_content, record_content
+from remit_governance.errors import AuditError
+
+Entry = tuple[int, AuditEvent]
+"""When it happened (milliseconds since the epoch), and what."""
+
+_LAST = "SELECT number, hash FROM records ORDER BY number DESC LIMIT 1"
+_GOES_ON = "count = before OR head = (SELECT hash FROM records WHERE number = count)"
+"""Nothing was removed up to the noted end."""
+_WHOLE = f"SELECT 1 FROM chain WHERE {_GOES_ON}"  # noqa: S608 no input in it
+_NOTE = f"UPDATE chain SET count = ?, head = ? WHERE {_GOES_ON}"  # noqa: S608 no input in it
+
+
+class Chain:
+    """One open log, to be used by one thread at a time."""
+
+    def __init__(self, path: Path, now: int) -> None:
+        """Open the database at `path`, an empty file included; a new log starts `now`. Raises AuditError."""
+        self.path = path
+        with failing(path, "opened"):
+            self._connection = connect(path, read_only=False)
+            # Made once, for an append takes them all.
+            self._cursor = self._connection.cursor()
+            self._writing, self._transaction = (
+                failing(path, "written"),
+                _Transaction(self._connection, self._cursor.execute),
+            )
+            try:
+                self._prepare(now)
+            except BaseException:
+                self._connection.close()
+                raise
+
+    def append(self, entries: Sequence[Entry], *, note_end: bool = True) -> list[AuditRecord]:
+        """Chain the entries and make them durable, all or none. Raises AuditError, and then none was recorded.
+
+        `note_end` also notes where the chain ends now, by which a removed end is seen; that costs a page.
+        """
+        execute = self._cursor.execute
+        records: list[AuditRecord] = []
+        with self._writing, self._transaction:
+            number, head = execute(_LAST).fetchone() or self._start()
+            for timestamp, event in entries:
+                number += 1
+                content = record_content(number, timestamp, event)
+                previous, head = head, chain_hash(head, content)
+                execute("INSERT INTO records VALUES (?, ?, ?)", (number, content.decode(), head))
+                records.append(AuditRecord(number, timestamp, previous, head, event))
+            if note_end:
+                # Only further on from what was noted: an end that somebody cut off stays to be seen.
+                execute(_NOTE, (number, head))
+        return records
+
+    def segment(self) -> Segment:
+        """The active segment as it is now. Raises AuditError."""
+        with failing(self.path, "read"):
+            return live_segment(self._connection)
+
+    def used_bytes(self) -> int:
+        """What the active segment takes, without the room that a closed one left in the file. Raises AuditError."""
+        with failing(self.path, "read"):
+            pages, free, size = (
+                self._connection.execute(f"PRAGMA {name}").fetchone()[0]
+                for name in ("page_count", "freelist_count", "page_size")
+            )
+        return int((pages - free) * size)
+
+    def latest(self, limit: int) -> list[AuditEvent]:
+        """The last records of the active segment, oldest first. What cannot be read as one is left to `verify`."""
+        with failing(self.path, "read"):
+            sql = "SELECT content FROM records ORDER BY number DESC LIMIT ?"
+            rows = self._connection.execute(sql, (limit,)).fetchall()
+        events: list[AuditEvent] = []
+        for (content,) in reversed(rows):
+            try:
+                events.append(read_content(content)[2])
+            except ValueError:
+                continue
+        return events
+
+    def close_segment(self, ordinal: int, now: int) -> Path | None:
+        """Move the records of segment `ordinal` into a closed one, and carry the chain on in an empty one begun `now`.
+
+        Returns the closed one's file; None where it is not the active segment any more, or empty. The closed one is on
+        the disk before anything leaves the active database. Raises AuditError.
+        """
+        with failing(self.path, "rotated"), self._transaction:
+            segment = live_segment(self._connection)
+            if segment.ordinal != ordinal or segment.count == segment.before:
+                return None
+            if not self._cursor.execute(_WHOLE).fetchone():
+                raise sqlite3.DatabaseError("its end is not the one that was noted")
+            archive = archive_path(self.path, ordinal)
+            _write_archive(archive, segment, self._connection)
+            self._connection.execute("DELETE FROM records")
+            write_segment(self._connection, segment.next(now))
+        return archive
+
+    def close(self) -> None:
+        """Close the file. Idempotent."""
+        self._connection.close()
+
+    def _prepare(self, now: int) -> None:
+        execute = self._connection.execute
+        # Each append writes a page or two, which need not be large.
+        execute("PRAGMA page_size = 2048")
+        execute("PRAGMA journal_mode = WAL")
+        execute("PRAGMA synchronous = FULL")
+        with self._transaction:
+            if execute("SELECT count(*) FROM sqlite_schema").fetchone() == (0,):
+                create(self._connection, Segment.first(now))
+            (identity,) = execute("PRAGMA application_id").fetchone()
+            (version,) = execute("PRAGMA user_version").fetchone()
+            if (identity, version) == (APPLICATION_ID, 1):
+                upgrade(self._connection)
+            elif version != SCHEMA_VERSION:
+                raise sqlite3.DatabaseError(f"it is no audit log of format {SCHEMA_VERSION}")
+            live_segment(self._connection)
+
+    def _start(self) -> tuple[int, str]:
+        """Where the active segment ends while it is empty."""
+        segment = live_segment(self._connection)
+        return segment.count, segment.head
+
+
+@dataclass(frozen=True, slots=True)
+class failing:  # noqa: N801 it reads as a statement
+    """Say of any failure of the file or the database what it means and how to fix it, as an AuditError."""
+
+    path: Path
+    done: str
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, sqlite3.Error | OSError):
+            what = f"the audit log cannot be {self.done}"
+            raise AuditError(what, f"{self.path}: {error}", _fix(error)) from error
+
+
+@dataclass(frozen=True, slots=True)
+class _Transaction:
+    """All of it or nothing. A class, for a generator would cost a tenth of a durable append."""
+
+    connection: sqlite3.Connection
+    execute: Callable[[str], object]
+
+    def __enter__(self) -> None:
+        self.execute("BEGIN IMMEDIATE")
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        try:
+            if error is None:
+                self.execute("COMMIT")
+        finally:
+            # SQLite may have rolled back by itself, as it does on a full disk.
+            if self.connection.in_transaction:
+                self.execute("ROLLBACK")
+
+
+def _write_archive(archive: Path, segment: Segment, source: sqlite3.Connection) -> None:
+    """Copy all records into a database of their own. One that a crash left there, under this name, is replaced."""
+    temporary = archive.with_name(f"{archive.name}.new")
+    temporary.unlink(missing_ok=True)
+    os.close(os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+    target = connect(temporary, read_only=False)
+    try:
+        target.execute("PRAGMA synchronous = FULL")
+        # It is written once and read from end to end, which is faster in large pages.
+        target.execute("PRAGMA page_size = 65536")
+        target.execute("BEGIN")
+        create(target, segment)
+        target.executemany("INSERT INTO records VALUES (?, ?, ?)", source.execute("SELECT * FROM records"))
+        target.execute("COMMIT")
+    finally:
+        target.close()
+    temporary.replace(archive)
+    folder = os.open(archive.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+def _fix(error: Exception) -> str:
+    # Only what SQLite itself reports has a code; our own complaint about the format has none.
+    code = str(getattr(error, "sqlite_errorname", "" if isinstance(error, OSError) else "SQLITE_NOTADB"))
+    if code.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB", "SQLITE_ERROR")):
+        return "run `remit audit verify`, then move the file away to start a new log"
+    if code.startswith("SQLITE_FULL"):
+        return "free some disk space"
+    if code.startswith("SQLITE_BUSY"):
+        return "end the process that holds the log"
+    return "make the file and its folder writable, with space left on the disk"

@@ -1,0 +1,216 @@
+"""Keeps one log (effect): has its end vouched for, closes its segments, deletes what is too old, says when its room
+runs out, and looks at it when it is opened (003 §Audit Log Module; governance.md §7).
+
+All this is done on a thread of its own, so that no call waits for it; what goes wrong in it is a warning.
+"""
+
+from __future__ import annotations
+
+import logging
+import shutil
+import sqlite3
+import threading
+from collections.abc import Callable, Generator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+from remit_governance.audit.checkpoint import SignedCheckpoint
+from remit_governance.audit.database import archives, connect
+from remit_governance.audit.notary import Notary
+from remit_governance.audit.record import MAX_SUMMARY, AuditEvent, AuditKind, read_content
+from remit_governance.audit.report import examine_start
+from remit_governance.audit.retention import (
+    DAY_MS,
+    Archive,
+    AuditRules,
+    Storage,
+    StorageLevel,
+    due_for_closing,
+    storage,
+    to_delete,
+)
+from remit_governance.audit.store import AuditLog
+from remit_governance.audit.vouched import Lines
+from remit_governance.errors import AuditError
+
+LOOK_EVERY = 256
+"""Records after which sizes are looked at again."""
+
+PATIENCE_S = 15.0
+"""How long closing waits for what is under way."""
+
+STANDARD_RULES = AuditRules()
+
+KINDS = {
+    StorageLevel.WARNING: AuditKind.AUDIT_STORAGE_WARNING,
+    StorageLevel.CRITICAL: AuditKind.AUDIT_STORAGE_CRITICAL,
+}
+LEVELS = tuple(StorageLevel)
+UNKEPT = "the audit log could not be kept as it should be"
+
+log = logging.getLogger(__name__)
+
+
+def free_bytes(folder: Path) -> int:
+    """What the disk has left."""
+    return shutil.disk_usage(folder).free
+
+
+class Keeper:
+    """Keeps `log` to `rules`. Without a notary no checkpoints are made."""
+
+    def __init__(
+        self,
+        log: AuditLog,
+        notary: Notary | None = None,
+        rules: AuditRules = STANDARD_RULES,
+        free: Callable[[Path], int] = free_bytes,
+    ) -> None:
+        """Nothing is done until `start`, or one of the other methods, is called. Raises AuditError."""
+        self.log, self._notary, self._rules, self._free = log, notary, rules, free
+        self.warnings: tuple[str, ...] = ()
+        self.storage: Storage | None = None
+        self._opened = log.segment()
+        self._vouched = 0
+        self._vouching = threading.Lock()
+        self._wake = threading.Event()
+        self._closing = False
+        self._thread = threading.Thread(target=self._run, name="remit-audit", daemon=True)
+        self._next_look = self._opened.count + min(LOOK_EVERY, rules.checkpoint_every)
+        self._day = self._opened.started // DAY_MS
+
+    def start(self) -> None:
+        """Look at the log as it is now, and keep it from here on."""
+        self.log.grown = self._grown
+        self._wake.set()
+        self._thread.start()
+
+    def close(self) -> None:
+        """Have the log's end vouched for, and close it. Idempotent. Raises AuditError where records are lost."""
+        if self._closing:
+            return
+        self._closing = True
+        self._wake.set()
+        if self._thread.is_alive():
+            self._thread.join(PATIENCE_S)
+        with self._warning("the audit log was closed without a checkpoint"):
+            self.checkpoint()
+        self.log.close()
+
+    def checkpoint(self) -> SignedCheckpoint | None:
+        """Have all records vouched for, and record that; None where that is so already. Raises AuditError."""
+        with self._vouching:
+            if self._notary is None:
+                return None
+            self.log.flush()
+            segment = self.log.segment()
+            if segment.count <= self._vouched_until():
+                return None
+            signed = self._notary.vouch(segment, self.log.clock())
+            metadata = {"count": str(segment.count), "digest": signed.digest, "key": signed.key}
+            self._vouched = self.log.append(AuditEvent(AuditKind.CHECKPOINT, metadata=metadata)).number
+            return signed
+
+    def upkeep(self) -> None:
+        """Do now what is due: a checkpoint, closing the segment, deleting old ones, a warning about room."""
+        with self._warning(UNKEPT):
+            now, segment = self.log.clock(), self.log.segment()
+            self._next_look = segment.count + min(LOOK_EVERY, self._rules.checkpoint_every)
+            self._day = max(self._day, now // DAY_MS)
+            to_close = due_for_closing(segment.started, self.log.used_bytes(), now, self._rules)
+            if to_close or segment.count - self._vouched_until() >= self._rules.checkpoint_every:
+                self.checkpoint()
+            if to_close:
+                self.log.close_segment(segment.ordinal)
+            self._delete_old(now)
+            self._measure()
+
+    def _grown(self, number: int) -> None:
+        if number >= self._next_look or self.log.clock() // DAY_MS > self._day:
+            self._wake.set()
+
+    def _run(self) -> None:
+        with self._warning(UNKEPT):
+            self._look()
+            if self._notary is not None:
+                self._notary.prepare()
+        while not self._closing:
+            self._wake.wait()
+            self._wake.clear()
+            if not self._closing:
+                self.upkeep()
+
+    def _look(self) -> None:
+        """What is wrong at the start is said and recorded, and blocks nothing (003 §Storage)."""
+        for fault in examine_start(self.log.path, self._begun_anew()):
+            state = "cannot be relied on" if fault.record_number is None else "is not whole"
+            self._warn(f"the audit log {state}: {fault.why}")
+            why = fault.why[:MAX_SUMMARY]
+            where = {} if fault.record_number is None else {"record": str(fault.record_number)}
+            self.log.append(AuditEvent(AuditKind.AUDIT_CHAIN_BREAK, output_summary=why, metadata=where))
+
+    def _begun_anew(self) -> Notary | None:
+        """Vouch for an empty log that follows another one: that it was begun here, and not put in the other's place."""
+        data = self._notary.place.read() if self._notary else None
+        if self._notary is None or not data:
+            return self._notary
+        others = {s.checkpoint.log: s.checkpoint.count for s in Lines.read(data).signed if s}
+        if self._opened.count == 0 and self._opened.log not in others:
+            for count in others.values():
+                self._warn(f"the audit log is begun anew: an earlier one of {count} records is not here any more")
+            self._notary.vouch(self._opened, self.log.clock())
+        return self._notary
+
+    def _vouched_until(self) -> int:
+        """The last record that a checkpoint speaks of, or that speaks of a checkpoint, as far as is known here."""
+        if self._vouched == 0 and self._notary is not None:
+            signed = Lines.read(self._notary.place.read() or b"").signed
+            ours = (s.checkpoint.count + 1 for s in signed if s and s.checkpoint.log == self._opened.log)
+            self._vouched = max(ours, default=0)
+        return self._vouched
+
+    def _delete_old(self, now: int) -> None:
+        path = self.log.path
+        active = self.log.segment().ordinal
+        closed = [_archive(ordinal, file) for ordinal, file in archives(path) if ordinal < active]
+        for archive in to_delete(closed, self.log.used_bytes(), now, self._rules):
+            # Recorded first: an archive that is gone without a record would look stolen.
+            metadata = {"segment": str(archive.ordinal), "bytes": str(archive.bytes), "ended": str(archive.ended)}
+            self.log.append(AuditEvent(AuditKind.AUDIT_ARCHIVE_DELETED, metadata=metadata))
+            archive.path.unlink(missing_ok=True)
+
+    def _measure(self) -> None:
+        path = self.log.path
+        files = [path, path.with_name(f"{path.name}-wal"), *(file for _, file in archives(path))]
+        used = sum(file.stat().st_size for file in files if file.exists())
+        before = self.storage.level if self.storage else StorageLevel.FINE
+        self.storage = storage(used, self._free(path.parent), self._rules)
+        level = self.storage.level
+        if LEVELS.index(level) > LEVELS.index(before):
+            self._warn(f"the audit log runs out of room: {self.storage.why}")
+            self.log.append(AuditEvent(KINDS[level], output_summary=self.storage.why))
+
+    def _warn(self, message: str) -> None:
+        if message in self.warnings:
+            return
+        self.warnings = (*self.warnings, message)
+        log.warning("%s", message)
+
+    @contextmanager
+    def _warning(self, what: str) -> Generator[None]:
+        try:
+            yield
+        except (AuditError, sqlite3.Error, OSError, ValueError) as error:
+            self._warn(f"{what}: {error}")
+
+
+def _archive(ordinal: int, file: Path) -> Archive:
+    """A closed segment, with the time of its last record; where that cannot be read, that of the file."""
+    size = file.stat()
+    try:
+        with closing(connect(file, read_only=True)) as connection:
+            row = connection.execute("SELECT content FROM records ORDER BY number DESC LIMIT 1").fetchone()
+            ended = read_content(row[0])[1]
+    except (sqlite3.Error, ValueError, TypeError):
+        ended = int(size.st_mtime * 1000)
+    return Archive(ordinal, file, size.st_size, ended)

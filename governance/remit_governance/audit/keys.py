@@ -1,0 +1,208 @@
+"""Where the private key that signs checkpoints is kept (effect): the operating system's keyring, else a file that only
+its owner reads (governance.md §7).
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import secrets
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Protocol, TypeVar
+
+from remit_governance.audit.checkpoint import KEY_BYTES
+from remit_governance.errors import AuditError
+
+SERVICE = "remit"
+ACCOUNT = "audit-checkpoints"
+KEYRING_PATIENCE_S = 5.0
+"""A keyring may ask the person to unlock it, and nobody may be there."""
+
+T = TypeVar("T")
+
+
+class KeyVault(Protocol):
+    """Something that keeps private keys of `KEY_BYTES` bytes."""
+
+    def load(self) -> tuple[bytes, ...]:
+        """The keys that are there. Raises AuditError where there may be one that cannot be had."""
+        ...
+
+    def obtain(self) -> bytes:
+        """The key to sign with, made if there is none. Raises AuditError."""
+        ...
+
+
+class MemoryVault:
+    """The fake that ships: a key for as long as the process lives. `broken` makes it a vault that cannot be opened."""
+
+    def __init__(self, *keys: bytes, broken: bool = False) -> None:
+        self._keys = list(keys)
+        self.broken = broken
+
+    def load(self) -> tuple[bytes, ...]:
+        """The keys it was given or made."""
+        if self.broken:
+            raise AuditError("the key cannot be read", "the vault is locked", "unlock it")
+        return tuple(self._keys)
+
+    def obtain(self) -> bytes:
+        """The first key."""
+        if not self.load():
+            self._keys.append(secrets.token_bytes(KEY_BYTES))
+        return self._keys[0]
+
+
+class FileVault:
+    """A key in a file with mode 0600."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def load(self) -> tuple[bytes, ...]:
+        """The key, if the file is there. Raises AuditError where it cannot be read, or where others can read it."""
+        try:
+            with self.path.open("rb") as file:
+                mode, data = os.fstat(file.fileno()).st_mode, file.read(4 * KEY_BYTES)
+        except FileNotFoundError:
+            return ()
+        except OSError as error:
+            raise _unusable(_reason(self.path, error), "make the file readable for you alone") from error
+        if mode & 0o077:
+            raise _unusable(f"{self.path} can be read or changed by others", f"run `chmod 600 {self.path}`")
+        return (_key(data.decode("ascii", "replace").strip(), str(self.path)),)
+
+    def obtain(self) -> bytes:
+        """The key, made if there is none. Raises AuditError."""
+        return (self.load() or self._made())[0]
+
+    def _made(self) -> tuple[bytes, ...]:
+        temporary = self.path.with_name(f".{self.path.name}.{secrets.token_hex(4)}")
+        try:
+            self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            with open(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), "wb") as file:  # noqa: PTH123 a descriptor
+                file.write(f"{secrets.token_hex(KEY_BYTES)}\n".encode())
+                file.flush()
+                os.fsync(file.fileno())
+            # A link does not replace what another process has made meanwhile.
+            with suppress(FileExistsError):
+                os.link(temporary, self.path)
+        except OSError as error:
+            raise _unusable(_reason(self.path, error), "make its folder writable") from error
+        finally:
+            temporary.unlink(missing_ok=True)
+        return self.load()
+
+
+class KeyringVault:
+    """A key in the keyring of the operating system, asked on a thread of its own and not for long."""
+
+    def __init__(self, lock: Path, patience_s: float = KEYRING_PATIENCE_S) -> None:
+        """`lock` is a file that is locked while a key is made, for a keyring cannot say "only if there is none"."""
+        self._lock, self._patience_s = lock, patience_s
+        self._given_up = False
+
+    def load(self) -> tuple[bytes, ...]:
+        """The key, if there is one. Raises AuditError where no keyring can be used."""
+        text = self._asked(_read_keyring)
+        return (_key(text, "the keyring"),) if text else ()
+
+    def obtain(self) -> bytes:
+        """The key, made if there is none. Raises AuditError, also where the keyring forgets what it is given."""
+        found = self.load() or self._made()
+        if not found:
+            raise _unusable("the keyring keeps nothing", "set up a keyring, or none")
+        return found[0]
+
+    def _made(self) -> tuple[bytes, ...]:
+        try:
+            self._lock.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            with open(os.open(self._lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600), "rb") as lock:  # noqa: PTH123
+                fcntl.flock(lock, fcntl.LOCK_EX)
+                if not self.load():  # another process may have been faster
+                    self._asked(lambda: _write_keyring(secrets.token_hex(KEY_BYTES)))
+                return self.load()
+        except OSError as error:
+            raise _unusable(_reason(self._lock, error), "make its folder writable") from error
+
+    def _asked(self, work: Callable[[], T]) -> T:
+        results: list[T] = []
+        reasons = ["the keyring did not answer in time"]
+        if self._given_up:
+            raise _unusable(reasons[0], "unlock the keyring")
+
+        def ask() -> None:
+            try:
+                results.append(work())
+            except Exception as error:  # a keyring is somebody else's code, with errors of its own
+                reasons[0] = f"the keyring cannot be used: {error}"
+
+        thread = threading.Thread(target=ask, name="remit-keyring", daemon=True)
+        thread.start()
+        thread.join(self._patience_s)
+        self._given_up = thread.is_alive()
+        if not results:
+            raise _unusable(reasons[0], "unlock the keyring")
+        return results[0]
+
+
+class FirstVault:
+    """Signs with the first vault that works, and knows the keys of all. Only the last one has to work."""
+
+    def __init__(self, *vaults: KeyVault) -> None:
+        self._vaults = vaults
+
+    def load(self) -> tuple[bytes, ...]:
+        """The keys of every vault that can be opened. Raises AuditError where the last one cannot."""
+        keys: list[bytes] = []
+        for vault in self._vaults[:-1]:
+            with suppress(AuditError):
+                keys += vault.load()
+        return (*keys, *self._vaults[-1].load())
+
+    def obtain(self) -> bytes:
+        """The key of the first vault that has one or can make one. Raises AuditError where none can."""
+        for vault in self._vaults[:-1]:
+            with suppress(AuditError):
+                return vault.obtain()
+        return self._vaults[-1].obtain()
+
+
+def person_vault(file: Path) -> FirstVault:
+    """The vault of the person at this machine: their keyring, else the file."""
+    return FirstVault(KeyringVault(file.with_name(f"{file.name}.lock")), FileVault(file))
+
+
+def _read_keyring() -> str | None:
+    import keyring  # noqa: PLC0415 it is slow to import, and most calls need no key
+
+    return keyring.get_password(SERVICE, ACCOUNT)
+
+
+def _write_keyring(text: str) -> None:
+    import keyring  # noqa: PLC0415
+
+    keyring.set_password(SERVICE, ACCOUNT, text)
+
+
+def _key(text: str, where: str) -> bytes:
+    try:
+        key = bytes.fromhex(text)
+    except ValueError:
+        key = b""
+    if len(key) != KEY_BYTES:
+        raise _unusable(
+            f"what {where} holds is no key", "put the key back; without it no checkpoint that it signed can be checked"
+        )
+    return key
+
+
+def _reason(path: Path, error: OSError) -> str:
+    return f"{path}: {(error.strerror or str(error)).lower()}"
+
+
+def _unusable(why: str, fix: str) -> AuditError:
+    return AuditError("the key that signs checkpoints cannot be used", why, fix)

@@ -1,0 +1,147 @@
+"""Going through one database of a log (effect: reads): its shape, its chain, its end. Records are hashed as they are
+stored, and not read, so that a million of them take about twice as long as hashing them alone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sqlite3
+from dataclasses import dataclass
+from pathlib import Path
+
+from remit_governance.audit.database import APPLICATION_ID, SCHEMA, SCHEMA_VERSION, Segment, read_segment
+from remit_governance.audit.record import AuditKind
+from remit_governance.audit.wal import damaged_frame
+
+
+@dataclass(frozen=True, slots=True)
+class Broken:
+    """The chain does not hold. `record_number` is the first record that is wrong, missing or out of reach."""
+
+    record_number: int
+    why: str
+
+
+@dataclass(slots=True)
+class Position:
+    """How far a chain was followed: the number of the last good record, and its hash (before any: the genesis hash)."""
+
+    count: int = 0
+    head: str = ""
+
+    def broken(self, why: str) -> Broken:
+        """The next record is the first that is wrong."""
+        return Broken(self.count + 1, why)
+
+
+def segment_of(connection: sqlite3.Connection, at: Position) -> Segment | Broken:
+    """Which segment a database is, if it is what we would have created."""
+    found = dict(connection.execute("SELECT name, sql FROM sqlite_schema WHERE type != 'index'"))
+    if found != SCHEMA:
+        return at.broken("the tables are not those of an audit log")
+    if (_pragma(connection, "application_id"), _pragma(connection, "user_version")) != (APPLICATION_ID, SCHEMA_VERSION):
+        return at.broken("the file's header is not that of an audit log")
+    return read_segment(connection) or at.broken("the start of the chain is missing")
+
+
+def begin(segment: Segment, at: Position) -> Broken | None:
+    """Go to the start of a segment, if it goes on from where `at` is; where that is nowhere, it is the oldest left."""
+    if segment.ordinal == 1 and (segment.before, segment.previous) != (0, ""):
+        return at.broken("the first segment says that records came before it")
+    if at.head and (segment.before, segment.previous) != (at.count, at.head):
+        return at.broken(f"segment {segment.ordinal} does not go on where the one before it ended")
+    at.count, at.head = segment.before, segment.genesis
+    return None
+
+
+def follow(connection: sqlite3.Connection, at: Position) -> Broken | None:
+    """Hash every record after `at`, each after the one before it, and move `at` to the last good one."""
+    factory, connection.text_factory = connection.text_factory, bytes
+    try:
+        end = _hashed(connection, at)
+        if end is None:
+            return _first_wrong(connection, at)
+        at.count, at.head = end
+        return None
+    finally:
+        connection.text_factory = factory
+
+
+def end(connection: sqlite3.Connection, segment: Segment, at: Position, *, closed: bool) -> Broken | None:
+    """Whether a segment ends where it says; an active one may have gone on since that was noted."""
+    early = connection.execute("SELECT min(number) FROM records WHERE number <= ?", (segment.before,)).fetchone()[0]
+    if early is not None:
+        return Broken(early, f"record {early} is in segment {segment.ordinal}, which begins after {segment.before}")
+    if segment.count > at.count or (closed and segment.count < at.count):
+        why = f"the chain's end says {segment.count} records, {at.count} are there"
+        return Broken(min(segment.count, at.count) + 1, why)
+    empty = segment.count == segment.before
+    if segment.head != (segment.genesis if empty else hash_at(connection, segment, segment.count)):
+        return Broken(max(1, segment.count), f"record {segment.count} is not the one that the chain's end names")
+    return None
+
+
+def sound(connection: sqlite3.Connection, at: Position, path: Path) -> Broken | None:
+    """Whether a database that is still written to is sound beyond its records."""
+    state = _pragma(connection, "integrity_check")
+    if state != "ok":
+        return at.broken(f"the database is damaged: {state}")
+    frame = damaged_frame(Path(f"{path}-wal"))
+    if frame is not None:
+        return at.broken(f"frame {frame} of the write-ahead log is damaged, what followed is lost")
+    return None
+
+
+def hash_at(connection: sqlite3.Connection, segment: Segment, number: int) -> str | None:
+    """The stored hash of a record of this segment; before its first, what it goes on from."""
+    if number == segment.before:
+        return segment.previous or segment.genesis
+    row = connection.execute("SELECT hash FROM records WHERE number = ?", (number,)).fetchone()
+    return row[0] if row else None
+
+
+def newest(connection: sqlite3.Connection, kind: AuditKind) -> str | None:
+    """The content of the last record of a kind."""
+    # Canonical JSON: the text is there in each record of the kind, and looking for it is much faster than reading JSON.
+    row = connection.execute(
+        "SELECT content FROM records WHERE instr(content, ?) AND json_extract(content, '$.kind') = ?"
+        " ORDER BY number DESC LIMIT 1",
+        (f'"kind":"{kind}"', kind.value),
+    ).fetchone()
+    return row[0] if row else None
+
+
+def _hashed(connection: sqlite3.Connection, at: Position) -> tuple[int, str] | None:
+    """Where the chain ends, if all of it holds: one pass that names nothing."""
+    sha256, head, count = hashlib.sha256, at.head.encode(), at.count
+    sql = "SELECT content, hash FROM records WHERE number > ? ORDER BY number"
+    try:
+        for content, digest in connection.execute(sql, (count,)):
+            if sha256(head + content).hexdigest().encode() != digest:
+                return None
+            head = digest
+            count += 1
+    except TypeError:  # a damaged file may hold numbers where text was
+        return None
+    # As many records as their last number says: none is missing.
+    (last,) = connection.execute("SELECT max(number) FROM records").fetchone()
+    return (count, head.decode()) if last in {count, None} else None
+
+
+def _first_wrong(connection: sqlite3.Connection, at: Position) -> Broken:
+    """The first record that does not hold, of a chain that does not."""
+    sql = "SELECT number, content, hash FROM records WHERE number > ? ORDER BY number"
+    for number, content, digest in connection.execute(sql, (at.count,)):
+        expected = at.count + 1
+        if number != expected:
+            return at.broken(f"record {expected} is missing: record {number} follows")
+        if not isinstance(content, bytes) or not isinstance(digest, bytes):
+            return at.broken(f"record {expected} is not text")
+        if hashlib.sha256(at.head.encode() + content).hexdigest().encode() != digest:
+            return at.broken(f"record {expected} does not match its hash")
+        at.count, at.head = expected, digest.decode()
+    return at.broken("the database is damaged: it says something else each time it is read")
+
+
+def _pragma(connection: sqlite3.Connection, name: str) -> object:
+    return connection.execute(f"PRAGMA {name}").fetchone()[0]

@@ -1,0 +1,190 @@
+"""Capability tokens: short permits for what was already judged in full (003 §Capability System; governance.md §5).
+
+A token says again what policy said of exactly these actions, for a short time and a few uses, to one holder. It covers
+nothing that was not judged, so that skipping the rules later cannot skip a deny. No I/O and no clock: times are seconds
+of one monotonic clock, given by the caller, read once before an evaluation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from itertools import count
+from typing import Literal
+
+from remit_governance.policy.paths import normalise
+from remit_governance.policy.rules import Policy
+from remit_governance.values import Action, Decision, Verdict
+
+DEFAULT_TTL_S = 30.0
+DEFAULT_MAX_OPS = 10
+
+Invalid = Literal["unknown", "expired", "used_up", "other_holder", "other_policy", "other_action"]
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """Who may use a token: one sandbox, and the process in it that the kernel says is asking."""
+
+    sandbox_id: str
+    peer_pid: int
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A permit. `scope` holds each action that was judged, without its size; `most_bytes` is the largest judged size.
+
+    `nonce` only ever grows, so that no token is minted twice.
+    """
+
+    nonce: int
+    holder: Holder
+    scope: frozenset[Action]
+    most_bytes: int
+    max_ops: int
+    expires: float
+    policy_version: str
+    tags: frozenset[str] = frozenset()
+    parent: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NotMinted:
+    """Why no token was made: the first decision that is no plain allow."""
+
+    decision: Decision
+
+
+@dataclass(slots=True)
+class TokenBook:
+    """The tokens in force and how often each may still be used."""
+
+    _tokens: dict[int, Token] = field(default_factory=dict[int, Token])
+    _left: dict[int, int] = field(default_factory=dict[int, int])
+    _nonces: count[int] = field(default_factory=lambda: count(1))
+
+    def mint(
+        self,
+        judged: Iterable[tuple[Action, Decision]],
+        policy: Policy,
+        holder: Holder,
+        now: float,
+        *,
+        ttl_s: float = DEFAULT_TTL_S,
+        max_ops: int = DEFAULT_MAX_OPS,
+        tags: frozenset[str] = frozenset(),
+    ) -> Token | NotMinted:
+        """A token for actions that `policy` allowed outright; what wants a review or is denied gets none."""
+        pairs = tuple(judged)
+        refused = next((decision for _, decision in pairs if decision.verdict is not Verdict.ALLOW), None)
+        if refused is not None:
+            return NotMinted(refused)
+        token = Token(
+            nonce=next(self._nonces),
+            holder=holder,
+            scope=frozenset(scope_of(action) for action, _ in pairs),
+            most_bytes=max((action.size or 0 for action, _ in pairs), default=0),
+            max_ops=max_ops,
+            expires=now + ttl_s,
+            policy_version=policy.version,
+            tags=tags,
+        )
+        return self._keep(token, max_ops)
+
+    def attenuate(
+        self,
+        nonce: int,
+        holder: Holder,
+        now: float,
+        *,
+        scope: frozenset[Action] | None = None,
+        max_ops: int | None = None,
+        ttl_s: float | None = None,
+        tags: frozenset[str] | None = None,
+    ) -> Token | None:
+        """A child's token: never more than its parent's in any respect. Its uses are its parent's uses, too.
+
+        None where the parent is not in force any more, or the child asked for anything beyond it.
+        """
+        parent = self._tokens.get(nonce)
+        left = self._left.get(nonce, 0)
+        if parent is None or now >= parent.expires or left <= 0:
+            return None
+        wanted = parent.scope if scope is None else scope
+        carried = parent.tags if tags is None else tags
+        if not (wanted <= parent.scope and carried <= parent.tags):
+            return None
+        ops = min(left, left if max_ops is None else max_ops)
+        expires = min(parent.expires, now + ttl_s) if ttl_s is not None else parent.expires
+        child = replace(
+            parent,
+            nonce=next(self._nonces),
+            holder=holder,
+            scope=wanted,
+            max_ops=ops,
+            expires=expires,
+            tags=carried,
+            parent=parent.nonce,
+        )
+        return self._keep(child, ops)
+
+    def check(self, nonce: int, holder: Holder, action: Action, policy: Policy, now: float) -> Invalid | None:
+        """Why the token does not cover this action now, or None. `now` was read once, before anything was judged."""
+        token = self._tokens.get(nonce)
+        if token is None:
+            return "unknown"
+        if now >= token.expires:
+            return "expired"
+        if any(self._left.get(ancestor, 0) <= 0 for ancestor in self._line(nonce)):
+            return "used_up"
+        if holder != token.holder:
+            return "other_holder"
+        if token.policy_version != policy.version:
+            return "other_policy"
+        covered = scope_of(action) in token.scope and (action.size or 0) <= token.most_bytes
+        return None if covered else "other_action"
+
+    def use(self, nonce: int, holder: Holder, action: Action, policy: Policy, now: float) -> Invalid | None:
+        """The same, and one use less of the token and of all it came from."""
+        invalid = self.check(nonce, holder, action, policy, now)
+        if invalid is None:
+            for ancestor in self._line(nonce):
+                self._left[ancestor] -= 1
+        return invalid
+
+    def revoke(self, nonce: int) -> None:
+        """End a token and all that came from it."""
+        children = [token.nonce for token in self._tokens.values() if token.parent == nonce]
+        self._tokens.pop(nonce, None)
+        self._left.pop(nonce, None)
+        for child in children:
+            self.revoke(child)
+
+    def revoke_other_policies(self, version: str) -> int:
+        """A policy change ends every token of another policy; how many there were."""
+        old = [token.nonce for token in self._tokens.values() if token.policy_version != version]
+        for nonce in old:
+            self.revoke(nonce)
+        return len(old)
+
+    def forget_expired(self, now: float) -> None:
+        """Drop what can never be used again."""
+        for nonce in [token.nonce for token in self._tokens.values() if now >= token.expires]:
+            self.revoke(nonce)
+
+    def _keep(self, token: Token, ops: int) -> Token:
+        self._tokens[token.nonce] = token
+        self._left[token.nonce] = ops
+        return token
+
+    def _line(self, nonce: int) -> Iterable[int]:
+        at: int | None = nonce
+        while at is not None:
+            yield at
+            token = self._tokens.get(at)
+            at = token.parent if token is not None else None
+
+
+def scope_of(action: Action) -> Action:
+    """The action as a token names it: its path in one spelling, its size apart."""
+    return replace(action, path=None if action.path is None else normalise(action.path), size=None)

@@ -1,0 +1,314 @@
+"""The tree of a command line, walked: every simple command in it, whatever stands around it (governance.md §2)."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+
+import tree_sitter_bash
+from tree_sitter import Language, Node, Parser
+
+from remit_governance.policy.shell.programs import examine, harmless_variable
+from remit_governance.policy.shell.reading import UNKNOWN, Draft, Reading
+from remit_governance.policy.shell.words import Word, resolve, spelled
+from remit_governance.policy.shell.wrappers import unwrap
+
+MOST_CHARACTERS = 8_000
+MOST_DEPTH = 40
+MOST_FOLDERS = 8
+
+# What a terminal or a reader would not show as it is, and what splits lines or words unseen.
+_HIDDEN = re.compile(r"[^\S \n\t]|[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
+_JOINED_LINE = re.compile(r"\S\\\n\S")
+_STREAMS = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr", "/dev/stdin"})
+_FOLLOWED = frozenset(
+    {
+        *("program", "list", "pipeline", "compound_statement", "negated_command", "do_group", "else_clause"),
+        *("if_statement", "elif_clause", "while_statement", "for_statement", "case_statement", "case_item"),
+    }
+)
+"""Nodes that run what is in them, one way or another."""
+_VALUES = frozenset({"for_statement", "case_statement", "case_item"})
+"""Nodes that hold words beside what they run."""
+
+
+@lru_cache(maxsize=512)
+def read_script(script: str) -> Reading:
+    """Everything a shell would run of `script`, and every reason why that is not certain. Never raises."""
+    draft = Draft()
+    _read_into(script, draft, 0)
+    return draft.done()
+
+
+def _read_into(script: str, draft: Draft, depth: int) -> None:
+    if len(script) > MOST_CHARACTERS:
+        draft.doubt(f"it is longer than {MOST_CHARACTERS} characters")
+        return
+    if _HIDDEN.search(script) or "\ud800" <= max(script, default="") <= "\udfff":
+        draft.doubt("it holds characters that are not shown")
+        return
+    if _JOINED_LINE.search(script):
+        draft.doubt("a word goes on over the end of a line")
+    root = _parser().parse(script.encode()).root_node
+    if root.has_error:
+        draft.doubt("it is no well-formed command line")
+    _walk(root, draft, depth)
+
+
+@lru_cache(maxsize=1)
+def _parser() -> Parser:
+    return Parser(Language(tree_sitter_bash.language()))
+
+
+def _walk(node: Node, draft: Draft, depth: int) -> None:
+    """Read one statement, or whatever else stands here."""
+    if depth > MOST_DEPTH:
+        draft.doubt("it is nested too deeply")
+        return
+    kind = node.type
+    if node.is_missing or kind == "ERROR":
+        draft.doubt("it is no well-formed command line")
+    if kind == "subshell":
+        _apart(node, draft, depth)
+    elif kind in _FOLLOWED:
+        _children(node, draft, depth)
+    elif kind == "redirected_statement":
+        _redirected(node, draft, depth)
+    elif kind == "command":
+        _command(node, draft, depth)
+    elif kind == "test_command":
+        _test(node, draft, depth)
+    elif kind in {"variable_assignment", "variable_assignments"}:
+        _assignments(node, draft, depth)
+    elif kind == "declaration_command":
+        _declaration(node, draft, depth)
+    elif kind != "comment":
+        draft.doubt(_strange(node))
+        _children(node, draft, depth)
+
+
+def _children(node: Node, draft: Draft, depth: int) -> None:
+    if spelled(node).startswith("(("):
+        draft.doubt("arithmetic means different things to different shells")
+    if any(child.type == "|&" for child in node.children):
+        draft.doubt("`|&` means different things to different shells")
+    values = [*node.children_by_field_name("variable"), *node.children_by_field_name("value")]
+    for child in node.named_children:
+        if node.type in _VALUES and any(child.id == value.id for value in values):
+            _known(child, draft, depth + 1)
+        else:
+            _walk(child, draft, depth + 1)
+
+
+def _strange(node: Node) -> str:
+    names = {
+        "command_substitution": "the output of a command becomes part of another",
+        "process_substitution": "a command stands in for a file",
+        "function_definition": "it defines a function, which could stand in for a program",
+        "simple_expansion": "a variable is known only when it runs",
+        "expansion": "a variable is known only when it runs",
+        "string": "a text is known only when it runs",
+        "unset_command": "it unsets variables",
+    }
+    return names.get(node.type, f"`{node.type.replace('_', ' ')}` is not read here")
+
+
+def _apart(node: Node, draft: Draft, depth: int) -> None:
+    """A subshell: where it goes, the rest does not."""
+    before = draft.folders
+    _children(node, draft, depth)
+    draft.folders = before
+
+
+def _redirected(node: Node, draft: Draft, depth: int) -> None:
+    body = node.child_by_field_name("body")
+    redirects = [child for child in node.named_children if body is None or child.id != body.id]
+    if body is not None and body.type != "command":
+        # First the body: a `cd` in it decides where the files are.
+        _walk(body, draft, depth + 1)
+    late = [word for child in redirects for word in _redirect(child, draft, depth)]
+    if body is not None and body.type == "command":
+        _command(body, draft, depth + 1, late)
+    elif late:
+        draft.doubt("words stand behind a redirection")
+    if body is not None and _shell_reads(body) and any(child.type == "heredoc_redirect" for child in redirects):
+        draft.doubt("a shell is fed commands")
+
+
+def _shell_reads(body: Node) -> bool:
+    return body.type == "command" and any(
+        child.type == "command_name" and posixpath.basename(spelled(child)) in _SHELLS for child in body.named_children
+    )
+
+
+_SHELLS = frozenset({"sh", "bash", "dash", "zsh", "ksh", "ash", "fish", "csh", "tcsh"})
+
+
+def _redirect(node: Node, draft: Draft, depth: int) -> list[Node]:
+    """Read a redirection; returns the words behind its target, which are the command's."""
+    match node.type:
+        case "file_redirect":
+            return _file_redirect(node, draft, depth)
+        case "heredoc_redirect":
+            return _here_document(node, draft, depth)
+        case _:
+            draft.doubt("a here-string means different things to different shells")
+            _children(node, draft, depth)
+            return []
+
+
+def _here_document(node: Node, draft: Draft, depth: int) -> list[Node]:
+    """The rest of the line stands inside the node: redirections, words of the command, and what it is piped into."""
+    late: list[Node] = []
+    for child in node.named_children:
+        if child.type == "file_redirect":
+            late += _file_redirect(child, draft, depth)
+        elif child.type == "heredoc_body":
+            _inside(child, draft, depth)
+        elif child.type in {"word", "string", "raw_string", "number", "concatenation"}:
+            late.append(child)
+        elif child.type not in {"heredoc_start", "heredoc_end", "file_descriptor"}:
+            _walk(child, draft, depth + 1)
+    return late
+
+
+def _file_redirect(node: Node, draft: Draft, depth: int) -> list[Node]:
+    operator = next((child.type for child in node.children if not child.is_named), "")
+    if any(child.type == "ERROR" for child in node.children):
+        operator = "<>"  # the one redirection that the grammar does not know
+    descriptor = node.child_by_field_name("descriptor")
+    if descriptor is not None and len(spelled(descriptor)) > 1:
+        draft.doubt("a descriptor of two digits means different things to different shells")
+    targets = node.children_by_field_name("destination")
+    word = _known(targets[0], draft, depth) if targets else None
+    if word is None or (operator in {">&", "<&"} and (word.text.isdigit() or word.text == "-")):
+        return targets[1:]
+    if operator in {"&>", "&>>", ">&", "<&"}:
+        draft.doubt(f"`{operator}` means different things to different shells")
+    if word.pattern:
+        draft.doubt("the name of a file is a pattern")
+    if word.text not in _STREAMS:
+        if operator not in {"<", "<&"}:
+            draft.writes.extend(draft.places(word.text))
+        if operator in {"<", "<&", "<>"}:
+            draft.reads.extend(draft.places(word.text))
+    return targets[1:]
+
+
+def _known(node: Node, draft: Draft, depth: int) -> Word | None:
+    """The word at `node`, or None and a doubt; commands inside it are read either way."""
+    word = resolve(node)
+    for child in node.named_children:
+        _inside(child, draft, depth + 1)
+    if node.type in {"command_substitution", "process_substitution"}:
+        _children(node, draft, depth + 1)
+    if word.doubt is not None:
+        draft.doubt(word.doubt)
+        return None
+    return word
+
+
+def _inside(node: Node, draft: Draft, depth: int) -> None:
+    """Commands that stand inside a word."""
+    if depth > MOST_DEPTH:
+        draft.doubt("it is nested too deeply")
+    elif node.type in {"command_substitution", "process_substitution"}:
+        draft.doubt(_strange(node))
+        _children(node, draft, depth)
+    else:
+        for child in node.named_children:
+            _inside(child, draft, depth + 1)
+
+
+def _command(node: Node, draft: Draft, depth: int, late: Sequence[Node] = ()) -> None:
+    """A simple command; `late` are words of it that stand behind redirections."""
+    behind = [*late]
+    words: list[Word] = []
+    for child in node.children:
+        if child.type == "variable_assignment":
+            _assignment(child, draft, depth)
+        elif child.type in {"file_redirect", "heredoc_redirect", "herestring_redirect"}:
+            behind += _redirect(child, draft, depth)
+        else:
+            words.append(_known(child, draft, depth) or Word(UNKNOWN))
+    words += [_known(child, draft, depth) or Word(UNKNOWN) for child in behind]
+    if not words:
+        return
+    if words[0].text == UNKNOWN:
+        draft.doubt("a program's name is computed")
+        return
+    _simple(words, draft, depth)
+
+
+def _simple(words: list[Word], draft: Draft, depth: int) -> None:
+    """A simple command: out of its wrappers, and looked at for what its arguments make it do."""
+    if words[0].pattern:
+        draft.doubt("a program's name is a pattern")
+    layers = unwrap(words)
+    draft.wrappers.extend(layers.wrappers)
+    for doubt in layers.doubts:
+        draft.doubt(doubt)
+    for script in layers.scripts:
+        _read_into(script, draft, depth + 1)
+    for inner in layers.commands:
+        argv = tuple(word.text for word in inner)
+        draft.run(argv)
+        _moved(argv, draft)
+        effects = examine(inner)
+        for path in effects.writes:
+            _written(path, draft)
+        for doubt in effects.doubts:
+            draft.doubt(doubt)
+
+
+def _written(path: str, draft: Draft) -> None:
+    """A file that a program writes by its own arguments."""
+    if UNKNOWN in path or "{}" in path or any(c in path for c in "*?["):
+        draft.doubt("which files it writes is known only when it runs")
+    elif path not in _STREAMS and path != "-":
+        draft.writes.extend(draft.places(path))
+
+
+def _moved(argv: tuple[str, ...], draft: Draft) -> None:
+    """After a `cd` the line may be there, or, where it failed, where it was."""
+    if argv[0] in {"pushd", "popd"} or (argv[0] == "cd" and (len(argv) != 2 or argv[1] in {"-", UNKNOWN})):
+        draft.doubt("it goes to a folder that is known only when it runs")
+    elif argv[0] == "cd":
+        there = {posixpath.normpath(place) for place in draft.places(argv[1])}
+        draft.folders |= there
+        if len(draft.folders) > MOST_FOLDERS:
+            draft.doubt("it changes its folder too often")
+            draft.folders = frozenset(sorted(draft.folders)[:MOST_FOLDERS])
+
+
+def _test(node: Node, draft: Draft, depth: int) -> None:
+    if spelled(node).startswith("[["):
+        draft.doubt("`[[` means different things to different shells")
+    for child in node.named_children:
+        _inside(child, draft, depth + 1)
+
+
+def _assignments(node: Node, draft: Draft, depth: int) -> None:
+    for child in [node] if node.type == "variable_assignment" else node.named_children:
+        _assignment(child, draft, depth)
+
+
+def _assignment(node: Node, draft: Draft, depth: int) -> None:
+    name, value = node.child_by_field_name("name"), node.child_by_field_name("value")
+    if value is not None:
+        _known(value, draft, depth)
+    if name is None or not harmless_variable(spelled(name)):
+        draft.doubt(f"`{spelled(name)[:40] if name else '?'}` can change what a program does")
+
+
+def _declaration(node: Node, draft: Draft, depth: int) -> None:
+    keyword = node.children[0].type
+    if keyword != "export":
+        draft.doubt(f"`{keyword}` means different things to different shells")
+    for child in node.named_children:
+        if child.type == "variable_assignment":
+            _assignment(child, draft, depth)
+        elif child.type != "variable_name":
+            _known(child, draft, depth)

@@ -1,0 +1,310 @@
+"""What the arguments of well-known programs make them do: write a file, or run another program (threats.md, Shell).
+
+Tables, not a model of each program: an option that is not known to be harmless in a listed program is a doubt, and a
+program that is not listed does what it is allowed for.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from remit_governance.policy.shell.words import Word
+
+BUILTINS = frozenset(
+    {
+        *("cd", "true", "false", ":", "exit", "return", "set", "wait", "shift", "umask", "break", "continue"),
+        *("echo", "printf", "test", "[", "pwd", "type", "hash"),
+    }
+)
+"""What a shell does itself, without an effect outside it: needs no rule of its own beside a command that has one."""
+
+FREE_VARIABLES = frozenset(
+    {
+        *("CI", "NO_COLOR", "FORCE_COLOR", "CLICOLOR", "TERM", "COLUMNS", "LINES", "CARGO_TERM_COLOR"),
+        *("LANG", "LC_ALL", "LC_CTYPE", "LC_MESSAGES", "LC_COLLATE", "LC_NUMERIC", "LC_TIME", "TZ"),
+        *("NODE_ENV", "RUST_LOG", "RUST_BACKTRACE", "DEBUG", "VERBOSE", "LOG_LEVEL"),
+        *("PYTHONUNBUFFERED", "PYTHONDONTWRITEBYTECODE", "PYTHONHASHSEED", "PYTHONUTF8"),
+    }
+)
+"""Variables that change what is shown, and not what is run."""
+
+_OWN_NAME = re.compile(r"[a-z][a-z0-9]{0,15}")
+_TIED = frozenset({"path", "cdpath", "fpath", "manpath", "prompt", "argv", "status", "home", "term", "user", "shell"})
+
+READERS = frozenset(
+    {
+        *("cat", "head", "tail", "wc", "nl", "ls", "stat", "du", "grep", "egrep", "fgrep", "cut", "paste", "fold"),
+        *("diff", "cmp", "comm", "md5sum", "sha1sum", "sha256sum", "sha512sum", "cksum", "basename", "dirname"),
+        *("realpath", "readlink", "echo", "printf", "tac", "rev", "strings", "od", "hexdump", "column", "expand"),
+    }
+)
+"""Programs with no option that writes a file or runs another program: any file name does them no harm."""
+
+
+@dataclass(frozen=True, slots=True)
+class Effects:
+    """What a command would write beyond its program's own business, and what about it is not certain."""
+
+    writes: tuple[str, ...] = ()
+    doubts: tuple[str, ...] = ()
+
+
+def harmless_variable(name: str) -> bool:
+    """Whether setting this variable changes nothing about which program runs, or how."""
+    if name in FREE_VARIABLES:
+        return True
+    return _OWN_NAME.fullmatch(name) is not None and name not in _TIED and not name.endswith("proxy")
+
+
+def takes_any_file(program: str) -> bool:
+    """Whether words of anybody's choosing do no harm in this program's arguments."""
+    return program in READERS
+
+
+def examine(words: Sequence[Word]) -> Effects:
+    """What these words would do beyond running their program."""
+    program = posixpath.basename(words[0].text)
+    arguments = tuple(word.text for word in words[1:])
+    doubts = list(_wild(program, words))
+    judge = ARGUMENTS.get(program)
+    if judge is not None:
+        doubts.extend(f"`{program}` {why}" for why in judge(arguments))
+    writes = WRITERS.get(program)
+    return Effects(tuple(writes(arguments)) if writes else (), tuple(dict.fromkeys(doubts)))
+
+
+def _wild(program: str, words: Sequence[Word]) -> Iterator[str]:
+    """A pattern that begins with a wildcard could become an option, by way of a file's name."""
+    if program in READERS:
+        return
+    for word in words[1:]:
+        if word.text == "--":
+            return
+        if word.pattern and word.text[:1] in {"*", "?", "["}:
+            yield f"a file's name could become an option of `{program}`: write `./{word.text[:40]}`"
+
+
+def _has(arguments: Sequence[str], *, short: str = "", long: Sequence[str] = ()) -> bool:
+    """Whether one of these options is given; letters may be bundled, and long names cut short as getopt allows."""
+    for argument in arguments:
+        if argument == "--":
+            return False
+        if argument.startswith("--"):
+            name = argument.partition("=")[0]
+            if len(name) > 3 and any(option.startswith(name) for option in long):
+                return True
+        elif argument.startswith("-") and not set(short).isdisjoint(argument[1:]):
+            return True
+    return False
+
+
+def _value_of(arguments: Sequence[str], short: str, long: str) -> Iterator[str]:
+    """Values of an option, however they are attached."""
+    for at, argument in enumerate(arguments):
+        name, equals, value = argument.partition("=")
+        if argument.startswith("--") and len(name) > 3 and long.startswith(name):
+            yield value if equals else next(iter(arguments[at + 1 : at + 2]), "")
+        elif short and argument.startswith("-") and not argument.startswith("--") and short in argument[1:]:
+            rest = argument[argument.index(short, 1) + 1 :]
+            yield rest or next(iter(arguments[at + 1 : at + 2]), "")
+
+
+def _operands(arguments: Sequence[str]) -> list[str]:
+    """Words that are no options; everything after `--`."""
+    if "--" in arguments:
+        at = list(arguments).index("--")
+        return [*_operands(arguments[:at]), *arguments[at + 1 :]]
+    return [argument for argument in arguments if not argument.startswith("-") or argument == "-"]
+
+
+_SED_ADDRESS = r"(?:\d+|\$|/(?:[^/\\\n]|\\.)*/)"
+_SED_COMMAND = (
+    rf"\s*(?:{_SED_ADDRESS}(?:,\s*(?:\+?{_SED_ADDRESS}))?\s*!?)?\s*"
+    r"(?:[pdqDPnNgGhHx=]|s([/|#,:@])(?:(?!\1)[^\\\n]|\\.)*\1(?:(?!\1)[^\\\n]|\\.)*\1[gpIi0-9]*|"
+    r"y/(?:[^/\\\n]|\\.)*/(?:[^/\\\n]|\\.)*/)?\s*"
+)
+
+
+def _sed_scripts(arguments: Sequence[str]) -> list[str]:
+    given = [*_value_of(arguments, "e", "--expression")]
+    return given or _operands(arguments)[:1]
+
+
+def _sed_reads(script: str) -> bool:
+    """Whether every command of the script is one that only edits what it prints."""
+    rest = script
+    while rest:
+        match = re.match(_SED_COMMAND, rest)
+        if match is None or (match.end() < len(rest) and rest[match.end()] not in ";\n"):
+            return False
+        rest = rest[match.end() + 1 :]
+    return True
+
+
+def _sed(arguments: Sequence[str]) -> Iterator[str]:
+    if _has(arguments, short="f", long=("--file",)):
+        yield "takes its script from a file"
+    elif not all(map(_sed_reads, _sed_scripts(arguments))):
+        yield "has a script that may write files or run programs"
+
+
+def _sed_writes(arguments: Sequence[str]) -> Iterator[str]:
+    if _has(arguments, short="i", long=("--in-place",)):
+        operands = _operands(arguments)
+        yield from operands if any(_value_of(arguments, "e", "--expression")) else operands[1:]
+
+
+def _awk(arguments: Sequence[str]) -> Iterator[str]:
+    if _has(arguments, short="fiEl", long=("--file", "--include", "--exec", "--load", "--source")):
+        yield "takes its program from elsewhere"
+    for program in arguments:
+        if re.search(r"\bsystem\b|\bgetline\b|@|(?<!\|)\|(?!\|)|\bprintf?\b[^;}\n]*>|\bclose\b|\\x|\\[0-7]", program):
+            yield "has a program that may write files or run others"
+
+
+_GIT_KNOWN = frozenset(
+    {
+        *("status", "log", "diff", "show", "branch", "tag", "blame", "grep", "ls-files", "ls-tree", "rev-parse"),
+        *("rev-list", "describe", "shortlog", "cat-file", "merge-base", "name-rev", "show-ref", "for-each-ref"),
+        *("add", "commit", "restore", "checkout", "switch", "stash", "reset", "rm", "mv", "merge", "cherry-pick"),
+        *("revert", "fetch", "pull", "push", "count-objects", "diff-tree", "diff-files", "diff-index", "reflog"),
+        *("check-ignore", "version", "help", "symbolic-ref", "whatchanged", "range-diff", "remote"),
+    }
+)
+_GIT_RUNS = (
+    *("--ext-diff", "--textconv", "--upload-pack", "--receive-pack", "--exec", "--open-files-in-pager", "--output"),
+    *("--exec-path", "--config-env", "--git-dir", "--work-tree", "--namespace", "--template", "--super-prefix"),
+)
+
+
+def git_words(arguments: Sequence[str]) -> tuple[str, ...]:
+    """The words after git's own options: the subcommand and what follows it."""
+    at = 0
+    while at < len(arguments) and arguments[at].startswith("-"):
+        at += 2 if arguments[at] in {"-C", "-c"} else 1
+    return tuple(arguments[at:])
+
+
+def _git(arguments: Sequence[str]) -> Iterator[str]:
+    words = git_words(arguments)
+    own = arguments[: len(arguments) - len(words)]
+    if not words:
+        return
+    if any(option not in {"-C", "--no-pager", "-P", "--version", "--help"} for option in own if option[:1] == "-"):
+        yield "has options that can change what it runs"
+    if words[0] not in _GIT_KNOWN:
+        yield f"`{words[0][:40]}` is not known here, and may be an alias"
+    if any(len(w) > 4 and any(o.startswith(w.partition("=")[0]) for o in _GIT_RUNS) for w in words if w[:2] == "--"):
+        yield "has an option that runs a program or writes a file"
+    if words[0] == "grep" and any(word.startswith("-O") for word in words):
+        yield "has an option that runs a program or writes a file"
+    if words[0] == "remote" and len(words) > 1 and words[1] not in {"-v", "show", "get-url"}:
+        yield "changes where it sends things"
+
+
+_TAR_RUNS = (
+    *("--checkpoint-action", "--to-command", "--use-compress-program", "--rsh-command", "--rmt-command"),
+    *("--info-script", "--new-volume-script", "--index-file", "--files-from"),
+)
+
+
+def _tar(arguments: Sequence[str]) -> Iterator[str]:
+    first = arguments[0] if arguments and not arguments[0].startswith("-") else ""
+    if _has(arguments, short="IFT", long=_TAR_RUNS) or not set("IFT").isdisjoint(first):
+        yield "has an option that runs a program"
+    if _has(arguments, short="x", long=("--extract", "--get")) or "x" in first:
+        yield _UNPACKS
+
+
+def _options(why: str, short: str = "", long: Sequence[str] = ()) -> Callable[[Sequence[str]], Iterator[str]]:
+    def judge(arguments: Sequence[str]) -> Iterator[str]:
+        if _has(arguments, short=short, long=long):
+            yield why
+
+    return judge
+
+
+def _find(arguments: Sequence[str]) -> Iterator[str]:
+    if any(a == "-delete" or a.startswith(("-fprint", "-fls")) for a in arguments):
+        yield "deletes or writes files"
+
+
+_RUNS = "has an option that runs a program"
+_UNPACKS = "unpacks files whose names are known only when it runs"
+
+
+def _unzip(arguments: Sequence[str]) -> Iterator[str]:
+    if not _has(arguments, short="ltvZ"):
+        yield _UNPACKS
+
+
+ARGUMENTS: Mapping[str, Callable[[Sequence[str]], Iterator[str]]] = MappingProxyType(
+    {
+        **dict.fromkeys(("awk", "gawk", "mawk", "nawk"), _awk),
+        **dict.fromkeys(("fd", "fdfind"), _options(_RUNS, "xX", ("--exec", "--exec-batch"))),
+        "curl": _options("takes its options from a file", "K", ("--config",)),
+        "date": _options("sets the clock", "s", ("--set",)),
+        "find": _find,
+        "git": _git,
+        "man": _options(_RUNS, "PH", ("--pager", "--html")),
+        "rg": _options(_RUNS, "", ("--pre", "--pre-glob", "--hostname-bin")),
+        "rsync": _options(_RUNS, "e", ("--rsh", "--rsync-path")),
+        "sed": _sed,
+        "sort": _options(_RUNS, "", ("--compress-program",)),
+        "split": _options(_RUNS, "", ("--filter",)),
+        "tar": _tar,
+        "unzip": _unzip,
+        "zip": _options(_RUNS, "T", ("--unzip-command",)),
+    }
+)
+"""What to look at in the arguments of programs that mostly read: why a call is not certain."""
+
+
+def _all_operands(arguments: Sequence[str]) -> Iterator[str]:
+    yield from _operands(arguments)
+
+
+def _after_first(arguments: Sequence[str]) -> Iterator[str]:
+    yield from _operands(arguments)[1:]
+
+
+def _destination(arguments: Sequence[str]) -> Iterator[str]:
+    target = [*_value_of(arguments, "t", "--target-directory")]
+    yield from target or _operands(arguments)[-1:]
+
+
+def _moves(arguments: Sequence[str]) -> Iterator[str]:
+    yield from _operands(arguments)
+    yield from _value_of(arguments, "t", "--target-directory")
+
+
+def _output(short: str, long: str) -> Callable[[Sequence[str]], Iterator[str]]:
+    def writes(arguments: Sequence[str]) -> Iterator[str]:
+        yield from _value_of(arguments, short, long)
+
+    return writes
+
+
+def _dd(arguments: Sequence[str]) -> Iterator[str]:
+    yield from (argument[3:] for argument in arguments if argument.startswith("of="))
+
+
+WRITERS: Mapping[str, Callable[[Sequence[str]], Iterator[str]]] = MappingProxyType(
+    {
+        **dict.fromkeys(("tee", "touch", "mkdir", "rmdir", "rm", "unlink", "shred", "truncate"), _all_operands),
+        **dict.fromkeys(("chmod", "chown", "chgrp", "uniq", "xxd"), _after_first),
+        **dict.fromkeys(("cp", "ln", "install"), _destination),
+        "mv": _moves,
+        "base64": _output("o", "--output"),
+        "curl": _output("o", "--output"),
+        "dd": _dd,
+        "sed": _sed_writes,
+        "sort": _output("o", "--output"),
+        "wget": _output("O", "--output-document"),
+    }
+)
+"""Programs whose arguments name files that they write."""

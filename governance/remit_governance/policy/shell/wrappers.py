@@ -1,0 +1,201 @@
+"""Commands taken out of what only runs them: `timeout 5 env X=1 nice pytest` is a `pytest` (governance.md §2)."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from remit_governance.policy.shell.programs import harmless_variable, takes_any_file
+from remit_governance.policy.shell.reading import UNKNOWN, Argv
+from remit_governance.policy.shell.words import Word
+
+MOST_LAYERS = 8
+
+_ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=")
+_NOT_A_SCRIPT = frozenset({"-c", "-e", "-u", "-x", "-l", "-i", "-s", "--norc", "--noprofile", "--posix", "--login"})
+
+
+@dataclass(frozen=True, slots=True)
+class Wrapper:
+    """How a wrapper is called: options with and without a value, then `operands` words, then the command."""
+
+    valued: frozenset[str] = frozenset()
+    plain: frozenset[str] = frozenset()
+    operands: int = 0
+    assigns: bool = False
+
+
+def _wrapper(valued: str = "", plain: str = "", operands: int = 0, *, assigns: bool = False) -> Wrapper:
+    return Wrapper(frozenset(valued.split()), frozenset(plain.split()), operands, assigns)
+
+
+WRAPPERS: Mapping[str, Wrapper] = MappingProxyType(
+    {
+        "builtin": _wrapper(),
+        "busybox": _wrapper(),
+        "command": _wrapper(plain="-p"),
+        "env": _wrapper("-u --unset -C --chdir", "-i --ignore-environment -0 --null -v --debug", assigns=True),
+        "exec": _wrapper(),
+        "ionice": _wrapper("-c --class -n --classdata", "-t --ignore"),
+        "nice": _wrapper("-n --adjustment"),
+        "nohup": _wrapper(),
+        "setsid": _wrapper(plain="-c --ctty -f --fork -w --wait"),
+        "stdbuf": _wrapper("-i --input -o --output -e --error"),
+        "taskset": _wrapper(plain="-c --cpu-list", operands=1),
+        "time": _wrapper(plain="-p"),
+        "timeout": _wrapper("-s --signal -k --kill-after", "--foreground --preserve-status -v --verbose", operands=1),
+        "toybox": _wrapper(),
+        "xargs": _wrapper(
+            "-n --max-args -P --max-procs -L --max-lines -I --replace -d --delimiter -s --max-chars -E",
+            "-0 --null -r --no-run-if-empty -t --verbose -x --exit",
+        ),
+    }
+)
+"""Programs that run the command after their own options, and add nothing to what it may do."""
+
+SHELLS = frozenset({"sh", "bash", "dash", "zsh", "ksh", "ash", "mksh", "fish", "csh", "tcsh"})
+
+REFUSED: Mapping[str, str] = MappingProxyType(
+    {
+        "!": "is no program",
+        **dict.fromkeys(("sudo", "doas", "su", "runuser", "pkexec", "setpriv"), "runs a command as somebody else"),
+        **dict.fromkeys(("chroot", "unshare", "nsenter", "bwrap", "systemd-run"), "runs a command somewhere else"),
+        **dict.fromkeys(("ssh", "at", "batch", "crontab", "script", "watch", "parallel"), "runs a command of its own"),
+        **dict.fromkeys(("strace", "ltrace", "gdb", "expect", "flock", "entr"), "runs a command of its own"),
+        **dict.fromkeys(
+            ("eval", "source", ".", "trap", "alias", "enable", "bind", "coproc"), "runs what only a shell knows"
+        ),
+    }
+)
+"""Programs whose command is not looked for: a person decides. A rule that denies the inner command still holds."""
+
+
+@dataclass(slots=True)
+class Layers:
+    """What was found: the commands, what they were wrapped in, scripts to be read, and what is not certain."""
+
+    commands: list[tuple[Word, ...]] = field(default_factory=list[tuple[Word, ...]])
+    wrappers: list[Argv] = field(default_factory=list[Argv])
+    scripts: list[str] = field(default_factory=list[str])
+    doubts: list[str] = field(default_factory=list[str])
+
+
+def unwrap(words: Sequence[Word]) -> Layers:
+    """The commands that the words of one simple command come down to; at least one, or a script."""
+    found = Layers()
+    _peel(tuple(words), found, MOST_LAYERS)
+    return found
+
+
+def _peel(words: tuple[Word, ...], found: Layers, layers: int) -> None:
+    program = posixpath.basename(words[0].text)
+    if program != words[0].text:
+        # A rule that denies a program means it wherever it is kept.
+        found.wrappers.append((program, *(word.text for word in words[1:])))
+    if layers == 0:
+        found.doubts.append("it wraps commands in too many others")
+        found.commands.append(words)
+    elif program in REFUSED:
+        found.doubts.append(f"`{program}` {REFUSED[program]}")
+        found.wrappers.extend(tuple(w.text for w in words[at:]) for at in range(1, min(len(words), 12)))
+        found.commands.append(words)
+    elif program in SHELLS:
+        _shell(program, words, found)
+    elif program == "find":
+        _find(words, found, layers)
+    elif program == "command" and len(words) > 1 and words[1].text in {"-v", "-V"}:
+        found.commands.append(words)
+    elif (wrapper := WRAPPERS.get(program)) is not None:
+        _wrapped(program, wrapper, words, found, layers)
+    else:
+        found.commands.append(words)
+
+
+def _wrapped(program: str, wrapper: Wrapper, words: tuple[Word, ...], found: Layers, layers: int) -> None:
+    inner = _behind_options(program, wrapper, words, found)
+    if inner is None or not inner:
+        found.commands.append(words)
+        return
+    found.wrappers.append(tuple(word.text for word in words))
+    if program == "xargs" and not takes_any_file(inner[0].text):
+        found.doubts.append(f"`xargs` gives `{inner[0].text[:40]}` words that are known only when it runs")
+    _peel(inner, found, layers - 1)
+
+
+def _behind_options(program: str, wrapper: Wrapper, words: tuple[Word, ...], found: Layers) -> tuple[Word, ...] | None:
+    """The words of the inner command; None and a doubt where an option is not known."""
+    at = 1
+    while at < len(words):
+        text = words[at].text
+        if words[at].pattern:
+            found.doubts.append(f"an argument of `{program}` is a pattern")
+        if text == "--":
+            at += 1
+            break
+        if wrapper.assigns and (assigned := _ASSIGNMENT.match(text)):
+            if not harmless_variable(assigned.group(1)):
+                found.doubts.append(f"`{assigned.group(1)[:40]}` can change what a program does")
+            at += 1
+            continue
+        if not text.startswith("-") or text == "-":
+            break
+        width = _option_width(text, wrapper)
+        if width == 0:
+            found.doubts.append(f"`{text[:40]}` of `{program}` is not known here")
+            return None
+        at += width
+    return words[at + wrapper.operands :]
+
+
+def _option_width(text: str, wrapper: Wrapper) -> int:
+    """How many words an option takes up; 0 where it is not known."""
+    if text in wrapper.valued:
+        return 2
+    if text in wrapper.plain:
+        return 1
+    if text.startswith("--"):
+        return 1 if text.partition("=")[0] in wrapper.valued else 0
+    if text[:2] in wrapper.valued:
+        return 1
+    return 1 if all(f"-{letter}" in wrapper.plain for letter in text[1:]) else 0
+
+
+def _shell(program: str, words: tuple[Word, ...], found: Layers) -> None:
+    """`sh -c SCRIPT` is its script; a script file is a command; a shell that reads its input is not certain."""
+    at, runs_text = 1, False
+    while at < len(words) and words[at].text.startswith("-") and words[at].text != "-":
+        text = words[at].text
+        letters = {text} if text.startswith("--") else {f"-{letter}" for letter in text[1:]}
+        if not letters <= _NOT_A_SCRIPT or "-s" in letters:
+            found.doubts.append(f"`{text[:40]}` of `{program}` is not known here")
+        runs_text |= "-c" in letters
+        at += 1
+    if runs_text and at < len(words):
+        found.wrappers.append(tuple(word.text for word in words))
+        found.scripts.append(words[at].text)
+        if words[at].text == UNKNOWN or words[at].pattern:
+            found.doubts.append(f"what `{program}` runs is known only when it runs")
+        return
+    if at >= len(words):
+        found.doubts.append(f"`{program}` reads its commands from somewhere else")
+    found.commands.append(words)
+
+
+def _find(words: tuple[Word, ...], found: Layers, layers: int) -> None:
+    """`find` runs what stands between `-exec` and `;`, besides itself."""
+    found.commands.append(words)
+    at = 1
+    while at < len(words):
+        if words[at].text in {"-exec", "-execdir", "-ok", "-okdir"}:
+            ends = (n for n in range(at + 1, len(words)) if words[n].text in {";", "+"})
+            end = next(ends, len(words))
+            inner = words[at + 1 : end]
+            if not inner or "{}" in inner[0].text:
+                found.doubts.append("`find` runs a program whose name is known only when it runs")
+            else:
+                _peel(inner, found, layers - 1)
+            at = end
+        at += 1

@@ -1,0 +1,60 @@
+"""What the person typed, parsed: JSON in an argument, and the error of a command line that cannot be understood
+(protocol.md §4)."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from typing import Any, cast
+
+from pydantic import ValidationError
+
+from remit_server.errors import SetupError
+
+SHOWN = 60
+
+
+class WrongUsage(SetupError):
+    """The command line itself cannot be used; the process exits with 2."""
+
+
+def json_object(text: str, what: str, example: str) -> dict[str, Any]:
+    """The JSON object in `text`. Raises WrongUsage saying that `what` cannot be used."""
+    shown = f"`{text[:SHOWN]}{'…' if len(text) > SHOWN else ''}`"
+    fix = f"give one JSON object, such as {example}"
+    try:
+        value = json.loads(text)
+        json.dumps(value, allow_nan=False)
+    except ValueError as error:
+        raise WrongUsage(what, f"{shown} is not JSON: {lowered(str(error))}", fix) from error
+    except RecursionError as error:
+        raise WrongUsage(what, f"{shown} is nested too deeply", fix) from error
+    if not isinstance(value, dict):
+        raise WrongUsage(what, f"{shown} is JSON, but no object", fix)
+    return cast("dict[str, Any]", value)
+
+
+def first_problem(error: ValidationError) -> str:
+    """What the contract says of the first thing that is wrong, without the value and the classes."""
+    return lowered(error.errors(include_url=False, include_context=False, include_input=False)[0]["msg"])
+
+
+def lowered(text: str) -> str:
+    """A sentence of a library in the style of ours."""
+    return text[:1].lower() + text[1:]
+
+
+def os_reason(error: OSError) -> str:
+    """The system's word for what went wrong."""
+    return lowered(error.strerror or str(error))
+
+
+def whole_number(text: str) -> int:
+    """An argument that counts something. Raises ArgumentTypeError, which argparse turns into wrong usage."""
+    try:
+        number = int(text)
+    except ValueError:
+        number = 0
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"`{text}` is no whole number above 0")
+    return number

@@ -1,0 +1,155 @@
+"""`textDocument/publishDiagnostics` for policy files: what the compiler says of them while they are written
+(protocol.md §3, Standard; editor.md).
+
+Only pushed: a client that also pulled would show every problem twice.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lsprotocol import types as lsp
+
+from remit_server.lsp.edits import Edit, same_but_for_line_ends
+from remit_server.lsp.features.policy_files import (
+    Kind,
+    PolicyBuffer,
+    Positions,
+    aside,
+    kind_of,
+    policy_paths,
+    settings_here,
+)
+from remit_server.lsp.wire import ConnectionLost
+
+if TYPE_CHECKING:  # slow to import
+    from remit_governance.errors import Problem
+    from remit_governance.policy.compile import Source
+    from remit_server.lsp.server import RemitServer
+    from remit_server.runtime.settings import Settings
+
+logger = logging.getLogger(__name__)
+
+PAUSE_S = 0.2
+"""How long nothing may have been typed before a file is looked at."""
+
+_SEVERITIES = {"error": lsp.DiagnosticSeverity.Error, "warning": lsp.DiagnosticSeverity.Warning}
+
+
+def opened(ls: RemitServer, document: lsp.TextDocumentItem) -> None:
+    """Look at a policy file that was opened."""
+    _look_soon(ls, ls.policies.opened(document.uri, document.version, document.text))
+
+
+def changed(ls: RemitServer, document: lsp.VersionedTextDocumentIdentifier, edits: list[Edit | str]) -> None:
+    """Look at a policy file once nothing more is typed."""
+    _look_soon(ls, ls.policies.changed(document.uri, document.version, edits))
+
+
+def saved(ls: RemitServer, uri: str) -> None:
+    """A policy file that was saved may be in force now, and so may be the others beside it."""
+    if ls.policies.at(uri) is not None:
+        for buffer in ls.policies:
+            _look_soon(ls, buffer)
+
+
+def closed(ls: RemitServer, uri: str) -> None:
+    """Take back what was said of a file that was closed."""
+    buffer = ls.policies.closed(uri)
+    if buffer is not None:
+        _publish(ls, buffer, [])
+
+
+def _look_soon(ls: RemitServer, buffer: PolicyBuffer | None) -> None:
+    """One look at a time, and another one after it where there is a reason to."""
+    if buffer is None:
+        return
+    buffer.revision += 1
+    if buffer.checking is None or buffer.checking.done():
+        buffer.checking = ls.in_background(_look(ls, buffer))
+
+
+async def _look(ls: RemitServer, buffer: PolicyBuffer) -> None:
+    looked_at = 0
+    while looked_at != buffer.revision and ls.policies.at(buffer.uri) is buffer:
+        revision, text = buffer.revision, buffer.text
+        await asyncio.sleep(PAUSE_S)
+        if revision != buffer.revision:
+            continue
+        looked_at = revision
+        try:
+            found = await aside(partial(diagnose, buffer.path, text, ls.root))
+        except Exception:  # a defect in one look must not end all later ones
+            logger.exception("a policy file could not be looked at")
+            continue
+        if found is not None and revision == buffer.revision and ls.policies.at(buffer.uri) is buffer:
+            _publish(ls, buffer, found)
+
+
+def _publish(ls: RemitServer, buffer: PolicyBuffer, diagnostics: list[lsp.Diagnostic]) -> None:
+    try:
+        ls.text_document_publish_diagnostics(
+            lsp.PublishDiagnosticsParams(uri=buffer.uri, version=buffer.version, diagnostics=diagnostics)
+        )
+    except ConnectionLost:
+        logger.debug("the client is gone")
+
+
+def diagnose(path: Path, text: str, root: Path | None) -> list[lsp.Diagnostic] | None:
+    """What is wrong with the text of an open file, judged with the files it is in force with; None for no policy."""
+    from remit_governance.policy.compile import Source
+    from remit_governance.policy.editing.diagnosis import findings
+    from remit_governance.policy.load import FOLDS_CASE
+
+    settings = settings_here(root)
+    kind = kind_of(path, settings) if settings is not None else None
+    if settings is None or kind is None:
+        return None
+    known = policy_paths(settings)[kind]
+    source = Source(str(known), text, project=kind == "project")
+    on_disk, problems = _read(known, kind)
+    beside: list[Source] = []
+    for other in _in_force_with(kind, settings):
+        read, unread = _read(policy_paths(settings)[other], other)
+        beside += [read] if read is not None else []
+        problems += unread
+    saved = on_disk is not None and same_but_for_line_ends(on_disk.text, text.removeprefix("\ufeff"))
+    found = findings(source, beside, unreadable=problems, saved=saved, fold_case=FOLDS_CASE)
+    positions = Positions(text)
+    return [
+        lsp.Diagnostic(
+            range=positions.range(finding.span),
+            severity=_SEVERITIES[finding.severity],
+            code=finding.code,
+            source="remit",
+            message=finding.message,
+        )
+        for finding in found
+    ]
+
+
+def _in_force_with(kind: Kind, settings: Settings) -> list[Kind]:
+    """The other files that make up a policy with one of this kind, where they exist."""
+    match kind:
+        case "person":
+            return ["project"] if os.path.lexists(settings.project_policy) else []
+        case "project":
+            return ["person"] if os.path.lexists(settings.person_policy) else ["default"]
+        case "default":
+            return []
+
+
+def _read(path: Path, kind: Kind) -> tuple[Source | None, list[Problem]]:
+    """A file as it is in force, and why there is none; one that does not exist is no problem."""
+    from remit_governance.errors import PolicyError
+    from remit_governance.policy.load import read_source
+
+    try:
+        return read_source(path, project=kind == "project"), []
+    except PolicyError as error:
+        return None, list(error.problems) if os.path.lexists(path) else []

@@ -1,0 +1,49 @@
+"""What all tests share: what a missing program means (CONTRIBUTING.md), and the mark of tests that need the local model."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Generator
+from importlib.util import find_spec
+from typing import TypeVar
+
+import pytest
+
+Report = TypeVar("Report", pytest.TestReport, pytest.CollectReport)
+
+# No test asks, or writes into, the keyring of whoever runs it.
+os.environ["PYTHON_KEYRING_BACKEND"] = "keyring.backends.null.Keyring"
+
+REQUIRE = "REMIT_REQUIRE_E2E"
+MISSING = ("there is no ", "needs ")
+"""How the reason of a skip begins where something is not installed. Other skips, of what this system or user cannot
+do, stay skips wherever they run."""
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    if item.get_closest_marker("model") and find_spec("mlx_lm") is None:
+        pytest.skip("needs the mlx extra: `uv sync --extra mlx`")
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    return judged((yield), item.nodeid)
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_make_collect_report(
+    collector: pytest.Collector,
+) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    return judged((yield), collector.nodeid)
+
+
+def judged(report: Report, name: str) -> Report:
+    """The report, failed where it skips for a missing program and REMIT_REQUIRE_E2E=1 says that none may be missing."""
+    if report.skipped and isinstance(report.longrepr, tuple) and os.environ.get(REQUIRE) == "1":
+        reason = report.longrepr[2].removeprefix("Skipped: ")
+        if reason.startswith(MISSING):
+            report.outcome = "failed"
+            report.longrepr = f"{name} may not be skipped, for {REQUIRE}=1: {reason}"
+    return report

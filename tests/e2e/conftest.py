@@ -1,0 +1,55 @@
+"""A copy of the demo's sample workspace, and a `remit` that sees nothing else of this machine."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from importlib.resources import as_file, files
+from pathlib import Path
+from typing import Any
+
+import pytest
+from bench_runtime import call, intent
+from command_line import CommandLine
+
+READ = {"calls": [intent("READ_FILE"), call("read_file", path="src/cart.py")]}
+EDIT = {
+    "calls": [
+        intent("CODE"),
+        call("edit_file", path="src/cart.py", old_text="total", new_text="subtotal", replace_all=True),
+    ]
+}
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Path:
+    with as_file(files("remit_server.demo") / "sample") as sample:
+        return shutil.copytree(sample, tmp_path / "shop", ignore=shutil.ignore_patterns("__pycache__"))
+
+
+@pytest.fixture
+def remit(shop: Path, tmp_path: Path) -> CommandLine:
+    return CommandLine.alone(shop, tmp_path)
+
+
+@pytest.fixture
+def script(tmp_path: Path) -> Callable[..., str]:
+    """A model that says these steps, as REMIT_MODEL names it; by default the rename and a last word."""
+
+    def write(*steps: dict[str, Any]) -> str:
+        path = tmp_path / "script.json"
+        path.write_text(json.dumps(steps or (READ, EDIT, {"text": "Renamed."})))
+        return f"script:{path}"
+
+    return write
+
+
+@pytest.fixture
+def bwrap() -> str:
+    return shutil.which("bwrap") or pytest.skip("there is no bwrap: apt-get install bubblewrap")
+
+
+@pytest.fixture
+def nvim() -> str:
+    return shutil.which("nvim") or pytest.skip("there is no nvim: apt-get install neovim")

@@ -1,0 +1,335 @@
+"""Every command of `remit`: its exit code, its JSON, and who is asked (protocol.md §4)."""
+
+from __future__ import annotations
+
+import json
+import socket
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from bench_runtime import call, intent
+from command_line import CommandLine, Done
+
+from remit_server.cli.main import COMMANDS
+
+DONE, FAILED, USAGE, DENIED, INTERRUPTED = 0, 1, 2, 3, 130
+
+pytestmark = [pytest.mark.e2e, pytest.mark.slow]
+
+EVERY = {
+    ("ask",): True,
+    ("audit", "log"): True,
+    ("audit", "verify"): True,
+    ("demo",): True,
+    ("doctor",): True,
+    ("model", "check"): True,
+    ("policy", "check"): True,
+    ("policy", "explain"): True,
+    ("run-tool",): True,
+    ("sandbox", "check"): True,
+    ("serve",): False,
+}
+"""Each command, and whether it has something to say in JSON."""
+
+EDIT_CART = '{"path": "src/cart.py", "old_text": "total", "new_text": "subtotal", "replace_all": true}'
+EDIT_PRICES = '{"path": "generated/prices.py", "old_text": "total", "new_text": "x", "replace_all": true}'
+
+
+def wrong(done: Done) -> dict[str, Any]:
+    """The error of a `--json` command that did not begin: what, why and fix."""
+    error = done.json["error"]
+    assert all(error[part] for part in ("what", "why", "fix"))
+    return error
+
+
+# help and usage
+
+
+def test_remit_alone_prints_the_help(remit: CommandLine) -> None:
+    done = remit()
+    assert done.code == DONE
+    assert all(f"    {name}" in done.out for name in COMMANDS)
+
+
+def test_every_command_has_help_and_json(remit: CommandLine) -> None:
+    assert {words[0] for words in EVERY} == set(COMMANDS)
+    for words, has_json in EVERY.items():
+        done = remit(*words, "--help")
+        assert done.code == DONE
+        assert ("--json" in done.out) == has_json, words
+
+
+def test_the_version_is_told(remit: CommandLine) -> None:
+    done = remit("--version")
+    assert (done.code, done.out.split()[0]) == (DONE, "remit")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--no-such-option"],
+        ["serve", "--no-such-option"],
+        ["serve", "--tcp", "0.0.0.0:7000"],
+        ["serve", "--tcp", "nowhere"],
+        ["audit"],
+        ["audit", "log", "-n", "0"],
+        ["audit", "log", "--decision", "perhaps"],
+        ["policy", "explain"],
+        ["policy", "explain", "--action", '{"syscall": '],
+        ["policy", "explain", "--action", '["fs.read"]'],
+        ["policy", "explain", "--action", '{"syscal": "fs.read"}'],
+        ["run-tool", "read_file", "{}", "--intent", "GUESS"],
+        ["run-tool", "read_file", '{"path": ', "--intent", "READ_FILE"],
+        ["run-tool", "read_file", "[]", "--intent", "READ_FILE"],
+        ["run-tool", "read_file", '{"offset": NaN}', "--intent", "READ_FILE"],
+        ["run-tool", "read_file", "[" * 60_000, "--intent", "READ_FILE"],
+        ["run-tool", "read_file", '{"a":' * 900 + "1" + "}" * 900, "--intent", "READ_FILE"],
+        ["ask"],
+        ["ask", "  "],
+        [b"\xff\xfe"],
+    ],
+    ids=lambda words: " ".join(map(str, words))[:40],
+)
+def test_wrong_usage_exits_with_2_and_says_why(words: list[str | bytes], remit: CommandLine) -> None:
+    done = remit(*words)
+    assert done.code == USAGE
+    assert done.out == ""
+    assert done.err.startswith(("usage: ", "remit: "))
+    assert not remit.state.exists()
+
+
+def test_a_port_that_is_taken_is_said_to_be(remit: CommandLine) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        done = remit("serve", "--tcp", f"127.0.0.1:{taken.getsockname()[1]}")
+    assert done.code == FAILED
+    assert "address already in use" in done.err
+
+
+# run-tool
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "error"),
+    [
+        (["read_file", '{"path": "src/cart.py"}', "--intent", "READ_FILE"], DONE, None),
+        (["read_file", '{"path": "no.py"}', "--intent", "READ_FILE"], FAILED, "not_found"),
+        (["read_file", '{"path": 1}', "--intent", "READ_FILE"], FAILED, "invalid_arguments"),
+        (["read_file", '{"path": "\\ud800"}', "--intent", "READ_FILE"], FAILED, "invalid_arguments"),
+        (["read_file", '{"path": "src/cart.py"}', "--intent", "CODE"], DENIED, "tool_not_allowed_for_intent"),
+        (["read_file", '{"path": "src/cart.py"}'], DENIED, "intent_required"),
+        (["read_file", '{"path": "../outside"}', "--intent", "READ_FILE"], DENIED, "outside_workspace"),
+        (["edit_file", EDIT_PRICES, "--intent", "CODE", "--approve", "session"], DENIED, "denied"),
+        (["edit_file", EDIT_CART, "--intent", "CODE"], DENIED, "approval_unavailable"),
+        (["run_command", '{"command": "ls"}', "--intent", "EXECUTE"], DENIED, "approval_unavailable"),
+    ],
+    ids=lambda value: value[0] if isinstance(value, list) else None,
+)
+def test_run_tool_exits_with_how_the_call_ended(
+    words: list[str], code: int, error: str | None, remit: CommandLine
+) -> None:
+    before = (remit.workspace / "src/cart.py").read_bytes()
+    done = remit("run-tool", *words, "--json")
+    assert done.code == code
+    (result,) = done.of("tool_result")
+    assert (result["error"] or {}).get("code") == error
+    assert [event["seq"] for event in done.lines] == list(range(1, len(done.lines) + 1))
+    assert done.lines[-1]["kind"] == "run_completed"
+    assert (remit.workspace / "src/cart.py").read_bytes() == before
+
+
+def test_a_refused_call_says_what_why_and_how_to_mend_it(remit: CommandLine) -> None:
+    done = remit("run-tool", "edit_file", EDIT_PRICES, "--intent", "CODE", "--approve", "session")
+    assert done.code == DENIED
+    assert "`edit_file` was denied by generated-code-is-not-edited" in done.out
+    assert "generated files are written by tools/prices.py only" in done.out
+    assert "fix: " in done.out
+    assert ".remit/policy.yaml:4" in done.out
+
+
+def test_a_yes_given_beforehand_lets_the_edit_through(remit: CommandLine) -> None:
+    done = remit("run-tool", "edit_file", EDIT_CART, "--intent", "CODE", "--approve", "session", "--json")
+    assert done.code == DONE
+    assert [r["changed_files"] for r in done.of("tool_result")] == [["src/cart.py"]]
+    assert "subtotal" in (remit.workspace / "src/cart.py").read_text()
+
+
+def test_a_command_that_fails_fails_the_call(bwrap: str, remit: CommandLine) -> None:
+    words = ("--intent", "EXECUTE", "--approve", "session", "--json")
+    assert remit("run-tool", "run_command", '{"command": "true"}', *words).code == DONE
+    assert remit("run-tool", "run_command", '{"command": "exit 7"}', *words).code == FAILED
+
+
+def test_what_a_file_hides_from_a_terminal_is_shown(remit: CommandLine) -> None:
+    (remit.workspace / "trap.txt").write_text("before\x1b[2Kafter\n")
+    done = remit("run-tool", "read_file", '{"path": "trap.txt"}', "--intent", "READ_FILE")
+    assert "before⟨U+001B⟩[2Kafter" in done.out
+    assert "\x1b" not in done.out
+
+
+# policy
+
+
+@pytest.mark.parametrize(
+    ("action", "code", "verdict", "rule"),
+    [
+        ({"syscall": "fs.read", "path": "src/cart.py"}, DONE, "allow", "read-workspace"),
+        ({"syscall": "fs.write", "path": "src/cart.py"}, DONE, "require_review", "write-workspace"),
+        ({"syscall": "fs.write", "path": "generated/a.py"}, DENIED, "deny", "generated-code-is-not-edited"),
+    ],
+)
+def test_policy_explain_gives_the_verdict_and_every_reason(
+    action: dict[str, str], code: int, verdict: str, rule: str, remit: CommandLine
+) -> None:
+    done = remit("policy", "explain", "--action", json.dumps(action), "--json")
+    assert done.code == code
+    assert done.json["verdict"] == verdict
+    assert rule in done.json["rules"]
+    assert all(reason["file"] and reason["line"] for reason in done.json["reasons"])
+    assert remit("policy", "explain", "--action", json.dumps(action)).out.startswith(f"{verdict} · risk ")
+
+
+def test_policy_explain_answers_line_by_line(remit: CommandLine) -> None:
+    lines = '{"syscall": "fs.read", "path": "a"}\n\nnonsense\n{"syscall": "fs.write", "path": "generated/a"}\n'
+    done = remit("policy", "explain", "--jsonl", stdin=lines)
+    assert done.code == FAILED
+    first, second, third = done.lines
+    assert (first["verdict"], third["verdict"]) == ("allow", "deny")
+    assert "is not JSON" in second["error"]["why"]
+
+
+def test_policy_check_finds_what_is_wrong(remit: CommandLine) -> None:
+    assert remit("policy", "check", "--json").json == {"ok": True, "problems": []}
+    bad = remit.workspace / "bad.yaml"
+    bad.write_text("version: 1\ncapabilities:\n  - name: x\n    match: { syscall: fs.read }\n    action: allwo\n")
+    done = remit("policy", "check", "bad.yaml", "--json")
+    assert (done.code, done.json["ok"]) == (FAILED, False)
+    assert done.json["problems"][0].startswith("bad.yaml:5:")
+    assert remit("policy", "check", "bad.yaml").out.startswith("bad.yaml:5:")
+
+
+# audit
+
+
+def test_the_audit_log_is_shown_filtered_and_verified(remit: CommandLine) -> None:
+    remit("run-tool", "read_file", '{"path": "src/cart.py"}', "--intent", "READ_FILE")
+    remit("run-tool", "edit_file", EDIT_PRICES, "--intent", "CODE")
+    every = remit("audit", "log", "--json").lines
+    assert [record["number"] for record in every] == list(range(1, len(every) + 1))
+    denied = remit("audit", "log", "--json", "--decision", "denied").lines
+    assert {record["policy_rule_name"] for record in denied} == {"generated-code-is-not-edited"}
+    assert remit("audit", "log", "-n", "1").out.startswith(f"{len(every)}  ")
+    verified = remit("audit", "verify", "--json")
+    assert (verified.code, verified.json["ok"]) == (DONE, True)
+    assert verified.json["message"].startswith(f"{len(every)} records verified")
+
+
+def test_no_audit_log_is_no_verified_one(remit: CommandLine, tmp_path: Path) -> None:
+    assert wrong(remit("audit", "verify", "--json"))["code"] == "not_found"
+    remit("run-tool", "read_file", '{"path": "src/cart.py"}', "--intent", "READ_FILE")
+    (tmp_path / "other").mkdir()
+    assert remit("audit", "verify", "--workspace", str(tmp_path / "other")).code == FAILED
+    assert remit("audit", "verify", "--database", str(tmp_path / "no.sqlite3")).code == FAILED
+
+
+# sandbox, model, doctor
+
+
+def test_the_sandbox_is_tried_from_inside(bwrap: str, remit: CommandLine) -> None:
+    done = remit("sandbox", "check", "--json")
+    assert (done.code, done.json["available"]) == (DONE, True)
+    assert all(found["holds"] for found in done.json["properties"])
+
+
+@pytest.mark.model
+def test_the_doctor_finds_everything_well(bwrap: str, remit: CommandLine) -> None:
+    done = remit("doctor", "--json")
+    assert [(f["name"], f["detail"]) for f in done.lines if not f["good"]] == []
+    assert done.code == DONE
+
+
+def test_the_doctor_says_what_to_do_about_what_is_missing(remit: CommandLine, tmp_path: Path) -> None:
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    (remit.workspace / ".remit/policy.yaml").write_text("version: 2\n")
+    done = remit("doctor", "--json", REMIT_MODEL="/no/such/model", PATH=str(empty))
+    assert done.code == FAILED
+    bad = {finding["name"]: finding for finding in done.lines if not finding["good"]}
+    assert set(bad) == {"policy", "sandbox", "model"}
+    assert all(finding["fix"] for finding in bad.values())
+    assert "install bubblewrap" in bad["sandbox"]["fix"]
+
+
+# a prompt
+
+
+def test_a_prompt_runs_one_turn(remit: CommandLine, script: Callable[..., str]) -> None:
+    done = remit("rename total", "--approve", "session", "--json", REMIT_MODEL=script())
+    assert done.code == DONE
+    assert [event["seq"] for event in done.lines] == list(range(1, len(done.lines) + 1))
+    assert done.lines[-1]["result"]["final_output"] == "Renamed."
+    assert "subtotal" in (remit.workspace / "src/cart.py").read_text()
+
+
+def test_options_may_come_before_the_prompt(remit: CommandLine, script: Callable[..., str]) -> None:
+    done = remit("--json", "--model", script({"text": "Hello."}), "hi")
+    assert (done.code, done.lines[-1]["result"]["final_output"]) == (DONE, "Hello.")
+    assert remit("--model", script({"text": "Hello."}), "hi").out.splitlines()[1:] == ["Hello.", "completed · 0 calls"]
+
+
+@pytest.mark.parametrize("approve", ["ask", "never"])
+def test_without_a_terminal_nobody_is_asked_and_nothing_changes(
+    approve: str, remit: CommandLine, script: Callable[..., str]
+) -> None:
+    before = (remit.workspace / "src/cart.py").read_bytes()
+    done = remit("rename total", "--approve", approve, "--json", stdin="y\ny\n", REMIT_MODEL=script())
+    assert done.code == DENIED
+    assert done.of("approval_required") == []
+    assert done.lines[-1]["result"]["status"] == "denied"
+    assert done.lines[-1]["result"]["error"]["code"] == "approval_unavailable"
+    assert (remit.workspace / "src/cart.py").read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("typed", "code", "changed"),
+    [("y\n", DONE, True), ("n\n", DONE, False), ("\n", DONE, False), ("\x04", DONE, False)],
+)
+def test_in_a_terminal_the_person_is_asked(
+    typed: str, code: int, changed: bool, remit: CommandLine, script: Callable[..., str]
+) -> None:
+    with remit.in_terminal("rename total", REMIT_MODEL=script()) as terminal:
+        terminal.wait_for("[N] no: ")
+        assert "-    total = 0.0\n    +    subtotal = 0.0" in terminal.screen
+        assert "asked by rule write-workspace" in terminal.screen
+        terminal.type(typed)
+        assert terminal.wait() == code
+    assert ("subtotal" in (remit.workspace / "src/cart.py").read_text()) == changed
+
+
+def test_what_was_typed_before_the_question_is_no_answer(remit: CommandLine, script: Callable[..., str]) -> None:
+    steps = (
+        {"calls": [intent("CODE"), call("write_file", path="new.py", content="x = 1\n")], "delay_s": 2},
+        {"text": "."},
+    )
+    with remit.in_terminal("write it", REMIT_MODEL=script(*steps)) as terminal:
+        terminal.wait_for("model script")
+        terminal.type("y\n")
+        terminal.wait_for("[N] no: ")
+        terminal.type("\n")
+        terminal.wait()
+    assert not (remit.workspace / "new.py").exists()
+
+
+@pytest.mark.parametrize("where", ["[N] no: ", "model script"], ids=["at the question", "while it works"])
+def test_ctrl_c_ends_the_turn_and_nothing_has_changed(
+    where: str, remit: CommandLine, script: Callable[..., str]
+) -> None:
+    model = script() if "no" in where else script({"hang": True})
+    with remit.in_terminal("rename total", REMIT_MODEL=model) as terminal:
+        terminal.wait_for(where)
+        terminal.interrupt()
+        assert terminal.wait() == INTERRUPTED
+        assert "cancelled" in terminal.screen
+    assert "subtotal" not in (remit.workspace / "src/cart.py").read_text()
+    assert remit("audit", "verify").code == DONE

@@ -1,0 +1,250 @@
+"""`remit audit`: filters, export, checkpoints, and attacks on a log that a real run has left (003 §Audit Log Module;
+threats.md, Storage, audit)."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from audit_logs import recompute
+from command_line import CommandLine
+
+DONE, FAILED, USAGE = 0, 1, 2
+
+pytestmark = [pytest.mark.e2e, pytest.mark.slow]
+
+READ = ("run-tool", "read_file", '{"path": "src/cart.py"}', "--intent", "READ_FILE")
+EDIT_PRICES = (
+    *("run-tool", "edit_file", '{"path": "generated/prices.py", "old_text": "total", "new_text": "x"}'),
+    *("--intent", "CODE"),
+)
+
+
+@pytest.fixture
+def used(remit: CommandLine) -> CommandLine:
+    """A read, and an edit that a rule denied."""
+    assert remit(*READ).code == DONE
+    assert remit(*EDIT_PRICES).code != DONE
+    return remit
+
+
+def database(remit: CommandLine) -> Path:
+    (found,) = remit.state.rglob("audit.sqlite3")
+    return found
+
+
+def checkpoints(remit: CommandLine) -> Path:
+    (found,) = remit.state.rglob("*.jsonl")
+    return found
+
+
+def log(remit: CommandLine, *words: str) -> list[dict[str, Any]]:
+    done = remit("audit", "log", "--json", *words)
+    assert done.code == DONE, done.err
+    return done.lines
+
+
+def test_filters_narrow_what_is_shown(used: CommandLine) -> None:
+    every = log(used)
+    denied = [r for r in every if r.get("policy_decision") == "denied"]
+    assert denied
+    session = denied[0]["session_id"]
+    assert log(used, "--session", session) == [r for r in every if r.get("session_id") == session]
+    assert log(used, "--tool", "read_file") == [r for r in every if r.get("tool_name") == "read_file"]
+    assert log(used, "--decision", "denied") == denied
+    assert log(used, "--rule", "generated-code-is-not-edited") == denied
+    assert log(used, "--rule", "generated-code-is-not-edited", "--tool", "read_file") == []
+    assert log(used, "--limit", "2") == every[-2:]
+
+
+def test_filters_by_time(used: CommandLine) -> None:
+    every = log(used)
+    at = every[3]["time"]
+    assert log(used, "--since", at) == [r for r in every if r["time"] >= at]
+    assert log(used, "--until", at) == [r for r in every if r["time"] < at]
+    assert log(used, "--since", "1h") == every
+    assert log(used, "--until", "1h") == []
+    local = datetime.fromtimestamp(every[3]["timestamp"] / 1000, UTC).astimezone().replace(tzinfo=None)
+    assert log(used, "--since", local.isoformat()) == [r for r in every if r["time"] >= at]
+
+
+@pytest.mark.parametrize(
+    "words", [("--since", "yesterday"), ("--until", "5w"), ("--since", "99999-01-01"), ("-n", "x")]
+)
+def test_a_filter_that_says_nothing_is_wrong_usage(words: tuple[str, ...], remit: CommandLine) -> None:
+    for command in ("log", "export"):
+        done = remit("audit", command, *words)
+        assert (done.code, done.out) == (USAGE, "")
+        assert f"`{words[1]}` is no" in done.err
+
+
+def test_a_denial_leads_to_its_rule_and_its_line(used: CommandLine) -> None:
+    """governance.md §7: a rule hit can be traced to its policy line."""
+    (record, *_) = log(used, "--decision", "denied", "--tool", "edit_file")
+    file, _, number = record["policy_rule_at"].rpartition(":")
+    assert "generated-code-is-not-edited" in "".join(Path(file).read_text().splitlines()[int(number) - 1 :][:2])
+
+
+def test_a_record_names_the_strictest_thing_its_call_would_do(used: CommandLine) -> None:
+    (syscall,) = {r["syscall_type"] for r in log(used, "--tool", "edit_file") if "syscall_type" in r}
+    assert syscall == "fs.write"
+
+
+def test_export_is_every_record_as_json_lines(used: CommandLine, tmp_path: Path) -> None:
+    every = log(used)
+    done = used("audit", "export")
+    assert (done.code, done.lines) == (DONE, every)
+    assert used("audit", "export", "--tool", "read_file").lines == log(used, "--tool", "read_file")
+    assert used("audit", "export", "--limit", "1").lines == every[-1:]
+    out = tmp_path / "out.jsonl"
+    said = used("audit", "export", "--out", str(out), "--json")
+    assert said.json == {"records": len(every), "file": str(out)}
+    assert [json.loads(line) for line in out.read_text().splitlines()] == every
+    assert out.stat().st_mode & 0o777 == 0o600
+    assert used("audit", "export", "--out", str(out)).out == f"{len(every)} records written to {out}\n"
+
+
+def test_export_that_cannot_be_written_leaves_nothing(used: CommandLine, tmp_path: Path) -> None:
+    for out in (tmp_path / "none" / "out.jsonl", used.workspace):
+        done = used("audit", "export", "--out", str(out), "--json")
+        assert done.code == FAILED
+        assert done.json["error"]["what"] == f"cannot write `{out}`"
+    assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
+
+
+def test_export_without_a_log_writes_no_file(remit: CommandLine, tmp_path: Path) -> None:
+    done = remit("audit", "export", "--out", str(tmp_path / "out.jsonl"), "--json")
+    assert (done.code, done.json["error"]["code"]) == (FAILED, "not_found")
+    assert not (tmp_path / "out.jsonl").exists()
+
+
+def test_a_checkpoint_is_made_at_shutdown_and_on_demand(used: CommandLine) -> None:
+    """Each command is a process, and so ends with one."""
+    count = len(log(used))
+    done = used("audit", "checkpoint", "--json")
+    assert done.json == {"made": False, "file": str(checkpoints(used))}
+    with sqlite3.connect(database(used)) as connection:
+        connection.execute("DELETE FROM records WHERE number = ?", (count,))
+        sql = "UPDATE chain SET count = count - 1, head = (SELECT hash FROM records ORDER BY number DESC LIMIT 1)"
+        connection.execute(sql)
+    connection.close()
+    checkpoints(used).unlink()
+    done = used("audit", "checkpoint", "--json")
+    assert (done.code, done.json["made"], done.json["count"]) == (DONE, True, count - 1)
+    assert used("audit", "checkpoint").out.startswith("nothing was recorded since the last checkpoint")
+    assert log(used)[-1]["metadata"]["digest"] == done.json["digest"]
+
+
+def test_a_checkpoint_needs_a_log(remit: CommandLine) -> None:
+    done = remit("audit", "checkpoint", "--json")
+    assert (done.code, done.json["error"]["code"]) == (FAILED, "not_found")
+    assert not list(remit.state.rglob("*"))
+
+
+def test_checkpoints_and_key_are_outside_the_logs_folder_and_can_be_moved(used: CommandLine, tmp_path: Path) -> None:
+    assert database(used).parent not in checkpoints(used).parents
+    (key,) = used.state.rglob("audit-key")
+    assert key.stat().st_mode & 0o777 == checkpoints(used).stat().st_mode & 0o777 == 0o600
+    moved = tmp_path / "moved"
+    assert used(*READ, REMIT_DATA_DIR=str(moved)).code == DONE
+    assert [path.name for path in moved.rglob("*.jsonl")] == [checkpoints(used).name]
+    assert (moved / "audit-key").exists()
+
+
+def test_thr_storage_truncated_after_a_real_run(used: CommandLine) -> None:
+    recompute(database(used), keep=3)
+    done = used("audit", "verify", "--json")
+    assert (done.code, done.json["ok"], done.json["record"]) == (FAILED, False, 4)
+    assert done.json["message"].startswith("record 4 is broken: the end was cut off")
+    shown = used("audit", "verify")
+    assert "✗ record 4 is broken" in shown.out
+
+
+def test_thr_storage_recomputed_after_a_real_run(used: CommandLine) -> None:
+    recompute(database(used), lambda record: record.update(policy_decision="allowed"))
+    done = used("audit", "verify", "--json")
+    assert (done.code, done.json["record"]) == (FAILED, 1)
+    assert "the chain was recomputed" in done.json["message"]
+    doctor = used("doctor", "--json")
+    assert [line["good"] for line in doctor.lines if line["name"] == "audit"] == [False]
+
+
+def test_thr_storage_a_start_on_a_recomputed_log_warns_and_goes_on(used: CommandLine) -> None:
+    recompute(database(used), lambda record: record.update(tool_name="x"))
+    done = used(*READ, "--json")
+    assert done.code == DONE
+    (found,) = [r for r in log(used) if r["kind"] == "audit_chain_break"]
+    assert "the chain was recomputed" in found["output_summary"]
+    assert used("audit", "verify").code == FAILED
+
+
+def test_thr_storage_checkpoint_file_removed_is_noted(used: CommandLine) -> None:
+    checkpoints(used).unlink()
+    done = used("audit", "verify", "--json")
+    assert (done.code, done.json["checkpoints"]) == (DONE, 0)
+    assert done.json["notes"][0].startswith("the checkpoint file is missing, though record ")
+    assert "note: the checkpoint file is missing" in used("audit", "verify").out
+
+
+def test_thr_storage_checkpoint_forged_after_a_real_run(used: CommandLine) -> None:
+    """With a key of the attacker's, which is then the one in the file: what the old one signed gives it away."""
+    (key,) = used.state.rglob("audit-key")
+    key.unlink()
+    assert used(*READ).code == DONE
+    done = used("audit", "verify")
+    assert done.code == FAILED
+    assert "which is none of ours" in done.out
+
+
+def test_thr_storage_key_that_others_can_read(used: CommandLine) -> None:
+    (key,) = used.state.rglob("audit-key")
+    key.chmod(0o644)
+    done = used(*READ)
+    assert done.code == DONE, "it stops no work"
+    assert "the audit log cannot be relied on: the key that signs checkpoints cannot be used" in done.err
+    done = used("audit", "checkpoint", "--json")
+    assert (done.code, done.json["error"]["fix"]) == (FAILED, f"run `chmod 600 {key}`")
+    done = used("audit", "verify", "--json")
+    assert done.code == FAILED
+    assert "can be read or changed by others" in done.json["message"]
+
+
+def test_thr_storage_log_replaced(used: CommandLine) -> None:
+    database(used).unlink()
+    assert used("audit", "verify").code == FAILED, "there is none"
+    assert used(*READ).code == DONE
+    done = used("audit", "verify", "--json")
+    assert done.code == DONE
+    assert "an earlier log of" in done.json["notes"][0]
+
+
+def test_hostile_characters_of_a_record_are_shown_as_such(remit: CommandLine) -> None:
+    call = {"path": "a\u202eb\x1b[2J.py"}
+    remit("run-tool", "read_file", json.dumps(call), "--intent", "READ_FILE")
+    done = remit("audit", "log")
+    assert done.code == DONE
+    assert not {"\u202e", "\x1b"} & set(done.out)
+
+
+def test_rules_come_from_the_environment(remit: CommandLine) -> None:
+    for name in ("REMIT_AUDIT_DAYS", "REMIT_AUDIT_MIB"):
+        done = remit(*READ, "--json", **{name: "none"})
+        assert (done.code, done.json["error"]["what"]) == (FAILED, f"cannot use {name}=`none`")
+    assert remit(*READ, REMIT_AUDIT_DAYS="1", REMIT_AUDIT_MIB="1").code == DONE
+
+
+def test_a_place_where_no_checkpoints_can_be_made_stops_nothing(remit: CommandLine, tmp_path: Path) -> None:
+    """A log that cannot be vouched for is still a log; the person is told once."""
+    (tmp_path / "file").write_text("")
+    moved = {"REMIT_DATA_DIR": str(tmp_path / "file")}
+    done = remit(*READ, **moved)
+    assert done.code == DONE
+    assert done.err.count("the audit log could not be kept as it should be: the checkpoint file cannot be read") == 1
+    assert "the audit log was closed without a checkpoint" in done.err
+    verified = remit("audit", "verify", "--json", **moved)
+    assert verified.code == FAILED
+    assert "the checkpoint file cannot be read" in verified.json["message"]

@@ -1,0 +1,183 @@
+"""`remit demo`: the main job for real, on the embedded model, through the language server (README, Try it)."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+from collections import defaultdict
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command_line import CommandLine, Done
+
+pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.model, pytest.mark.timeout(600)]
+
+DONE, FAILED, DENIED = 0, 1, 3
+QUESTION = "[N] no: "
+
+
+@dataclass(frozen=True)
+class Demo:
+    """A demo that has run, and the `remit` that ran it."""
+
+    remit: CommandLine
+    done: Done
+    workspace: Path
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Demo:
+    """`remit demo --json`, as a script runs it."""
+    remit = CommandLine.alone(tmp_path_factory.mktemp("elsewhere"), tmp_path_factory.mktemp("own"))
+    done = remit("demo", "--json")
+    return Demo(remit, done, Path(done.lines[0]["workspace"]))
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Demo:
+    """`remit demo --keep shop`, with nobody at the terminal."""
+    remit = CommandLine.alone(tmp_path_factory.mktemp("elsewhere"), tmp_path_factory.mktemp("own"))
+    return Demo(remit, remit("demo", "--keep", "shop"), remit.workspace / "shop")
+
+
+def refusals(demo: Demo, code: str) -> list[dict[str, Any]]:
+    return [r for r in demo.done.of("tool_result") if r["error"] and r["error"]["code"] == code]
+
+
+def test_it_exits_0(demo: Demo) -> None:
+    assert demo.done.code == DONE, demo.done.out + demo.done.err
+
+
+def test_its_events_are_one_turn_counted_from_1_that_ends_once(demo: Demo) -> None:
+    events = demo.done.lines
+    assert [event["seq"] for event in events] == list(range(1, len(events) + 1))
+    assert len({(event["session_id"], event["turn_id"]) for event in events}) == 1
+    assert events[0]["kind"] == "run_started"
+    (completed,) = demo.done.of("run_completed")
+    assert completed == events[-1]
+    assert completed["result"]["status"] == "completed"
+
+
+def test_in_every_step_the_intent_comes_before_any_call(demo: Demo) -> None:
+    steps: dict[int, list[dict[str, Any]]] = defaultdict(list)
+    for event in demo.done.lines:
+        if event["kind"] in {"intent_selected", "tool_call", "tool_result"}:
+            steps[event["step"]].append(event)
+    assert len(steps) >= 4
+    for events in steps.values():
+        active = None
+        for event in events:
+            if event["kind"] == "intent_selected":
+                active = event["intent"]
+            elif event["kind"] == "tool_call":
+                assert event["intent"] == active is not None
+        assert events[0]["kind"] == "intent_selected"
+
+
+def test_one_edit_is_asked_for_and_applied(demo: Demo) -> None:
+    assert [r["changed_files"] for r in demo.done.of("tool_result") if r["changed_files"]] == [["src/cart.py"]]
+    (question,) = demo.done.of("approval_required")
+    assert "+    subtotal = 0.0\n" in question["diffs"][0]["diff"]
+    (answer,) = demo.done.of("approval_resolved")
+    assert (answer["approval_id"], answer["decision"]) == (question["approval_id"], "allow")
+    cart = (demo.workspace / "src/cart.py").read_text()
+    assert cart.count("subtotal") == cart.count("total") == 5
+
+
+def test_policy_refuses_one_write_by_name(demo: Demo) -> None:
+    (denied,) = refusals(demo, "denied")
+    assert denied["tool"] == "edit_file"
+    assert denied["rules"] == ["generated-code-is-not-edited"]
+    assert "generated-code-is-not-edited" in denied["summary"]
+    assert "subtotal" not in (demo.workspace / "generated/prices.py").read_text()
+
+
+def test_the_gate_refuses_one_call_outside_its_intent(demo: Demo) -> None:
+    (gated,) = refusals(demo, "tool_not_allowed_for_intent")
+    assert (gated["tool"], gated["decision"]) == ("read_file", "refused_by_gate")
+
+
+def test_json_says_on_stderr_that_it_answered_itself(demo: Demo) -> None:
+    assert "the demo answers yes itself" in demo.done.err
+
+
+def test_its_audit_verifies_from_anywhere(demo: Demo) -> None:
+    assert demo.remit("audit", "verify").code == DONE
+    assert demo.remit("audit", "verify", "--workspace", str(demo.workspace)).code == DONE
+    kinds = {
+        record["kind"] for record in demo.remit("audit", "log", "--workspace", str(demo.workspace), "--json").lines
+    }
+    calls = {"intent_selected", "tool_intent", "tool_outcome", "approval_required", "approval_resolved"}
+    assert kinds == {*calls, "checkpoint"}
+
+
+@pytest.mark.parametrize("place", ["first", "middle", "last"])
+@pytest.mark.parametrize("column", ["content", "hash"])
+def test_one_byte_flipped_in_the_database_is_found_and_its_record_named(
+    column: str, place: str, demo: Demo, tmp_path: Path
+) -> None:
+    (database,) = demo.remit.state.rglob("audit.sqlite3")
+    number, text = record_at(database, place, column)
+    # The workspace's own database is damaged in its place, and mended for the next test.
+    sound = shutil.copy(database, tmp_path)
+    try:
+        data = bytearray(database.read_bytes())
+        at = data.index(text) + len(text) // 2
+        data[at] ^= 1
+        database.write_bytes(data)
+        done = demo.remit("audit", "verify", "--workspace", str(demo.workspace), "--json")
+        assert (done.code, done.json["ok"]) == (FAILED, False)
+        assert f"record {number} " in done.json["message"]
+        assert f"record {number} " in demo.remit("audit", "verify").out
+    finally:
+        shutil.copy(sound, database)
+    assert demo.remit("audit", "verify").code == DONE
+
+
+def record_at(database: Path, place: str, column: str) -> tuple[int, bytes]:
+    """A record's number, and one of its texts as the file holds it."""
+    connection = sqlite3.connect(f"file:{database}?mode=ro", uri=True)
+    rows = connection.execute(f"SELECT number, {column} FROM records ORDER BY number").fetchall()
+    connection.close()
+    number, text = rows[{"first": 0, "middle": len(rows) // 2, "last": -1}[place]]
+    return number, text.encode()
+
+
+def test_without_a_terminal_it_says_that_it_answers_itself(kept: Demo) -> None:
+    assert kept.done.code == DONE, kept.done.out
+    assert "standard input or output is no terminal: the demo answers yes itself" in kept.done.out
+    assert kept.done.out.index("+    subtotal = 0.0") < kept.done.out.index("the demo answers yes itself")
+    assert "records verified in " in kept.done.out
+
+
+def test_keep_keeps_the_workspace(kept: Demo) -> None:
+    assert "subtotal" in (kept.workspace / "src/cart.py").read_text()
+    assert kept.remit("audit", "verify", "--workspace", "shop").code == DONE
+
+
+def test_a_folder_that_exists_is_left_alone(kept: Demo) -> None:
+    before = sorted(kept.workspace.rglob("*"))
+    done = kept.remit("demo", "--keep", "shop")
+    assert (done.code, done.out) == (FAILED, "")
+    what, why, fix = done.err.splitlines()
+    assert what == "remit: cannot make the sample workspace `shop`"
+    assert why == "  why: file exists"
+    assert fix == "  fix: name a folder that does not exist yet, where you may write"
+    assert sorted(kept.workspace.rglob("*")) == before
+    assert kept.remit("demo", "--keep", "shop", "--json").json["error"]["code"] == "invalid_request"
+
+
+def test_in_a_terminal_it_asks_and_a_no_leaves_the_file_as_it_is(tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    remit = CommandLine.alone(tmp_path / "elsewhere", tmp_path)
+    with remit.in_terminal("demo", "--keep", "shop") as terminal:
+        terminal.wait_for(QUESTION)
+        assert "+    subtotal = 0.0" in terminal.screen
+        assert "answers yes itself" not in terminal.screen
+        terminal.type("n\n")
+        assert terminal.wait() == DENIED
+        assert "without a yes src/cart.py is as it was" in terminal.screen
+    assert "subtotal" not in (remit.workspace / "shop/src/cart.py").read_text()
+    assert remit("audit", "verify").code == DONE

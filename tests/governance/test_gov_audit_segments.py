@@ -1,0 +1,500 @@
+"""Segments: daily rotation with the chain carried over, retention, and warnings about room (003 §Retention Policy)."""
+
+from __future__ import annotations
+
+import hashlib
+import random
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from audit_logs import DAY, Kept, edit, events, recompute, second_opinion, written
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from remit_governance.audit.database import archive_path, archives
+from remit_governance.audit.query import AuditFilter, query_audit, stream_audit
+from remit_governance.audit.record import AuditEvent, AuditKind
+from remit_governance.audit.retention import (
+    Archive,
+    AuditRules,
+    StorageLevel,
+    due_for_closing,
+    storage,
+    to_delete,
+)
+from remit_governance.audit.store import AuditLog
+from remit_governance.audit.verify import Broken, Verified, verify
+from remit_governance.errors import AuditError
+
+MIB = 1 << 20
+
+
+@pytest.fixture
+def kept(tmp_path: Path) -> Kept:
+    """Four days: three closed segments, and the active one."""
+    kept = Kept(tmp_path / "logs" / "audit.sqlite3")
+    for _ in range(3):
+        kept.append(10)
+        kept.now += DAY
+        kept.keeper.upkeep()
+    kept.append(10)
+    return kept
+
+
+def test_each_day_has_a_segment_and_the_chain_goes_on(kept: Kept) -> None:
+    assert [ordinal for ordinal, _ in archives(kept.path)] == [1, 2, 3]
+    assert kept.log.segment().ordinal == 4
+    kept.close()
+    report = kept.examined()
+    assert (report.good, report.count, report.agreed) == (True, 44, 4)
+    assert second_opinion(kept.path)
+    assert all(path.stat().st_mode & 0o777 == 0o600 for path in kept.path.parent.iterdir())
+
+
+def test_each_segment_ends_with_a_checkpoint(kept: Kept) -> None:
+    """So what is left after the oldest is deleted still hangs on something."""
+    assert [line["count"] for line in kept.lines()] == [10, 21, 32]
+    records = query_audit(kept.path)
+    assert [r.number for r in records if r.event.kind is AuditKind.CHECKPOINT] == [11, 22, 33]
+
+
+def test_records_are_found_in_every_segment(kept: Kept) -> None:
+    everything = query_audit(kept.path)
+    assert [r.number for r in everything] == list(range(1, 44))
+    assert [b.prev_hash == a.hash for a, b in pairwise(everything)].count(False) == 3
+    assert tuple(stream_audit(kept.path)) == everything
+    assert query_audit(kept.path, AuditFilter(limit=15)) == everything[-15:]
+    assert query_audit(kept.path, AuditFilter(limit=0)) == ()
+    day_two = AuditFilter(since=20_001 * DAY, until=20_002 * DAY)
+    # The checkpoint that ends a day's segment is made on the next day.
+    assert [r.number for r in query_audit(kept.path, day_two)] == list(range(11, 22))
+    assert len(query_audit(kept.path, AuditFilter(session_id="s1", limit=5))) == 5
+
+
+def test_nothing_is_closed_before_its_time(kept: Kept) -> None:
+    kept.keeper.upkeep()
+    kept.now += DAY - kept.now % DAY - 1
+    kept.keeper.upkeep()
+    assert kept.log.segment().ordinal == 4
+    kept.now -= 5 * DAY
+    kept.keeper.upkeep()
+    assert kept.log.segment().ordinal == 4, "THR-storage-clock-back"
+
+
+def test_a_large_segment_is_closed_the_same_day(tmp_path: Path) -> None:
+    kept = Kept(tmp_path / "a", AuditRules(max_bytes=MIB))
+    kept.append(1)
+    for _ in range(200):
+        kept.log.append(replace(events(1)[0], input_summary="x" * 500))
+    kept.keeper.upkeep()
+    assert kept.log.segment().ordinal == 2
+    kept.append(1)
+    kept.keeper.upkeep()
+    assert kept.log.segment().ordinal == 2, "the room that the closed one left does not count"
+    kept.close()
+    assert kept.examined().good
+
+
+def test_upkeep_is_done_by_itself(tmp_path: Path) -> None:
+    kept = Kept(tmp_path / "a", AuditRules(checkpoint_every=10))
+    kept.keeper.start()
+    kept.append(30)
+    kept.now += DAY
+    kept.append(1)
+    kept.close()
+    report = kept.examined()
+    assert report.good
+    assert report.agreed >= 2
+    assert kept.keeper.warnings == ()
+
+
+TAMPERING: dict[str, tuple[Callable[[Path], object], int, str]] = {
+    "THR-storage-segment-changed": (
+        lambda path: edit(archive_path(path, 2), "UPDATE records SET content = content || ' ' WHERE number = 15"),
+        15,
+        "record 15 does not match its hash",
+    ),
+    "THR-storage-segment-truncated": (
+        lambda path: edit(archive_path(path, 2), "DELETE FROM records WHERE number > 20"),
+        21,
+        "the chain's end says 22 records, 20 are there",
+    ),
+    "THR-storage-segment-removed": (lambda path: archive_path(path, 2).unlink(), 12, "segment 2 is missing"),
+    "THR-storage-segment-last-removed": (lambda path: archive_path(path, 3).unlink(), 23, "segment 3 is missing"),
+    "THR-storage-segment-first-removed": (
+        lambda path: archive_path(path, 1).unlink(),
+        1,
+        "records 1 to 11 are missing, and no record says that they were deleted for their age",
+    ),
+    "THR-storage-segment-moved": (
+        lambda path: archive_path(path, 2).replace(archive_path(path, 1)),
+        1,
+        "audit.sqlite3.000001 is not segment 1 of this log",
+    ),
+    "THR-storage-segment-of-another-log": (
+        lambda path: edit(archive_path(path, 2), "UPDATE chain SET log = 'x'"),
+        12,
+        "audit.sqlite3.000002 is not segment 2 of this log",
+    ),
+    "THR-storage-segment-start-moved": (
+        lambda path: edit(archive_path(path, 2), "UPDATE chain SET before = 12"),
+        12,
+        "segment 2 does not go on where the one before it ended",
+    ),
+    "THR-storage-segment-no-database": (
+        lambda path: archive_path(path, 2).write_bytes(b"nothing" * 100),
+        12,
+        "the database is damaged here",
+    ),
+    "THR-storage-segment-first-starts-late": (
+        lambda path: edit(archive_path(path, 1), "UPDATE chain SET before = 1"),
+        1,
+        "the first segment says that records came before it",
+    ),
+    "THR-storage-active-goes-on-elsewhere": (
+        lambda path: edit(path, "UPDATE chain SET previous = 'x'"),
+        34,
+        "segment 4 does not go on where the one before it ended",
+    ),
+    "THR-storage-earlier-record-in-active": (
+        lambda path: edit(path, "INSERT INTO records VALUES (5, '{}', 'x')"),
+        5,
+        "record 5 is in segment 4, which begins after 33",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", TAMPERING)
+def test_thr_storage_segments(name: str, kept: Kept) -> None:
+    kept.log.close()
+    attack, number, why = TAMPERING[name]
+    attack(kept.path)
+    result = verify(kept.path)
+    assert isinstance(result, Broken)
+    assert (result.record_number, why in result.why) == (number, True), result
+
+
+def test_thr_storage_recomputed_segment(kept: Kept) -> None:
+    """THR-storage-recomputed: every segment from the second on, with the chain made whole."""
+    kept.log.close()
+    recompute(kept.path, lambda record: record.update(tool_name="x") if record["number"] == 15 else None)
+    assert isinstance(verify(kept.path), Verified)
+    assert second_opinion(kept.path)
+    report = kept.examined()
+    assert (report.good, report.faults[0].record_number) == (False, 11)
+    assert "records 11 to 21" in report.faults[0].why
+
+
+CRASH = """
+import os, signal, sqlite3, sys
+from pathlib import Path
+from remit_governance.audit import chain
+from remit_governance.audit.store import AuditLog
+log = AuditLog(Path(sys.argv[1]), clock=lambda: int(sys.argv[2]))
+steps = iter(range(10**9))
+def step(*ignored):
+    if next(steps) == int(sys.argv[3]):
+        os.kill(os.getpid(), signal.SIGKILL)
+sys.addaudithook(lambda name, arguments: step() if name in ("open", "os.rename", "os.remove", "sqlite3.connect") else None)
+log._chain._connection.set_trace_callback(step)
+log.close_segment(log.segment().ordinal)
+print("closed", flush=True)
+"""
+
+
+def test_thr_storage_kill_in_the_middle_of_closing_a_segment(tmp_path: Path) -> None:
+    """THR-storage-kill-rotation: killed at every statement and every file operation; the log is whole, and goes on."""
+    closed = 0
+    for step in range(40):
+        path = written(tmp_path / str(step) / "audit.sqlite3", 12)
+        run = subprocess.run(
+            [sys.executable, "-c", CRASH, str(path), str(30_000 * DAY), str(step)], capture_output=True, check=False
+        )
+        assert run.returncode in {0, -signal.SIGKILL}, run.stderr
+        assert verify(path).count == 12, step  # type: ignore[union-attr]
+        assert len(query_audit(path)) == 12
+        with AuditLog(path) as log:
+            log.append(events(1)[0])
+            log.close_segment(log.segment().ordinal)
+            log.append(events(1)[0])
+        assert verify(path).count == 14  # type: ignore[union-attr]
+        assert second_opinion(path)
+        closed += run.stdout == b"closed\n"
+        if closed == 2:
+            break
+    assert step > 8, "it has as many steps to be killed at"
+    assert closed == 2
+
+
+def test_a_checkpoint_of_a_log_whose_active_segment_is_empty(kept: Kept) -> None:
+    """Another process has closed it since."""
+    kept.log.close_segment(4)
+    assert kept.keeper.checkpoint() is not None
+    kept.close()
+    report = kept.examined()
+    assert (report.faults, report.agreed) == ((), 4)
+
+
+def test_thr_storage_truncated_segment_is_not_closed(kept: Kept) -> None:
+    """Closing it, or going on in it, would make its end look right."""
+    kept.log.flush()
+    edit(kept.path, "DELETE FROM records WHERE number > 40")
+    with pytest.raises(AuditError, match="its end is not the one that was noted"):
+        kept.log.close_segment(4)
+    kept.append(10)
+    kept.log.close()
+    result = verify(kept.path)
+    assert isinstance(result, Broken)
+    assert (result.record_number, result.why) == (43, "record 43 is not the one that the chain's end names")
+
+
+def test_the_end_is_noted_within_half_a_second(tmp_path: Path) -> None:
+    """By which a removed end is seen even before there is a checkpoint; each append by itself would cost a page more."""
+    path = tmp_path / "a"
+    with AuditLog(path) as log:
+        for event in events(30):
+            log.append(event)
+        until = time.monotonic() + 60
+        while noted(path) != 30:
+            assert time.monotonic() < until
+            time.sleep(0.02)
+
+
+def noted(path: Path) -> int:
+    with closing(sqlite3.connect(path)) as database:
+        return database.execute("SELECT count FROM chain").fetchone()[0]
+
+
+def test_two_processes_close_a_segment_once(kept: Kept) -> None:
+    with AuditLog(kept.path, clock=lambda: kept.now) as other:
+        ordinal = kept.log.segment().ordinal
+        assert kept.log.close_segment(ordinal) == archive_path(kept.path, ordinal)
+        assert other.close_segment(ordinal) is None
+        other.append(events(1)[0])
+    assert kept.log.close_segment(ordinal + 1) is not None
+    assert kept.log.close_segment(ordinal + 2) is None, "an empty one is not closed"
+    assert verify(kept.path).count == 44  # type: ignore[union-attr]
+
+
+def test_a_segment_that_cannot_be_closed_leaves_the_log_as_it_was(kept: Kept) -> None:
+    blocked = archive_path(kept.path, 4)
+    (blocked / "x").mkdir(parents=True)
+    with pytest.raises(AuditError, match="cannot be rotated"):
+        kept.log.close_segment(4)
+    kept.now += DAY
+    kept.keeper.upkeep()
+    assert "the audit log cannot be rotated" in kept.keeper.warnings[0]
+    kept.append(1)
+    shutil.rmtree(blocked)
+    kept.keeper.upkeep()
+    assert kept.log.segment().ordinal == 5
+    assert isinstance(verify(kept.path), Verified)
+
+
+# retention
+
+
+def test_old_segments_are_deleted_recorded_and_not_missed(kept: Kept) -> None:
+    kept.now += 89 * DAY
+    kept.keeper.upkeep()
+    assert [ordinal for ordinal, _ in archives(kept.path)] == [2, 3, 4]
+    kept.now += 2 * DAY
+    kept.append(3)
+    kept.keeper.upkeep()
+    kept.close()
+    assert [ordinal for ordinal, _ in archives(kept.path)] == [4, 5]
+    gone = [
+        r.event.metadata["segment"] for r in query_audit(kept.path) if r.event.kind is AuditKind.AUDIT_ARCHIVE_DELETED
+    ]
+    assert gone[-2:] == ["2", "3"]
+    report = kept.examined()
+    assert (report.good, report.faults) == (True, ())
+    assert report.agreed >= 3, "what is left hangs on the checkpoint at its start"
+
+
+def test_thr_storage_deleted_beyond_what_was_recorded(kept: Kept) -> None:
+    kept.now += 89 * DAY
+    kept.keeper.upkeep()
+    kept.close()
+    archive_path(kept.path, 2).unlink()
+    result = verify(kept.path)
+    assert isinstance(result, Broken)
+    assert "records 1 to 22 are missing" in result.why
+
+
+def test_thr_storage_start_recomputed_after_deletion(kept: Kept) -> None:
+    """The oldest segment that is left names the last hash of one that is gone; a checkpoint vouches for that."""
+    kept.now += 89 * DAY
+    kept.keeper.upkeep()
+    kept.close()
+    edit(archive_path(kept.path, 2), "UPDATE chain SET previous = 'forged'")
+    numbers = {"before": 11, "previous": "forged"}
+    rechain(kept.path, numbers)
+    assert isinstance(verify(kept.path), Verified)
+    assert not kept.examined().good
+
+
+def rechain(path: Path, first: dict[str, object]) -> None:
+    """Make the chain whole again over what is left, going on from `first`."""
+    before, previous = first["before"], first["previous"]
+    for file in (*(file for _, file in archives(path)), path):
+        with closing(sqlite3.connect(file)) as database, database:
+            (started,) = database.execute("SELECT started FROM chain").fetchone()
+            database.execute("UPDATE chain SET before = ?, previous = ?", (before, previous))
+            head = hashlib.sha256(f"genesis:{started}:{previous}".encode()).hexdigest()
+            for number, content in database.execute("SELECT number, content FROM records ORDER BY number").fetchall():
+                head = hashlib.sha256((head + content).encode()).hexdigest()
+                database.execute("UPDATE records SET hash = ? WHERE number = ?", (head, number))
+                before = number
+            database.execute("UPDATE chain SET head = ?", (head,))
+            previous = head
+
+
+def archive(ordinal: int, days_ago: float, mib: float) -> Archive:
+    return Archive(ordinal, Path(f"{ordinal}"), int(mib * MIB), int((1000 - days_ago) * DAY))
+
+
+DELETED = {
+    "nothing to do": ([(1, 90, 1), (2, 1, 1)], 1, []),
+    "past its days": ([(1, 91, 1), (2, 90, 1)], 1, [1]),
+    "all past their days": ([(1, 300, 1), (2, 200, 1)], 1, [1, 2]),
+    "too large": ([(1, 3, 400), (2, 2, 400), (3, 1, 400)], 60, [1]),
+    "much too large": ([(1, 3, 800), (2, 2, 800), (3, 1, 800)], 60, [1, 2]),
+    "the active one alone is too large": ([(1, 3, 1), (2, 2, 1)], 2000, [1, 2]),
+    "an older clock later": ([(1, 1, 1), (2, 300, 1)], 1, []),
+    "closed in the future": ([(1, -5, 1)], 1, []),
+}
+
+
+@pytest.mark.parametrize("name", DELETED)
+def test_the_oldest_go_first_and_no_more_than_must(name: str) -> None:
+    closed, active, expected = DELETED[name]
+    gone = to_delete([archive(*values) for values in closed], active * MIB, 1000 * DAY, AuditRules())
+    assert [a.ordinal for a in gone] == expected
+
+
+ROOM = {
+    "much": (100 * MIB, 1 << 40, StorageLevel.FINE),
+    "80 %": (int(819.2 * MIB), 1 << 40, StorageLevel.FINE),
+    "more than 80 %": (820 * MIB, 1 << 40, StorageLevel.WARNING),
+    "more than 95 %": (980 * MIB, 1 << 40, StorageLevel.CRITICAL),
+    "too much": (2000 * MIB, 1 << 40, StorageLevel.CRITICAL),
+    "a small log on a full disk": (10 * MIB, 0, StorageLevel.CRITICAL),
+    "a small log on a disk with little left": (10 * MIB, 2 * MIB, StorageLevel.WARNING),
+    "nothing at all": (0, 0, StorageLevel.CRITICAL),
+}
+
+
+@pytest.mark.parametrize("name", ROOM)
+def test_room_is_what_the_rules_give_or_the_disk_has(name: str) -> None:
+    used, free, level = ROOM[name]
+    found = storage(used, free, AuditRules())
+    assert found.level is level
+    assert "MiB" in found.why
+
+
+def test_running_out_of_room_is_said_and_recorded_once(kept: Kept) -> None:
+    size = sum(file.stat().st_size for file in kept.path.parent.iterdir() if "lock" not in file.name)
+    for free in (1 << 40, size // 6, size // 6, 0, 0):
+        kept.free = free
+        kept.keeper.upkeep()
+    kinds = [r.event.kind for r in query_audit(kept.path) if "storage" in r.event.kind]
+    assert kinds == [AuditKind.AUDIT_STORAGE_WARNING, AuditKind.AUDIT_STORAGE_CRITICAL]
+    assert len(kept.keeper.warnings) == 2
+    assert "are left for the audit log on its disk" in kept.keeper.warnings[1]
+    assert kept.keeper.storage is not None
+    assert kept.keeper.storage.level is StorageLevel.CRITICAL
+    assert len(archives(kept.path)) == 3, "a full disk deletes nothing"
+
+
+def test_too_large_a_log_loses_its_oldest_segment(tmp_path: Path) -> None:
+    kept = Kept(tmp_path / "a", AuditRules(max_bytes=4 * MIB))
+    for _ in range(22):
+        for _ in range(40):
+            kept.log.append(replace(events(1)[0], input_summary="x" * 8_000))
+        kept.keeper.upkeep()
+    kept.close()
+    ordinals = [ordinal for ordinal, _ in archives(kept.path)]
+    assert ordinals[0] > 1
+    assert sum(file.stat().st_size for file in kept.path.parent.iterdir()) < 5 * MIB
+    assert kept.examined().good
+
+
+def test_due_for_closing() -> None:
+    rules = AuditRules()
+    assert not due_for_closing(5 * DAY, 0, 6 * DAY - 1, rules)
+    assert due_for_closing(5 * DAY, 0, 6 * DAY, rules)
+    assert not due_for_closing(5 * DAY, 0, 1, rules)
+    assert due_for_closing(5 * DAY, rules.max_bytes // 16 + 1, 5 * DAY, rules)
+
+
+# the chain, beside the second implementation
+
+TEXT = st.text(max_size=8)
+EVENT = st.builds(
+    AuditEvent, kind=st.sampled_from(AuditKind), input_summary=TEXT, metadata=st.dictionaries(TEXT, TEXT, max_size=1)
+)
+COLUMNS = ("content", "hash", "number", "before", "previous", "started", "count", "head")
+
+
+@given(st.lists(EVENT | st.none(), max_size=12), st.integers(0, 10**6), st.sampled_from(COLUMNS), st.booleans())
+@example([None, AuditEvent(AuditKind.DENIED), None], 0, "count", True)
+@settings(max_examples=60, deadline=None)
+def test_two_implementations_agree_whatever_is_recorded_and_changed(
+    tmp_path_factory: pytest.TempPathFactory, said: list[AuditEvent | None], luck: int, column: str, damaged: bool
+) -> None:
+    """None closes a segment; then one value of some database is changed, or none."""
+    path = tmp_path_factory.mktemp("audit") / "a"
+    with AuditLog(path) as log:
+        for event in said:
+            if event is None:
+                log.close_segment(log.segment().ordinal)
+            else:
+                log.append(event)
+    if damaged:
+        change(path, luck, column)
+    assert isinstance(verify(path), Verified) is second_opinion(path)
+
+
+def change(path: Path, luck: int, column: str) -> None:
+    files = [*(file for _, file in archives(path)), path]
+    table = "records" if column in COLUMNS[:3] else "chain"
+    with closing(sqlite3.connect(files[luck % len(files)])) as database, database:
+        rows = database.execute(f"SELECT rowid, {column} FROM {table} ORDER BY rowid").fetchall()
+        if not rows:
+            return
+        row, value = rows[luck % len(rows)]
+        new = value + 1_000 if isinstance(value, int) else value[:-1] + ("0" if value[-1:] != "0" else "1")
+        database.execute(f"UPDATE {table} SET {column} = ? WHERE rowid = ?", (new, row))
+
+
+def test_thr_storage_one_byte_at_every_position(tmp_path: Path) -> None:
+    """THR-storage-audit-one-byte: each byte of each record and of its hash, in the file, in two segments."""
+    path = written(tmp_path / "a", 3)
+    with AuditLog(path) as log:
+        log.close_segment(1)
+        log.append(events(1)[0])
+    for file in (archive_path(path, 1), path):
+        sound = file.read_bytes()
+        with closing(sqlite3.connect(f"file:{file}?immutable=1", uri=True)) as database:
+            rows = database.execute("SELECT number, content, hash FROM records").fetchall()
+        for number, content, digest in rows:
+            text = (content + digest).encode()
+            start = sound.index(text)
+            for at in range(start, start + len(text), random.Random(number).choice((1, 2))):
+                file.write_bytes(sound[:at] + bytes([sound[at] ^ 0x04]) + sound[at + 1 :])
+                result = verify(path)
+                assert isinstance(result, Broken), at
+                assert result.record_number == number, (at, result)
+        file.write_bytes(sound)
+    assert isinstance(verify(path), Verified)

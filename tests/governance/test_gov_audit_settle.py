@@ -1,0 +1,71 @@
+"""A call whose process dies between its two records gets the second one later (architecture.md, invariant 6)."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+from remit_governance.audit.query import query_audit
+from remit_governance.audit.record import AuditEvent, AuditKind
+from remit_governance.audit.store import AuditLog
+from remit_governance.audit.unended import NOT_KNOWN, unended
+from remit_governance.audit.verify import Verified, verify
+
+BEGINS = """
+import sys, time
+from pathlib import Path
+from remit_governance.audit.record import AuditEvent, AuditKind
+from remit_governance.audit.store import AuditLog
+log = AuditLog(Path(sys.argv[1]))
+log.append(AuditEvent(AuditKind.TOOL_INTENT, session_id="s", turn_id="1", tool_call_id="c", tool_name="write_file"))
+print("begun", flush=True)
+time.sleep(600)
+"""
+
+
+def event(kind: AuditKind, call: str, turn: str = "1") -> AuditEvent:
+    return AuditEvent(kind, session_id="s", turn_id=turn, tool_call_id=call, input_summary="in")
+
+
+def began(path: Path) -> subprocess.Popen[bytes]:
+    """A process that has recorded the first half of a call, and lives."""
+    child = subprocess.Popen([sys.executable, "-c", BEGINS, str(path)], stdout=subprocess.PIPE)
+    assert child.stdout is not None
+    assert child.stdout.readline() == b"begun\n"
+    return child
+
+
+def test_a_call_of_a_process_that_died_is_settled_once_nobody_else_uses_the_log(tmp_path: Path) -> None:
+    path = tmp_path / "a"
+    with began(path) as child, AuditLog(path) as log:
+        try:
+            assert log.settle() == 0, "it may still be running"
+        finally:
+            child.send_signal(signal.SIGKILL)
+        child.wait()
+        assert log.settle() == 1
+        assert log.settle() == 0
+    before, after = (record.event for record in query_audit(path))
+    assert (after.kind, after.tool_call_id, after.tool_name) == (AuditKind.TOOL_OUTCOME, "c", before.tool_name)
+    assert after.output_summary == after.deny_reason == NOT_KNOWN
+    assert isinstance(verify(path), Verified)
+
+
+def test_a_log_open_twice_is_used_by_somebody_else(tmp_path: Path) -> None:
+    with AuditLog(tmp_path / "a") as one:
+        one.append(event(AuditKind.TOOL_INTENT, "c"))
+        with AuditLog(tmp_path / "a") as other:
+            assert (one.settle(), other.settle()) == (0, 0)
+        assert one.settle() == 1
+
+
+def test_unended_are_calls_without_an_outcome_of_their_own() -> None:
+    begin, end, asked = AuditKind.TOOL_INTENT, AuditKind.TOOL_OUTCOME, AuditKind.APPROVAL_REQUIRED
+    lost, other_turn = event(begin, "b"), event(begin, "a", turn="2")
+    assert unended([]) == ()
+    assert unended([event(begin, "a"), event(end, "a")]) == ()
+    assert unended([event(begin, "a"), lost, event(end, "a"), event(asked, "c"), event(end, "d")]) == (lost,)
+    assert unended([event(begin, "a"), other_turn, event(end, "a")]) == (other_turn,)
+    assert len(unended([event(begin, "a"), event(begin, "a"), event(end, "a")])) == 1

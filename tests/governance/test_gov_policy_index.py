@@ -1,0 +1,76 @@
+"""The index only narrows: no rule that matches an action is ever left out (003 §Performance Optimization)."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from remit_governance.policy.conditions import compile_match
+from remit_governance.policy.file import MatchForm
+from remit_governance.policy.globs import glob_fault
+from remit_governance.policy.index import ANY, keys_of_action, keys_of_globs, keys_of_match
+from remit_governance.policy.rules import Subject
+from remit_governance.values import Action, Intent
+
+NAMES = ["src", "a.py", "b.tar.gz", ".env", "Test_A.PY", "x", "né.md", "a b", "..x", "foo."]
+PIECES = [*NAMES, "*", "**", "*.py", "*.gz", "test_*", "?.py", "[ab].py", "a*", "*.tar.*", "\\*", "*.", ".*", "*a.py"]
+GLOBS = st.builds(
+    lambda lead, parts, tail: lead + "/".join(parts) + tail,
+    st.sampled_from(["", "", "/", "!"]),
+    st.lists(st.sampled_from(PIECES), min_size=1, max_size=3),
+    st.sampled_from(["", "", "/"]),
+).filter(lambda glob: glob_fault(glob) is None)
+PATHS = st.lists(st.sampled_from([*NAMES, "b.py", "test_1", "c.x.py"]), min_size=1, max_size=4).map("/".join)
+COMMANDS = st.sampled_from(["pytest", "git push", "/bin/rm", "./run"])
+FORMS = st.builds(
+    MatchForm,
+    path_glob=st.none() | st.lists(GLOBS, max_size=3).map(tuple),
+    caller_tag=st.none() | st.lists(st.sampled_from(["model", "human"]), max_size=2).map(tuple),
+    tool=st.none() | st.just(("read_file",)),
+    intent=st.none() | st.just((Intent.CODE,)),
+    command=st.none() | st.lists(COMMANDS, max_size=2).map(tuple),
+    host=st.none() | st.just(("Example.org",)),
+    state=st.none() | st.just(("idle",)),
+)
+ACTIONS = st.builds(
+    Action,
+    syscall=st.just("fs.write"),
+    path=st.none() | PATHS,
+    tool=st.sampled_from([None, "read_file"]),
+    intent=st.sampled_from([None, Intent.CODE]),
+    command=st.sampled_from([None, ("pytest", "-q"), ("git", "push"), ("/bin/rm", "x"), ("./run",)]),
+    host=st.sampled_from([None, "EXAMPLE.org"]),
+    caller_tags=st.frozensets(st.sampled_from(["model", "human"])),
+)
+
+
+@settings(max_examples=2000, deadline=None)
+@given(form=FORMS, action=ACTIONS, fold_case=st.booleans())
+def test_what_matches_is_found(form: MatchForm, action: Action, fold_case: bool) -> None:
+    subject = Subject.of(action)
+    if not compile_match(form, fold_case)(subject):
+        return
+    path = subject.folded if fold_case else subject.path
+    keys = keys_of_action(action, () if path is None else (path,))
+    assert not set(keys_of_match(form, fold_case)).isdisjoint(keys)
+
+
+@pytest.mark.parametrize(
+    ("glob", "key"),
+    [
+        ("src/**", ("prefix", "src")),
+        ("/src/a.py", ("prefix", "src/a.py")),
+        ("src/*/a.py", ("prefix", "src")),
+        (".env", ("part", ".env")),
+        ("**/.config/gh/**", ("part", ".config")),
+        ("*.py", ("suffix", ".py")),
+        ("*.tar.gz", ("suffix", ".gz")),
+        ("**/*.py", ("suffix", ".py")),
+        ("build/", ("part", "build")),
+        ("**", ANY),
+        ("test_*", ANY),
+    ],
+)
+def test_a_glob_is_filed_under_what_tells_most(glob: str, key: tuple[str, str]) -> None:
+    assert keys_of_globs([glob], fold_case=False) == (key,)

@@ -1,0 +1,93 @@
+"""Positions and edits as LSP counts them, against a reference that works on UTF-16 bytes (protocol.md §3)."""
+
+from __future__ import annotations
+
+import re
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from remit_server.lsp.edits import (
+    Edit,
+    Place,
+    apply_edit,
+    identifier_at,
+    minimal_edit,
+    offset_at,
+    same_but_for_line_ends,
+    split_lines,
+)
+
+PIECES = ["a", "é", "𝒳", "🙂", "\n", "\r", "\r\n", "\x0c", "\u2028", " "]
+TEXT = st.lists(st.sampled_from(PIECES), max_size=40).map("".join)
+
+
+def reference_offset(text: str, place: Place) -> int:
+    """Count UTF-16 units through the encoded line."""
+    parts = re.split("(\r\n|\r|\n)", text)
+    lines, ends = parts[::2], parts[1::2]
+    if place.line >= len(lines):
+        return len(text)
+    before = sum(map(len, lines[: place.line])) + sum(map(len, ends[: place.line]))
+    units = lines[place.line].encode("utf-16-le")[: 2 * place.character]
+    return before + len(units.decode("utf-16-le", "ignore"))
+
+
+@given(TEXT, st.integers(0, 12), st.integers(0, 12))
+def test_offsets_agree_with_the_encoded_text(text, line, character):
+    place = Place(line, character)
+    assert offset_at(text, place) == reference_offset(text, place)
+
+
+@given(TEXT)
+def test_lines_join_to_the_text(text):
+    assert "".join(split_lines(text)) == text
+
+
+@given(TEXT, TEXT)
+def test_the_minimal_edit_makes_before_after(before, after):
+    assert apply_edit(before, minimal_edit(before, after)) == after
+
+
+@given(TEXT, TEXT, TEXT, TEXT)
+def test_the_minimal_edit_leaves_common_lines_alone(head, tail, old, new):
+    head, tail = head + "\n", "\n" + tail
+    edit = minimal_edit(head + old + tail, head + new + tail)
+    assert edit.start.line >= len(split_lines(head))
+    assert apply_edit(head + old + tail, edit) == head + new + tail
+
+
+def test_an_edit_after_an_astral_character_and_crlf():
+    text = "🙂🙂 total\r\nx\r\n"
+    edit = Edit(Place(0, 5), Place(0, 10), "sum")
+    assert apply_edit(text, edit) == "🙂🙂 sum\r\nx\r\n"
+    assert minimal_edit(text, text.replace("x", "y")) == Edit(Place(1, 0), Place(2, 0), "y\r\n")
+
+
+def test_a_last_line_without_end_is_addressed_in_utf_16_units():
+    assert minimal_edit("a\n🙂b", "a\n🙂c") == Edit(Place(1, 0), Place(1, 3), "🙂c")
+
+
+def test_form_feed_and_line_separator_end_no_line():
+    assert offset_at("a\x0cb\u2028c\nd", Place(1, 0)) == 6
+
+
+def test_identifier_under_a_cursor_or_selection():
+    line = "🙂 total = sub_total2 + 3x"
+    found = {c: identifier_at(line, Place(0, c), Place(0, c)) for c in range(28)}
+    assert found[0] is None
+    assert found[3] == found[5] == found[8] == "total"
+    assert found[9] is None
+    assert found[11] == found[21] == "sub_total2"
+    assert identifier_at(line, Place(0, 3), Place(0, 8)) == "total"
+    assert identifier_at(line, Place(0, 3), Place(0, 14)) is None
+    assert identifier_at("größe\n", Place(0, 2), Place(0, 2)) == "größe"
+    assert identifier_at("a\nb", Place(9, 9), Place(9, 9)) == "b"
+
+
+@given(TEXT)
+def test_line_ends_are_the_editor_s(text):
+    normal = re.sub("\r\n|\r|\n", "\n", text)
+    assert same_but_for_line_ends(text, normal)
+    assert same_but_for_line_ends(normal.replace("\n", "\r\n"), text)
+    assert not same_but_for_line_ends(text, text + "x")

@@ -1,0 +1,239 @@
+"""Edits through an editor that lies, lags, refuses or goes away (protocol.md §3, Edits; threats.md, Protocol)."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from remit_server.contract import ErrorCode
+from remit_server.errors import ToolError
+from remit_server.lsp.documents import EditorDocuments, EditRequest
+from remit_server.lsp.edits import apply_edit
+from remit_server.workspace.ports import OpenDocument
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+BEFORE = "total = 1\nprint(total)\n"
+AFTER = BEFORE.replace("total", "subtotal")
+PATH = "src/cart.py"
+
+
+class Editor:
+    """Applies edits as a real one does, unless told to misbehave."""
+
+    def __init__(self, root: Path) -> None:
+        (root / "src").mkdir(exist_ok=True)
+        self.documents = EditorDocuments(root.resolve(), self.apply, settle_s=0.2)
+        self.uri = (root / PATH).as_uri()
+        self.text, self.version = BEFORE, 1
+        self.requests: list[EditRequest] = []
+        self.behaviour = "apply"
+        self.documents.opened(self.uri, 1, BEFORE)
+
+    def type(self, text: str) -> None:
+        self.text, self.version = text, self.version + 1
+        self.documents.changed(self.uri, self.version, [text])
+
+    async def apply(self, request: EditRequest) -> str | None:
+        self.requests.append(request)
+        match self.behaviour:
+            case "apply":
+                self.type(apply_edit(self.text, request.edit))
+            case "apply later":
+                asyncio.get_running_loop().call_later(0.05, self.type, apply_edit(self.text, request.edit))
+            case "apply and go on typing":
+                self.type(apply_edit(self.text, request.edit))
+                self.type(self.text + "# typed\n")
+            case "refuse":
+                return "the editor refused the edit: stale"
+            case "refuse, though it applied":
+                self.type(apply_edit(self.text, request.edit))
+                return "the editor answered with an error"
+            case "apply something else":
+                self.type("something else\n")
+            case "convert line ends":
+                self.type(apply_edit(self.text, request.edit).replace("\n", "\r\n"))
+            case "lie":
+                pass
+        return None
+
+
+@pytest.fixture
+def editor(tmp_path):
+    return Editor(tmp_path)
+
+
+async def replace(editor: Editor) -> None:
+    await editor.documents.replace(PATH, OpenDocument(1, BEFORE), AFTER, "Remit: edit")
+
+
+@pytest.mark.parametrize(
+    "behaviour",
+    ["apply", "apply later", "apply and go on typing", "refuse, though it applied", "convert line ends"],
+)
+async def test_content_proves_an_edit(editor, behaviour):
+    editor.behaviour = behaviour
+    await replace(editor)
+    assert len(editor.requests) == 1
+    assert editor.requests[0].version == 1
+
+
+@pytest.mark.parametrize("behaviour", ["lie", "refuse", "apply something else"])
+async def test_applied_true_proves_nothing(editor, behaviour):
+    """THR-protocol-stale-version: applied: true without the content is stale, and not tried again."""
+    editor.behaviour = behaviour
+    with pytest.raises(ToolError) as raised:
+        await replace(editor)
+    assert raised.value.code is ErrorCode.STALE
+    assert len(editor.requests) == 1
+
+
+async def test_a_buffer_that_changed_after_the_proposal_is_stale(editor):
+    editor.type(BEFORE + "# typed\n")
+    with pytest.raises(ToolError) as raised:
+        await replace(editor)
+    assert raised.value.code is ErrorCode.STALE
+    assert editor.requests == []
+
+
+async def test_a_file_that_was_closed_meanwhile_is_stale(editor):
+    editor.documents.closed(editor.uri)
+    assert editor.documents.get(PATH) is None
+    with pytest.raises(ToolError):
+        await replace(editor)
+
+
+async def test_an_edit_that_changes_nothing_is_not_sent(editor):
+    await editor.documents.replace(PATH, OpenDocument(1, BEFORE), BEFORE, "x")
+    assert editor.requests == []
+
+
+async def test_edits_of_one_editor_take_turns(editor):
+    editor.behaviour = "apply later"
+    second = editor.documents.replace(PATH, OpenDocument(1, BEFORE), "other\n", "x")
+    results = await asyncio.gather(replace(editor), second, return_exceptions=True)
+    assert results[0] is None
+    assert isinstance(results[1], ToolError)
+    assert editor.text == AFTER
+
+
+async def test_buffers_are_keyed_by_real_workspace_path(editor, tmp_path):
+    (tmp_path / "link").symlink_to(tmp_path / "src")
+    documents = editor.documents
+    documents.opened((tmp_path / "link" / "a b.py").as_uri(), 3, "x")
+    assert documents.get("src/a b.py") == OpenDocument(3, "x")
+    assert documents.at(f"file://{tmp_path}/link/a%20b.py") is documents.at(f"file://{tmp_path}/link/%61 b.py")
+
+
+async def test_files_outside_the_workspace_are_none_of_ours(editor, tmp_path):
+    """THR-paths-prefix-collision, THR-paths-symlink-out."""
+    outside = tmp_path.parent / f"{tmp_path.name}2"
+    (tmp_path / "out").symlink_to(tmp_path.parent)
+    for uri in (
+        (outside / "a.py").as_uri(),
+        (tmp_path / "out" / "a.py").as_uri(),
+        f"file://{tmp_path}/../a.py",
+        "untitled:Untitled-1",
+        "remit-review:src/cart.py",
+    ):
+        editor.documents.opened(uri, 1, "x")
+        assert editor.documents.at(uri) is None
+
+
+EDITING = {"workspace": {"applyEdit": True, "workspaceEdit": {"documentChanges": True}}}
+
+
+def answer_edits(client, *, really: bool, version: int = 2):
+    """A client that says applied: true; `really` decides whether it is."""
+
+    def handler(params):
+        (change,) = params["edit"]["documentChanges"]
+        if really:
+            (edit,) = change["edits"]
+            client.change(change["textDocument"]["uri"], version, {"range": edit["range"], "text": edit["newText"]})
+        return {"applied": True}
+
+    client.handlers["workspace/applyEdit"] = handler
+
+
+async def test_one_versioned_edit_through_the_protocol(start):
+    client = await start()
+    await client.initialize(EDITING)
+    client.open("cart.py", "🙂 = 1\r\ntotal = 1\r\n", version=7)
+    answer_edits(client, really=True, version=8)
+    _, answer = client.run("edit cart.py")
+    assert (await answer)["result"]["final_output"] == "edited"
+    params = client.asked[0]["params"]
+    (change,) = params["edit"]["documentChanges"]
+    assert change["textDocument"]["version"] == 7
+    assert change["edits"] == [
+        {
+            "range": {"start": {"line": 1, "character": 0}, "end": {"line": 2, "character": 0}},
+            "newText": "subtotal = 1\r\n",
+        }
+    ]
+    assert "changeAnnotations" not in params["edit"]
+
+
+async def test_annotations_only_where_the_client_knows_them(start):
+    client = await start()
+    knows = {"documentChanges": True, "changeAnnotationSupport": {}}
+    await client.initialize({"workspace": {"applyEdit": True, "workspaceEdit": knows}})
+    client.open("cart.py", "total\n")
+    answer_edits(client, really=True)
+    _, answer = client.run("edit cart.py")
+    assert (await answer)["result"]["final_output"] == "edited"
+    assert client.asked[0]["params"]["edit"]["changeAnnotations"]["remit"]["needsConfirmation"] is False
+
+
+async def test_a_client_that_only_says_applied(start):
+    """THR-protocol-stale-version, through the wire: Neovim 0.7 answers so when it skips an edit."""
+    client = await start()
+    await client.initialize(EDITING)
+    client.open("cart.py", "total\n")
+    answer_edits(client, really=False)
+    _, answer = client.run("edit cart.py")
+    assert (await answer)["result"]["final_output"].startswith("stale: the editor said that it applied")
+    assert len(client.asked) == 1
+
+
+@pytest.mark.parametrize(
+    ("answer", "why"),
+    [
+        ({"applied": False, "failureReason": "busy"}, "refused the edit: busy"),
+        ({"applied": "perhaps"}, "said that it applied the edit, but did not"),
+        (None, "answered with an error"),
+    ],
+)
+async def test_refusals_and_nonsense_are_stale(start, answer, why):
+    client = await start()
+    await client.initialize(EDITING)
+    client.open("cart.py", "total\n")
+    client.handlers["workspace/applyEdit"] = lambda _: answer
+    _, run = client.run("edit cart.py")
+    assert why in (await run)["result"]["final_output"]
+
+
+async def test_a_client_that_takes_no_edits_is_not_sent_any(start):
+    client = await start()
+    await client.initialize({})
+    client.open("cart.py", "total\n")
+    _, run = client.run("edit cart.py")
+    assert "does not take edits" in (await run)["result"]["final_output"]
+    assert client.asked == []
+
+
+async def test_changes_are_applied_in_order(start):
+    client = await start()
+    await client.initialize(EDITING)
+    uri = client.open("cart.py", "🙂a\nb\n")
+    zero, two = {"line": 0, "character": 0}, {"line": 0, "character": 2}
+    client.change(uri, 2, {"range": {"start": zero, "end": two}, "text": "total "}, {"text": "total\n"})
+    client.change(uri, 3, {"range": {"start": zero, "end": zero}, "text": "the "})
+    answer_edits(client, really=True, version=4)
+    _, answer = client.run("edit cart.py")
+    assert (await answer)["result"]["final_output"] == "edited"
+    (change,) = client.asked[0]["params"]["edit"]["documentChanges"]
+    assert change["edits"][0]["newText"] == "the subtotal\n"

@@ -1,0 +1,63 @@
+"""The invariants of ARCHITECTURE.md that belong to no single part: who carries out plans, and what needs a sandbox."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from command_line import CommandLine
+
+import remit_server
+
+SERVER = Path(remit_server.__file__).parent
+
+
+def calls(tree: ast.AST) -> Iterator[str]:
+    """Every call as it is written: `sandbox.run`, `write_atomically`, …"""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Call(args=[first, *_], func=ast.Attribute(attr="to_thread")):
+                yield ast.unparse(first)
+            case ast.Call():
+                yield ast.unparse(node.func)
+
+
+def callers(ends: str) -> set[str]:
+    """The modules that call something whose name ends so."""
+    found = {path: set(calls(ast.parse(path.read_text(encoding="utf-8")))) for path in SERVER.rglob("*.py")}
+    wanted = re.compile(rf"(?:.*[._])?{re.escape(ends)}")
+    return {path.relative_to(SERVER).as_posix() for path, called in found.items() if any(map(wanted.fullmatch, called))}
+
+
+@pytest.mark.parametrize(
+    ("ends", "modules"),
+    [
+        ("tool.prepare", {"harness/dispatcher.py"}),
+        ("write_atomically", {"harness/merge.py"}),
+        ("documents.replace", {"harness/merge.py"}),
+        # `remit sandbox check` tries the sandbox with attempts of its own.
+        ("sandbox.run", {"harness/dispatcher.py", "sandbox/probe.py"}),
+    ],
+)
+def test_only_the_harness_carries_out_a_plan(ends: str, modules: set[str]) -> None:
+    """invariant 1: tools return plans, and nothing but the dispatcher's harness writes a file or runs a command."""
+    assert callers(ends) == modules
+
+
+def test_reading_needs_no_sandbox_and_commands_do(tmp_path: Path) -> None:
+    """invariant 7: with nothing on the machine that isolates, reading goes on in process and commands are refused."""
+    (tmp_path / "shop").mkdir()
+    (tmp_path / "shop" / "a.py").write_text("total = 1\n")
+    remit, nothing = CommandLine.alone(tmp_path / "shop", tmp_path), str(tmp_path)
+
+    read = remit("run-tool", "read_file", '{"path": "a.py"}', "--intent", "READ_FILE", "--json", PATH=nothing)
+    assert read.of("tool_result")[0]["ok"]
+
+    tried = json.dumps({"command": "touch ran"})
+    run = remit("run-tool", "run_command", tried, "--intent", "EXECUTE", "--approve", "session", "--json", PATH=nothing)
+    assert run.of("tool_result")[0]["error"]["code"] == "sandbox_unavailable"
+    assert sorted(path.name for path in remit.workspace.iterdir()) == ["a.py"]

@@ -1,0 +1,366 @@
+"""What the documentation names exists: files, tests, make targets, commands, settings; its policies load and its output is real.
+
+Prose is read as Markdown is: names stand in backticks or links. A name that nobody can find is a lie to a newcomer.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import json
+import os
+import re
+import shlex
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from remit_governance.policy.builtin import BUILTIN
+from remit_governance.policy.compile import Source, compile_policy
+from remit_governance.policy.file import ConstraintsForm, MatchForm, RuleForm
+from remit_server.cli.main import COMMANDS, main
+from remit_server.contract import ErrorCode
+from remit_server.lsp.features.execute_command import COMMANDS as LSP_COMMANDS
+from remit_server.lsp.types import CUSTOM_MESSAGES
+
+ROOT = Path(__file__).parents[2]
+DOCS = ("ARCHITECTURE.md", "README.md", "CONTRIBUTING.md", "client-vscode/README.md")
+GUIDES = tuple(sorted(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md")))
+"""Pages for people who use it: most paths in them are the reader's own."""
+ALL = (*DOCS, *GUIDES)
+GENERATED = frozenset({"client-vscode/remit.vsix", "client-vscode/node_modules", "remit.vsix"})
+"""Named by the documentation, made by a command it names."""
+LEFT_OUT = frozenset({"node_modules", "__pycache__", "out", "dist", "build"})
+SOURCES = (".py", ".ts", ".tsx", ".mjs", ".json", ".toml", ".sh", ".lua", ".yaml")
+
+FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+SPAN = re.compile(r"(?<!`)`([^`]+)`(?!`)")
+LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+PATH = re.compile(r"(?:[\w.-]+/)*[\w.-]+/?")
+FILE = re.compile(r".*\.(?:py|tsx?|mjs|md|ya?ml|json|toml|lua|sh|lock)")
+COMMAND_LINE = re.compile(r"(?:\.venv/bin/)?remit(?: (.*))?")
+IN_PROSE = re.compile(r"remit ([a-z-]+)(?: ([a-z|-]+))?(.*)")
+
+
+@dataclass(frozen=True)
+class Page:
+    """One page, its code taken apart from its prose."""
+
+    name: str
+    text: str
+
+    @property
+    def fences(self) -> list[tuple[str, str]]:
+        return FENCE.findall(self.text)
+
+    @property
+    def prose(self) -> str:
+        return FENCE.sub("", self.text)
+
+    @property
+    def spans(self) -> list[str]:
+        return SPAN.findall(self.prose.replace("\n", " "))
+
+    @property
+    def console(self) -> list[str]:
+        """The lines that a reader would type."""
+        typed = (
+            line[2:]
+            for kind, body in self.fences
+            if kind == "console"
+            for line in body.splitlines()
+            if line[:2] == "$ "
+        )
+        return [re.sub(r"\s+# .*", "", line) for line in typed]
+
+
+def page(name: str) -> Page:
+    return Page(name, (ROOT / name).read_text(encoding="utf-8"))
+
+
+@cache
+def tree() -> tuple[str, ...]:
+    """Every file and folder of the project, as `/a/b`, without what is installed or built."""
+    found: list[str] = []
+    for folder, folders, files in os.walk(ROOT):
+        hidden = {name for name in folders if name.startswith(".") and name not in {".ci", ".remit"}}
+        folders[:] = [name for name in folders if name not in LEFT_OUT | hidden]
+        relative = Path(folder).relative_to(ROOT).as_posix()
+        found += [f"/{name}" if relative == "." else f"/{relative}/{name}" for name in (*folders, *files)]
+    return tuple(found)
+
+
+@cache
+def sources(*suffixes: str) -> str:
+    """The text of all source files with these endings."""
+    own = [path for path in tree() if path.endswith(suffixes) and not path.endswith((Path(__file__).name, "lock.json"))]
+    return "\n".join((ROOT / path[1:]).read_text(encoding="utf-8") for path in own if (ROOT / path[1:]).is_file())
+
+
+@cache
+def known_tests() -> frozenset[str]:
+    found: set[str] = set()
+    for path in (ROOT / "tests").rglob("test_*.py"):
+        found |= set(re.findall(r"^ *(?:async )?def (test_\w+)", path.read_text(encoding="utf-8"), re.MULTILINE))
+    return frozenset(found)
+
+
+def exists(path: str) -> bool:
+    """Whether a file or folder of the project has this path, or ends with it."""
+    wanted = path.rstrip("/")
+    return wanted in GENERATED or any(entry.endswith(f"/{wanted}") for entry in tree())
+
+
+def anchors(file: Path) -> set[str]:
+    """What `#…` may follow the name of a page: its headings, as they are made into links."""
+    headings = re.findall(r"^#+ (.*)$", file.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-") for heading in headings}
+
+
+# what is wrong with a page, one finder for each kind of name
+
+
+def dead_links(page: Page) -> Iterator[str]:
+    for target in LINK.findall(page.prose):
+        if re.match(r"[a-z]+:", target):
+            continue
+        name, _, anchor = target.partition("#")
+        file = (ROOT / page.name).parent / name if name else ROOT / page.name
+        if not file.exists() or (anchor and anchor not in anchors(file)):
+            yield target
+
+
+def missing_paths(page: Page) -> Iterator[str]:
+    top = {entry[1:] for entry in tree() if entry.count("/") == 1}
+    for span in page.spans:
+        if not PATH.fullmatch(span) or span.startswith(".venv"):
+            continue
+        ours = span.split("/")[0] in top and "/" in span
+        named = ours or (page.name not in GUIDES and (span.endswith("/") or FILE.fullmatch(span)))
+        if named and not exists(span):
+            yield span
+
+
+def missing_tests(page: Page) -> Iterator[str]:
+    for span in page.spans:
+        name = span.rpartition("::")[2]
+        if re.fullmatch(r"test_\w+", name) and name not in known_tests():
+            yield span
+
+
+def missing_targets(page: Page) -> Iterator[str]:
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    targets = set(re.findall(r"^([a-z][\w-]*):", makefile, re.MULTILINE))
+    for line in (*page.spans, *page.console):
+        found = re.match(r"make ([\w-]+)", line)
+        if found and found[1] not in targets:
+            yield line
+
+
+def wrong_commands(page: Page) -> Iterator[str]:
+    """`remit …`: in prose its command, what stands behind that, and its options; in a console the whole line."""
+    yield from (
+        span for span in page.spans if (found := IN_PROSE.fullmatch(span)) and not known_command(*found.groups())
+    )
+    for line in page.console:
+        for part in re.split(r" && | \| ", line):
+            words = COMMAND_LINE.fullmatch(part.strip())
+            if words and not understood(shlex.split(words[1] or "")):
+                yield line
+
+
+def known_command(command: str, after: str | None, rest: str) -> bool:
+    if command not in COMMANDS:
+        return False
+    words = {*(after or "").split("|"), *re.findall(r"--[a-z-]+", rest)} - {""}
+    return words <= nested(command) | options(command)
+
+
+@cache
+def parser_of(command: str) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser()
+    importlib.import_module(f"remit_server.cli.{COMMANDS[command].module}").add_arguments(parser)
+    return parser
+
+
+def nested(command: str) -> set[str]:
+    """The second words of a command, such as `log` and `verify`."""
+    return {name for parser in subparsers(command) for name in parser}
+
+
+def options(command: str) -> set[str]:
+    """The options of a command and of everything below it."""
+    parsers = [parser_of(command), *(each for parser in subparsers(command) for each in parser.values())]
+    return {name for parser in parsers for action in parser._actions for name in action.option_strings}
+
+
+def subparsers(command: str) -> list[dict[str, argparse.ArgumentParser]]:
+    return [a.choices for a in parser_of(command)._actions if isinstance(a, argparse._SubParsersAction)]
+
+
+def understood(words: list[str]) -> bool:
+    """Whether the command line parses, as the real program parses it."""
+    if not words or words[0] in {"--help", "--version"}:
+        return True
+    command, rest = (words[0], words[1:]) if words[0] in COMMANDS else ("ask", words)
+    if command == "ask" and command != words[0] and len(words) == 1 and " " not in words[0]:
+        return False  # one bare word is a command that does not exist, not a prompt
+    try:
+        parser_of(command).parse_args(rest)
+    except SystemExit:
+        return False
+    return True
+
+
+def unknown_names(page: Page) -> Iterator[str]:
+    """Editor commands and settings, methods, environment variables, error codes that nothing in the sources knows."""
+    client = json.loads((ROOT / "client-vscode/package.json").read_text(encoding="utf-8"))["contributes"]
+    known = {*LSP_COMMANDS, *CUSTOM_MESSAGES, *client["configuration"]["properties"]}
+    known |= {command["command"] for command in client["commands"]}
+    known |= set(re.findall(r"'(remit\.client\.\w+)'", sources(".ts")))
+    titles = {f"{command['category']}: {command['title']}" for command in client["commands"]}
+    quoted = re.findall(r"[\"']([^\"'\n]+)[\"']", "\n".join(body for _, body in page.fences))
+    for name in (*page.spans, *quoted):
+        dotted = re.fullmatch(r"remit[./][a-zA-Z./]+", name) and not name.endswith((".lua", ".vsix", ".md"))
+        variable = re.match(r"\$?(REMIT_\w+)", name)
+        if (dotted and name not in known) or (
+            variable and not re.search(rf"\b{variable[1]}\b", sources(*SOURCES, "/run"))
+        ):
+            yield name
+    yield from (span for span in page.spans if re.fullmatch(r"Remit: .+", span) and span not in titles)
+
+
+def unknown_identifiers(page: Page) -> Iterator[str]:
+    """In ARCHITECTURE.md, names of classes, functions and tables."""
+    for span in page.spans if page.name == "ARCHITECTURE.md" else []:
+        for name in re.findall(r"[A-Za-z_]\w+", span) if re.fullmatch(r"[A-Za-z_][\w.]*", span) else []:
+            if not re.search(rf"\b{name}\b", sources(*SOURCES)):
+                yield span
+
+
+FINDERS: tuple[Callable[[Page], Iterator[str]], ...] = (
+    dead_links,
+    missing_paths,
+    missing_tests,
+    missing_targets,
+    wrong_commands,
+    unknown_names,
+    unknown_identifiers,
+)
+
+
+@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("find", FINDERS, ids=lambda find: find.__name__)
+def test_what_is_named_exists(find: Callable[[Page], Iterator[str]], name: str) -> None:
+    assert list(find(page(name))) == []
+
+
+@pytest.mark.parametrize(
+    ("find", "text"),
+    [
+        (dead_links, "[there](docs/no-such-page.md)"),
+        (dead_links, "[here](README.md#no-such-heading)"),
+        (missing_paths, "`server/remit_server/no_such_file.py`"),
+        (missing_paths, "`governance/no_such_folder/`"),
+        (missing_paths, "`no_such_file.py`"),
+        (missing_tests, "`test_that_nobody_wrote`"),
+        (missing_targets, "`make coffee`"),
+        (missing_targets, "```console\n$ make coffee\n```"),
+        (wrong_commands, "`remit dance`"),
+        (wrong_commands, "`remit audit dance`"),
+        (wrong_commands, "`remit policy explain|dance`"),
+        (wrong_commands, "`remit demo --dance`"),
+        (wrong_commands, "`remit policy check --dance FILE`"),
+        (wrong_commands, "```console\n$ remit dance\n```"),
+        (wrong_commands, "```console\n$ remit audit log && remit audit dance\n```"),
+        (wrong_commands, "```console\n$ remit audit log --dance\n```"),
+        (wrong_commands, "```console\n$ .venv/bin/remit policy explain\n```"),
+        (unknown_names, "`remit.dance`"),
+        (unknown_names, "`remit/dance`"),
+        (unknown_names, "```lua\nexecute('remit.dance')\n```"),
+        (unknown_names, "`Remit: Dance`"),
+        (unknown_names, "`$REMIT_DANCE/policy.yaml`"),
+        (unknown_identifiers, "`Dispatcher.dance`"),
+    ],
+)
+def test_a_wrong_name_is_found(find: Callable[[Page], Iterator[str]], text: str) -> None:
+    assert len(list(find(Page("ARCHITECTURE.md", text)))) == 1
+
+
+# docs/policy.md: its policies are policies, its tables are complete, its output is what the program prints
+
+POLICIES = [body for kind, body in page("docs/policy.md").fences if kind == "yaml"]
+
+
+@pytest.mark.parametrize("number", range(len(POLICIES)))
+def test_every_policy_in_the_guide_loads(number: int) -> None:
+    text = POLICIES[number]
+    policy = compile_policy([Source("policy.yaml", text, project=text.startswith("# .remit/policy.yaml\n"))])
+    assert policy.warnings == ()
+    assert policy.layers[-1].rules
+
+
+def rows(section: str) -> set[str]:
+    """What stands in backticks in the first column of the tables of a section of docs/policy.md."""
+    body = re.split(rf"^#+ {re.escape(section)}$", page("docs/policy.md").text, flags=re.MULTILINE)[1]
+    cells = re.findall(r"^\| ([^|]*) \|", re.split(r"^#", body, flags=re.MULTILINE)[0], re.MULTILINE)
+    return {name for cell in cells for name in SPAN.findall(cell)}
+
+
+def test_the_guide_lists_what_a_policy_may_say_and_nothing_else() -> None:
+    assert rows("One rule") == {field.alias or name for name, field in RuleForm.model_fields.items()}
+    assert rows("Conditions") == set(MatchForm.model_fields)
+    assert rows("Constraints of an allow") == set(ConstraintsForm.model_fields)
+    assert rows("Built-in rules") == {rule.name for rule in BUILTIN.rules}
+
+
+def examples() -> list[tuple[str, str]]:
+    """Command lines of docs/policy.md with the output shown below them."""
+    blocks = "\n".join(body for kind, body in page("docs/policy.md").fences if kind == "console")
+    return re.findall(r"^\$ remit (policy .*)\n((?:(?!\$ ).+\n)+)", blocks, re.MULTILINE)
+
+
+@pytest.mark.parametrize(("command", "output"), examples())
+def test_the_guide_shows_what_is_printed(
+    command: str, output: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "policy.yaml").write_text(POLICIES[0])
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("REMIT_CONFIG_DIR", str(tmp_path))
+    monkeypatch.setenv("COLUMNS", "200")
+    if " check " in command:
+        (tmp_path / "policy.yaml").write_text(BROKEN)
+    main(shlex.split(command))
+    assert capsys.readouterr().out.replace(str(tmp_path), "~/.config/remit") == output
+
+
+BROKEN = next((body for kind, body in page("docs/policy.md").fences if kind == "text"), "")
+"""The policy with mistakes that the guide has checked."""
+
+
+def test_there_are_examples() -> None:
+    assert len(POLICIES) >= 2
+    assert len(examples()) >= 6
+    assert BROKEN
+
+
+# docs/editors.md and docs/troubleshooting.md
+
+
+def test_the_guide_lists_every_setting_and_variable() -> None:
+    text = page("docs/editors.md").text
+    client = json.loads((ROOT / "client-vscode/package.json").read_text(encoding="utf-8"))["contributes"]
+    settings = (ROOT / "server/remit_server/runtime/settings.py").read_text(encoding="utf-8")
+    wanted = {*client["configuration"]["properties"], *LSP_COMMANDS, *CUSTOM_MESSAGES}
+    wanted |= set(re.findall(r'"(REMIT_\w+)"', settings))
+    assert [name for name in sorted(wanted) if f"`{name}`" not in text] == []
+
+
+def test_troubleshooting_names_real_error_codes() -> None:
+    first = re.findall(r"^\| ([^|]*) \|", page("docs/troubleshooting.md").text, re.MULTILINE)
+    codes = {name for cell in first for name in SPAN.findall(cell) if "_" in name}
+    assert codes
+    assert codes <= {code.value for code in ErrorCode}

@@ -1,0 +1,143 @@
+"""The command line as a script meets it (a process and what it printed) and as a person does (a terminal)."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import re
+import select
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+REMIT = Path(sys.executable).with_name("remit")
+PATIENCE_S = 240
+COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+
+
+@dataclass(frozen=True)
+class Done:
+    """A command that has ended."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def lines(self) -> list[dict[str, Any]]:
+        """Standard output of a `--json` command: every line is an object."""
+        return [json.loads(line) for line in self.out.splitlines()]
+
+    @property
+    def json(self) -> dict[str, Any]:
+        (only,) = self.lines
+        return only
+
+    def of(self, kind: str) -> list[dict[str, Any]]:
+        return [event for event in self.lines if event.get("kind") == kind]
+
+
+@dataclass(frozen=True)
+class CommandLine:
+    """`remit` in a workspace, with state and configuration of its own."""
+
+    workspace: Path
+    environment: Mapping[str, str]
+
+    @staticmethod
+    def alone(workspace: Path, elsewhere: Path) -> CommandLine:
+        """Nothing of this machine's Remit is seen: state and configuration are below `elsewhere`."""
+        own = {"REMIT_STATE_DIR": str(elsewhere / "state"), "REMIT_CONFIG_DIR": str(elsewhere / "config")}
+        return CommandLine(workspace, {k: v for k, v in os.environ.items() if not k.startswith("REMIT_")} | own)
+
+    @property
+    def state(self) -> Path:
+        return Path(self.environment["REMIT_STATE_DIR"])
+
+    @property
+    def config(self) -> Path:
+        return Path(self.environment["REMIT_CONFIG_DIR"])
+
+    def __call__(self, *words: str | bytes, stdin: str = "", before: tuple[str, ...] = (), **environment: str) -> Done:
+        """Run to the end. Whatever was wrong, a person never sees a traceback."""
+        done = subprocess.run(
+            [*before, str(REMIT), *words],
+            cwd=self.workspace,
+            env={**self.environment, **environment},
+            input=stdin.encode(),
+            capture_output=True,
+            timeout=PATIENCE_S,
+            check=False,
+        )
+        out, err = done.stdout.decode(errors="surrogateescape"), done.stderr.decode(errors="surrogateescape")
+        assert "Traceback" not in out + err, err
+        return Done(done.returncode, out, err)
+
+    def in_terminal(self, *words: str, **environment: str) -> Terminal:
+        return Terminal([str(REMIT), *words], self.workspace, {**self.environment, "TERM": "xterm", **environment})
+
+
+class Terminal:
+    """A process with a terminal at both ends, and somebody who reads and types."""
+
+    def __init__(self, command: list[str], folder: Path, environment: Mapping[str, str]) -> None:
+        self._master, slave = pty.openpty()
+        self._process = subprocess.Popen(
+            command, cwd=folder, env=environment, stdin=slave, stdout=slave, stderr=slave, start_new_session=True
+        )
+        os.close(slave)
+        self._read = ""
+
+    @property
+    def screen(self) -> str:
+        return COLOUR.sub("", self._read).replace("\r\n", "\n")
+
+    def wait_for(self, text: str) -> None:
+        """Until it is on the screen."""
+        until = time.monotonic() + PATIENCE_S
+        while text not in self.screen:
+            if not self._more(until):
+                raise AssertionError(f"`{text}` never came:\n{self.screen}")
+
+    def type(self, text: str) -> None:
+        os.write(self._master, text.encode())
+
+    def interrupt(self) -> None:
+        """Ctrl-C."""
+        os.killpg(self._process.pid, signal.SIGINT)
+
+    def wait(self) -> int:
+        """The exit code, once everything was printed."""
+        until = time.monotonic() + PATIENCE_S
+        while self._more(until):
+            pass
+        assert "Traceback" not in self.screen, self.screen
+        return self._process.wait(PATIENCE_S)
+
+    def close(self) -> None:
+        if self._process.poll() is None:
+            os.killpg(self._process.pid, signal.SIGKILL)
+            self._process.wait()
+        os.close(self._master)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def _more(self, until: float) -> bool:
+        """Read what there is; False at the end, or when patience has run out."""
+        ready, _, _ = select.select([self._master], [], [], max(0.0, until - time.monotonic()))
+        try:
+            data = os.read(self._master, 65536) if ready else b""
+        except OSError:  # Linux says so when nobody has the other end open any more
+            data = b""
+        self._read += data.decode(errors="replace")
+        return bool(data)

@@ -1,0 +1,101 @@
+"""A language server at the other end of two pipes, spoken to without an event loop, so that it can be killed to the
+millisecond."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+Json = dict[str, Any]
+TOKEN = "stream"
+
+
+class PipeClient:
+    """One server process; `reading` and `writing` are this side's ends of its standard streams."""
+
+    def __init__(self, pid: int, reading: int, writing: int, reap: Callable[[], object] = lambda: None) -> None:
+        self._pid, self._reap = pid, reap
+        self._from, self._to = os.fdopen(reading, "rb"), os.fdopen(writing, "wb")
+        self._number = 0
+        self.ended = False
+
+    @classmethod
+    def spawn(cls, command: Sequence[str], environment: Mapping[str, str]) -> PipeClient:
+        """Start a server of its own."""
+        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment)
+        assert process.stdin is not None
+        assert process.stdout is not None
+        return cls(process.pid, os.dup(process.stdout.fileno()), os.dup(process.stdin.fileno()), process.communicate)
+
+    def initialize(self, root: Path) -> None:
+        """The handshake of a client that draws its own questions."""
+        options = {"remit": {"approvals": "stream"}}
+        params = {"processId": None, "rootUri": root.as_uri(), "capabilities": {}, "initializationOptions": options}
+        self.result(self.request("initialize", params))
+        self._send({"method": "initialized", "params": {}})
+
+    def run(self, turn: str, part: Json) -> int:
+        """Start a turn; returns the id to wait for."""
+        params = {"session_id": "s", "turn_id": turn, "input": part, "partialResultToken": TOKEN}
+        return self.request("remit/run", params)
+
+    def request(self, method: str, params: Json) -> int:
+        """Send a request; returns its id."""
+        self._number += 1
+        self._send({"id": self._number, "method": method, "params": params})
+        return self._number
+
+    def result(self, number: int) -> Any:
+        """The answer to a request; what comes before it is dropped."""
+        for message in self._messages():
+            if message.get("id") == number and "method" not in message:
+                assert "result" in message, message
+                return message["result"]
+        raise AssertionError("the server ended without an answer")
+
+    def event(self, kind: str) -> Json:
+        """The next event of this kind in the turn that runs."""
+        for message in self._messages():
+            event = message["params"]["value"] if message.get("method") == "$/progress" else {}
+            if event.get("kind") == kind:
+                return event
+            assert event.get("kind") != "run_completed", f"the turn ended without `{kind}`: {event}"
+        raise AssertionError(f"the server ended without a `{kind}` event")
+
+    def kill(self) -> bytes:
+        """SIGKILL, and wait until nothing of the process is left; returns what it had still said."""
+        with suppress(ProcessLookupError):
+            os.kill(self._pid, signal.SIGKILL)
+        said = self._from.read()  # its last thread holds the pipe open
+        self._close()
+        return said
+
+    def exit(self) -> None:
+        """Shut it down in order."""
+        self.result(self.request("shutdown", {}))
+        self._send({"method": "exit", "params": {}})
+        self._from.read()
+        self._close()
+
+    def _close(self) -> None:
+        self.ended = True
+        with suppress(BrokenPipeError):
+            self._to.close()
+        self._from.close()
+        self._reap()
+
+    def _send(self, message: Json) -> None:
+        body = json.dumps({"jsonrpc": "2.0", **message}).encode()
+        self._to.write(b"Content-Length: %d\r\n\r\n%b" % (len(body), body))
+        self._to.flush()
+
+    def _messages(self) -> Iterator[Json]:
+        while header := self._from.readline():
+            assert self._from.readline() == b"\r\n"
+            yield json.loads(self._from.read(int(header.partition(b":")[2])))

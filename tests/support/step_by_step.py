@@ -1,0 +1,137 @@
+"""Writers that are killed, fail or are cleaned up after at the N-th call that `write_atomically` makes of the system.
+
+One process has imported everything and forks one writer after the other. What is counted is each call of a function of
+`posix` or `fcntl`, so each `open`, `write`, `fsync`, `rename` and the like, before it is made.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from types import BuiltinFunctionType, FrameType, TracebackType
+from typing import Any, Literal, Self
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What the next writer is to do, and what happens at call `step`: it is killed, another server collects leftovers,
+    or the call fails with this errno. `uid` is whom it writes as."""
+
+    path: str
+    content: str
+    step: int = -1
+    fault: Literal["kill", "collect"] | int = "kill"
+    uid: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """How it went: `killed`, `done`, or an error's code. `call` is the call of that step, None past the last one."""
+
+    ended: str
+    call: str | None
+
+
+class Writers:
+    """The process that forks them; use as a context."""
+
+    def __init__(self, root: Path) -> None:
+        pipe = subprocess.PIPE
+        self._process = subprocess.Popen([sys.executable, __file__, str(root)], stdin=pipe, stdout=pipe, text=True)
+
+    def write(self, order: Order) -> Report:
+        """Have one writer do this, and wait for its end."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(json.dumps(asdict(order)) + "\n")
+        self._process.stdin.flush()
+        return Report(**json.loads(self._process.stdout.readline()))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._process.communicate()
+
+
+def serve(root: Path) -> None:
+    for line in sys.stdin:
+        order = Order(**json.loads(line))
+        reading, writing = os.pipe()
+        child = os.fork()
+        if child == 0:
+            os.close(reading)
+            write(root, order, writing)
+            os._exit(0)
+        os.close(writing)
+        with os.fdopen(reading) as pipe:
+            said = pipe.read().split()  # the call, then how it ended
+        _, status = os.waitpid(child, 0)
+        killed = os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL
+        call = next((word.removeprefix("call:") for word in said if word.startswith("call:")), None)
+        print(json.dumps({"ended": "killed" if killed else said[-1], "call": call}), flush=True)
+
+
+def write(root: Path, order: Order, out: int) -> None:
+    """The writer: nothing else happens in its process."""
+    from remit_server.errors import ToolError
+    from remit_server.workspace.files import read_image, write_atomically
+    from remit_server.workspace.paths import Workspace
+
+    workspace = Workspace(root)
+    path = workspace.resolve(order.path)
+    before = read_image(workspace, path) if path.absolute.exists() else None
+    if order.uid is not None:
+        os.setuid(order.uid)
+    sys.setprofile(Fault(workspace, order, out))
+    try:
+        write_atomically(workspace, path, before, order.content.encode())
+        ended = "done"
+    except ToolError as error:
+        ended = error.code.value
+    finally:
+        sys.setprofile(None)
+    os.write(out, f" {ended}".encode())
+
+
+class Fault:
+    """A profiler that counts calls of the system, and sees to it that something happens at one of them."""
+
+    def __init__(self, workspace: Any, order: Order, out: int) -> None:
+        self._workspace, self._order, self._out, self._seen = workspace, order, out, 0
+
+    def __call__(self, frame: FrameType, event: str, function: Any) -> None:
+        if event != "c_call" or not isinstance(function, BuiltinFunctionType) or not self._counts(function):
+            return
+        self._seen += 1
+        if self._seen - 1 != self._order.step:
+            return
+        os.write(self._out, f"call:{function.__name__}".encode())
+        match self._order.fault:
+            case "kill":
+                os.kill(os.getpid(), signal.SIGKILL)
+            case "collect":
+                from remit_server.workspace.files import collect_leftovers
+
+                collect_leftovers(self._workspace)
+            case int() as number:
+                raise OSError(number, os.strerror(number))
+
+    def _counts(self, function: BuiltinFunctionType) -> bool:
+        # A `close` that fails has closed all the same.
+        pure = {"fspath", "fsdecode", "fsencode", "geteuid", "getegid", "strerror"}
+        harmless = pure if self._order.fault == "kill" else {*pure, "close"}
+        return function.__module__ in {"posix", "fcntl"} and function.__name__ not in harmless
+
+
+if __name__ == "__main__":
+    from remit_server.workspace import files  # noqa: F401  imported for the writers to come
+
+    serve(Path(sys.argv[1]))

@@ -1,0 +1,39 @@
+"""What the attacks share: a person's policy that asks as little as possible, and one call through the whole dispatcher."""
+
+from __future__ import annotations
+
+import textwrap
+from typing import Any
+
+from bench_runtime import Answering, Bench
+
+LAX = """\
+version: 1
+capabilities:
+  - { name: reads, match: { syscall: [fs.read, fs.list], path_glob: ["**"] }, action: allow }
+  - { name: writes, match: { syscall: fs.write, path_glob: ["**"] }, action: allow }
+  - { name: runs, match: { syscall: process.exec }, action: allow }
+  - { name: secrets, match: { syscall: fs.read, path_glob: [".env"] }, action: deny }
+"""
+"""Everything is allowed that a person could allow, so that what is refused is refused by more than the policy."""
+
+INTENTS = {"read_file": "READ_FILE", "edit_file": "CODE", "write_file": "CODE", "run_command": "EXECUTE"}
+
+
+def own(tool: str, **arguments: Any) -> dict[str, Any]:
+    """A call as part of a request: no model, the same rules."""
+    return {"type": "call", "tool": tool, "arguments": arguments, "intent": INTENTS.get(tool, "ANALYZE")}
+
+
+async def result(bench: Bench, tool: str, asker: Any = None, **arguments: Any) -> Any:
+    """The `tool_result` of one call."""
+    seen = len(bench.of("tool_result"))
+    await bench.ask(own(tool, **arguments), asker=asker)
+    (event,) = bench.of("tool_result")[seen:]
+    return event
+
+
+async def script(bench: Bench, text: str) -> Any:
+    """The `tool_result` of a script that the person lets run: nobody could tell from `sh script.sh` what it tries."""
+    (bench.workspace / "script.sh").write_text(textwrap.dedent(text))
+    return await result(bench, "run_command", asker=Answering(), command="sh script.sh")

@@ -1,0 +1,363 @@
+"""Out of the sandbox by every way there is, and at the machine's limits (threats.md, Sandbox).
+
+Each test runs real commands through the whole dispatcher, with a policy and a person that allow everything.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import socket
+import sys
+import textwrap
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from bench_runtime import Answering, Bench
+from threat_bench import LAX, own, result, script
+
+pytestmark = pytest.mark.usefixtures("sandbox")
+
+
+@pytest.fixture
+async def bench(make_bench: Any) -> Bench:
+    made: Bench = await make_bench(policy=LAX)
+    return made
+
+
+async def _python(bench: Bench, program: str, timeout: int = 60) -> str:
+    """What a program printed, run inside with the system's Python."""
+    (bench.workspace / "program.py").write_text(textwrap.dedent(program))
+    answer = await result(
+        bench, "run_command", command="/usr/bin/python3 program.py", timeout=timeout, asker=Answering()
+    )
+    assert answer.error is None, answer.error
+    output: str = answer.output
+    return output
+
+
+ATTEMPT = """
+    def attempt(name, act):
+        try:
+            print("REACHED" if act() is not False else "refused", name, flush=True)
+        except (OSError, MemoryError) as error:
+            print("refused", name, error, flush=True)
+"""
+
+
+async def test_THR_sandbox_no_network_by_any_family_address_or_relay(bench: Bench, tmp_path: Path) -> None:
+    with socket.socket() as tcp, socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as udp:
+        tcp.bind(("127.0.0.1", 0))
+        tcp.listen()
+        udp.bind(("127.0.0.1", 0))
+        output = await _python(
+            bench,
+            ATTEMPT
+            + f"""
+    import socket, subprocess, urllib.request
+    def tcp(family, address):
+        socket.create_connection(address, timeout=2) if family is None else socket.socket(family).connect(address)
+    port = {tcp.getsockname()[1]}
+    attempt("by address", lambda: tcp(None, ("127.0.0.1", port)))
+    attempt("by name", lambda: tcp(None, ("localhost", port)))
+    attempt("ipv6", lambda: tcp(socket.AF_INET6, ("::1", port)))
+    attempt("dns", lambda: socket.getaddrinfo("example.org", 80))
+    attempt("dns by hand", lambda: socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b"x", ("127.0.0.1", {udp.getsockname()[1]})))
+    attempt("http", lambda: urllib.request.urlopen("http://127.0.0.1:%d" % port, timeout=2))
+    attempt("raw", lambda: socket.socket(socket.AF_INET, socket.SOCK_RAW, 1))
+    attempt("packet", lambda: socket.socket(socket.AF_PACKET, socket.SOCK_RAW))
+    attempt("netlink", lambda: socket.socket(socket.AF_NETLINK, socket.SOCK_RAW))
+    attempt("vsock", lambda: socket.socket(40, socket.SOCK_STREAM).connect((2, port)))
+    attempt("alg", lambda: socket.socket(38, socket.SOCK_SEQPACKET))
+    attempt("bash", lambda: subprocess.run(["bash", "-c", "echo x > /dev/tcp/127.0.0.1/%d" % port]).returncode == 0)
+    """,
+        )
+        tcp.settimeout(0.2)
+        udp.settimeout(0.2)
+        with pytest.raises(TimeoutError):
+            tcp.accept()
+        with pytest.raises(TimeoutError):
+            udp.recv(1)
+    assert "REACHED" not in output
+    assert output.count("refused") == 12
+
+
+async def test_THR_sandbox_no_socket_or_pipe_that_lies_in_the_workspace(bench: Bench) -> None:
+    """A read-only mount stops neither connecting to a socket nor writing into a pipe."""
+    os.mkfifo(bench.workspace / "pipe")
+    (bench.workspace / "deep").mkdir()
+    os.mkfifo(bench.workspace / "deep" / "pipe")
+    reading = os.open(bench.workspace / "pipe", os.O_RDONLY | os.O_NONBLOCK)
+    here = Path.cwd()
+    with socket.socket(socket.AF_UNIX) as listening:
+        os.chdir(bench.workspace)  # a socket's path may be 108 bytes long at most
+        try:
+            listening.bind("socket")
+        finally:
+            os.chdir(here)
+        listening.listen()
+        output = await _python(
+            bench,
+            ATTEMPT
+            + """
+    import os, socket
+    attempt("pipe", lambda: os.write(os.open("pipe", os.O_WRONLY | os.O_NONBLOCK), b"evil"))
+    attempt("deep pipe", lambda: os.open("deep/pipe", os.O_RDWR | os.O_NONBLOCK))
+    attempt("stream", lambda: socket.socket(socket.AF_UNIX).connect("socket"))
+    attempt("seqpacket", lambda: socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET).connect("socket"))
+    attempt("datagram", lambda: socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM).sendto(b"x", "socket"))
+    attempt("abstract", lambda: socket.socket(socket.AF_UNIX).connect("\\0abstract"))
+    """,
+        )
+    try:
+        assert os.read(reading, 10) == b""
+    finally:
+        os.close(reading)
+    assert "REACHED" not in output
+    assert output.count("refused") == 6
+
+
+async def test_THR_sandbox_sees_nothing_outside_the_workspace(bench: Bench, tmp_path: Path) -> None:
+    (tmp_path / "neighbour").write_text("neighbour-secret")
+    (bench.workspace / "out").symlink_to(tmp_path / "neighbour")
+    places = [
+        "/root",
+        "/home",
+        "/etc/shadow",
+        "/etc/ssh",
+        "/run",
+        "/var/run",
+        "/var/lib",
+        "/opt",
+        "/srv",
+        "/boot",
+        "/mnt",
+    ]
+    output = await _python(
+        bench,
+        ATTEMPT
+        + f"""
+    import glob, os
+    def seen(path):
+        return os.listdir(path) and True if os.path.isdir(path) else open(path, "rb").read() and True
+    for place in {[*places, str(tmp_path / "neighbour"), str(bench.settings.audit_database), str(Path.home())]}:
+        attempt(place, lambda: seen(place))
+        attempt("/proc/self/root" + place, lambda: seen("/proc/self/root" + place))
+        attempt("/proc/1/root" + place, lambda: seen("/proc/1/root" + place))
+    attempt("link", lambda: seen("out"))
+    attempt("kernel memory", lambda: seen("/proc/kcore"))
+    attempt("key ring", lambda: seen("/proc/keys"))
+    attempt("disks", lambda: [p for p in glob.glob("/dev/*") if os.path.basename(p)[:2] in ("sd", "vd", "nv", "dm", "me")] or False)
+    attempt("server", lambda: os.path.exists("/proc/{os.getpid()}/cmdline"))
+    print(len(glob.glob("/proc/[0-9]*")), "processes")
+    """,
+    )
+    assert "REACHED" not in output
+    assert "neighbour-secret" not in output
+    assert int(output.split(" processes")[0].splitlines()[-1]) < 10
+
+
+SIGNALS = """
+    import ctypes, fcntl, os, platform, signal
+    libc = ctypes.CDLL(None, use_errno=True)
+    for pid in PIDS:
+        attempt("kill %d" % pid, lambda: os.kill(pid, 0))
+        attempt("memory of %d" % pid, lambda: open("/proc/%d/mem" % pid, "r+b"))
+    attempt("terminal", lambda: open("/dev/tty", "w"))
+    attempt("capabilities", lambda: any(int(l.split()[1], 16) for l in open("/proc/self/status") if l[:3] == "Cap"))
+    attempt("set-user-id", lambda: os.setuid(0))
+    attempt("lease", lambda: fcntl.fcntl(os.open("program.py", os.O_RDONLY), 1024, 0) == 0)
+    calls = {"ptrace": (101, 16, 1, 0, 0), "process_vm_readv": (310, 1, 0, 0, 0, 0, 0), "unshare": (272, 0x10000000),
+             "mount": (165, b"none", b"/tmp", b"tmpfs", 0, 0), "io_uring": (425, 1, 0), "bpf": (321, 0, 0, 0)}
+    for name, arguments in calls.items() if platform.machine() == "x86_64" else ():
+        attempt(name, lambda: libc.syscall(*arguments) >= 0)
+    os.kill(-1, signal.SIGTERM) if os.fork() == 0 else os.wait()
+    """
+
+
+async def test_THR_sandbox_signals_and_debuggers_reach_nobody_outside(bench: Bench) -> None:
+    victim = await asyncio.create_subprocess_exec("sleep", "60")
+    try:
+        pids = (victim.pid, os.getpid(), os.getppid())
+        output = await _python(bench, ATTEMPT + SIGNALS.replace("PIDS", str(pids)))
+        assert victim.returncode is None
+    finally:
+        victim.kill()
+        await victim.wait()
+    assert "refused capabilities" in output
+    assert "REACHED" not in output
+
+
+async def test_THR_sandbox_children_that_detach_themselves_die_with_the_call(bench: Bench) -> None:
+    mark = f"6{os.getpid()}"
+    command = (
+        f"(setsid nohup sleep {mark}1 >/dev/null 2>&1 </dev/null &); "
+        f"python3 -c \"import os; os.fork() or os.setsid() or os.fork() or os.execlp('sleep','sleep','{mark}2')\"; "
+        f"trap '' TERM HUP INT; sleep {mark}3 & echo started"
+    )
+    answer = await script(bench, command)
+    assert "started" in answer.output
+    assert _running(mark) == []
+
+
+async def test_THR_sandbox_a_cancelled_call_leaves_no_process(bench: Bench) -> None:
+    mark = f"7{os.getpid()}"
+    call = own("run_command", command=f"setsid sleep {mark} & sleep {mark}")
+    running = asyncio.create_task(bench.ask(call))
+    async with asyncio.timeout(30):
+        while len(_running(mark)) < 2:
+            await asyncio.sleep(0.05)
+    began = time.monotonic()
+    bench.runtime.cancel()
+    assert (await running).status == "cancelled"
+    assert _running(mark) == []
+    assert time.monotonic() - began < 10
+
+
+def _running(mark: str) -> list[str]:
+    """Processes named `sleep` with that number; a dying one has no command line any more."""
+    found: list[str] = []
+    for entry in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            words = entry.read_bytes().split(b"\0")
+        except OSError:
+            continue
+        if words[0].endswith(b"sleep") and any(mark.encode() in word for word in words[1:]):
+            found.append(entry.parent.name)
+    return found
+
+
+@pytest.mark.slow
+async def test_THR_sandbox_a_command_dies_with_a_server_that_is_killed(tmp_path: Path) -> None:
+    mark = f"8{os.getpid()}"
+    (tmp_path / "config").mkdir()
+    (tmp_path / "config" / "policy.yaml").write_text(LAX)
+    (tmp_path / "shop").mkdir()
+    environment = os.environ | {
+        "REMIT_STATE_DIR": str(tmp_path / "state"),
+        "REMIT_CONFIG_DIR": str(tmp_path / "config"),
+    }
+    arguments = f'{{"command": "setsid sleep {mark} & sleep {mark}"}}'
+    server = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "remit_server.cli.main", "run-tool", "run_command", arguments, "--intent", "EXECUTE"),
+        *("--workspace", str(tmp_path / "shop"), "--approve", "session"),
+        env=environment,
+        stdout=asyncio.subprocess.DEVNULL,
+    )
+    async with asyncio.timeout(60):
+        while len(_running(mark)) < 2:
+            await asyncio.sleep(0.05)
+    server.send_signal(signal.SIGKILL)
+    await server.wait()
+    async with asyncio.timeout(30):
+        while _running(mark):
+            await asyncio.sleep(0.05)
+
+
+LIMITED = {
+    "processes": """
+        for _ in range(600):
+            if os.fork() == 0:
+                time.sleep(60)
+        """,
+    "threads": """
+        threading.stack_size(32768)
+        for _ in range(3000):
+            threading.Thread(target=time.sleep, args=(60,), daemon=True).start()
+        """,
+    "MiB of memory": """
+        for _ in range(12):
+            if os.fork() == 0:
+                memory = mmap.mmap(-1, 400 << 20)
+                memory.write(b"x" * (400 << 20))
+                time.sleep(60)
+        """,
+    "bytes of output": """
+        while True:
+            print("y" * 60000)
+        """,
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", LIMITED)
+async def test_THR_sandbox_what_takes_more_than_its_share_is_stopped(bench: Bench, name: str) -> None:
+    began = time.monotonic()
+    program = "import mmap, os, threading, time\n" + textwrap.dedent(LIMITED[name]) + "time.sleep(60)\n"
+    output = await _python(bench, program, timeout=50)
+    # As an ordinary user the kernel itself refuses further threads, before anybody has to look.
+    refused_at_once = "can't start new thread" in output or "Resource temporarily unavailable" in output
+    assert f"{name}]" in output or refused_at_once
+    assert time.monotonic() - began < 45
+    assert (await _python(bench, "print('fine again')")).endswith("fine again")
+
+
+@pytest.mark.slow
+async def test_THR_sandbox_no_memory_or_disk_beyond_the_limits(bench: Bench) -> None:
+    output = await _python(
+        bench,
+        ATTEMPT
+        + """
+    import ctypes, os
+    libc = ctypes.CDLL(None, use_errno=True)
+    attempt("one process", lambda: bytearray(1200 << 20))
+    attempt("memory file", lambda: os.memfd_create("x"))
+    attempt("segments that nobody maps", lambda: libc.shmget(0, 64 << 20, 0o1600) >= 0)
+    attempt("queues", lambda: libc.msgget(0, 0o1600) >= 0)
+    def fill(folder):
+        block, written = b"x" * (1 << 20), 0
+        for number in range(8):
+            with open(f"{folder}/big{number}", "wb", buffering=0) as file:
+                for _ in range(100):
+                    written += file.write(block)
+        return True
+    attempt("scratch", lambda: fill("/tmp"))
+    attempt("shared", lambda: fill("/dev/shm"))
+    for folder in ("/", "/var", "/usr", "/etc", "/dev", "/proc", "."):
+        attempt(folder, lambda: open(os.path.join(folder, "new"), "w"))
+    """,
+    )
+    assert "REACHED" not in output
+    assert output.count("refused") == 13
+
+
+async def test_THR_sandbox_no_program_of_the_project_builds_the_sandbox(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A project's folder on PATH must not put its own `bwrap` outside the sandbox."""
+    tools = bench.workspace / "node_modules" / ".bin"
+    tools.mkdir(parents=True)
+    for name in ("bwrap", "nice", "unshare", "prlimit", "mount"):
+        (tools / name).write_text(f"#!/bin/sh\ntouch {bench.workspace}/escaped\nexit 0\n")
+        (tools / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"node_modules/.bin:.:{tools}:{os.environ['PATH']}")
+    monkeypatch.chdir(bench.workspace)
+    answer = await result(bench, "run_command", command="echo inside", asker=Answering())
+    assert "inside" in answer.output
+    assert not (bench.workspace / "escaped").exists()
+
+
+async def test_THR_sandbox_the_whole_file_system_is_no_workspace_for_commands(tmp_path: Path) -> None:
+    from remit_server.errors import ToolError
+    from remit_server.sandbox.choose import choose_sandbox
+    from remit_server.sandbox.environment import command_environment
+    from remit_server.sandbox.ports import CommandSpec
+
+    spec = CommandSpec(("/bin/cat", "/etc/shadow"), Path("/"), Path("/"), command_environment({}), 10)
+    with pytest.raises(ToolError, match="whole file system"):
+        await choose_sandbox().run(spec)
+
+
+async def test_THR_sandbox_a_workspace_too_large_to_look_through_runs_nothing(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What has to be hidden and cannot be found is not shown."""
+    monkeypatch.setattr("remit_server.harness.hiding.MAX_ENTRIES", 3)
+    for name in range(5):
+        (bench.workspace / f"{name}.txt").write_text("x")
+    answer = await result(bench, "run_command", command="cat .env", asker=Answering())
+    assert answer.error is not None
+    assert answer.error.code == "limit_reached"
