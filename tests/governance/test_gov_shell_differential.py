@@ -13,7 +13,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from remit_governance.policy.shell.parse import read_script
@@ -156,6 +156,7 @@ def foreseen(call: tuple[str, ...], reading: Reading) -> bool:
 
 
 @pytest.mark.slow
+@example(script="pa\n\\pa")
 @settings(max_examples=1500, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(script=scripts())
 def test_what_a_shell_does_was_foreseen_or_doubted(script: str, stubs: Path) -> None:

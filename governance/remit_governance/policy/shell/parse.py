@@ -92,6 +92,8 @@ def _walk(node: Node, draft: Draft, depth: int) -> None:
 def _children(node: Node, draft: Draft, depth: int) -> None:
     if spelled(node).startswith("(("):
         draft.doubt("arithmetic means different things to different shells")
+    if node.type == "compound_statement" and not node.named_children:
+        draft.doubt("`{}` is a program's name here, and a group elsewhere")
     if any(child.type == "|&" for child in node.children):
         draft.doubt("`|&` means different things to different shells")
     values = [*node.children_by_field_name("variable"), *node.children_by_field_name("value")]

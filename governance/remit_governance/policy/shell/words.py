@@ -51,6 +51,9 @@ def spelled(node: Node) -> str:
 
 def _bare(text: str) -> Word:
     """Outside quotes: backslashes escape, wildcards and braces may expand."""
+    if "\n" in text:
+        # The grammar now and then takes the end of a line for a part of the word behind it.
+        return Word(doubt="a word goes on over the end of a line")
     out: list[str] = []
     pattern, braces, at = False, 0, 0
     while at < len(text):
