@@ -64,6 +64,7 @@ model:
 bench: setup
 	$(BIN)/python bench/initialize.py
 	$(BIN)/python bench/governed_read.py
+	$(BIN)/python bench/audit.py
 
 clean:
 	rm -rf $(VENV) client-vscode/node_modules client-vscode/out .cache .mypy_cache .ruff_cache .pytest_cache

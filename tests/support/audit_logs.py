@@ -119,6 +119,17 @@ class Kept:
     def __post_init__(self) -> None:
         self.open()
 
+    @staticmethod
+    def over_four_days(path: Path) -> Kept:
+        """Three closed segments, each with a checkpoint at its end, and the active one."""
+        kept = Kept(path)
+        for _ in range(3):
+            kept.append(10)
+            kept.now += DAY
+            kept.keeper.upkeep()
+        kept.append(10)
+        return kept
+
     def open(self) -> None:
         self.log = AuditLog(self.path, clock=lambda: self.now)
         self.notary = Notary(self.place, self.vault)

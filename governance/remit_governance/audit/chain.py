@@ -127,7 +127,7 @@ class Chain:
 
     def _prepare(self, now: int) -> None:
         execute = self._connection.execute
-        # Each append writes a page or two, which need not be large.
+        # Each append writes one to three pages, so small ones (of a new file; an older one keeps its own).
         execute("PRAGMA page_size = 2048")
         execute("PRAGMA journal_mode = WAL")
         execute("PRAGMA synchronous = FULL")

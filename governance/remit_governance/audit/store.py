@@ -118,6 +118,7 @@ class AuditLog:
             finally:
                 self._closed = True
                 self._waiting.clear()
+                self._unnoted = False
                 if self._timer is not None:
                     self._timer.cancel()
                 self._chain.close()
