@@ -44,6 +44,7 @@ from remit_server.models.process import HostProcess, host_environment
 pytestmark = [
     pytest.mark.skipif(find_spec("mlx_lm") is None, reason="needs the mlx extra"),
     pytest.mark.model,
+    pytest.mark.slow,
     pytest.mark.asyncio(loop_scope="module"),
 ]
 
@@ -243,7 +244,6 @@ async def many_generations(provider: MlxProvider, prompts: Sequence[str], number
     return counts
 
 
-@pytest.mark.slow
 async def test_intent_as_grammar_random_weights(provider: MlxProvider) -> None:
     """THR-model-outside-intent: 100 generations of noise contain no call outside its intent, and no invalid arguments."""
     counts = await many_generations(provider, ["rename a to b in c.py", "run the tests", "hello"], 100)
@@ -251,7 +251,6 @@ async def test_intent_as_grammar_random_weights(provider: MlxProvider) -> None:
     assert counts["read_file"] + counts["edit_file"] + counts["run_command"] >= 50
 
 
-@pytest.mark.slow
 async def test_intent_as_grammar_plain_text_markers() -> None:
     """The same where the markers are no tokens, and no chat template is there."""
     provider = MlxProvider(str(tiny_model("plain", MARKERS[:2], None)))
@@ -262,7 +261,6 @@ async def test_intent_as_grammar_plain_text_markers() -> None:
         await provider.close()
 
 
-@pytest.mark.slow
 async def test_intent_as_grammar_embedded_model() -> None:
     """THR-model-outside-intent: 100 generations of the embedded model at temperature 1."""
     provider = choose_provider("embedded")
@@ -452,7 +450,6 @@ async def test_cancel_while_queued(provider: MlxProvider) -> None:
     assert await collect(provider, ask(session="waits"))
 
 
-@pytest.mark.slow
 async def test_concurrent_requests_queue_in_order(provider: MlxProvider) -> None:
     alone = [comparable(await collect(provider, ask(f"ask {n}", session=f"alone{n}"))) for n in range(4)]
     order: list[int] = []
@@ -503,7 +500,6 @@ async def test_killed_while_idle(provider: MlxProvider) -> None:
     assert last(await collect(provider, ask())).completion_tokens > 0
 
 
-@pytest.mark.slow
 async def test_prompt_beyond_context(provider: MlxProvider) -> None:
     with pytest.raises(ModelFailed, match="does not fit"):
         await collect(provider, ask("word " * 9000))

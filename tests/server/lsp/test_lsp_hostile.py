@@ -13,7 +13,7 @@ import pytest
 from remit_server.errors import SetupError
 from remit_server.lsp.main import serve
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = [pytest.mark.slow, pytest.mark.asyncio(loop_scope="module")]
 
 
 async def still_works(client):

@@ -13,7 +13,7 @@ from remit_server.lsp.documents import EditorDocuments, EditRequest
 from remit_server.lsp.edits import apply_edit
 from remit_server.workspace.ports import OpenDocument
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = [pytest.mark.slow, pytest.mark.asyncio(loop_scope="module")]
 
 BEFORE = "total = 1\nprint(total)\n"
 AFTER = BEFORE.replace("total", "subtotal")
