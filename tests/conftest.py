@@ -8,11 +8,17 @@ from importlib.util import find_spec
 from typing import TypeVar
 
 import pytest
+from hypothesis import settings
 
 Report = TypeVar("Report", pytest.TestReport, pytest.CollectReport)
 
 # No test asks, or writes into, the keyring of whoever runs it.
 os.environ["PYTHON_KEYRING_BACKEND"] = "keyring.backends.null.Keyring"
+
+# CI judges the change, with the same examples each time; new ones are looked for wherever people run the tests.
+settings.register_profile("ci", derandomize=True)
+if os.environ.get("CI"):
+    settings.load_profile("ci")
 
 REQUIRE = "REMIT_REQUIRE_E2E"
 MISSING = ("there is no ", "needs ")
