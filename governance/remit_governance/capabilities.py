@@ -49,6 +49,33 @@ class Token:
 
 
 @dataclass(frozen=True, slots=True)
+class Claim:
+    """A token as somebody shows it, with how often it may still be used: a snapshot, taken before anything is judged.
+
+    Whatever time passes while the rules are asked, `now` stays, so that a token cannot end between two looks at it.
+    """
+
+    token: Token
+    left: int
+    holder: Holder
+    now: float
+
+    def refusal(self, action: Action, policy_version: str) -> Invalid | None:
+        """Why the token does not cover this action, or None."""
+        token = self.token
+        if self.now >= token.expires:
+            return "expired"
+        if self.left <= 0:
+            return "used_up"
+        if self.holder != token.holder:
+            return "other_holder"
+        if token.policy_version != policy_version:
+            return "other_policy"
+        covered = scope_of(action) in token.scope and (action.size or 0) <= token.most_bytes
+        return None if covered else "other_action"
+
+
+@dataclass(frozen=True, slots=True)
 class NotMinted:
     """Why no token was made: the first decision that is no plain allow."""
 
@@ -73,10 +100,12 @@ class TokenBook:
         ttl_s: float = DEFAULT_TTL_S,
         max_ops: int = DEFAULT_MAX_OPS,
         tags: frozenset[str] = frozenset(),
+        approved: bool = False,
     ) -> Token | NotMinted:
-        """A token for actions that `policy` allowed outright; what wants a review or is denied gets none."""
+        """A token for actions that `policy` allowed outright, or whose review a person `approved`; a deny gets none."""
         pairs = tuple(judged)
-        refused = next((decision for _, decision in pairs if decision.verdict is not Verdict.ALLOW), None)
+        enough = (Verdict.ALLOW, Verdict.REQUIRE_REVIEW) if approved else (Verdict.ALLOW,)
+        refused = next((decision for _, decision in pairs if decision.verdict not in enough), None)
         if refused is not None:
             return NotMinted(refused)
         token = Token(
@@ -128,21 +157,17 @@ class TokenBook:
         )
         return self._keep(child, ops)
 
-    def check(self, nonce: int, holder: Holder, action: Action, policy: Policy, now: float) -> Invalid | None:
-        """Why the token does not cover this action now, or None. `now` was read once, before anything was judged."""
+    def claim(self, nonce: int, holder: Holder, now: float) -> Claim | None:
+        """The token as this holder shows it at this time; None where there is none, or none any more."""
         token = self._tokens.get(nonce)
         if token is None:
-            return "unknown"
-        if now >= token.expires:
-            return "expired"
-        if any(self._left.get(ancestor, 0) <= 0 for ancestor in self._line(nonce)):
-            return "used_up"
-        if holder != token.holder:
-            return "other_holder"
-        if token.policy_version != policy.version:
-            return "other_policy"
-        covered = scope_of(action) in token.scope and (action.size or 0) <= token.most_bytes
-        return None if covered else "other_action"
+            return None
+        return Claim(token, min(self._left.get(ancestor, 0) for ancestor in self._line(nonce)), holder, now)
+
+    def check(self, nonce: int, holder: Holder, action: Action, policy: Policy, now: float) -> Invalid | None:
+        """Why the token does not cover this action now, or None. `now` was read once, before anything was judged."""
+        claim = self.claim(nonce, holder, now)
+        return "unknown" if claim is None else claim.refusal(action, policy.version)
 
     def use(self, nonce: int, holder: Holder, action: Action, policy: Policy, now: float) -> Invalid | None:
         """The same, and one use less of the token and of all it came from."""

@@ -3,6 +3,7 @@
 GovernanceError
 ├── PolicyError    a policy file is missing, unreadable or wrong; carries every problem with its place
 ├── ActionError    what was handed in to be judged is no action
+├── ExtensionError a rule that is a program cannot be asked; whoever gets it denies
 └── AuditError     the audit log cannot be written or read: whoever gets it fails closed
 
 All carry what, why and fix in words for a person.
@@ -51,6 +52,10 @@ class PolicyError(GovernanceError):
 
 class ActionError(GovernanceError):
     """The given value is not an action that policy could judge."""
+
+
+class ExtensionError(GovernanceError):
+    """An extension rule crashed, took too long, said something that is no verdict, or nothing isolates it."""
 
 
 class AuditError(GovernanceError):

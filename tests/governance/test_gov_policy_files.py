@@ -211,7 +211,6 @@ def test_warnings_name_rules_that_do_not_do_what_they_seem() -> None:
         + "  - { name: c, match: {}, action: allow }\n"
         + "  - { name: d, match: { state: [x, y] }, except: [{ state: [y, x] }], action: deny }\n"
         + "  - { name: e, match: { tool: x }, action: deny, constraints: { max_file_size: 1 } }\n"
-        + "  - { name: f, match: { tool: x }, action: allow, constraints: { require_capability_token: true } }\n"
     )
     warnings = compile_policy([Source("p", text)]).warnings
     assert [(w.line, w.message.split(":")[0]) for w in warnings] == [
@@ -220,7 +219,6 @@ def test_warnings_name_rules_that_do_not_do_what_they_seem() -> None:
         (5, "`c` allows everything"),
         (6, "`d` can never apply"),
         (7, "`e` does not allow anything that its constraints could limit"),
-        (8, "`f` asks for a capability token, which this version does not issue"),
     ]
 
 

@@ -9,9 +9,9 @@ from bench_runtime import Answering, Bench
 from threat_bench import LAX, result, script
 
 from remit_governance.permissions import Override, PermissionConfig, PermissionRule, Standing, decide
+from remit_governance.policy.action import parse_action
 from remit_governance.policy.compile import Source, compile_policy
 from remit_governance.policy.evaluate import evaluate
-from remit_governance.policy.explain import parse_action
 from remit_governance.values import Verdict
 
 RULES = """\

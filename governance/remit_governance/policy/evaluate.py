@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import assert_never
 
+from remit_governance.capabilities import Claim, Token
+from remit_governance.errors import ExtensionError
 from remit_governance.policy.commands import is_script
 from remit_governance.policy.rules import LayerName, Policy, Rule, Subject
 from remit_governance.policy.scripts import parts_of
@@ -12,6 +14,8 @@ from remit_governance.values import Action, Decision, Reason, Verdict, strictest
 
 NO_RULE = "no_rule"
 RULE_ERROR = "rule_error"
+EXTENSION_FAILED = "extension_failed"
+TOKEN_ALLOW = "token_allow"  # noqa: S105 a reason's code
 CONSTRAINT_UNMET = "constraint_unmet"
 UNCLEAR_COMMAND = "unclear_command"
 UNCLEAR_RULE = "builtin.unclear-command"
@@ -25,20 +29,27 @@ _NOBODY_ALLOWED = Reason(
 )
 
 
-def evaluate(policy: Policy, action: Action) -> Decision:
+def evaluate(policy: Policy, action: Action, claim: Claim | None = None) -> Decision:
     """Deny where any rule denies, review where one asks for it, allow where one allows it, else deny.
 
     Reasons are those of every rule that spoke, by layer and name. A layer that denies ends it: later ones are not
     asked. An error inside a rule is that rule's deny, with code `rule_error`. A `script` is judged part by part, the
-    strictest decision counts, and what is not certain about it is never allowed without a look.
+    strictest decision counts, and what is not certain about it is never allowed without a look. A `claim` that covers
+    the action stands in for every layer but the built-in one; any other claim changes nothing.
     """
-    return _one(policy, action) if action.script is None else _script(policy, action)
+    covered = claim is not None and claim.refusal(action, policy.version) is None
+    permit = _permit(claim.token) if claim is not None and covered else None
+    return _one(policy, action, permit) if action.script is None else _script(policy, action, permit)
 
 
-def _script(policy: Policy, action: Action) -> Decision:
+def _permit(token: Token) -> Reason:
+    return Reason(TOKEN_ALLOW, f"capability token {token.nonce} covers this", Verdict.ALLOW, "token")
+
+
+def _script(policy: Policy, action: Action, permit: Reason | None) -> Decision:
     parts = parts_of(action)
-    decisions = [_one(policy, part) for part in parts.actions]
-    shadows = (_one(policy, part) for part in parts.shadows)
+    decisions = [_one(policy, part, permit) for part in parts.actions]
+    shadows = (_one(policy, part, permit) for part in parts.shadows)
     # A wrapper needs no rule that allows it; but where a rule denies it, that counts.
     decisions += [shadow for shadow in shadows if shadow.verdict is Verdict.DENY and shadow.rules]
     if parts.doubts:
@@ -48,21 +59,41 @@ def _script(policy: Policy, action: Action) -> Decision:
     return Decision(whole.verdict, tuple(dict.fromkeys(whole.reasons)))
 
 
-def _one(policy: Policy, action: Action) -> Decision:
+def _one(policy: Policy, action: Action, permit: Reason | None) -> Decision:
     subject = Subject.of(action)
     reasons: list[Reason] = []
     granted = False
     for layer in policy.layers:
+        if permit is not None and layer.name != "builtin":
+            continue
         for rule in layer.candidates(subject):
             for reason in _judge(rule, subject, layer.name):
                 reasons.append(reason)
                 granted |= rule.grants and reason.verdict is not Verdict.PASS
-        verdict = max((r.verdict for r in reasons), default=Verdict.PASS)
-        if verdict is Verdict.DENY:
+        if _denied(reasons):
             return Decision(Verdict.DENY, tuple(reasons))
-    if not granted:
+    beyond = _extension(policy, action) if permit is None else (permit,)
+    reasons.extend(beyond)
+    if not (granted or beyond or _denied(reasons)):
         return Decision(Verdict.DENY, (_NOBODY_ALLOWED, *reasons))
     return Decision(max(r.verdict for r in reasons), tuple(reasons))
+
+
+def _denied(reasons: Iterable[Reason]) -> bool:
+    return any(reason.verdict is Verdict.DENY for reason in reasons)
+
+
+def _extension(policy: Policy, action: Action) -> Sequence[Reason]:
+    """What the rules say that are programs; one that cannot be asked denies (003 §Test Specifications 20)."""
+    if policy.extension is None:
+        return ()
+    try:
+        return policy.extension(action)
+    except ExtensionError as error:
+        return (Reason(EXTENSION_FAILED, str(error), Verdict.DENY, "extension"),)
+    except Exception as error:  # the same, whatever broke
+        message = f"the extension rules failed: {type(error).__name__}"
+        return (Reason(EXTENSION_FAILED, message, Verdict.DENY, "extension"),)
 
 
 def _judge(rule: Rule, subject: Subject, layer: LayerName) -> Iterator[Reason]:

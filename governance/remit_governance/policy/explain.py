@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from remit_governance.canonical import Json
-from remit_governance.policy.action import ActionForm, parse_action
+from remit_governance.capabilities import Claim
 from remit_governance.policy.evaluate import evaluate
 from remit_governance.policy.risk import risk_of
 from remit_governance.policy.rules import Policy
 from remit_governance.values import Action, Reason
 
-__all__ = ["ActionForm", "explain", "parse_action"]
 
-
-def explain(policy: Policy, action: Action) -> dict[str, Json]:
+def explain(policy: Policy, action: Action, claim: Claim | None = None) -> dict[str, Json]:
     """`{verdict, rules, reasons, risk}`: the decision with all reasons, as JSON."""
-    decision = evaluate(policy, action)
+    decision = evaluate(policy, action, claim)
     return {
         "verdict": decision.verdict.word,
         "rules": list(decision.rules),

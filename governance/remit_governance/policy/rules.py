@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from remit_governance.errors import Problem
 from remit_governance.policy.index import ANY, Index, Key, keys_of_action
 from remit_governance.policy.paths import fold, normalise
-from remit_governance.values import Action, Verdict
+from remit_governance.values import Action, Reason, Verdict
 
 LayerName = Literal["builtin", "yaml", "extension"]
 
@@ -93,11 +93,19 @@ class Layer:
         return sorted({rule.name: rule for rule in found}.values(), key=lambda rule: rule.name)
 
 
+Extension = Callable[[Action], Sequence[Reason]]
+"""Rules that are programs (003 §Rule Language): what each of those that do not abstain says of an action.
+
+It may take 100 ms, and raises ExtensionError where a program cannot be asked, which is a deny.
+"""
+
+
 @dataclass(frozen=True, slots=True)
 class Policy:
     """Rules in force. `version` is a digest of every source text; `warnings` are about rules that can never fire."""
 
     version: str
     layers: tuple[Layer, ...]
+    extension: Extension | None = None
     warnings: tuple[Problem, ...] = ()
     files: tuple[str, ...] = ()

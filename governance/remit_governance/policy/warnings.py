@@ -28,12 +28,6 @@ def warnings_of(document: Document, form: PolicyForm) -> Iterator[Problem]:
 def _odd_rule(document: Document, rule: RuleForm, place: Place) -> Iterator[Problem]:
     if rule.action == "allow" and not _given(rule.match):
         yield document.problem((*place, "match"), f"`{rule.name}` allows everything", "say what it allows")
-    if rule.action == "allow" and rule.constraints.require_capability_token:
-        yield document.problem(
-            (*place, "constraints", "require_capability_token"),
-            f"`{rule.name}` asks for a capability token, which this version does not issue",
-            "rely on the rule's match until it does",
-        )
     if rule.action != "allow" and "constraints" in rule.model_fields_set:
         yield document.problem(
             (*place, "constraints"),

@@ -20,7 +20,7 @@ from remit_server.errors import RemitError
 from remit_server.lsp.editor import Editor, ResponseError
 from remit_server.models.check import check_model
 from remit_server.runtime.auditing import verify_workspace
-from remit_server.runtime.policies import policy_in_force
+from remit_server.runtime.policies import load_in_force
 from remit_server.runtime.settings import Settings
 from remit_server.sandbox.choose import choose_sandbox
 from remit_server.sandbox.probe import probe
@@ -94,7 +94,9 @@ def _sandbox(settings: Settings) -> Finding:
 
 
 def _policy(settings: Settings) -> Finding:
-    policy = policy_in_force(settings)
+    loaded = load_in_force(settings)
+    loaded.close()
+    policy = loaded.policy
     return Finding("policy", good=True, detail=f"{', '.join(policy.files)} ({len(policy.warnings)} warnings)")
 
 

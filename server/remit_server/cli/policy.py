@@ -9,17 +9,17 @@ from pathlib import Path
 from typing import Any
 
 from remit_governance.errors import ActionError, PolicyError
-from remit_governance.policy.explain import explain, parse_action
+from remit_governance.policy.action import parse_asked
+from remit_governance.policy.explain import explain
 from remit_governance.policy.load import load_policy
 from remit_governance.policy.rules import Policy
-from remit_governance.values import Action
 from remit_server.cli.ask import add_common_arguments
 from remit_server.cli.console import print_json, say, styled
 from remit_server.cli.main import DENIED, DONE, FAILED
 from remit_server.cli.usage import WrongUsage, json_object
 from remit_server.contract import ErrorCode
 from remit_server.errors import SetupError
-from remit_server.runtime.policies import policy_in_force
+from remit_server.runtime.policies import load_in_force
 from remit_server.runtime.settings import Settings
 
 
@@ -44,23 +44,23 @@ def run(arguments: argparse.Namespace) -> int:
     policy = _policy(arguments)
     if arguments.jsonl:
         return _explain_lines(policy, sys.stdin)
-    decision = explain(policy, parsed(arguments.action))
+    decision = explained(policy, arguments.action)
     print_json(decision) if arguments.json else _show(decision)
     return DENIED if decision["verdict"] == "deny" else DONE
 
 
-def parsed(text: str) -> Action:
-    """An action from JSON text. Raises WrongUsage naming the field."""
+def explained(policy: Policy, text: str) -> dict[str, Any]:
+    """The decision about an action in JSON text. Raises WrongUsage naming the field."""
     form = json_object(text, "the action cannot be judged", '`{"syscall": "fs.read", "path": "README.md"}`')
     try:
-        return parse_action(form)
+        return explain(policy, *parse_asked(form, policy))
     except ActionError as error:
         raise WrongUsage(error.what, error.why, error.fix) from error
 
 
 def _policy(arguments: argparse.Namespace) -> Policy:
     if arguments.policy is None:
-        return policy_in_force(Settings.from_environment(arguments.workspace))
+        return load_in_force(Settings.from_environment(arguments.workspace)).policy
     try:
         return load_policy(arguments.policy)
     except PolicyError as error:
@@ -74,7 +74,7 @@ def _explain_lines(policy: Policy, lines: Iterable[str]) -> int:
         if not line.strip():
             continue
         try:
-            print_json(explain(policy, parsed(line)))
+            print_json(explained(policy, line))
         except WrongUsage as error:
             print_json({"error": error.payload().model_dump(mode="json")})
             code = FAILED

@@ -10,17 +10,18 @@ from typing import Any, assert_never
 from remit_governance.approvals import ApprovalSubject
 from remit_governance.audit.store import AuditLog
 from remit_governance.intents import SELECT_INTENT, Matrix, allowed_tools, canonical_tool, gate, select
-from remit_governance.permissions import Answer, PermissionConfig, decide, permits_standing
+from remit_governance.permissions import Answer, decide, permits_standing
 from remit_governance.policy.evaluate import evaluate
-from remit_governance.policy.rules import Policy
 from remit_governance.redaction import Redactor
-from remit_governance.values import Action, Decision, Intent, Verdict, strictest
+from remit_governance.rulebook import Rulebook
+from remit_governance.values import Action, Decision, Intent, Verdict
 from remit_server.contract import ErrorCode, IntentSelected
 from remit_server.errors import ToolError
 from remit_server.harness.approving import ApprovalDesk
 from remit_server.harness.arguments import ToolCall, declared_intent, finite, parse_arguments
 from remit_server.harness.hiding import out_of_sight
 from remit_server.harness.merge import merge, stale, uninterrupted
+from remit_server.harness.permit import permitted
 from remit_server.harness.subject import Proposal, about, measured, question, subject_of
 from remit_server.harness.trail import CallResult, Trail, append, intent_event
 from remit_server.harness.turn import Turn
@@ -41,8 +42,7 @@ class Dispatcher:
 
     tools: Mapping[str, Tool[Any]]
     matrix: Matrix
-    policy: Policy
-    permissions: PermissionConfig
+    rulebook: Rulebook
     workspace: Workspace
     documents: Documents
     sandbox: Sandbox
@@ -77,16 +77,18 @@ class Dispatcher:
         targets = await asyncio.to_thread(tool.targets, arguments, context)
         # Workflow state: every state admits every tool until the state machine (003 §State Machine) is built.
         actions = tuple(self._action(tool, target, turn) for target in targets)
-        self._judge(actions, trail, turn)
+        await self._judge(actions, trail, turn)
         plan = await tool.prepare(arguments, context)
         proposal = Proposal(tool, arguments, measured(actions, plan), plan)
         # Once more, for only the plan knows how large the files become.
-        if self._judge(proposal.actions, trail, turn):
+        asked = await self._judge(proposal.actions, trail, turn)
+        if asked:
             await self._approve(proposal, context, trail, turn)
-        # Capability token: none is issued yet (003 §Capability System), so every call is evaluated in full, above.
-        trail.before()
-        # Redaction and the audit of the outcome are `trail.done`, which nothing that ran can go around.
-        return await self._carry_out(proposal, trail, turn)
+        with permitted(self.rulebook, proposal.actions, trail, approved=asked) as permit:
+            trail.before()
+            permit.use()
+            # Redaction and the audit of the outcome are `trail.done`, which nothing that ran can go around.
+            return await self._carry_out(proposal, trail, turn)
 
     def offered(self, turn: Turn) -> dict[Intent, tuple[ToolSpec, ...]]:
         """What a model may be offered now: for each intent the tools that it opens and that the run allows."""
@@ -101,7 +103,10 @@ class Dispatcher:
     def declare(self, intent: Intent, justification: str | None, call_id: str, turn: Turn) -> None:
         """Rules 2 and 4: the step's intent is this one from here on. Audited before it holds."""
         previous = turn.intent.active
-        append(self.audit, intent_event((intent, justification), call_id, turn, self.redactor, self.policy.version))
+        append(
+            self.audit,
+            intent_event((intent, justification), call_id, turn, self.redactor, self.rulebook.policy.version),
+        )
         turn.intent = select(turn.intent, intent)
         turn.emit(
             IntentSelected,
@@ -120,7 +125,7 @@ class Dispatcher:
         return CallResult(True, f"intent {intent} is active")
 
     def _trail(self, call: ToolCall, turn: Turn) -> Trail:
-        return Trail.begin(call, turn, self.audit, self.redactor, self.policy.version)
+        return Trail.begin(call, turn, self.audit, self.redactor, self.rulebook.policy.version)
 
     def _through_gate(self, call: ToolCall, turn: Turn) -> Tool[Any]:
         name = canonical_tool(call.name)
@@ -149,7 +154,7 @@ class Dispatcher:
 
     def _look(self, syscall: str, path: str, tool: Tool[Any], turn: Turn) -> Decision:
         """What policy says of a path that a call comes across by itself: a search, or a command."""
-        return evaluate(self.policy, about(turn, tool.name, Action(syscall, path)))
+        return evaluate(self.rulebook.policy, about(turn, tool.name, Action(syscall, path)))
 
     def _action(self, tool: Tool[Any], target: Target, turn: Turn) -> Action:
         action = Action(
@@ -162,15 +167,20 @@ class Dispatcher:
         )
         return about(turn, tool.name, action)
 
-    def _judge(self, actions: tuple[Action, ...], trail: Trail, turn: Turn) -> bool:
+    async def _judge(self, actions: tuple[Action, ...], trail: Trail, turn: Turn) -> bool:
         """Whether a person has to be asked. Raises ToolError where policy or the person's configuration denies."""
-        decisions = tuple(evaluate(self.policy, action) for action in actions)
-        return trail.judged(actions, strictest(decisions), self._permission(actions, decisions, turn))
+        policy = self.rulebook.policy
+        if policy.extension is None:
+            decisions = tuple(evaluate(policy, action) for action in actions)
+        else:
+            decisions = await asyncio.to_thread(lambda: tuple(evaluate(policy, action) for action in actions))
+        trail.policy_version = policy.version
+        return trail.judged(actions, decisions, self._permission(actions, decisions, turn))
 
     def _permission(self, actions: tuple[Action, ...], decisions: tuple[Decision, ...], turn: Turn) -> Answer:
         """The person's standing answer about all parts of the call: the strictest of them."""
         pairs = zip(actions, decisions, strict=True)
-        answers = [decide(self.permissions, turn.memory.standing, action, decision) for action, decision in pairs]
+        answers = [decide(self.rulebook.permissions, turn.memory.standing, *pair) for pair in pairs]
         return max(answers, key=lambda answer: STRICTNESS.index(answer.word))
 
     async def _approve(self, proposal: Proposal, context: ToolContext, trail: Trail, turn: Turn) -> None:
@@ -184,7 +194,7 @@ class Dispatcher:
 
     async def _subject(self, proposal: Proposal, turn: Turn, *, standing: bool) -> ApprovalSubject:
         return await asyncio.to_thread(
-            subject_of, proposal, turn, self.policy.version, self.workspace, standing=standing
+            subject_of, proposal, turn, self.rulebook.policy.version, self.workspace, standing=standing
         )
 
     def _denied(self, tool: Tool[Any], turn: Turn) -> Callable[[str], bool]:

@@ -18,7 +18,7 @@ from remit_governance.canonical import digest
 from remit_governance.errors import AuditError
 from remit_governance.permissions import Answer
 from remit_governance.redaction import Redactor, truncate
-from remit_governance.values import Action, Decision, Intent, Reason, Verdict
+from remit_governance.values import Action, Decision, Intent, Reason, Verdict, strictest
 from remit_governance.visible import visible
 from remit_server.contract import ErrorCode, ErrorPayload, ReasonPayload, ToolCallEvent, ToolResultEvent, ToolTrace
 from remit_server.errors import RemitError, ToolError
@@ -65,7 +65,9 @@ class Trail:
     decision: Decision | None = None
     answer: Answer | None = None
     actions: tuple[Action, ...] = ()
+    decisions: tuple[Decision, ...] = ()
     approval_id: str | None = None
+    capability_id: str | None = None
     changed: list[str] = field(default_factory=list[str])
     recorded_before: bool = False
 
@@ -83,12 +85,13 @@ class Trail:
         )
         return trail
 
-    def judged(self, actions: tuple[Action, ...], decision: Decision, answer: Answer) -> bool:
-        """Note what policy and the person's standing answers said; True where the person has to be asked.
+    def judged(self, actions: tuple[Action, ...], decisions: tuple[Decision, ...], answer: Answer) -> bool:
+        """Note what policy said of each action, and the person's standing answers; True where they have to be asked.
 
         Raises ToolError (`denied`) on a deny, RunDenied on a final one.
         """
-        self.actions, self.decision, self.answer = actions, decision, answer
+        self.actions, self.decisions, self.answer = actions, decisions, answer
+        self.decision = decision = strictest(decisions)
         if answer.word not in {"deny", "final_deny"}:
             return answer.word == "ask"
         kind = RunDenied if answer.word == "final_deny" else ToolError
@@ -222,6 +225,7 @@ class Trail:
             policy_rule_at=self._rule_at(),
             policy_version=self.policy_version,
             approval_id=self.approval_id,
+            capability_id=self.capability_id,
             args_digest=self.args_digest,
             **more,
         )

@@ -8,14 +8,14 @@ import os
 
 from remit_governance.errors import AuditError
 from remit_governance.intents import INTENT_TOOLS
-from remit_governance.permissions import PermissionConfig
 from remit_governance.redaction import Redactor, secret_values
+from remit_governance.rulebook import Rulebook
 from remit_server.agent.loop import Agent
 from remit_server.harness.approving import ApprovalDesk
 from remit_server.harness.dispatcher import Dispatcher
 from remit_server.models.choose import choose_provider
 from remit_server.runtime.auditing import open_log
-from remit_server.runtime.policies import policy_in_force
+from remit_server.runtime.policies import load_in_force
 from remit_server.runtime.runtime import Runtime
 from remit_server.runtime.settings import Settings
 from remit_server.sandbox.choose import choose_sandbox
@@ -36,7 +36,7 @@ async def open_runtime(settings: Settings, documents: Documents) -> Runtime:
 
 
 def _open(settings: Settings, documents: Documents) -> Runtime:
-    policy = policy_in_force(settings)
+    loaded = load_in_force(settings)
     keeper = open_log(settings)
     audit = keeper.log
     workspace = Workspace(settings.workspace)
@@ -45,8 +45,7 @@ def _open(settings: Settings, documents: Documents) -> Runtime:
     dispatcher = Dispatcher(
         tools=TOOLS,
         matrix=INTENT_TOOLS,
-        policy=policy,
-        permissions=PermissionConfig(),
+        rulebook=Rulebook(loaded.policy, loaded.permissions),
         workspace=workspace,
         documents=documents,
         sandbox=choose_sandbox(),
@@ -58,6 +57,7 @@ def _open(settings: Settings, documents: Documents) -> Runtime:
 
     def close() -> None:
         workspace.close()
+        loaded.close()
         try:
             keeper.close()
         except AuditError:

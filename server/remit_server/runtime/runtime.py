@@ -134,7 +134,7 @@ class Runtime:
             state="idle",
             running_turns=sum(not turn.task.done() for turn in self._turns.values()),
             pending_approvals=self._desk.pending,
-            policy=self._dispatcher.policy.version,
+            policy=self._dispatcher.rulebook.policy.version,
             sandbox=self._sandbox,
         )
 

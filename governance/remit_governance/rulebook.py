@@ -1,0 +1,23 @@
+"""What is in force now: the policy, the person's permissions, and the tokens given under them (governance.md §2)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from remit_governance.capabilities import TokenBook
+from remit_governance.permissions import PermissionConfig
+from remit_governance.policy.rules import Policy
+
+
+@dataclass(slots=True)
+class Rulebook:
+    """Policy and permissions are values, replaced whole; whoever judges takes them from here anew each time."""
+
+    policy: Policy
+    permissions: PermissionConfig = field(default_factory=PermissionConfig)
+    tokens: TokenBook = field(default_factory=TokenBook)
+
+    def replace(self, policy: Policy, permissions: PermissionConfig) -> int:
+        """Put others in force; every token of another policy ends with it. Returns how many did."""
+        self.policy, self.permissions = policy, permissions
+        return self.tokens.revoke_other_policies(policy.version)
