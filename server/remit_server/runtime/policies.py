@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from remit_governance.errors import PolicyError
 from remit_governance.permissions import PermissionConfig
@@ -20,7 +20,7 @@ class InForce:
     """Policy and permissions as loaded from their files; `close` ends what runs for their sake."""
 
     policy: Policy
-    permissions: PermissionConfig = PermissionConfig()
+    permissions: PermissionConfig = field(default_factory=PermissionConfig)
     close: Callable[[], None] = lambda: None
 
 
