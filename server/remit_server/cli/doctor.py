@@ -98,7 +98,7 @@ def _policy(settings: Settings) -> Finding:
     with closing(load_in_force(settings)) as loaded:
         policy, unanswerable = loaded.policy, loaded.unanswerable()
     if unanswerable is not None:
-        return Finding("policy", good=False, detail=unanswerable)
+        return Finding("policy", good=False, detail=str(unanswerable), fix=unanswerable.fix)
     return Finding("policy", good=True, detail=f"{', '.join(policy.files)} ({len(policy.warnings)} warnings)")
 
 

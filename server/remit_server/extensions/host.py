@@ -67,12 +67,12 @@ class ExtensionHost:
         """
         self._loaded.result()
 
-    def unanswerable(self) -> str | None:
-        """Why they cannot be asked now, in words and with what to do; None where they can."""
+    def unanswerable(self) -> ExtensionError | None:
+        """Why they cannot be asked now; None where they can."""
         try:
             self.ask((), facts_of(_WARM_UP))
         except ExtensionError as error:
-            return f"{error}; {error.fix}"
+            return error
         return None
 
     def close(self) -> None:

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from remit_governance.errors import PolicyError, Problem
+from remit_governance.errors import ExtensionError, PolicyError, Problem
 from remit_governance.permissions import PermissionConfig
 from remit_governance.policy.extension import ExtensionRule, with_extension
 from remit_governance.policy.load import load_policy, load_rules
@@ -27,7 +27,7 @@ class InForce:
     policy: Policy
     permissions: PermissionConfig = field(default_factory=PermissionConfig)
     close: Callable[[], None] = lambda: None
-    unanswerable: Callable[[], str | None] = lambda: None
+    unanswerable: Callable[[], ExtensionError | None] = lambda: None
 
 
 def load_in_force(settings: Settings) -> InForce:
