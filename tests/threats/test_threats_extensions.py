@@ -234,6 +234,23 @@ def rule(action):
     assert "inside safe.txt" not in answer.output
 
 
+async def test_a_call_that_a_rule_broke_off_is_denied_and_the_model_is_told_why(
+    make_bench: Any, tmp_path: Path
+) -> None:
+    write_rule(
+        tmp_path, "import os\n\n\ndef rule(action):\n    action['path'] == 'a.py' and os._exit(1)\n    return 'pass'\n"
+    )
+    bench: Bench = await make_bench(policy=LAX, extension_timeout_s=PATIENT_S)
+    answer = await result(bench, "read_file", path="a.py")
+    assert answer.decision == "denied"
+    assert answer.error.message.startswith(
+        "`read_file` was denied by the extension layer: your extension rules gave no answer"
+    )
+    assert "it ended" in answer.error.message
+    (bench.workspace / "b.py").write_text("b")
+    assert (await result(bench, "read_file", path="b.py")).error is None
+
+
 async def test_a_rule_that_cannot_be_loaded_stops_the_opening(make_bench: Any, tmp_path: Path) -> None:
     write_rule(tmp_path, "def rule(action)\n", "a")
     with pytest.raises(SetupError, match=r"rules/a\.py:1:17: expected ':'"):

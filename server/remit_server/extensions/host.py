@@ -183,7 +183,7 @@ class ExtensionHost:
         if self._nowhere is not None:
             return ExtensionError(_NOT_ASKED, f"there is no sandbox: {self._nowhere.why}", self._nowhere.fix)
         wait = self._failures.wait_s(time.monotonic())
-        why = f"their process keeps failing, and waits {wait:.0f} s before it is started again: {self._why}"
+        why = f"their process keeps failing ({self._why}), and is not started again within {wait:.0f} s"
         return ExtensionError(_NOT_ASKED, why, "correct the rule's file, or take it away, and start Remit again")
 
 

@@ -279,6 +279,12 @@ def test_a_file_whose_top_level_fails_is_a_policy_error_with_its_place(running: 
         running(good, ends)
 
 
+@pytest.mark.slow
+def test_a_file_whose_top_level_never_ends_is_a_policy_error(running: Running) -> None:
+    with pytest.raises(PolicyError, match=r"rules/rule\.py:1:1: .* it took too long"):
+        running(rule("def rule(action): ...\nwhile True: pass\n"))
+
+
 def test_where_there_is_no_sandbox_every_action_that_reaches_a_rule_is_denied(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
