@@ -28,6 +28,9 @@ def outcome_not_known(announced: AuditEvent) -> AuditEvent:
         announced,
         kind=AuditKind.TOOL_OUTCOME,
         input_summary="",
+        actions=None,
+        reasons=None,
+        metadata={},
         output_summary=NOT_KNOWN,
         deny_reason=NOT_KNOWN,
     )
