@@ -108,9 +108,13 @@ def test_what_is_no_action_and_no_reason_is_none() -> None:
 
 
 def test_a_record_without_the_field_is_read_as_before_and_skipped() -> None:
-    old = b'{"caller":"model","kind":"tool_intent","number":1,"policy_decision":"allowed","timestamp":5}'
+    old = (
+        b'{"caller":"model","input_summary":"","kind":"tool_intent","number":1,"policy_decision":"allowed",'
+        b'"session_mode":"strict","state_machine_state":"idle","timestamp":5}'
+    )
     _, _, event = read_content(old.decode())
     assert event.actions is None
+    assert record_content(1, 5, event) == old  # so that its hash holds
     assert past_call(AuditRecord(1, 5, "", "", event)) == "recorded without their actions"
 
 

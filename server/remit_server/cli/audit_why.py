@@ -115,7 +115,9 @@ def _payload(call: CallRecords, now: Now) -> dict[str, object]:
 
 def _lines(call: CallRecords, now: Now) -> Iterator[str]:
     event = call.announced.event
-    what = ", ".join(about(action) for action in recorded_actions(event)) or visible(event.input_summary, "show")
+    what = ", ".join(dict.fromkeys(about(action) for action in recorded_actions(event))) or visible(
+        event.input_summary, "show"
+    )
     yield f"{styled(event.tool_name or '-', 'bold')} {what}"
     yield f"  when      {shown(call.announced)['time']}, record {call.announced.number}, call {event.tool_call_id}"
     intent = f"intent {event.intent}" if event.intent else "no intent"
@@ -127,7 +129,8 @@ def _lines(call: CallRecords, now: Now) -> Iterator[str]:
         said = f": {visible(reason['reason'], 'show')}" if "reason" in reason else ""
         yield f"    {reason.get('action', ''):>14}  {reason.get('rule', '-')}{said}{at}"
     for answer in _approvals(call):
-        yield f"  approval  {', '.join(f'{name} {value}' for name, value in answer.items() if value)}"
+        said = f"{answer.get('decision', 'refused')} by {answer.get('by', '-')}, scope {answer.get('scope', '-')}"
+        yield f"  approval  {said} ({answer['approval_id']})"
     if event.deny_reason:
         yield f"  refused   {visible(event.deny_reason, 'show')}"
     ended = call.outcome.event.output_summary if call.outcome else "not recorded: it is running, or its process died"

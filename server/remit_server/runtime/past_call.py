@@ -15,7 +15,6 @@ from remit_server.errors import SetupError
 
 def find_call(database: Path, named: str) -> CallRecords:
     """The call. Raises SetupError (`not_found`) where there is none, or more than one of that id."""
-    what = f"there is no call `{named}` to tell of"
     match _named(database, named):
         case (call,):
             return call
