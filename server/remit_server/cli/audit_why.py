@@ -115,10 +115,8 @@ def _payload(call: CallRecords, now: Now) -> dict[str, object]:
 
 def _lines(call: CallRecords, now: Now) -> Iterator[str]:
     event = call.announced.event
-    what = ", ".join(dict.fromkeys(about(action) for action in recorded_actions(event))) or visible(
-        event.input_summary, "show"
-    )
-    yield f"{styled(event.tool_name or '-', 'bold')} {what}"
+    what = ", ".join(dict.fromkeys(about(action) for action in recorded_actions(event)))
+    yield f"{styled(event.tool_name or '-', 'bold')} {what or visible(event.input_summary, 'show')}"
     yield f"  when      {shown(call.announced)['time']}, record {call.announced.number}, call {event.tool_call_id}"
     intent = f"intent {event.intent}" if event.intent else "no intent"
     yield f"  who       {event.caller}, session {event.session_id}, turn {event.turn_id}, {intent}"
