@@ -286,6 +286,12 @@ def test_thr_storage_kill_policy_update_at_every_step(
     assert set(outcomes[turned:]) == {NO_READS}
     assert left
     assert used("audit", "verify").code == DONE
+    used(*READ)  # whoever opens the log next says so of what nobody heard the end of
+    by_session: dict[str, list[str]] = {}
+    for record in updates(used):
+        by_session.setdefault(record["session_id"], []).append(record["output_summary"].split(":")[0])
+    ended = {tuple(said) for said in by_session.values()}
+    assert ended == {("begun", "done"), ("begun", "interrupted"), ("refused",)}
 
 
 def phrase_here(root: Path, capfd: pytest.CaptureFixture[str]) -> str:

@@ -63,7 +63,7 @@ def stream_audit(path: Path, wanted: AuditFilter = EVERYTHING) -> Iterator[Audit
             yield from _records(segment, wanted, None, newest_first=False)
 
 
-def latest_audit(path: Path, wanted: AuditFilter = EVERYTHING) -> Iterator[AuditRecord]:
+def latest_audit(path: Path, wanted: AuditFilter = EVERYTHING) -> Generator[AuditRecord]:
     """All records that fit, newest first, one at a time; `limit` is not looked at. Raises AuditError."""
     with _readable(path) as segments:
         for segment in reversed(segments):

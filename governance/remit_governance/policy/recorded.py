@@ -55,7 +55,7 @@ def recorded_actions(event: AuditEvent) -> tuple[Action, ...]:
     try:
         value: object = json.loads(event.actions or "[]")
         return tuple(parse_action(item) for item in cast("list[object]", value)) if isinstance(value, list) else ()
-    except (ValueError, RecursionError, ActionError):  # a chain can be made whole around anything
+    except (ValueError, TypeError, RecursionError, ActionError):  # a chain can be made whole around anything
         return ()
 
 
@@ -63,7 +63,7 @@ def recorded_reasons(event: AuditEvent) -> tuple[Mapping[str, str], ...]:
     """The reasons that a record keeps: `action`, `reason`, and where a rule spoke `rule` and `at`."""
     try:
         value: object = json.loads(event.reasons or "[]")
-    except (ValueError, RecursionError):
+    except (ValueError, TypeError, RecursionError):
         return ()
     items = cast("list[object]", value) if isinstance(value, list) else []
     known = [cast("dict[str, object]", item) for item in items if isinstance(item, dict)]

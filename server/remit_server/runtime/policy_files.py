@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Generator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 
 from remit_governance.audit.query import AuditFilter, latest_audit
@@ -18,6 +19,9 @@ from remit_governance.policy.rules import Policy
 from remit_server.contract import ErrorCode
 from remit_server.errors import SetupError
 from remit_server.runtime.settings import Settings
+
+LOOKED_BACK = 20_000
+"""Calls among which those are looked for that can be judged anew."""
 
 
 def sources(settings: Settings, instead: Source | None = None) -> tuple[Source, ...]:
@@ -49,7 +53,8 @@ def recorded_calls(database: Path, last: int) -> PastCalls:
     if not database.exists():
         return PastCalls()
     try:
-        return past_calls(latest_audit(database, AuditFilter(kind=AuditKind.TOOL_INTENT)), last)
+        with closing(latest_audit(database, AuditFilter(kind=AuditKind.TOOL_INTENT))) as newest_first:
+            return past_calls(islice(newest_first, LOOKED_BACK), last)
     except AuditError as error:
         raise SetupError(error.what, error.why, error.fix, code=ErrorCode.AUDIT_BROKEN) from error
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from remit_governance.audit.record import AuditEvent, AuditKind
 from remit_governance.audit.store import AuditLog
+from remit_governance.audit.unended import BEGUN
 from remit_governance.errors import AuditError, PolicyError, Problem
 from remit_governance.permissions import Standing, decide
 from remit_governance.policy.compile import Source
@@ -122,7 +123,7 @@ class Entry:
 def apply(proposal: Proposal, target: Target, entry: Entry) -> None:
     """Write the new text, with a record before and one after. Raises ToolError (`stale` where the file is no longer
     what was shown) and SetupError (`audit_broken`): the file is then as it was, unless the error says otherwise."""
-    entry.record("begun")
+    entry.record(BEGUN)
     try:
         write_atomically(target.folder, target.path, target.image, proposal.after.encode())
     except BaseException as error:
