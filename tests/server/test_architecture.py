@@ -37,7 +37,8 @@ def callers(ends: str) -> set[str]:
     ("ends", "modules"),
     [
         ("tool.prepare", {"harness/dispatcher.py"}),
-        ("write_atomically", {"harness/merge.py"}),
+        # A policy file changes by a command of the person's own, which is `policy.update` and no tool.
+        ("write_atomically", {"harness/merge.py", "runtime/policy_update.py"}),
         ("documents.replace", {"harness/merge.py"}),
         # `remit sandbox check` tries the sandbox with attempts of its own.
         ("sandbox.run", {"harness/dispatcher.py", "sandbox/probe.py"}),

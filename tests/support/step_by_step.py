@@ -11,6 +11,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import BuiltinFunctionType, FrameType, TracebackType
@@ -40,9 +41,9 @@ class Report:
 class Writers:
     """The process that forks them; use as a context."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, script: str = __file__) -> None:
         pipe = subprocess.PIPE
-        self._process = subprocess.Popen([sys.executable, __file__, str(root)], stdin=pipe, stdout=pipe, text=True)
+        self._process = subprocess.Popen([sys.executable, script, str(root)], stdin=pipe, stdout=pipe, text=True)
 
     def write(self, order: Order) -> Report:
         """Have one writer do this, and wait for its end."""
@@ -61,7 +62,7 @@ class Writers:
         self._process.communicate()
 
 
-def serve(root: Path) -> None:
+def serve(root: Path, write: Callable[[Path, Order, int], None]) -> None:
     for line in sys.stdin:
         order = Order(**json.loads(line))
         reading, writing = os.pipe()
@@ -134,4 +135,4 @@ class Fault:
 if __name__ == "__main__":
     from remit_server.workspace import files  # noqa: F401  imported for the writers to come
 
-    serve(Path(sys.argv[1]))
+    serve(Path(sys.argv[1]), write)

@@ -15,8 +15,10 @@ from remit_governance.errors import AuditError
 
 @dataclass(frozen=True, slots=True)
 class AuditFilter:
-    """Which records; None asks nothing. Times are milliseconds since the epoch, `since` included, `until` not."""
+    """Which records; None asks nothing. `number` is a record's own. Times are milliseconds since the epoch, `since`
+    included, `until` not."""
 
+    number: int | None = None
     session_id: str | None = None
     turn_id: str | None = None
     tool_call_id: str | None = None
@@ -59,6 +61,13 @@ def stream_audit(path: Path, wanted: AuditFilter = EVERYTHING) -> Iterator[Audit
     with _readable(path) as segments:
         for segment in segments:
             yield from _records(segment, wanted, None, newest_first=False)
+
+
+def latest_audit(path: Path, wanted: AuditFilter = EVERYTHING) -> Generator[AuditRecord]:
+    """All records that fit, newest first, one at a time; `limit` is not looked at. Raises AuditError."""
+    with _readable(path) as segments:
+        for segment in reversed(segments):
+            yield from _records(segment, wanted, None, newest_first=True)
 
 
 @contextmanager
@@ -109,6 +118,9 @@ def _where(wanted: AuditFilter) -> tuple[str, list[str | int]]:
         if value is not None:
             clauses.append(f"json_extract(r.content, '$.{name}') = ?")
             values.append(str(value))
+    if wanted.number is not None:
+        clauses.append("r.number = ?")
+        values.append(wanted.number)
     for bound, comparison in ((wanted.since, ">="), (wanted.until, "<")):
         if bound is not None:
             clauses.append(f"json_extract(r.content, '$.timestamp') {comparison} ?")

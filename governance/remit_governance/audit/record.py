@@ -59,8 +59,9 @@ class AuditEvent:
     """What is to be recorded; None is left out of the record. Summaries come redacted and cut to `MAX_SUMMARY`.
 
     `policy_decision` is the seed's word (`allowed denied review_required allowed_by_token`), `policy_rule_at` the
-    `file:line` of the rule that decided, `args_digest` and `result_digest` are of the unredacted values, `duration_ms`
-    is milliseconds.
+    `file:line` of the rule that decided, `actions` and `reasons` what was judged and every word about it as JSON
+    (`policy/recorded.py`), `args_digest` and `result_digest` are of the unredacted values, `duration_ms` is
+    milliseconds.
     """
 
     kind: AuditKind
@@ -79,6 +80,8 @@ class AuditEvent:
     policy_rule_name: str | None = None
     policy_rule_at: str | None = None
     policy_version: str | None = None
+    actions: str | None = None
+    reasons: str | None = None
     deny_reason: str | None = None
     capability_id: str | None = None
     approval_id: str | None = None

@@ -1,4 +1,5 @@
-"""Calls that had begun when their process died: each gets its second record later (architecture.md, invariant 6)."""
+"""Calls, and changes of the policy, that had begun when their process died: each gets its second record later
+(architecture.md, invariant 6)."""
 
 from __future__ import annotations
 
@@ -7,27 +8,38 @@ from dataclasses import replace
 
 from remit_governance.audit.record import AuditEvent, AuditKind
 
+BEGUN = "begun"
+"""The `output_summary` of a change of the policy that is about to be made; another record says how it ended."""
+
 NOT_KNOWN = "interrupted: the process ended during this call, and whether it was done is not known"
 
 
 def unended(events: Iterable[AuditEvent]) -> tuple[AuditEvent, ...]:
-    """Those of `events`, which are in order, that announce a call of which nothing more is heard."""
+    """Those of `events`, which are in order, that announce something of which nothing more is heard."""
     begun: dict[tuple[str | None, ...], list[AuditEvent]] = {}
     for event in events:
         call = (event.session_id, event.turn_id, event.tool_call_id)
-        if event.kind is AuditKind.TOOL_INTENT:
+        if _announces(event):
             begun.setdefault(call, []).append(event)
-        elif event.kind is AuditKind.TOOL_OUTCOME and begun.get(call):
+        elif event.kind in {AuditKind.TOOL_OUTCOME, AuditKind.POLICY_UPDATE} and begun.get(call):
             begun[call].pop()
     return tuple(event for left in begun.values() for event in left)
 
 
+def _announces(event: AuditEvent) -> bool:
+    update = event.kind is AuditKind.POLICY_UPDATE and event.output_summary == BEGUN
+    return update or event.kind is AuditKind.TOOL_INTENT
+
+
 def outcome_not_known(announced: AuditEvent) -> AuditEvent:
-    """The second record of a call whose process died after the first."""
+    """The second record of what was announced by a process that died then."""
     return replace(
         announced,
-        kind=AuditKind.TOOL_OUTCOME,
+        kind=AuditKind.TOOL_OUTCOME if announced.kind is AuditKind.TOOL_INTENT else announced.kind,
         input_summary="",
+        actions=None,
+        reasons=None,
+        metadata={},
         output_summary=NOT_KNOWN,
         deny_reason=NOT_KNOWN,
     )

@@ -8,6 +8,7 @@ from typing import Annotated, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from remit_governance.canonical import Json
 from remit_governance.capabilities import DEFAULT_MAX_OPS, DEFAULT_TTL_S, Claim, Holder, Token, scope_of
 from remit_governance.errors import ActionError
 from remit_governance.policy.commands import command_words
@@ -101,6 +102,29 @@ def parse_asked(value: object, policy: Policy) -> tuple[Action, Claim | None]:
     form = _validated(AskedForm, value)
     action = form.action()
     return action, None if form.token is None else form.token.claim(action, policy)
+
+
+def form_of(action: Action) -> dict[str, Json]:
+    """The action as `parse_action` reads it back; what is as usual is left out."""
+    form: dict[str, Json] = {"syscall": action.syscall}
+    if action.path is not None:
+        form["path"] = action.path
+    if action.script is not None:
+        form["command"] = action.script
+    elif action.command is not None:
+        form["command"] = action.command
+    if action.caller_tags:
+        form["caller_tags"] = sorted(action.caller_tags)
+    others: dict[str, Json] = {
+        "tool": action.tool,
+        "intent": action.intent,
+        "cwd": action.cwd,
+        "host": action.host,
+        "size": action.size,
+        "state": None if action.state == "idle" else action.state,
+        "mode": None if action.mode == "strict" else action.mode,
+    }
+    return form | {name: value for name, value in others.items() if value is not None}
 
 
 def _validated(form: type[Form], value: object) -> Form:

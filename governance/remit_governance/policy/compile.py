@@ -13,11 +13,12 @@ from dataclasses import dataclass
 from pydantic import BaseModel, ValidationError
 
 from remit_governance.canonical import digest
-from remit_governance.errors import ActionError, PolicyError, Problem
-from remit_governance.policy.action import ActionForm, parse_action
+from remit_governance.errors import PolicyError, Problem
+from remit_governance.policy.action import ActionForm
 from remit_governance.policy.builtin import BUILTIN
 from remit_governance.policy.conditions import compile_match
 from remit_governance.policy.document import Document, Place, Plain, read_document
+from remit_governance.policy.examples import example_faults
 from remit_governance.policy.file import (
     ConstraintsForm,
     ExamplesForm,
@@ -26,7 +27,7 @@ from remit_governance.policy.file import (
     RuleForm,
 )
 from remit_governance.policy.index import keys_of_match
-from remit_governance.policy.rules import Constraints, Layer, Policy, Rule, Subject
+from remit_governance.policy.rules import Constraints, Layer, Policy, Rule
 from remit_governance.policy.warnings import warnings_of
 from remit_governance.values import Verdict
 
@@ -59,7 +60,7 @@ def compile_policy(sources: Sequence[Source], fold_case: bool = False) -> Policy
         warnings.extend(warnings_of(document, form))
         for i, entry in enumerate(form.capabilities):
             place = ("capabilities", i)
-            rule = _rule(entry, document.mark(place)[0], source, fold_case)
+            rule = compile_rule(entry, document.mark(place)[0], source, fold_case)
             problems.extend(_faults(entry, rule, rules.get(rule.name), document, place))
             rules.setdefault(rule.name, rule)
     if problems:
@@ -87,7 +88,8 @@ def _version(sources: Sequence[Source], fold_case: bool) -> str:
     return digest({"builtin": builtin, "fold_case": fold_case, "sources": [[s.project, s.text] for s in sources]})
 
 
-def _rule(form: RuleForm, line: int, source: Source, fold_case: bool) -> Rule:
+def compile_rule(form: RuleForm, line: int, source: Source, fold_case: bool) -> Rule:
+    """One rule that is well-formed, ready to be asked."""
     verdict = _VERDICTS[form.action]
     excepted = [compile_match(item, fold_case) for item in form.except_]
     limits = form.constraints
@@ -123,29 +125,7 @@ def _faults(form: RuleForm, rule: Rule, namesake: Rule | None, document: Documen
             f"`{form.name}` allows, and a project's policy may only tighten",
             "move the rule to your own policy file",
         )
-    yield from _examples(form, rule, document, place)
-
-
-def _examples(form: RuleForm, rule: Rule, document: Document, place: Place) -> Iterator[Problem]:
-    syscalls = form.match.syscall or ()
-    for key, wanted in (("match", True), ("not_match", False)):
-        examples = form.examples.match if wanted else form.examples.not_match
-        for i, example in enumerate(examples):
-            at: Place = (*place, "examples", key, i)
-            given = example if "syscall" in example or not syscalls else {"syscall": syscalls[0], **example}
-            try:
-                subject = Subject.of(parse_action(given))
-            except ActionError as error:
-                yield document.problem(at, f"the example of `{form.name}` is no action: {error.why}", error.fix)
-                continue
-            if _applies(rule, subject) is not wanted:
-                problem = "does not match" if wanted else "matches"
-                yield document.problem(at, f"`{form.name}` {problem} this example", "correct the rule or the example")
-
-
-def _applies(rule: Rule, subject: Subject) -> bool:
-    named = rule.syscalls is None or subject.action.syscall in rule.syscalls
-    return named and rule.matches(subject) and not (rule.excepted is not None and rule.excepted(subject))
+    yield from example_faults(form, rule, document, place)
 
 
 def _problem(document: Document, kind: str, location: tuple[str | int, ...], message: str) -> Problem:

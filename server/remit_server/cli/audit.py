@@ -1,4 +1,4 @@
-"""`remit audit log|verify|export|checkpoint`: who did what, who allowed it, and whether the record is whole
+"""`remit audit log|why|verify|export|checkpoint`: who did what, who allowed it, and whether the record is whole
 (003 §Audit Log Module; protocol.md §4)."""
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from pathlib import Path
 
 from remit_governance.audit.query import AuditFilter
 from remit_governance.visible import visible
+from remit_server.cli import audit_why
 from remit_server.cli.ask import HERE, add_common_arguments
 from remit_server.cli.console import print_json, say, styled
 from remit_server.cli.main import DONE, FAILED
@@ -37,10 +38,13 @@ UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
-    commands = parser.add_subparsers(dest="audit_command", metavar="log|verify|export|checkpoint", required=True)
+    commands = parser.add_subparsers(dest="audit_command", metavar="log|why|verify|export|checkpoint", required=True)
     log = commands.add_parser("log", help="the last records, oldest first")
     add_common_arguments(log)
     add_filters(log, default_limit=50)
+    told = commands.add_parser("why", help="one call: who decided, where that is written, and what policy says now")
+    add_common_arguments(told)
+    audit_why.add_arguments(told)
     verify = commands.add_parser("verify", help="check chain and checkpoints; exits 1 naming the first bad record")
     add_common_arguments(verify)
     verify.add_argument("--database", type=Path, help="another database file than the workspace's")
@@ -189,6 +193,7 @@ def _checkpoint(arguments: argparse.Namespace, settings: Settings) -> int:
 
 COMMANDS: Mapping[str, Callable[[argparse.Namespace, Settings], int]] = {
     "log": _log,
+    "why": audit_why.run,
     "verify": _verify,
     "export": _export,
     "checkpoint": _checkpoint,

@@ -135,7 +135,7 @@ def _question(event: ApprovalRequired) -> Iterable[str]:
     if event.session_rule is not None:
         yield f"    for the session means: {visible(event.session_rule)}"
     for diff in event.diffs:
-        yield from (f"    {_diff_line(line)}" for line in diff.diff.splitlines())
+        yield from (f"    {diff_line(line)}" for line in diff.diff.splitlines())
 
 
 def deciding(reasons: Sequence[ReasonPayload]) -> tuple[ReasonPayload, ...]:
@@ -146,7 +146,8 @@ def deciding(reasons: Sequence[ReasonPayload]) -> tuple[ReasonPayload, ...]:
     return ()
 
 
-def _diff_line(line: str) -> str:
+def diff_line(line: str) -> str:
+    """One line of a unified diff in its colour."""
     colours = {"+": "green", "-": "red", "@": "cyan"}
     return styled(line, colours[line[0]]) if line[:1] in colours else line
 

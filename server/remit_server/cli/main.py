@@ -41,7 +41,7 @@ COMMANDS: dict[str, Row] = {
     "demo": Row("demo", "a governed edit, end to end through the language server, in a sample workspace"),
     "doctor": Row("doctor", "check model, sandbox, policy, audit and editor in one page"),
     "model": Row("model", "check the local model"),
-    "policy": Row("policy", "explain what policy says about an action, or check policy files"),
+    "policy": Row("policy", "what policy says and why; check, test, replay, change and show it"),
     "run-tool": Row("run_tool", "one tool call through the whole dispatcher"),
     "sandbox": Row("sandbox", "try what isolates commands on this machine"),
     "serve": Row("serve", "the language server, on stdin and stdout"),

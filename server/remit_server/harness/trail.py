@@ -17,6 +17,7 @@ from remit_governance.audit.store import AuditLog
 from remit_governance.canonical import digest
 from remit_governance.errors import AuditError
 from remit_governance.permissions import Answer
+from remit_governance.policy.recorded import recorded
 from remit_governance.redaction import Redactor, truncate
 from remit_governance.values import Action, Decision, Intent, Reason, Verdict, strictest
 from remit_governance.visible import visible
@@ -111,7 +112,7 @@ class Trail:
         """Audit the intent to run, durably, before anything runs. Raises ToolError where that cannot be done."""
         if self.recorded_before:
             return
-        self._append(self._event(AuditKind.TOOL_INTENT, input_summary=self._input()))
+        self._announce()
         self.recorded_before = True
 
     def question(self, approval_id: str, subject_digest: str) -> None:
@@ -137,7 +138,7 @@ class Trail:
         text = self._clean(f"error {error.code}: {error.what}: {error.why}\nfix: {error.fix}")
         reason = self._clean(f"{error.what}: {error.why}")
         if not self.recorded_before:
-            self._append(self._event(AuditKind.TOOL_INTENT, input_summary=self._input(), deny_reason=reason))
+            self._announce(deny_reason=reason)
         self._after(text, reason, failed=True)
         self._show(reason, text, error=clean_payload(error, self.redactor))
         if isinstance(error, RunDenied):
@@ -233,6 +234,19 @@ class Trail:
             args_digest=self.args_digest,
             **more,
         )
+
+    def _announce(self, deny_reason: str | None = None) -> None:
+        """The one record that says what was judged, so that it can be judged anew."""
+        kept = recorded(self.actions, self.decision, lambda text: self.redactor.redact(text).text)
+        event = self._event(
+            AuditKind.TOOL_INTENT,
+            input_summary=self._input(),
+            actions=kept.actions,
+            reasons=kept.reasons,
+            deny_reason=deny_reason,
+            metadata=kept.notes,
+        )
+        self._append(event)
 
     def _append(self, event: AuditEvent) -> None:
         append(self.audit, event)

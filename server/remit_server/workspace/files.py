@@ -95,11 +95,12 @@ def write_atomically(workspace: Workspace, path: WorkspacePath, before: FileImag
     return image
 
 
-def collect_leftovers(workspace: Workspace) -> tuple[str, ...]:
-    """Remove the temporary files of writers that died; the relative paths of what went. Never raises."""
+def collect_leftovers(workspace: Workspace, *, below: bool = True) -> tuple[str, ...]:
+    """Remove the temporary files of writers that died, also in folders `below` the root; the relative paths of what
+    went. Never raises."""
     removed: list[str] = []
     for folder, folders, files in os.walk(workspace.root, followlinks=False):
-        folders[:] = [name for name in folders if name != ".git"]
+        folders[:] = [name for name in folders if below and name != ".git"]
         for file in files:
             if file.startswith(TEMPORARY_PREFIX):
                 absolute = Path(folder, file)

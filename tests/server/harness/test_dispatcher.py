@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from remit_governance.audit.record import AuditKind
 from remit_governance.audit.verify import Verified, verify
 from remit_governance.intents import INTENT_TOOLS, allowed_tools
+from remit_governance.policy.recorded import recorded_actions, recorded_reasons
 from remit_governance.values import Intent
 
 EDIT = call("edit_file", path="a.py", old_text="total", new_text="subtotal", replace_all=True, whole_word=True)
@@ -39,6 +40,30 @@ async def test_004_rename_end_to_end_declares_an_intent_in_every_step(make_bench
             "intent_selected"
         )
     assert [t.decision for t in result.tool_trace] == ["allowed", "review_required"]
+
+
+async def test_each_call_is_recorded_with_the_actions_that_policy_judged(make_bench: Any) -> None:
+    """003 §Meta-Policy: what is to be replayed is kept, of denied calls as well; who was refused before has none."""
+    bench = await make_bench(
+        {"calls": [call("read_file", path="a.py"), intent("READ_FILE"), call("read_file", path="a.py")]},
+        {"calls": [intent("READ_FILE"), call("read_file", path=".env")]},
+        {"calls": [intent("CODE"), EDIT]},
+        {"text": "ok"},
+    )
+    await bench.ask("go")
+    announced = [record.event for record in bench.audit() if record.event.kind == "tool_intent"]
+    judged = [[(a.syscall, a.path, a.tool, a.intent) for a in recorded_actions(event)] for event in announced]
+    assert judged == [
+        [],
+        [("fs.read", "a.py", "read_file", "READ_FILE")],
+        [("fs.read", ".env", "read_file", "READ_FILE")],
+        [("fs.read", "a.py", "edit_file", "CODE"), ("fs.write", "a.py", "edit_file", "CODE")],
+    ]
+    sized = recorded_actions(announced[3])[1]
+    assert (sized.size, sized.caller_tags) == (len((bench.workspace / "a.py").read_bytes()), {"model"})
+    assert [reason["rule"] for reason in recorded_reasons(announced[2])] == ["no-secrets", "read-workspace"]
+    others = [record.event for record in bench.audit() if record.event.kind != "tool_intent"]
+    assert all(event.actions is None and event.reasons is None for event in others)
 
 
 async def test_rule_1_mandatory_a_call_before_any_intent_is_refused(make_bench: Any) -> None:

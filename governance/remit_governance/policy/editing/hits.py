@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from remit_governance.audit.record import AuditRecord
 
@@ -21,10 +21,17 @@ def hits(calls: Sequence[AuditRecord], rule: str) -> str:
     if not calls:
         return "no calls have been recorded yet"
     last = f"of the last {len(calls)} calls" if len(calls) > 1 else "of one call"
-    counted = Counter(
-        _WORDS.get(record.event.policy_decision or "", "")
-        for record in calls
-        if rule in (record.event.policy_rule_name or "").split(", ")
-    )
+    counted = decided(calls).get(rule, Counter())
     said = [f"{word} {counted[word]}" for word in dict.fromkeys(_WORDS.values()) if counted[word]]
     return f"{', '.join(said) or 'decided none'} {last}"
+
+
+def decided(calls: Iterable[AuditRecord]) -> dict[str, Counter[str]]:
+    """For each rule in how many of these calls it carried the verdict, by what that was (`allowed`, `asked about`,
+    `denied`)."""
+    counted: dict[str, Counter[str]] = {}
+    for record in calls:
+        word = _WORDS.get(record.event.policy_decision or "", "")
+        for rule in filter(None, (record.event.policy_rule_name or "").split(", ")):
+            counted.setdefault(rule, Counter())[word] += 1
+    return counted

@@ -1,0 +1,367 @@
+"""`remit policy test|replay|update|show` and `remit audit why`, through the real program (protocol.md §4; 003
+§Meta-Policy)."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import policy_steps
+import pytest
+from command_line import CommandLine, Done, Terminal
+from step_by_step import Order, Writers
+
+from remit_server.workspace.files import TEMPORARY_PREFIX
+
+DONE, FAILED, USAGE, DENIED = 0, 1, 2, 3
+
+pytestmark = [pytest.mark.e2e, pytest.mark.slow]
+
+READ = ("run-tool", "read_file", '{"path": "src/cart.py"}', "--intent", "READ_FILE")
+ENV = ("run-tool", "read_file", '{"path": ".env"}', "--intent", "READ_FILE")
+RULE = "  - {name: %s, match: {syscall: %s}, action: %s}\n"
+HEAD = "version: 1\ncapabilities:\n"
+READS = HEAD + RULE % ("reads", "fs.read", "allow")
+NO_READS = HEAD + RULE % ("no-reads", "fs.read", "deny")
+FROZEN = READS + RULE % ("frozen", "policy.update", "deny")
+
+
+@pytest.fixture
+def used(remit: CommandLine) -> CommandLine:
+    """A read, and one that a rule denied."""
+    assert remit(*READ).code == DONE
+    assert remit(*ENV).code == DENIED
+    return remit
+
+
+def new(remit: CommandLine, text: str) -> str:
+    file = remit.workspace.parent / "new.yaml"
+    file.write_text(text)
+    return str(file)
+
+
+def mine(remit: CommandLine, text: str) -> Path:
+    remit.config.mkdir(exist_ok=True)
+    file = remit.config / "policy.yaml"
+    file.write_text(text)
+    file.chmod(0o640)
+    return file
+
+
+def updates(remit: CommandLine) -> list[dict[str, Any]]:
+    return [r for r in remit("audit", "log", "--json", "-n", "1000").lines if r["kind"] == "policy_update"]
+
+
+def phrase(remit: CommandLine, *words: str) -> str:
+    shown = remit("policy", "update", *words, "--dry-run", "--json")
+    assert shown.code == DONE, shown.out
+    assert not shown.json["applied"]
+    return str(shown.json["phrase"])
+
+
+def update(remit: CommandLine, text: str) -> Done:
+    file = new(remit, text)
+    return remit("policy", "update", file, "--confirm", phrase(remit, file))
+
+
+# explain
+
+
+def test_bad_lines_are_answered_in_their_place_and_a_pipe_gets_its_answers_at_once(remit: CommandLine) -> None:
+    lines = '{"syscall": "fs.read", "path": "a"}\n\n{bad\n\xff\n{"syscall": "fs.nothing"}'
+    done = remit("policy", "explain", "--jsonl", stdin=lines)
+    assert [line.get("verdict", "error") for line in done.lines] == ["allow", "error", "error", "deny"]
+    assert done.code == FAILED
+
+
+# test
+
+
+def test_rules_are_tested_by_their_examples(remit: CommandLine) -> None:
+    own = remit("policy", "test")
+    assert own.code == DONE, own.out
+    assert "no-secrets" in own.out
+    text = READS.replace("action: allow", "action: allow, examples: {match: [{path: a}], not_match: [{path: b}]}")
+    failed = remit("policy", "test", new(remit, text), "--json")
+    assert failed.code == FAILED
+    (rule,) = failed.json["rules"]
+    assert (rule["rule"], rule["line"], rule["passed"], rule["failed"]) == ("reads", 3, 1, 1)
+    assert "new.yaml:3:" in rule["failures"][0]
+    assert "no-secrets" not in failed.out
+    wrong = remit("policy", "test", new(remit, "capabilities: 7"), "nowhere.yaml")
+    assert wrong.code == FAILED
+    assert "nowhere.yaml:1:1: the file cannot be read" in wrong.out
+
+
+# replay
+
+
+def test_replay_shows_only_changed_verdicts_and_marks_the_breaking(used: CommandLine) -> None:
+    same = used("policy", "replay", "--json").json
+    assert (same["judged"], same["changed"]) == (2, [])
+    other = used("policy", "replay", "--policy", new(used, NO_READS), "--json").json
+    (changed,) = other["changed"]
+    assert (changed["was"], changed["now"], changed["now_rules"], changed["breaking"]) == (
+        *("allow", "deny", ["no-reads"]),
+        True,
+    )
+    assert other["breaking"] == 1
+    shown = used("policy", "replay", "--policy", new(used, NO_READS))
+    assert shown.code == DONE
+    assert "[BREAKING] record " in shown.out
+    assert used("policy", "replay", "--policy", new(used, NO_READS), "--last", "1", "--json").json["judged"] == 1
+
+
+def test_a_project_file_can_be_replayed_in_its_place(used: CommandLine) -> None:
+    text = HEAD + "  - {name: theirs, match: {path_glob: [src/**]}, action: deny}\n"
+    other = used("policy", "replay", "--policy", new(used, text), "--project", "--json").json
+    assert [change["now_rules"] for change in other["changed"]] == [["theirs"]]
+
+
+def test_records_of_before_are_skipped_and_counted_and_the_log_still_verifies(used: CommandLine) -> None:
+    assert used("run-tool", "read_file", '{"path": "src/cart.py"}').code == DENIED
+    assert used("policy", "replay", "--json").json["skipped"] == {"refused before policy was asked": 1}
+    assert used("audit", "verify").code == DONE
+
+
+# update
+
+
+def test_an_update_is_shown_confirmed_and_audited(used: CommandLine) -> None:
+    file = mine(used, READS)
+    new_file = new(used, NO_READS)
+    shown = used("policy", "update", new_file, "--dry-run")
+    assert shown.code == DONE
+    assert "-  - {name: reads" in shown.out
+    assert "+  - {name: no-reads" in shown.out
+    assert "[BREAKING]" in shown.out
+    assert updates(used) == []
+    assert update(used, NO_READS).code == DONE
+    assert file.read_text() == NO_READS
+    assert file.stat().st_mode & 0o777 == 0o640
+    begun, done = updates(used)
+    assert (begun["output_summary"], done["output_summary"]) == ("begun", "done")
+    assert begun["policy_rule_name"] == "builtin.policy-update"
+    assert begun["metadata"]["breaking"] == "1"
+    assert begun["policy_version"] != begun["metadata"]["new_version"]
+    assert used(*READ).code == DENIED
+    assert used("audit", "verify").code == DONE
+    again = used("policy", "update", new_file)
+    assert (again.code, "nothing to change" in again.out) == (DONE, True)
+
+
+def test_without_a_terminal_nobody_is_asked_and_nothing_changes(used: CommandLine) -> None:
+    file = mine(used, READS)
+    for words in ((), ("--json",), ("--confirm", "apply 000000000000"), ("--confirm", "")):
+        done = used("policy", "update", new(used, NO_READS), *words, stdin="y\n")
+        assert done.code == DENIED, done.out
+        assert file.read_text() == READS
+    assert [record["output_summary"] for record in updates(used)] == ["refused"] * 4
+
+
+def test_a_phrase_is_void_once_what_it_was_for_has_changed(used: CommandLine) -> None:
+    """THR-approvals: what was confirmed is what happens."""
+    file = mine(used, READS)
+    new_file = new(used, NO_READS)
+    confirmed = phrase(used, new_file)
+    for target, text in ((Path(new_file), NO_READS + "# more\n"), (file, READS + "# more\n")):
+        before = target.read_text()
+        target.write_text(text)
+        assert used("policy", "update", new_file, "--confirm", confirmed).code == DENIED
+        target.write_text(before)
+    assert used(*READ).code == DONE  # one more call that would break
+    assert used("policy", "update", new_file, "--confirm", confirmed).code == DENIED
+    assert file.read_text() == READS
+
+
+def test_policy_may_deny_its_own_change(used: CommandLine) -> None:
+    file = mine(used, FROZEN)
+    new_file = new(used, READS)
+    done = used("policy", "update", new_file, "--confirm", phrase(used, new_file))
+    assert done.code == DENIED
+    assert "frozen" in done.err
+    assert file.read_text() == FROZEN
+    (refused,) = updates(used)
+    assert (refused["policy_decision"], refused["output_summary"]) == ("denied", "refused")
+
+
+def test_every_mistake_in_the_new_text_is_named_and_nothing_changes(used: CommandLine) -> None:
+    file = mine(used, READS)
+    wrong = HEAD + "  - {name: a, match: {pathglob: x}, action: allow}\n  - {name: b, match: {}, action: alow}\n"
+    done = used("policy", "update", new(used, wrong))
+    assert done.code == FAILED
+    assert "new.yaml:3:" in done.out
+    assert "new.yaml:4:" in done.out
+    assert file.read_text() == READS
+    assert updates(used) == []
+    project = used("policy", "update", new(used, READS.replace("reads", "mine")), "--project", "--json")
+    assert "may only tighten" in project.json["problems"][0]
+
+
+def test_a_projects_policy_is_updated_in_the_workspace(used: CommandLine) -> None:
+    text = HEAD + "  - {name: theirs, match: {path_glob: [src/**]}, action: deny}\n"
+    new_file = new(used, text)
+    assert (
+        used("policy", "update", new_file, "--project", "--confirm", phrase(used, new_file, "--project")).code == DONE
+    )
+    assert (used.workspace / ".remit/policy.yaml").read_text() == text
+    assert used(*READ).code == DENIED
+
+
+def test_a_link_to_the_persons_policy_stays_one_and_a_projects_is_refused(used: CommandLine) -> None:
+    kept = used.workspace.parent / "dotfiles.yaml"
+    kept.write_text(READS)
+    used.config.mkdir()
+    (used.config / "policy.yaml").symlink_to(kept)
+    assert update(used, NO_READS).code == DONE
+    assert kept.read_text() == NO_READS
+    assert (used.config / "policy.yaml").is_symlink()
+    theirs = used.workspace / ".remit/policy.yaml"
+    theirs.unlink()
+    outside = used.workspace.parent / "victim.yaml"
+    outside.write_text("version: 1\n")
+    theirs.symlink_to(outside)
+    assert used("policy", "update", new(used, "version: 1\n#\n"), "--project").code == FAILED
+    assert outside.read_text() == "version: 1\n"
+
+
+def answered(remit: CommandLine, text: str, question: str, answer: str) -> tuple[int, str]:
+    terminal: Terminal
+    with remit.in_terminal("policy", "update", new(remit, text)) as terminal:
+        terminal.wait_for(question)
+        terminal.type(answer)
+        return terminal.wait(), terminal.screen
+
+
+def test_a_person_is_asked_in_the_terminal(used: CommandLine) -> None:
+    file = mine(used, READS)
+    for no in ("n\n", "\n", "\x04"):
+        code, _ = answered(used, NO_READS, "[N] no", no)
+        assert (code, file.read_text()) == (DENIED, READS)
+    code, screen = answered(used, NO_READS, "[N] no", "y\n")
+    assert (code, file.read_text()) == (DONE, NO_READS), screen
+
+
+def test_above_five_breaking_changes_a_yes_is_not_enough(used: CommandLine) -> None:
+    for _ in range(5):
+        assert used(*READ).code == DONE
+    file = mine(used, READS)
+    code, screen = answered(used, NO_READS, "to go on", "y\n")
+    assert (code, file.read_text()) == (DENIED, READS)
+    assert "6 of them [BREAKING]" in screen
+    words = phrase(used, new(used, NO_READS))
+    assert f"type `{words}`" in screen
+    code, _ = answered(used, NO_READS, "to go on", f"{words}\n")
+    assert (code, file.read_text()) == (DONE, NO_READS)
+
+
+def test_thr_storage_kill_policy_update_at_every_step(
+    used: CommandLine, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """THR-storage-kill: the old file or the new one whole, and after the next run nothing beside it."""
+    root = used.workspace.parent
+    for name, value in used.environment.items():
+        monkeypatch.setenv(name, value)
+    new(used, NO_READS)
+    outcomes = list[str]()
+    left = 0
+    with Writers(root, policy_steps.__file__) as writers:
+        for step in range(1000):
+            file = mine(used, READS)
+            confirmed = phrase_here(root, capfd)
+            report = writers.write(Order("", confirmed, step))
+            if report.call is None:
+                assert (report.ended, file.read_text()) == ("done", NO_READS)
+                break
+            assert report.ended == "killed"
+            outcomes.append(file.read_text())
+            assert file.stat().st_mode & 0o777 == 0o640
+            left += len(temporary(used))
+            assert policy_steps.command(root, "--dry-run") == DONE
+            assert temporary(used) == []
+            assert file.read_text() == outcomes[-1]
+    turned = outcomes.index(NO_READS)
+    assert set(outcomes[:turned]) == {READS}
+    assert set(outcomes[turned:]) == {NO_READS}
+    assert left
+    assert used("audit", "verify").code == DONE
+    used(*READ)  # whoever opens the log next says so of what nobody heard the end of
+    by_session: dict[str, list[str]] = {}
+    for record in updates(used):
+        by_session.setdefault(record["session_id"], []).append(record["output_summary"].split(":")[0])
+    ended = {tuple(said) for said in by_session.values()}
+    assert ended == {("begun", "done"), ("begun", "interrupted"), ("refused",)}
+
+
+def phrase_here(root: Path, capfd: pytest.CaptureFixture[str]) -> str:
+    capfd.readouterr()
+    assert policy_steps.command(root, "--dry-run") == DONE
+    return str(json.loads(capfd.readouterr().out)["phrase"])
+
+
+def temporary(remit: CommandLine) -> list[str]:
+    return [path.name for path in remit.config.iterdir() if path.name.startswith(TEMPORARY_PREFIX)]
+
+
+# show
+
+
+def test_show_lists_rules_with_hits_dead_and_shadowed_ones(used: CommandLine) -> None:
+    mine(used, NO_READS + RULE % ("src", "fs.read", "allow") + RULE % ("never", "[]", "deny"))
+    shown = used("policy", "show", "--json").json
+    rules = {rule["rule"]: rule for rule in shown["rules"]}
+    assert shown["calls"] == 2
+    assert rules["src"]["shadowed_by"] == "no-reads"
+    assert rules["never"]["dead"]
+    assert rules["never"]["line"] == 5
+    assert rules["generated-code-is-not-edited"]["project"]
+    (used.config / "policy.yaml").unlink()
+    rules = {rule["rule"]: rule for rule in used("policy", "show", "--json").json["rules"]}
+    assert rules["read-workspace"]["hits"] == {"allowed": 1}
+    assert rules["no-secrets"]["hits"] == {"denied": 1}
+    assert "denied 1" in used("policy", "show").out
+
+
+# audit why
+
+
+def test_of_any_past_call_a_person_can_ask_why(used: CommandLine) -> None:
+    records = used("audit", "log", "--json").lines
+    denied = next(r for r in records if r["kind"] == "tool_intent" and r["policy_decision"] == "denied")
+    told = used("audit", "why", str(denied["number"]), "--json").json
+    assert (told["rule"], told["decision"], told["intent"]) == ("no-secrets", "denied", "READ_FILE")
+    assert told["at"].endswith("default.yaml:13")
+    assert [reason["rule"] for reason in told["reasons"]] == ["no-secrets", "read-workspace"]
+    assert (told["now"]["verdict"], told["now"]["differs"]) == ("deny", False)
+    outcome = next(r for r in records if r["kind"] == "tool_outcome" and r["session_id"] == denied["session_id"])
+    assert used("audit", "why", str(outcome["number"]), "--json").json == told
+    other = used("audit", "why", str(denied["number"]), "--policy", new(used, READS))
+    assert "DIFFERENT: allow by reads" in other.out
+    mine(used, "capabilities: 7")
+    broken = used("audit", "why", str(denied["number"]))
+    assert broken.code == DONE
+    assert "cannot be said" in broken.out
+
+
+def test_why_tells_who_answered(remit: CommandLine) -> None:
+    edit = '{"path": "src/cart.py", "old_text": "total", "new_text": "sum", "replace_all": true}'
+    assert remit("run-tool", "edit_file", edit, "--intent", "CODE", "--approve", "session").code == DONE
+    number = remit("audit", "log", "--tool", "edit_file", "--json").lines[0]["number"]
+    told = remit("audit", "why", str(number), "--json").json
+    assert told["asked"]
+    (answer,) = told["answers"]
+    assert (answer["decision"], answer["scope"]) == ("allow", "once")
+    assert (
+        f"approval  allow by {answer['by']}, scope once ({answer['approval_id']})"
+        in remit("audit", "why", str(number)).out
+    )
+
+
+def test_why_names_what_it_cannot_find(used: CommandLine) -> None:
+    ids = {r["tool_call_id"] for r in used("audit", "log", "--json").lines if r["kind"] == "tool_intent"}
+    (shared,) = ids
+    several = used("audit", "why", shared)
+    assert (several.code, "2 calls have this id" in several.err) == (FAILED, True)
+    for named in ("1", "999", "nothing", "9" * 30, "'; --"):
+        assert used("audit", "why", named).code == FAILED
