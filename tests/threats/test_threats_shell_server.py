@@ -52,7 +52,9 @@ def test_THR_shell_a_denied_program_is_denied_however_it_is_called(name: str, se
 WRAPPED = ["{} rm -rf x", "{} 5 rm x", "{} -a --b=c rm x", "{} -c 'rm x'", "{} -- rm x", "{} x=1 /bin/rm x"]
 
 
-@pytest.mark.parametrize("wrapper", ["setarch", "chrt", "firejail", "proot", "./run", "my-wrapper", "catchsegv", "uv run"])
+@pytest.mark.parametrize(
+    "wrapper", ["setarch", "chrt", "firejail", "proot", "./run", "my-wrapper", "catchsegv", "uv run"]
+)
 def test_THR_shell_an_unknown_wrapper_never_runs_a_denied_program_unseen(wrapper: str, server: RunningServer) -> None:
     """THR-shell-unknown-wrapper: nobody knows what it does with its words, and one of them is denied."""
     for shape in WRAPPED:

@@ -48,7 +48,7 @@ def _open(settings: Settings, documents: Documents) -> Runtime:
         rulebook=Rulebook(loaded.policy, loaded.permissions),
         workspace=workspace,
         documents=documents,
-        sandbox=choose_sandbox(),
+        sandbox=choose_sandbox(settings.workspace),
         desk=desk,
         audit=audit,
         redactor=Redactor(secrets=secret_values(os.environ)),
