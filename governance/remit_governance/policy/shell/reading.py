@@ -18,8 +18,9 @@ class Reading:
     """One command line, read.
 
     `commands` run; `wrappers` run them (`timeout 5`, `env`) and can be denied, but need no rule of their own;
-    `suspects` are arguments that a program may run of which nothing is known here (`mywrap rm x`); `writes` and `reads` are the
-    targets of redirections and of programs that are known to write, relative to the folder that the line starts in, or absolute. Each of `doubts` says why something is not certain.
+    `suspects` are arguments that a program may run of which nothing is known here (`mywrap rm x`); `writes` and `reads`
+    are the targets of redirections and of programs that are known to write, relative to the folder that the line starts
+    in, or absolute. Each of `doubts` says why something is not certain.
     """
 
     commands: tuple[Argv, ...] = ()
