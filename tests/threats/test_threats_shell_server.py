@@ -2,24 +2,13 @@
 
 from __future__ import annotations
 
-import re
-from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from running_server import RunningServer
-
-CASES = Path(__file__).parents[1] / "cases" / "shell"
-TRICKS: list[dict[str, Any]] = yaml.safe_load((CASES / "tricks.yaml").read_text("utf-8"))
-HARMLESS = (CASES / "harmless.txt").read_text("utf-8").splitlines()
+from shell_cases import HARMLESS, TRICKS, name_of
 
 NOT_RUN = {"denied", "approval_denied", "invalid_arguments"}
-
-
-def name_of(trick: dict[str, Any]) -> str:
-    """Such as THR-shell-sed-i, for `sed -i`."""
-    return "THR-shell-" + re.sub(r"[^a-z0-9]+", "-", trick["is"].lower()).strip("-")
 
 
 @pytest.mark.parametrize("trick", TRICKS, ids=name_of)
