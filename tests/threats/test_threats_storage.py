@@ -174,6 +174,7 @@ def test_THR_storage_clock_that_goes_back(used: CommandLine) -> None:
     """THR-storage-clock-back: after records of the year 2100 the chain goes on and verifies, and nothing is deleted."""
     with AuditLog(database(used), clock=lambda: 4_102_444_800_000) as log:
         log.append(AuditEvent(AuditKind.RUN_STARTED))
+    (used.workspace / "new.py").unlink()
     assert used(*READ).code == 0
     assert used(*WRITE).code == 0
     assert good(used)
