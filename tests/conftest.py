@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Generator
+from collections.abc import AsyncIterator, Callable, Generator
 from importlib.util import find_spec
-from typing import TypeVar
+from pathlib import Path
+from typing import Any, TypeVar
 
 import pytest
 from hypothesis import settings
@@ -24,6 +25,15 @@ REQUIRE = "REMIT_REQUIRE_E2E"
 MISSING = ("there is no ", "needs ")
 """How the reason of a skip begins where something is not installed. Other skips, of what this system or user cannot
 do, stay skips wherever they run."""
+
+
+@pytest.fixture
+async def make_bench(tmp_path: Path) -> AsyncIterator[Callable[..., Any]]:
+    """See `benches`."""
+    from bench_runtime import benches  # what tests of governance alone need not wait for
+
+    async with benches(tmp_path) as make:
+        yield make
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

@@ -1,7 +1,8 @@
 """Secrets taken out of text before a model or a log sees it (governance.md §8, 003 §OutputSanitizer).
 
-High-confidence prefixes, private-key blocks and the values of the server's own secret environment variables; nothing is
-guessed from entropy. Truncation comes after redaction, so that no half secret survives a cut.
+High-confidence prefixes, private-key blocks, what the policy in force describes, and the values of the server's own
+secret environment variables; nothing is guessed from entropy. Truncation comes after redaction, so that no half secret
+survives a cut.
 """
 
 from __future__ import annotations
@@ -9,10 +10,12 @@ from __future__ import annotations
 import base64
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 from urllib.parse import quote, quote_plus
+
+from remit_governance.patterns import SecretPattern
 
 MINIMUM_SECRET = 8
 """Shorter values of environment variables are words that occur everywhere."""
@@ -71,11 +74,20 @@ class Truncated:
 
 
 class Redactor:
-    """Takes out what `patterns` describe and, in any usual encoding, what `secrets` are. Immutable once made."""
+    """Takes out what `patterns` describe and, in any usual encoding, what `secrets` are.
 
-    __slots__ = ("_kinds", "_markers", "_patterns", "_secrets")
+    `more` is asked each time for the patterns that are in force: a policy can be replaced.
+    """
 
-    def __init__(self, patterns: Mapping[str, str] = PATTERNS, secrets: Iterable[str] = ()) -> None:
+    __slots__ = ("_kinds", "_markers", "_more", "_patterns", "_secrets")
+
+    def __init__(
+        self,
+        patterns: Mapping[str, str] = PATTERNS,
+        secrets: Iterable[str] = (),
+        more: Callable[[], Sequence[SecretPattern]] = tuple,
+    ) -> None:
+        self._more = more
         self._kinds = tuple(patterns)
         joined = "|".join(f"(?P<k{i}>{p})" for i, p in enumerate(patterns.values()))
         self._patterns = re.compile(joined) if joined else None
@@ -99,7 +111,19 @@ class Redactor:
         if self._patterns is not None and any(marker in text for marker in self._markers):
             text, found = self._patterns.subn(lambda match: label(self._kind(match), match), text)
             count += found
-        return Redacted(text, count)
+        return self._own(Redacted(text, count), keep_lines=keep_lines)
+
+    def _own(self, so_far: Redacted, *, keep_lines: bool) -> Redacted:
+        """What the person's own patterns find in what is left."""
+        patterns = self._more()
+        if not patterns:
+            return so_far
+        # Text may hold half characters, of which no expression speaks.
+        data, count = so_far.text.encode("utf-8", "surrogatepass"), so_far.count
+        for pattern in patterns:
+            data, found = pattern.redact(data, keep_lines=keep_lines)
+            count += found
+        return Redacted(data.decode("utf-8", "surrogatepass"), count) if count > so_far.count else so_far
 
     def _kind(self, match: re.Match[str]) -> str:
         return self._kinds[int((match.lastgroup or "k0")[1:])]

@@ -26,7 +26,7 @@ from remit_governance.policy.editing.rules import line_span, rule_span
 from remit_governance.policy.editing.schema import fields_of, slot_at
 from remit_governance.policy.editing.spans import Span
 from remit_governance.policy.editing.words import KEYS, known_words
-from remit_governance.policy.file import ConstraintsForm, ExamplesForm, MatchForm, PolicyForm, RuleForm
+from remit_governance.policy.file import ConstraintsForm, ExamplesForm, MatchForm, PolicyForm, RedactForm, RuleForm
 from remit_governance.policy.load import default_source
 from remit_governance.policy.risk import RISK
 
@@ -45,6 +45,16 @@ def diagnose(text: str, *beside: Source, project: bool = False, saved: bool = Fa
 # diagnostics
 
 FAULTS = {
+    "an expression that could be slow": (
+        "redact:\n  - name: ticket\n    pattern: (\\w+)\\1\n",
+        "pattern: (\\w+)\\1",
+        "the pattern `(\\w+)\\1` cannot be used, invalid escape sequence \\1; see RE2's syntax",
+    ),
+    "an expression that matches everywhere": (
+        "redact: [{ name: ticket, pattern: x* }]\n",
+        "pattern: x*",
+        "the pattern `x*` matches nothing at all, so everywhere; make a part of it required",
+    ),
     "an unknown key is marked alone": (
         HEAD + "  - name: a\n    match: { pathglob: [src/**] }\n    action: deny\n",
         "pathglob",
@@ -179,7 +189,7 @@ MATCH_KEYS = list(MatchForm.model_fields)
 ITEM = HEAD + "  - name: a\n"
 KEY_PLACES = {
     "an empty file": ("|", list(PolicyForm.model_fields)),
-    "below what is given": ("version: 1\n|", ["capabilities"]),
+    "below what is given": ("version: 1\n|", ["capabilities", "redact"]),
     "the first key of a rule": (HEAD + "  - |", RULE_KEYS),
     "a rule without indentation": (HEAD + "- name: a\n  |", RULE_KEYS[1:]),
     "a rule half typed": (ITEM + "    ac|\n  - name: b\n    match: {}\n", RULE_KEYS[1:]),
@@ -195,6 +205,7 @@ KEY_PLACES = {
     "an example": (ITEM + "    examples:\n      match: [{ syscall: x }, { |", list(ActionForm.model_fields)),
     "after a block of text": (ITEM + "    reason: >-\n      match: { x\n    |", RULE_KEYS[1:]),
     "after quotes left open": (ITEM + "    reason: \"it's\n    |", RULE_KEYS[1:]),
+    "a pattern": ("redact:\n  - name: ticket\n    |", ["pattern"]),
     "a policy in JSON": ('{"version": 1, "capabilities": [{"name": "a", "mat|"}]}', RULE_KEYS[1:]),
 }
 
@@ -254,7 +265,7 @@ def test_words_are_those_of_the_form_or_the_known_ones(name: str) -> None:
         ITEM + "   |",
         ITEM + "    reason: >\n      some text\n      |",
         ITEM + "    match: { host: |",
-        "version: 1\ncapabilities: []\n|",
+        "version: 1\ncapabilities: []\nredact: []\n|",
     ],
 )
 def test_an_unknown_place_proposes_nothing(marked: str) -> None:
@@ -286,7 +297,7 @@ def test_no_proposal_is_refused_by_the_compiler(name: str) -> None:
 def test_every_key_and_word_has_a_meaning() -> None:
     """What the forms accept and what is explained of it are the same."""
     assert {form: set(keys) for form, keys in KEYS.items()} == {form: set(fields_of(form)) for form in KEYS}
-    assert {PolicyForm, RuleForm, MatchForm, ConstraintsForm, ExamplesForm, ActionForm} == set(KEYS)
+    assert {PolicyForm, RedactForm, RuleForm, MatchForm, ConstraintsForm, ExamplesForm, ActionForm} == set(KEYS)
     for form, at in ((RuleForm, ("capabilities", 0)), (MatchForm, ("capabilities", 0, "match"))):
         for key in fields_of(form):
             slot = slot_at((*at, key))

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from hypothesis import given
 from hypothesis import strategies as st
+from shell_cases import HARMLESS, TRICKS
 
 from remit_governance.policy.shell.parse import read_script
-
-CASES = Path(__file__).parents[1] / "cases" / "shell"
-TRICKS: list[dict[str, Any]] = yaml.safe_load((CASES / "tricks.yaml").read_text("utf-8"))
-HARMLESS = (CASES / "harmless.txt").read_text("utf-8").splitlines()
 
 
 @pytest.mark.parametrize("trick", TRICKS, ids=lambda trick: trick["is"])

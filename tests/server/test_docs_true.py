@@ -301,7 +301,7 @@ def test_every_policy_in_the_guide_loads(number: int) -> None:
     text = POLICIES[number]
     policy = compile_policy([Source("policy.yaml", text, project=text.startswith("# .remit/policy.yaml\n"))])
     assert policy.warnings == ()
-    assert policy.layers[-1].rules
+    assert policy.layers[-1].rules or policy.redact
 
 
 def rows(section: str) -> set[str]:

@@ -1,8 +1,10 @@
-"""A whole runtime over a temporary workspace, with a scripted model in place of the MLX process."""
+"""A whole runtime over a temporary workspace: real files, real audit, real sandbox; only the model is a script."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -11,8 +13,10 @@ from remit_governance.audit.query import query_audit
 from remit_governance.audit.record import AuditRecord
 from remit_server.contract import ApprovalAnswer, ApprovalRequired, Event, RunRequest, RunResult
 from remit_server.harness.ports import AskingStyle
+from remit_server.runtime.opening import open_runtime
 from remit_server.runtime.runtime import Runtime
 from remit_server.runtime.settings import Settings
+from remit_server.workspace.ports import NoDocuments
 
 SHOP = "total = 0\nfor n in (1, 2):\n    total += n\n"
 
@@ -71,3 +75,30 @@ def call(name: str, **arguments: Any) -> dict[str, Any]:
 
 def intent(name: str) -> dict[str, Any]:
     return call("select_active_intent", intent=name)
+
+
+@asynccontextmanager
+async def benches(folder: Path) -> AsyncIterator[Callable[..., Any]]:
+    """Opens benches below `folder`: the model says `steps`, `policy` is the person's; all are closed at the end."""
+    opened: list[Runtime] = []
+
+    async def make(*steps: dict[str, Any], policy: str | None = None, **settings: Any) -> Bench:
+        workspace = folder / "shop"
+        workspace.mkdir(exist_ok=True)
+        (workspace / "a.py").write_text(SHOP)
+        script = folder / "script.json"
+        script.write_text(json.dumps(steps))
+        person = folder / "config" / "policy.yaml"
+        if policy is not None:
+            person.parent.mkdir(exist_ok=True)
+            person.write_text(policy)
+        made = Settings(workspace, folder / "state", person, model=f"script:{script}", **settings)
+        runtime = await open_runtime(made, NoDocuments())
+        opened.append(runtime)
+        return Bench(runtime, workspace, made)
+
+    try:
+        yield make
+    finally:
+        for runtime in opened:
+            await runtime.close()

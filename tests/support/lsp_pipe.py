@@ -31,7 +31,10 @@ class PipeClient:
         process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment)
         assert process.stdin is not None
         assert process.stdout is not None
-        return cls(process.pid, os.dup(process.stdout.fileno()), os.dup(process.stdin.fileno()), process.communicate)
+        reading, writing = os.dup(process.stdout.fileno()), os.dup(process.stdin.fileno())
+        process.stdout.close()
+        process.stdin.close()
+        return cls(process.pid, reading, writing, process.wait)
 
     def initialize(self, root: Path) -> None:
         """The handshake of a client that draws its own questions."""
@@ -59,10 +62,25 @@ class PipeClient:
                 return message["result"]
         raise AssertionError("the server ended without an answer")
 
-    def event(self, kind: str) -> Json:
-        """The next event of this kind in the turn that runs."""
+    def turn(self, number: int, answer: str) -> list[Json]:
+        """All events of the turn that runs as request `number`; each question in it is answered with `answer`."""
+        events: list[Json] = []
+        for message in self._messages():
+            if message.get("id") == number and "method" not in message:
+                assert "result" in message, message
+                return events
+            event = message["params"]["value"] if message.get("method") == "$/progress" else {}
+            events += [event] if event else []
+            if event.get("kind") == "approval_required":
+                self.request("remit/approval/respond", {"approval_id": event["approval_id"], "decision": answer})
+        raise AssertionError("the server ended in the middle of a turn")
+
+    def event(self, kind: str, turn: str | None = None) -> Json:
+        """The next event of this kind in the turn that runs, or in this one of several."""
         for message in self._messages():
             event = message["params"]["value"] if message.get("method") == "$/progress" else {}
+            if turn not in {None, event.get("turn_id")}:
+                continue
             if event.get("kind") == kind:
                 return event
             assert event.get("kind") != "run_completed", f"the turn ended without `{kind}`: {event}"
@@ -75,6 +93,12 @@ class PipeClient:
         said = self._from.read()  # its last thread holds the pipe open
         self._close()
         return said
+
+    def hang_up(self) -> None:
+        """Close both pipes, as a client that died, and wait until the server has ended."""
+        self._to.close()
+        self._from.read()
+        self._close()
 
     def exit(self) -> None:
         """Shut it down in order."""

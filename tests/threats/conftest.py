@@ -1,47 +1,29 @@
-"""A whole runtime over a temporary workspace: real files, real audit, real sandbox; only the model is a script."""
+"""What the attacks need of the machine, and a server of its own to attack."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
-from bench_runtime import SHOP, Bench
 from rule_programs import need_sandbox
-
-from remit_server.runtime.opening import open_runtime
-from remit_server.runtime.runtime import Runtime
-from remit_server.runtime.settings import Settings
-from remit_server.workspace.ports import NoDocuments
-
-
-@pytest.fixture
-async def make_bench(tmp_path: Path) -> AsyncIterator[Callable[..., Any]]:
-    opened: list[Runtime] = []
-
-    async def make(*steps: dict[str, Any], policy: str | None = None, **settings: Any) -> Bench:
-        workspace = tmp_path / "shop"
-        workspace.mkdir(exist_ok=True)
-        (workspace / "a.py").write_text(SHOP)
-        script = tmp_path / "script.json"
-        script.write_text(json.dumps(steps))
-        person = tmp_path / "config" / "policy.yaml"
-        if policy is not None:
-            person.parent.mkdir(exist_ok=True)
-            person.write_text(policy)
-        made = Settings(workspace, tmp_path / "state", person, model=f"script:{script}", **settings)
-        runtime = await open_runtime(made, NoDocuments())
-        opened.append(runtime)
-        return Bench(runtime, workspace, made)
-
-    yield make
-    for runtime in opened:
-        await runtime.close()
+from running_server import RunningServer
 
 
 @pytest.fixture(scope="session")
 def sandbox() -> None:
     """For tests that run real commands."""
     need_sandbox()
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
+    """A `remit serve` in a process of its own, under a policy that allows all that it can; for a whole file of tests."""
+    with RunningServer(tmp_path_factory.mktemp("attacked")) as running:
+        yield running
+
+
+@pytest.fixture
+def workspace(server: RunningServer) -> Path:
+    """The server's workspace, with what every test finds in it."""
+    return server.workspace

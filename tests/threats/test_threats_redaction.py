@@ -134,3 +134,21 @@ async def test_THR_redaction_an_error_of_the_turn_shows_no_secret(make_bench: An
     )
     await bench.ask(own("read_file", path=f"no/{TOKEN}"), "go")
     _nowhere(bench, TOKEN)
+
+
+async def test_THR_redaction_what_the_policy_describes_is_seen_by_nobody(make_bench: Any) -> None:
+    """In results, searches, arguments, refusals and the audit; a guess in a search is not answered either."""
+    policy = LAX + "redact:\n  - { name: customer, pattern: 'CUST-[0-9]{6}' }\n"
+    bench: Bench = await make_bench(
+        {"calls": [intent("CODE"), call("write_file", path="b.txt", content="CUST-123456")]},
+        {"text": "done"},
+        policy=policy,
+    )
+    (bench.workspace / "data.csv").write_text("1,CUST-654321\n")
+    read = await result(bench, "read_file", path="data.csv")
+    assert "[redacted customer]" in read.output
+    assert (await result(bench, "search_files", pattern="CUST-6")).output.startswith("0 matches")
+    await result(bench, "edit_file", path="data.csv", old_text="CUST-654322", new_text="x")
+    await result(bench, "read_file", path="CUST-654321")
+    await bench.ask("go")
+    _nowhere(bench, "CUST-654321", "CUST-123456")

@@ -166,6 +166,10 @@ REVIEWED: Mapping[str, tuple[str, tuple[str, ...]]] = MappingProxyType(
                 ".gdbinit",
                 ".lldbinit",
                 ".Rprofile",
+                "package.json",
+                "composer.json",
+                "setup.py",
+                "binding.gyp",
             ),
         ),
     }

@@ -14,6 +14,7 @@ from pydantic import BaseModel, ValidationError
 
 from remit_governance.canonical import digest
 from remit_governance.errors import PolicyError, Problem
+from remit_governance.patterns import SecretPattern
 from remit_governance.policy.action import ActionForm
 from remit_governance.policy.builtin import BUILTIN
 from remit_governance.policy.conditions import compile_match
@@ -24,6 +25,7 @@ from remit_governance.policy.file import (
     ExamplesForm,
     MatchForm,
     PolicyForm,
+    RedactForm,
     RuleForm,
 )
 from remit_governance.policy.index import keys_of_match
@@ -51,6 +53,7 @@ def compile_policy(sources: Sequence[Source], fold_case: bool = False) -> Policy
     problems: list[Problem] = []
     warnings: list[Problem] = []
     rules: dict[str, Rule] = {}
+    redact: list[SecretPattern] = []
     for source in sources:
         try:
             document, form = parse_policy(source.file, source.text)
@@ -58,6 +61,7 @@ def compile_policy(sources: Sequence[Source], fold_case: bool = False) -> Policy
             problems.extend(error.problems)
             continue
         warnings.extend(warnings_of(document, form))
+        redact.extend(SecretPattern(entry.name, entry.pattern) for entry in form.redact)
         for i, entry in enumerate(form.capabilities):
             place = ("capabilities", i)
             rule = compile_rule(entry, document.mark(place)[0], source, fold_case)
@@ -70,6 +74,7 @@ def compile_policy(sources: Sequence[Source], fold_case: bool = False) -> Policy
         layers=(BUILTIN, Layer.of("yaml", rules.values())),
         warnings=tuple(warnings),
         files=tuple(source.file for source in sources),
+        redact=tuple(redact),
     )
 
 
@@ -151,6 +156,7 @@ def _keys_at(location: tuple[str | int, ...]) -> list[str]:
     models: dict[str, type[BaseModel]] = {
         "": PolicyForm,
         "capabilities": RuleForm,
+        "redact": RedactForm,
         "match": MatchForm,
         "except": MatchForm,
         "constraints": ConstraintsForm,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import assert_never
 
 from remit_governance.capabilities import Claim, Token
@@ -52,11 +53,21 @@ def _script(policy: Policy, action: Action, permit: Reason | None) -> Decision:
     shadows = (_one(policy, part, permit) for part in parts.shadows)
     # A wrapper needs no rule that allows it; but where a rule denies it, that counts.
     decisions += [shadow for shadow in shadows if shadow.verdict is Verdict.DENY and shadow.rules]
-    if parts.doubts:
-        unclear = Reason(UNCLEAR_COMMAND, "; ".join(parts.doubts[:3]), Verdict.REQUIRE_REVIEW, "builtin", UNCLEAR_RULE)
+    doubts = [*parts.doubts, *_suspicions(policy, parts.suspects, permit)][:3]
+    if doubts:
+        unclear = Reason(UNCLEAR_COMMAND, "; ".join(doubts), Verdict.REQUIRE_REVIEW, "builtin", UNCLEAR_RULE)
         decisions.append(Decision(Verdict.REQUIRE_REVIEW, (unclear,)))
     whole = strictest(decisions)
     return Decision(whole.verdict, tuple(dict.fromkeys(whole.reasons)))
+
+
+def _suspicions(policy: Policy, suspects: Iterable[Action], permit: Reason | None) -> Iterator[str]:
+    """The suspects that a rule denies. Programs are not asked: nobody says yet that any of this runs."""
+    rules = replace(policy, extension=None) if policy.extension else policy
+    for suspect in suspects:
+        judged = _one(rules, suspect, permit)
+        if judged.verdict is Verdict.DENY and judged.rules:
+            yield f"it may run `{' '.join(suspect.command or ())[:60]}`"
 
 
 def _one(policy: Policy, action: Action, permit: Reason | None) -> Decision:

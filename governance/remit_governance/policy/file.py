@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StrictBool, StrictStr
 
+from remit_governance.patterns import SecretPattern
 from remit_governance.policy.commands import command_prefix
 from remit_governance.policy.globs import glob_fault
 from remit_governance.policy.units import parse_size
@@ -26,6 +27,11 @@ def _glob(glob: str) -> str:
 def _command(command: str) -> str:
     command_prefix(command)
     return command
+
+
+def _pattern(pattern: str) -> str:
+    SecretPattern("", pattern)
+    return pattern
 
 
 def _size(value: object) -> object:
@@ -95,8 +101,16 @@ class RuleForm(Form):
     standing_answer: StrictBool = True
 
 
+class RedactForm(Form):
+    """One entry of `redact`: an expression in RE2's syntax, and the name that stands where it matched."""
+
+    name: Annotated[StrictStr, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9 ._-]{0,49}$")]
+    pattern: Annotated[Word, AfterValidator(_pattern)]
+
+
 class PolicyForm(Form):
     """A whole policy file."""
 
     version: Literal[1] = 1
     capabilities: tuple[RuleForm, ...] = ()
+    redact: Annotated[tuple[RedactForm, ...], Field(max_length=100)] = ()

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from remit_governance.errors import Problem
+from remit_governance.patterns import SecretPattern
 from remit_governance.policy.index import ANY, Index, Key, keys_of_action
 from remit_governance.policy.paths import fold, normalise
 from remit_governance.values import Action, Reason, Verdict
@@ -102,10 +103,12 @@ It may take 100 ms, and raises ExtensionError where a program cannot be asked, w
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """Rules in force. `version` is a digest of every source text; `warnings` are about rules that can never fire."""
+    """Rules in force. `version` is a digest of every source text; `warnings` are about rules that can never fire;
+    `redact` is what the person's own secrets look like."""
 
     version: str
     layers: tuple[Layer, ...]
     extension: Extension | None = None
     warnings: tuple[Problem, ...] = ()
     files: tuple[str, ...] = ()
+    redact: tuple[SecretPattern, ...] = ()

@@ -15,11 +15,13 @@ class Parts:
     """What a command line comes down to.
 
     Each of `actions` is judged, and the strictest decision counts; each of `shadows` (wrappers, other spellings of a
-    program) only where a rule denies it; `doubts` say why a person has to look, whatever was decided.
+    program) only where a rule denies it; each of `suspects` is asked about where a rule denies it, as nobody knows
+    whether it is run; `doubts` say why a person has to look, whatever was decided.
     """
 
     actions: tuple[Action, ...]
     shadows: tuple[Action, ...]
+    suspects: tuple[Action, ...]
     doubts: tuple[str, ...]
 
 
@@ -40,7 +42,8 @@ def parts_of(action: Action) -> Parts:
         # Nothing certain is run: the line as such is the action, which no rule for a program matches.
         runs = [replace(whole, command=("sh", "-c", action.script))]
     shadows = [replace(whole, command=argv, path=None) for argv in (*reading.wrappers, *(own if programs else ()))]
-    return Parts((*runs, *files), tuple(shadows), reading.doubts)
+    suspects = [replace(whole, command=argv, path=None) for argv in reading.suspects]
+    return Parts((*runs, *files), tuple(shadows), tuple(suspects), reading.doubts)
 
 
 def _place(cwd: str | None, path: str) -> str:

@@ -69,7 +69,7 @@ def sample_workspace(target: Path) -> Path:
 async def _demo(workspace: Path, *, as_json: bool) -> int:
     # The demo shows the packaged policy and model, whatever the person has configured.
     environment = {**os.environ, "REMIT_CONFIG_DIR": str(workspace / "no-configuration"), "REMIT_MODEL": "embedded"}
-    editor = await Editor.start([sys.executable, "-m", "remit_server.cli.main", "serve"], workspace, environment)
+    editor = await Editor.start([sys.executable, "-P", "-m", "remit_server.cli.main", "serve"], workspace, environment)
     story = Story(editor, as_json=as_json)
     try:
         code = await _told(story, editor, workspace)

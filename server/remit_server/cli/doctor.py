@@ -78,8 +78,7 @@ def _model(settings: Settings) -> Finding:
 
 
 def _sandbox(settings: Settings) -> Finding:
-    del settings
-    sandbox = choose_sandbox()
+    sandbox = choose_sandbox(settings.workspace)
     isolation = sandbox.isolation()
     if not isolation.available:
         return Finding("sandbox", good=False, detail=isolation.why, fix=isolation.fix)
@@ -122,7 +121,8 @@ def _editor(settings: Settings) -> Finding:
 
 
 async def _handshake(settings: Settings) -> None:
-    editor = await Editor.start([sys.executable, "-m", "remit_server.cli.main", "serve"], settings.workspace)
+    # -P: the workspace must not lend it modules.
+    editor = await Editor.start([sys.executable, "-P", "-m", "remit_server.cli.main", "serve"], settings.workspace)
     try:
         await asyncio.wait_for(editor.initialize(), 30)
     finally:

@@ -23,7 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Check."""
-    sandbox = choose_sandbox()
+    sandbox = choose_sandbox(Path.cwd())
     isolation = sandbox.isolation()
     found = asyncio.run(probe(sandbox, Path.home(), os.getpid())) if isolation.available else ()
     if arguments.json:

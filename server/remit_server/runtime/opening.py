@@ -42,16 +42,17 @@ def _open(settings: Settings, documents: Documents) -> Runtime:
     workspace = Workspace(settings.workspace)
     collect_leftovers(workspace)
     desk = ApprovalDesk(audit, settings.approval_timeout_s)
+    rulebook = Rulebook(loaded.policy, loaded.permissions)
     dispatcher = Dispatcher(
         tools=TOOLS,
         matrix=INTENT_TOOLS,
-        rulebook=Rulebook(loaded.policy, loaded.permissions),
+        rulebook=rulebook,
         workspace=workspace,
         documents=documents,
-        sandbox=choose_sandbox(),
+        sandbox=choose_sandbox(settings.workspace),
         desk=desk,
         audit=audit,
-        redactor=Redactor(secrets=secret_values(os.environ)),
+        redactor=Redactor(secrets=secret_values(os.environ), more=lambda: rulebook.policy.redact),
     )
     agent = Agent(choose_provider(settings.model), dispatcher, settings.max_steps, settings.max_tokens)
 

@@ -37,11 +37,15 @@ _ROOT_FIRST = (
 class Bubblewrap:
     """Runs each command in namespaces of its own: no network, a read-only workspace, no capabilities.
 
-    `hidden` are files and folders of the workspace that no command may see.
+    `hidden` are files and folders of the workspace that no command may see. Its own programs come from nowhere below
+    `workspace`: whoever has activated a virtual environment there has a folder of it in PATH.
     """
 
-    def __init__(self, hidden: tuple[Path, ...] = (), limits: Limits | None = None) -> None:
+    def __init__(
+        self, hidden: tuple[Path, ...] = (), limits: Limits | None = None, workspace: Path | None = None
+    ) -> None:
         self._hidden = hidden
+        self._workspace = workspace
         self._limits = limits or Limits()
         self._isolation: Isolation | None = None
 
@@ -78,7 +82,7 @@ class Bubblewrap:
 
     async def _try(self) -> Isolation:
         for program in ("bwrap", "prlimit", "nice", "unshare"):
-            if shutil.which(program, path=own_path()) is None:
+            if shutil.which(program, path=own_path(self._workspace)) is None:
                 return Isolation("bubblewrap", False, f"there is no program `{program}`", _INSTALL)
         try:
             standard_filter()
@@ -102,7 +106,7 @@ class Bubblewrap:
         return await contain(
             Job(
                 argv=argv,
-                path=own_path(spec.workspace),
+                path=own_path(spec.workspace, self._workspace),
                 descriptors=(profile, passwd, group, write_status),
                 status=read_status,
                 timeout_s=spec.timeout_s,
@@ -123,11 +127,12 @@ def unavailable(isolation: Isolation) -> ToolError:
     )
 
 
-def own_path(workspace: Path | None = None) -> str:
+def own_path(*workspaces: Path | None) -> str:
     """PATH for the programs that build the sandbox: a project must not bring its own `bwrap`."""
+    theirs = [workspace.resolve() for workspace in workspaces if workspace]
     folders = (Path(folder) for folder in os.environ.get("PATH", os.defpath).split(os.pathsep))
     return os.pathsep.join(
-        str(f) for f in folders if f.is_absolute() and not (workspace and f.resolve().is_relative_to(workspace))
+        str(f) for f in folders if f.is_absolute() and not any(f.resolve().is_relative_to(w) for w in theirs)
     )
 
 

@@ -10,12 +10,13 @@ from remit_server.sandbox.nothing import NoSandbox
 from remit_server.sandbox.ports import Sandbox
 
 
-def choose_sandbox(hidden: tuple[Path, ...] = ()) -> Sandbox:
+def choose_sandbox(workspace: Path | None = None, hidden: tuple[Path, ...] = ()) -> Sandbox:
     """The best adapter for this system; whether it works here is its own `isolation()` to find out, later.
 
-    `hidden` are files and folders of the workspace that no command may see.
+    What builds the sandbox is never taken from `workspace`; `hidden` are files and folders of it that no command may
+    see.
     """
     if sys.platform != "linux":
         why = f"commands cannot be isolated on {sys.platform} yet"
         return NoSandbox(why, "run commands yourself, or use Remit on Linux")
-    return Bubblewrap(hidden)
+    return Bubblewrap(hidden, workspace=workspace)

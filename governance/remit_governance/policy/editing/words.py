@@ -8,7 +8,7 @@ from types import MappingProxyType
 from pydantic import BaseModel
 
 from remit_governance.policy.action import ActionForm
-from remit_governance.policy.file import ConstraintsForm, ExamplesForm, MatchForm, PolicyForm, RuleForm
+from remit_governance.policy.file import ConstraintsForm, ExamplesForm, MatchForm, PolicyForm, RedactForm, RuleForm
 from remit_governance.policy.units import SIZES
 
 KEYS: Mapping[type[BaseModel], Mapping[str, str]] = MappingProxyType(
@@ -16,6 +16,11 @@ KEYS: Mapping[type[BaseModel], Mapping[str, str]] = MappingProxyType(
         PolicyForm: {
             "version": "The format of the file; there is only 1.",
             "capabilities": "The rules. Their order means nothing, and what no rule allows is denied.",
+            "redact": "What your own secrets look like. Nothing of them is shown to a model, to a client or in a log.",
+        },
+        RedactForm: {
+            "name": "What it is: `[redacted NAME]` stands where it was.",
+            "pattern": "A regular expression as RE2 has it: without look-around, and never slow.",
         },
         RuleForm: {
             "name": "The rule's own name: letters, digits, `.`, `_`, `-`. It is shown wherever the rule decides.",

@@ -250,6 +250,7 @@ def _simple(words: list[Word], draft: Draft, depth: int) -> None:
         draft.doubt("a program's name is a pattern")
     layers = unwrap(words)
     draft.wrappers.extend(layers.wrappers)
+    draft.suspects.extend(layers.suspects)
     for doubt in layers.doubts:
         draft.doubt(doubt)
     for script in layers.scripts:

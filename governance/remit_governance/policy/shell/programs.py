@@ -65,6 +65,11 @@ def takes_any_file(program: str) -> bool:
     return program in READERS
 
 
+def is_known(program: str) -> bool:
+    """Whether it is known which of this program's arguments it would run."""
+    return program in READERS or program in BUILTINS or program in ARGUMENTS or program in WRITERS
+
+
 def examine(words: Sequence[Word]) -> Effects:
     """What these words would do beyond running their program."""
     program = posixpath.basename(words[0].text)

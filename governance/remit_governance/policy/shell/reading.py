@@ -17,13 +17,15 @@ MOST_COMMANDS = 64
 class Reading:
     """One command line, read.
 
-    `commands` run; `wrappers` run them (`timeout 5`, `env`) and can be denied, but need no rule of their own; `writes`
-    and `reads` are the targets of redirections and of programs that are known to write, relative to the folder that the
-    line starts in, or absolute. Each of `doubts` says why something is not certain.
+    `commands` run; `wrappers` run them (`timeout 5`, `env`) and can be denied, but need no rule of their own;
+    `suspects` are arguments that a program may run of which nothing is known here (`mywrap rm x`); `writes` and `reads`
+    are the targets of redirections and of programs that are known to write, relative to the folder that the line starts
+    in, or absolute. Each of `doubts` says why something is not certain.
     """
 
     commands: tuple[Argv, ...] = ()
     wrappers: tuple[Argv, ...] = ()
+    suspects: tuple[Argv, ...] = ()
     writes: tuple[str, ...] = ()
     reads: tuple[str, ...] = ()
     doubts: tuple[str, ...] = ()
@@ -35,6 +37,7 @@ class Draft:
 
     commands: list[Argv] = field(default_factory=list[Argv])
     wrappers: list[Argv] = field(default_factory=list[Argv])
+    suspects: list[Argv] = field(default_factory=list[Argv])
     writes: list[str] = field(default_factory=list[str])
     reads: list[str] = field(default_factory=list[str])
     doubts: list[str] = field(default_factory=list[str])
@@ -62,6 +65,7 @@ class Draft:
         return Reading(
             commands=tuple(dict.fromkeys(self.commands)),
             wrappers=tuple(dict.fromkeys(self.wrappers)),
+            suspects=tuple(dict.fromkeys(self.suspects)),
             writes=tuple(dict.fromkeys(self.writes)),
             reads=tuple(dict.fromkeys(self.reads)),
             doubts=tuple(self.doubts),

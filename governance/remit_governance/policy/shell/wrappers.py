@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from remit_governance.policy.shell.programs import harmless_variable, takes_any_file
+from remit_governance.policy.shell.programs import harmless_variable, is_known, takes_any_file
 from remit_governance.policy.shell.reading import UNKNOWN, Argv
 from remit_governance.policy.shell.words import Word
 
 MOST_LAYERS = 8
+MOST_SUSPECTS = 12
 
 _ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=")
 _NOT_A_SCRIPT = frozenset({"-c", "-e", "-u", "-x", "-l", "-i", "-s", "--norc", "--noprofile", "--posix", "--login"})
@@ -75,10 +76,14 @@ REFUSED: Mapping[str, str] = MappingProxyType(
 
 @dataclass(slots=True)
 class Layers:
-    """What was found: the commands, what they were wrapped in, scripts to be read, and what is not certain."""
+    """What was found: the commands, what they were wrapped in, scripts to be read, and what is not certain.
+
+    `suspects` are what a program that is not known here may run: its arguments, from each of them on.
+    """
 
     commands: list[tuple[Word, ...]] = field(default_factory=list[tuple[Word, ...]])
     wrappers: list[Argv] = field(default_factory=list[Argv])
+    suspects: list[Argv] = field(default_factory=list[Argv])
     scripts: list[str] = field(default_factory=list[str])
     doubts: list[str] = field(default_factory=list[str])
 
@@ -100,7 +105,7 @@ def _peel(words: tuple[Word, ...], found: Layers, layers: int) -> None:
         found.commands.append(words)
     elif program in REFUSED:
         found.doubts.append(f"`{program}` {REFUSED[program]}")
-        found.wrappers.extend(tuple(w.text for w in words[at:]) for at in range(1, min(len(words), 12)))
+        found.wrappers.extend(tuple(w.text for w in words[at:]) for at in range(1, min(len(words), MOST_SUSPECTS)))
         found.commands.append(words)
     elif program in SHELLS:
         _shell(program, words, found)
@@ -112,6 +117,17 @@ def _peel(words: tuple[Word, ...], found: Layers, layers: int) -> None:
         _wrapped(program, wrapper, words, found, layers)
     else:
         found.commands.append(words)
+        if not is_known(program):
+            found.suspects.extend(_suspects([word.text for word in words[1 : MOST_SUSPECTS + 1]]))
+
+
+def _suspects(arguments: list[str]) -> Iterator[Argv]:
+    """What may be a command among the arguments, or inside one of them, as in `mywrap -c 'rm x'`."""
+    for at, text in enumerate(arguments):
+        if not text.startswith("-"):
+            yield (posixpath.basename(text), *arguments[at + 1 :])
+        if len(inner := text.split()) > 1:
+            yield tuple(inner)
 
 
 def _wrapped(program: str, wrapper: Wrapper, words: tuple[Word, ...], found: Layers, layers: int) -> None:

@@ -1,0 +1,76 @@
+"""What a person's own secrets look like: expressions that take linear time, whatever the text (governance.md §8).
+
+RE2 is the engine: it has no backtracking, and so no expression that takes exponential time. What it cannot say
+(look-around, references to groups) it refuses when a policy is loaded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any, Protocol, cast
+
+import re2  # type: ignore[import-untyped]  # pyright: ignore[reportMissingTypeStubs]
+
+MAX_LENGTH = 1_000
+"""Characters of one expression."""
+
+_MEMORY = 1 << 20
+"""Bytes that an expression may take once compiled; a larger one is refused."""
+
+_re2 = cast("Any", re2)
+
+
+class _Compiled(Protocol):
+    def search(self, text: bytes) -> object | None: ...
+
+    def subn(self, replacement: Callable[[Any], bytes], text: bytes) -> tuple[bytes, int]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class SecretPattern:
+    """An expression, and the name that stands where its matches were. Equal to another by both texts."""
+
+    name: str
+    pattern: str
+    _compiled: _Compiled = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Raises ValueError, saying what is wrong and what to do."""
+        object.__setattr__(self, "_compiled", _compile(self.pattern))
+
+    def redact(self, text: bytes, *, keep_lines: bool) -> tuple[bytes, int]:
+        """The text with each match replaced by its name, and how many there were."""
+        count = 0
+
+        def label(match: Any) -> bytes:
+            nonlocal count
+            found: bytes = match.group()
+            if not found:  # a match of nothing hides nothing
+                return b""
+            count += 1
+            return f"[redacted {self.name}]".encode() + b"\n" * (found.count(b"\n") if keep_lines else 0)
+
+        return self._compiled.subn(label, text)[0], count
+
+
+@lru_cache(maxsize=256)
+def _compile(pattern: str) -> _Compiled:
+    if len(pattern) > MAX_LENGTH:
+        raise ValueError(f"the pattern is longer than {MAX_LENGTH} characters: write several shorter ones")
+    options = _re2.Options()
+    options.max_mem, options.log_errors = _MEMORY, False
+    try:
+        compiled = cast("_Compiled", _re2.compile(pattern, options))
+    except (_re2.error, UnicodeEncodeError) as error:
+        raise ValueError(f"the pattern `{pattern}` cannot be used, {_why(error)}: see RE2's syntax") from None
+    if compiled.search(b"") is not None:
+        raise ValueError(f"the pattern `{pattern}` matches nothing at all, so everywhere: make a part of it required")
+    return compiled
+
+
+def _why(error: Exception) -> str:
+    said = error.args[0] if error.args else ""
+    text = said.decode(errors="replace") if isinstance(said, bytes) else "it holds half a character"
+    return text.replace(": ", " ").lower()

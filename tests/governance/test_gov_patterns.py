@@ -1,0 +1,104 @@
+"""What the person's own secrets look like: patterns of the policy file (governance.md §8)."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from remit_governance.errors import PolicyError
+from remit_governance.patterns import MAX_LENGTH, SecretPattern
+from remit_governance.policy.compile import Source, compile_policy
+from remit_governance.policy.load import default_source
+from remit_governance.redaction import Redactor
+from remit_governance.rulebook import Rulebook
+
+TICKET = "redact:\n  - { name: ticket, pattern: 'TICKET-\\d+' }\n"
+BADGE = "redact: [{ name: staff badge, pattern: '(?i)badge [0-9]{4}(\\s[0-9]{4})+' }]\n"
+
+
+def redactor(*texts: str, project: str = "") -> Redactor:
+    sources = [*(Source(f"{n}.yaml", text) for n, text in enumerate(texts)), Source("project.yaml", project, True)]
+    policy = compile_policy(sources)
+    return Redactor(more=lambda: policy.redact)
+
+
+def test_a_pattern_of_the_policy_is_taken_out_and_named() -> None:
+    redacted = redactor(TICKET, BADGE).redact("see TICKET-42, badge 1234 5678 and ghp_" + "a1" * 18)
+    assert redacted.text == "see [redacted ticket], [redacted staff badge] and [redacted github token]"
+    assert redacted.count == 3
+
+
+def test_a_projects_policy_may_add_patterns_and_takes_none_away() -> None:
+    both = redactor(TICKET, project=BADGE)
+    assert both.redact("TICKET-1 badge 1234 5678").count == 2
+    assert redactor(TICKET, project="redact: []\n").redact("TICKET-1").count == 1
+
+
+def test_a_reload_replaces_the_patterns_of_a_redactor_in_use() -> None:
+    rulebook = Rulebook(compile_policy([Source("p", TICKET)]))
+    using = Redactor(more=lambda: rulebook.policy.redact)
+    assert using.redact("TICKET-1 badge 1234 5678").text == "[redacted ticket] badge 1234 5678"
+    changed = compile_policy([Source("p", BADGE)])
+    rulebook.replace(changed, rulebook.permissions)
+    assert using.redact("TICKET-1 badge 1234 5678").text == "TICKET-1 [redacted staff badge]"
+
+
+def test_what_follows_keeps_its_line() -> None:
+    assert redactor(BADGE).redact("badge 1234\n5678\nend", keep_lines=True).text == "[redacted staff badge]\n\nend"
+
+
+@pytest.mark.parametrize("pattern", ["(a+)+$", "(a|aa)+$", "(.*)*x", "(?s).*.*.*=z", "a{1,1000}b{1,1000}c"])
+def test_THR_redaction_no_pattern_takes_exponential_time(pattern: str) -> None:
+    """What takes longer than a test may take fails here: a backtracking engine would need years."""
+    SecretPattern("x", pattern).redact(b"a" * 500_000 + b"!", keep_lines=False)
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "(?=x)y",
+        "(?<!x)y",
+        "(\\w)\\1",
+        "(",
+        "x{1001}",
+        "(((x{30}){30}){30}){30}",
+        "x*",
+        "x" * (MAX_LENGTH + 1),
+        "\ud800",
+    ],
+)
+def test_a_pattern_that_cannot_be_relied_on_is_refused(pattern: str) -> None:
+    with pytest.raises(ValueError, match="the pattern"):
+        SecretPattern("x", pattern)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("redact: [{ name: a, pattern: '(' }]", "the pattern `(` cannot be used"),
+        ("redact: [{ name: a, patern: x }]", "unknown key `patern`"),
+        ("redact: [{ name: a }]", "the key `pattern` is missing"),
+        ("redact: [{ name: '[x]', pattern: x }]", "`name: [x]` is not right"),
+        ("redact: [{ name: a, pattern: 7 }]", "`pattern: 7` is not right"),
+        ("redact: { name: a, pattern: x }", "`redact` is not right"),
+    ],
+)
+def test_a_wrong_entry_is_named_with_its_place(text: str, message: str) -> None:
+    with pytest.raises(PolicyError) as refused:
+        compile_policy([Source("p.yaml", text)])
+    assert any(message in problem.message and problem.file == "p.yaml" for problem in refused.value.problems)
+
+
+def test_another_pattern_is_another_policy() -> None:
+    one, two = (compile_policy([default_source(), Source("p", text)]) for text in (TICKET, BADGE))
+    assert one.version != two.version
+    assert one.redact == (SecretPattern("ticket", "TICKET-\\d+"),)
+
+
+@given(st.text(alphabet="TICKET-0123 \n\ud800é€\0", max_size=80))
+def test_text_of_any_kind_comes_out_without_a_match(text: str) -> None:
+    """Half characters included; what holds no match comes out as it is."""
+    redacted = redactor(TICKET).redact(text)
+    assert "TICKET-0" not in redacted.text
+    assert redacted.text == text or redacted.count

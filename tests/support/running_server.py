@@ -1,0 +1,72 @@
+"""A `remit serve` to attack: one process, spoken to through its pipes, whose questions are answered by the test."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+from lsp_pipe import Json, PipeClient
+from threat_bench import own
+
+POLICY = """\
+version: 1
+capabilities:
+  - { name: reads, match: { syscall: [fs.read, fs.list], path_glob: ["**"] }, action: allow }
+  - { name: writes, match: { syscall: fs.write, path_glob: ["**"] }, action: allow }
+  - { name: runs, match: { syscall: process.exec }, action: allow }
+  - { name: secrets, match: { syscall: fs.read, path_glob: [".env"] }, action: deny }
+  - { name: no-rm, match: { syscall: process.exec, command: [rm, "git push --force"] }, action: deny }
+"""
+"""Everything is allowed that a person could allow, but for two programs and a file."""
+
+
+@dataclass(frozen=True)
+class Called:
+    """How one call went: its `tool_result`, and the questions that were asked before."""
+
+    result: Json
+    questions: tuple[Json, ...]
+
+    @property
+    def code(self) -> str | None:
+        """The error's code; None where the call ran."""
+        return self.result["error"]["code"] if self.result["error"] else None
+
+    @property
+    def output(self) -> str:
+        """What the model would see."""
+        return str(self.result["output"])
+
+
+class RunningServer:
+    """The process and its workspace `shop`; use as a context."""
+
+    def __init__(self, folder: Path, policy: str = POLICY, command: tuple[str, ...] = (), **environment: str) -> None:
+        self.folder, self.workspace = folder, folder / "shop"
+        self.workspace.mkdir(exist_ok=True)
+        (folder / "config").mkdir(exist_ok=True)
+        (folder / "config" / "policy.yaml").write_text(policy)
+        mine = {"REMIT_STATE_DIR": str(folder / "state"), "REMIT_CONFIG_DIR": str(folder / "config")}
+        self.environment = {k: v for k, v in os.environ.items() if not k.startswith("REMIT_")} | mine | environment
+        self._command = [*command, str(Path(sys.executable).with_name("remit")), "serve"]
+        self._numbers = itertools.count(1)
+
+    def call(self, tool: str, answer: str = "deny", **arguments: Any) -> Called:
+        """One call of the person's own, as `remit run-tool` makes it; whatever is asked is answered with `answer`."""
+        number = self.client.run(f"t{next(self._numbers)}", own(tool, **arguments))
+        events = self.client.turn(number, answer)
+        (result,) = (event for event in events if event["kind"] == "tool_result")
+        return Called(result, tuple(event for event in events if event["kind"] == "approval_required"))
+
+    def __enter__(self) -> Self:
+        self.client = PipeClient.spawn(self._command, self.environment)
+        self.client.initialize(self.workspace)
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        if not self.client.ended:
+            self.client.kill()

@@ -1,0 +1,192 @@
+"""Approvals of a running server whose client lies, repeats itself, says nothing or goes away, and of a command with
+nobody to ask (threats.md, Approvals)."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from bench_runtime import Answering, Bench
+from command_line import REMIT, CommandLine
+from lsp_pipe import Json
+from running_server import RunningServer
+from threat_bench import own, result
+
+from remit_governance.policy.compile import Source, compile_policy
+
+ASKS = """\
+version: 1
+capabilities:
+  - { name: reads, match: { syscall: [fs.read, fs.list], path_glob: ["**"] }, action: allow }
+  - { name: writes, match: { syscall: fs.write, path_glob: ["**"] }, action: require_review }
+  - { name: runs, match: { syscall: process.exec }, action: require_review }
+"""
+
+
+@pytest.fixture
+def asking(tmp_path: Path) -> Iterator[RunningServer]:
+    """A server that asks about everything it would change."""
+    with RunningServer(tmp_path, ASKS) as running:
+        yield running
+
+
+def _begin(server: RunningServer, turn: str, path: str, session: str = "s") -> tuple[int, Json]:
+    """Start a write and wait for its question."""
+    params = {
+        "session_id": session,
+        "turn_id": turn,
+        "input": own("write_file", path=path, content=path),
+        "partialResultToken": "stream",
+    }
+    number = server.client.request("remit/run", params)
+    return number, server.client.event("approval_required", turn)
+
+
+def _answer(server: RunningServer, **answer: Any) -> Json:
+    receipt: Json = server.client.result(server.client.request("remit/approval/respond", answer))
+    return receipt
+
+
+def test_THR_approvals_ids_count_once_and_for_their_own_question(asking: RunningServer) -> None:
+    """THR-approvals-replayed-id, THR-approvals-crossed-id, THR-approvals-used-twice, THR-approvals-unknown-id, over the
+    wire: each refused and said so, and the two questions end as they were answered."""
+    _, one = _begin(asking, "1", "one.py", "first")
+    _, two = _begin(asking, "2", "two.py", "second")
+    crossed = _answer(asking, approval_id=one["approval_id"], decision="allow", digest=two["digest"])
+    assert crossed == {"accepted": False, "reason": "this answer belongs to another question"}
+    assert not _answer(asking, approval_id="x" * 40, decision="allow")["accepted"]
+    assert not _answer(asking, approval_id=one["approval_id"], decision="allow", scope="session", digest="x")[
+        "accepted"
+    ]
+    assert _answer(asking, approval_id=two["approval_id"], decision="allow", digest=two["digest"])["accepted"]
+    for decision in ("allow", "deny"):
+        assert not _answer(asking, approval_id=two["approval_id"], decision=decision)["accepted"]
+    assert _answer(asking, approval_id=one["approval_id"], decision="deny")["accepted"]
+    assert not _answer(asking, approval_id=one["approval_id"], decision="allow")["accepted"]
+    _, three = _begin(asking, "3", "three.py", "first")
+    assert not _answer(asking, approval_id=one["approval_id"], decision="allow", digest=three["digest"])["accepted"]
+    assert three["approval_id"] not in {one["approval_id"], two["approval_id"]}
+    assert sorted(path.name for path in asking.workspace.iterdir()) == ["two.py"]
+
+
+def test_THR_approvals_one_no_leaves_other_questions_open(asking: RunningServer) -> None:
+    """THR-approvals-one-rejection: of three turns at once."""
+    asked = [_begin(asking, str(n), f"{n}.py", f"session-{n}") for n in range(3)]
+    for n, (_, question) in enumerate(asked):
+        decision = "deny" if n == 0 else "allow"
+        assert _answer(asking, approval_id=question["approval_id"], decision=decision)["accepted"]
+    for n in range(3):  # a session's next turn begins when the one before has ended
+        _begin(asking, f"next-{n}", "x.py", f"session-{n}")
+    assert {path.name for path in asking.workspace.iterdir()} == {"1.py", "2.py"}
+
+
+@pytest.mark.slow
+def test_THR_approvals_no_answer_in_time_is_a_no(tmp_path: Path) -> None:
+    """THR-approvals-expired-id: and the answer that comes later counts for nothing."""
+    with RunningServer(tmp_path, ASKS, REMIT_APPROVAL_TIMEOUT_S="0.4") as running:
+        _, question = _begin(running, "1", "late.py")
+        assert running.client.event("tool_result")["error"]["code"] == "approval_expired"
+        assert not _answer(running, approval_id=question["approval_id"], decision="allow")["accepted"]
+        assert list(running.workspace.iterdir()) == []
+
+
+def test_THR_approvals_a_client_that_goes_away_has_said_no(asking: RunningServer) -> None:
+    """THR-approvals-lost-client: in the middle of a question."""
+    _begin(asking, "1", "lost.py")
+    asking.client.hang_up()
+    assert list(asking.workspace.iterdir()) == []
+
+
+def test_THR_approvals_a_script_rewritten_while_a_running_server_asks(asking: RunningServer) -> None:
+    """THR-approvals-rewritten-script."""
+    script = asking.workspace / "run.sh"
+    script.write_text("echo good\n")
+    number = asking.client.run("1", own("run_command", command="sh run.sh"))
+    question = asking.client.event("approval_required")
+    script.write_text("echo evil\n")
+    asking.client.request("remit/approval/respond", {"approval_id": question["approval_id"], "decision": "allow"})
+    assert asking.client.event("tool_result")["error"]["code"] == "stale"
+    asking.client.result(number)
+
+
+HIDING = {
+    "THR-approvals-hidden-newline": "true\nrm -rf x",
+    "THR-approvals-hidden-escape": "true\x1b[2K\x1b[1Arm -rf x",
+    "THR-approvals-hidden-bidi": "true \u202ex fr- mr",
+    "THR-approvals-hidden-zero-width": "r\u200bm x",
+}
+
+
+@pytest.mark.parametrize("name", HIDING)
+def test_THR_approvals_a_running_server_spells_out_what_would_hide(name: str, asking: RunningServer) -> None:
+    (question,) = asking.call("run_command", command=HIDING[name]).questions
+    raw = {character for character in HIDING[name] if not (character.isascii() and character.isprintable())}
+    for text in (question["command"], question["title"], *question["argv"]):
+        assert not raw & set(text)
+        assert "U+" in text or text in {"/bin/sh", "-c"}
+
+
+WRITE = ("run-tool", "write_file", '{"path": "new.py", "content": "x"}', "--intent", "CODE")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("stdin", ["closed", "open", "nonsense"])
+def test_THR_approvals_headless_asking_ends_at_once(stdin: str, tmp_path: Path) -> None:
+    """THR-approvals-headless: denied, also where standard input is a pipe that nobody ever writes to."""
+    (tmp_path / "shop").mkdir()
+    remit = CommandLine.alone(tmp_path / "shop", tmp_path)
+    reading, writing = os.pipe()
+    if stdin == "nonsense":
+        os.write(writing, b"y\nyes\nallow\n" * 10)
+    if stdin == "closed":
+        os.close(writing)
+    for words in (WRITE, (*WRITE, "--json"), (*WRITE, "--approve", "ask"), (*WRITE, "--approve", "never")):
+        done = subprocess.run(
+            [str(REMIT), *words],
+            cwd=remit.workspace,
+            env=remit.environment,
+            stdin=reading,
+            capture_output=True,
+            check=False,
+        )
+        assert done.returncode == 3, done.stderr
+    os.close(reading)
+    if stdin != "closed":
+        os.close(writing)
+    assert list(remit.workspace.iterdir()) == []
+
+
+async def test_THR_approvals_a_session_answer_never_outranks_a_deny(make_bench: Any) -> None:
+    """THR-approvals-session-deny: a rule that comes to deny what was allowed for the session denies it."""
+    bench: Bench = await make_bench(policy=ASKS)
+    asker = Answering(scope="session")
+    for content in ("one", "two"):
+        assert (await result(bench, "write_file", asker, path="b.py", content=content)).ok
+    assert len(asker.asked) == 1
+    denies = ASKS + "  - { name: no-b, match: { syscall: fs.write, path_glob: [b.py] }, action: deny }\n"
+    rulebook = bench.runtime._dispatcher.rulebook
+    rulebook.replace(compile_policy([Source("p", denies)]), rulebook.permissions)
+    answer = await result(bench, "write_file", asker, path="b.py", content="three")
+    assert (answer.error.code, answer.rules, len(asker.asked)) == ("denied", ("no-b",), 1)
+    assert (bench.workspace / "b.py").read_text() == "two"
+
+
+async def test_THR_approvals_what_a_session_remembers_is_what_was_shown(make_bench: Any) -> None:
+    """THR-approvals-session-exact: not the folder, not the program, not another name of the file."""
+    bench: Bench = await make_bench(policy=ASKS)
+    asker = Answering(scope="session")
+    await result(bench, "write_file", asker, path="src/b.py", content="x")
+    assert asker.asked[0].session_rule is not None
+    assert "src/b.py" in asker.asked[0].session_rule
+    for path in ("src/c.py", "src/b.pyc", "b.py", "src/b.py/x", "src/B.py"):
+        before = len(asker.asked)
+        await result(bench, "write_file", Answering("deny"), path=path, content="x")
+        assert not (bench.workspace / path).exists() or path == "src/b.py"
+        assert len(asker.asked) == before
+    denying = Answering("deny")
+    assert not (await result(bench, "run_command", denying, command="cat src/b.py")).ok
+    assert len(denying.asked) == 1
