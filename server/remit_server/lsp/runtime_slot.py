@@ -6,11 +6,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 if TYPE_CHECKING:  # the port knows the contract, which is slow to import
     from remit_server.runtime.ports import AgentRuntime
     from remit_server.workspace.ports import Documents
+
+RuntimeState = Literal["unopened", "opening", "open", "failed"]
 
 OpenRuntime: TypeAlias = "Callable[[Path, Documents], Awaitable[AgentRuntime]]"
 """Opens the runtime of a workspace whose open documents are these. Raises SetupError."""
@@ -37,6 +39,15 @@ class RuntimeSlot:
         """The runtime, if it is open by now."""
         task = self._opening
         return task.result() if task and task.done() and not task.cancelled() and not task.exception() else None
+
+    @property
+    def state(self) -> RuntimeState:
+        """How far it is."""
+        if self._opening is None:
+            return "unopened"
+        if not self._opening.done():
+            return "opening"
+        return "failed" if self.opened is None else "open"
 
     async def get(self) -> AgentRuntime:
         """The runtime, opened if need be. A caller that is cancelled leaves the opening to the next one.

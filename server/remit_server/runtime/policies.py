@@ -7,8 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from remit_governance.errors import PolicyError
+from remit_governance.permission_file import parse_permissions
 from remit_governance.permissions import PermissionConfig
-from remit_governance.policy.load import load_policy
+from remit_governance.policy.load import load_policy, read_source
 from remit_governance.policy.rules import Policy
 from remit_server.contract import ErrorCode
 from remit_server.errors import SetupError
@@ -30,6 +31,13 @@ def load_in_force(settings: Settings) -> InForce:
     person = settings.person_policy if os.path.lexists(settings.person_policy) else None
     project = settings.project_policy if os.path.lexists(settings.project_policy) else None
     try:
-        return InForce(load_policy(person, project))
+        policy = load_policy(person, project, own=settings.own_paths)
+        return InForce(policy, load_permissions(settings))
     except PolicyError as error:
         raise SetupError(error.what, error.why, error.fix, code=ErrorCode.POLICY_INVALID) from error
+
+
+def load_permissions(settings: Settings) -> PermissionConfig:
+    """The person's standing answers; none where they have no such file. Raises PolicyError."""
+    file = settings.person_permissions
+    return parse_permissions(str(file), read_source(file).text) if os.path.lexists(file) else PermissionConfig()
