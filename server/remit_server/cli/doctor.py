@@ -97,7 +97,8 @@ def _policy(settings: Settings) -> Finding:
     loaded = load_in_force(settings)
     loaded.close()
     policy = loaded.policy
-    return Finding("policy", good=True, detail=f"{', '.join(policy.files)} ({len(policy.warnings)} warnings)")
+    answers = f", and your answers in {settings.person_permissions}" if settings.person_permissions.exists() else ""
+    return Finding("policy", good=True, detail=f"{', '.join(policy.files)} ({len(policy.warnings)} warnings){answers}")
 
 
 def _audit(settings: Settings) -> Finding:

@@ -19,7 +19,7 @@ from remit_server.cli.main import DENIED, DONE, FAILED
 from remit_server.cli.usage import WrongUsage, json_object
 from remit_server.contract import ErrorCode
 from remit_server.errors import SetupError
-from remit_server.runtime.policies import load_in_force
+from remit_server.runtime.policies import load_in_force, load_permissions
 from remit_server.runtime.settings import Settings
 
 
@@ -34,7 +34,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     given.add_argument("--jsonl", action="store_true", help="one action a line on stdin, one decision a line on stdout")
     check = commands.add_parser("check", help="read policy files and say what is wrong with them")
     add_common_arguments(check)
-    check.add_argument("files", nargs="*", type=Path, help="policy files (default: those in force)")
+    check.add_argument(
+        "files", nargs="*", type=Path, help="policy files and `permissions.yaml` (default: those in force)"
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -91,11 +93,15 @@ def _show(decision: dict[str, Any]) -> None:
 
 def _check(arguments: argparse.Namespace) -> int:
     settings = Settings.from_environment(arguments.workspace)
-    in_force = [p for p in (settings.person_policy, settings.project_policy) if p.exists()]
+    known = (settings.person_policy, settings.person_permissions, settings.project_policy)
+    in_force = [p for p in known if p.exists()]
     problems: list[str] = []
     for file in arguments.files or in_force:
         project = file.resolve() == settings.project_policy.resolve()
         try:
+            if file.name == settings.person_permissions.name:
+                load_permissions(file)
+                continue
             policy = load_policy(None, file) if project else load_policy(file)
         except PolicyError as error:
             problems += [str(problem) for problem in error.problems]

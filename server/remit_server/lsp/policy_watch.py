@@ -28,32 +28,29 @@ async def watch_policy(ls: RemitServer) -> None:
     settings = settings_here(ls.root) if ls.root is not None else None
     if settings is None:
         return
-    told: Notice | None = None
     async with aclosing(policy_changes(settings)) as changes:
         async for _ in changes:
             notice = await _reloaded(ls)
-            if notice is not None and (notice.good or notice != told):
+            if notice is not None:
                 _tell(ls, notice)
-            told = notice or told
 
 
 async def _reloaded(ls: RemitServer) -> Notice | None:
-    """What came of it. A runtime that nobody has needed yet will read the files itself; one that could not be opened
-    is opened now, if it can be."""
+    """What came of it, where there is something new to tell. A runtime that nobody has needed yet will read the files
+    itself; one that could not be opened is opened now, if it can be."""
     from remit_server.errors import RemitError
     from remit_server.runtime.ports import Notice
 
-    before = ls.runtime_state
-    if before == "unopened":
+    if ls.runtime_slot is None or ls.runtime_slot.unopened:
         return None
+    before = ls.runtime_slot.failure
     try:
         runtime = await ls.runtime()
         notice = await runtime.reload_policy()
     except RemitError as error:
-        return Notice(good=False, message=f"{error.what}: {error.why}; {error.fix}")
-    if before == "failed":
-        return notice or Notice(good=True, message="the policy can be used again, and is in force")
-    return notice
+        known = isinstance(before, RemitError) and before.payload() == error.payload()
+        return None if known else Notice(good=False, message=f"{error.what}: {error.why}; {error.fix}")
+    return notice if before is None else notice or Notice(good=True, message="the policy can be used again")
 
 
 def _tell(ls: RemitServer, notice: Notice) -> None:

@@ -6,13 +6,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:  # the port knows the contract, which is slow to import
     from remit_server.runtime.ports import AgentRuntime
     from remit_server.workspace.ports import Documents
-
-RuntimeState = Literal["unopened", "opening", "open", "failed"]
 
 OpenRuntime: TypeAlias = "Callable[[Path, Documents], Awaitable[AgentRuntime]]"
 """Opens the runtime of a workspace whose open documents are these. Raises SetupError."""
@@ -41,13 +39,15 @@ class RuntimeSlot:
         return task.result() if task and task.done() and not task.cancelled() and not task.exception() else None
 
     @property
-    def state(self) -> RuntimeState:
-        """How far it is."""
-        if self._opening is None:
-            return "unopened"
-        if not self._opening.done():
-            return "opening"
-        return "failed" if self.opened is None else "open"
+    def unopened(self) -> bool:
+        """Whether nobody has asked for the runtime yet."""
+        return self._opening is None
+
+    @property
+    def failure(self) -> BaseException | None:
+        """Why it could not be opened the last time, where it could not."""
+        task = self._opening
+        return task.exception() if task and task.done() and not task.cancelled() else None
 
     async def get(self) -> AgentRuntime:
         """The runtime, opened if need be. A caller that is cancelled leaves the opening to the next one.

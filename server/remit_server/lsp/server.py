@@ -32,7 +32,7 @@ from remit_server.lsp.features import (
 from remit_server.lsp.features.policy_files import PolicyBuffers
 from remit_server.lsp.policy_watch import watch_policy
 from remit_server.lsp.protocol import RemitProtocol
-from remit_server.lsp.runtime_slot import OpenRuntime, RuntimeSlot, RuntimeState, open_configured_runtime
+from remit_server.lsp.runtime_slot import OpenRuntime, RuntimeSlot, open_configured_runtime
 from remit_server.lsp.types import APPROVAL_RESPOND, RUN, STATUS, converter
 from remit_server.lsp.workspace_edit import put_edit
 
@@ -111,9 +111,9 @@ class RemitServer(LanguageServer):
         return self._slot.opened if self._slot else None
 
     @property
-    def runtime_state(self) -> RuntimeState:
-        """How far the runtime is."""
-        return self._slot.state if self._slot else "unopened"
+    def runtime_slot(self) -> RuntimeSlot | None:
+        """Where the runtime of the workspace is kept, if there is a workspace."""
+        return self._slot
 
     def warm_up(self) -> None:
         """Import in the background what the first request is going to need, then watch the policy's files."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from remit_governance.errors import PolicyError
 from remit_governance.permission_file import parse_permissions
@@ -32,12 +33,11 @@ def load_in_force(settings: Settings) -> InForce:
     project = settings.project_policy if os.path.lexists(settings.project_policy) else None
     try:
         policy = load_policy(person, project, own=settings.own_paths)
-        return InForce(policy, load_permissions(settings))
+        return InForce(policy, load_permissions(settings.person_permissions))
     except PolicyError as error:
         raise SetupError(error.what, error.why, error.fix, code=ErrorCode.POLICY_INVALID) from error
 
 
-def load_permissions(settings: Settings) -> PermissionConfig:
-    """The person's standing answers; none where they have no such file. Raises PolicyError."""
-    file = settings.person_permissions
+def load_permissions(file: Path) -> PermissionConfig:
+    """The person's standing answers; none where there is no such file. Raises PolicyError."""
     return parse_permissions(str(file), read_source(file).text) if os.path.lexists(file) else PermissionConfig()

@@ -30,10 +30,11 @@ Stamp: TypeAlias = "tuple[str, int, int, int, int]"
 
 
 async def policy_changes(settings: Settings) -> AsyncGenerator[None]:
-    """Comes once for every change of the person's configuration or the project's, however they are saved, until it is
-    closed. Folders that do not exist yet are waited for; links are followed."""
+    """Comes once at the start, and after every change of the person's configuration or the project's, however they are
+    saved, until it is closed. Folders that do not exist yet are waited for; links are followed."""
     roots = (settings.person_policy.parent, settings.project_policy.parent)
     seen = await asyncio.to_thread(_stamps, roots)
+    yield
     while True:
         now = seen
         async with aclosing(_stirrings(await asyncio.to_thread(_places, roots))) as stirrings:
