@@ -48,7 +48,7 @@ def with_rule(file: str, text: str, name: ListName, rule: PermissionRule) -> str
     try:
         after = parse_permissions(file, longer)
     except PolicyError as error:
-        raise NoPlace(f"its list `{name}` cannot be added to: {error.problems[0].message}") from None
+        raise NoPlace(f"its list `{name}` cannot be added to: {error.why}") from None
     if after != before.model_copy(update={name: (*rules, rule)}):
         raise NoPlace(f"adding to its list `{name}` would change more than that list")
     return longer

@@ -13,7 +13,7 @@ from contextlib import aclosing
 from pathlib import Path
 from typing import TypeAlias
 
-from watchfiles import awatch
+from watchfiles import awatch  # pyright: ignore[reportUnknownVariableType] trio, which is not here, is in its type
 
 from remit_server.runtime.settings import Settings
 
