@@ -41,7 +41,8 @@ export interface ApprovalReceipt {
 /**
  * A question to the person. `digest` covers exactly what will run; no answer by `deadline` is a deny.
  *
- * `session_rule` is what an answer for the session would remember, word for word.
+ * `session_rule` says in words what an answer for the session would remember; `always_rule` is the rule that an
+ * answer for good would write, as it will stand in the person's permission file.
  */
 export interface ApprovalRequired {
   readonly seq: number;
@@ -65,10 +66,15 @@ export interface ApprovalRequired {
   readonly risk: "low" | "medium" | "high";
   readonly scopes: readonly Scope[];
   readonly session_rule: string | null;
+  readonly always_rule: string | null;
   readonly deadline: string;
 }
 
-/** How the question ended and who answered. */
+/**
+ * How the question ended and who answered.
+ *
+ * By `standing_answer` there was no question: an answer given before decided, and `approval_id` is the call's id.
+ */
 export interface ApprovalResolved {
   readonly seq: number;
   readonly session_id: string;
@@ -285,7 +291,7 @@ export interface RunStarted {
 }
 
 /** For how long an answer holds. */
-export type Scope = "once" | "session";
+export type Scope = "once" | "session" | "always";
 
 /** A range in a document, end exclusive. */
 export interface Selection {
@@ -313,7 +319,11 @@ export interface StateChanged {
   readonly mode: string;
 }
 
-/** `remit/status`: what a status bar shows. */
+/**
+ * `remit/status`: what a status bar shows.
+ *
+ * `policy` is the version in force; `policy_problem` says why it is not that of the files on disk.
+ */
 export interface StatusResult {
   readonly version: string;
   readonly protocol: number;
@@ -325,6 +335,7 @@ export interface StatusResult {
   readonly running_turns: number;
   readonly pending_approvals: number;
   readonly policy: string;
+  readonly policy_problem: ErrorPayload | null;
   readonly sandbox: string;
 }
 

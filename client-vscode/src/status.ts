@@ -25,6 +25,7 @@ export function statusText({ state, status, problem }: Condition, view: View): S
     model && `Model: ${model}`,
     status && `Mode: ${status.mode}`,
     status && `Policy: ${status.policy}`,
+    status?.policy_problem && `Policy on disk is not in force: ${status.policy_problem.why}`,
     status && `Sandbox: ${status.sandbox}`,
   ].filter(Boolean).join('\n');
   const say = (icon: string, what: string, attention = false): StatusText => ({

@@ -187,6 +187,7 @@ function applyEvent(turn: Turn, event: AgentEvent): Turn {
         kind: 'approval', id: event.approval_id, question: event, answer: null, refused: null, outcome: null,
       });
     case 'approval_resolved':
+      if (event.by === 'standing_answer') return append(turn, note(event.seq, 'info', answeredBefore(event)));
       return replaceApproval(turn, event.approval_id, (item) =>
         item.outcome ? item : { ...item, outcome: { decision: event.decision, scope: event.scope, by: event.by } });
     case 'state_changed':
@@ -258,6 +259,12 @@ function addResult(turn: Turn, event: ToolResultEvent): Turn {
 
 function note(id: number | string, level: NoteItem['level'], text: string, error: NoteItem['error'] = null): NoteItem {
   return { kind: 'note', id: `note-${id}`, level, text, error };
+}
+
+/** Nobody was asked: whoever wonders why should not have to look it up. */
+function answeredBefore({ decision, scope }: ApprovalResolved): string {
+  const where = scope === 'session' ? 'for this session' : 'in your permissions.yaml';
+  return `not asked: you ${decision === 'allow' ? 'allowed' : 'denied'} this before, ${where}`;
 }
 
 function gap(turn: Turn, missing: number): NoteItem {

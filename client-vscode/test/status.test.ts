@@ -37,7 +37,7 @@ test.each<[ServerState, ProblemCode, string, boolean]>([
 
 test.each([
   null, 'ready', {}, { type: 'eval' }, { type: 'mend', remedy: 'constructor' }, { type: 'mend' }, { type: 'ask' }, { type: 'ask', text: 3 }, { type: 'open_diff', approval_id: 'a' },
-  { type: 'answer', approval_id: 'a', decision: 'allow', scope: 'always' },
+  { type: 'answer', approval_id: 'a', decision: 'allow', scope: 'forever' },
   { type: 'answer', approval_id: 'a', decision: 'maybe', scope: 'once' },
 ])('%j is no message', (value) => { expect(parseMessage(value)).toBeNull(); });
 

@@ -99,6 +99,15 @@ describe('the stream', () => {
 });
 
 describe('approvals', () => {
+  test('an answer given before is told, for nobody was asked', () => {
+    const before = after([
+      event(1, started), event(2, call),
+      event(3, { kind: 'approval_resolved', approval_id: 'c1', decision: 'allow', scope: 'always', by: 'standing_answer' }),
+    ]);
+    expect(items(before).at(-1)).toMatchObject({ kind: 'note', text: 'not asked: you allowed this before, in your permissions.yaml' });
+    expect(pending(before)).toEqual([]);
+  });
+
   const asked = after(events(started, call, question()));
 
   test('a question waits until the server resolves it, whatever was pressed', () => {

@@ -72,6 +72,16 @@ describe('the approval card', () => {
     expect(drawn(started, question({ scopes: ['once'] }))).not.toContain('Allow for session');
   });
 
+  test('offers an answer for good only with the rule that it writes, as it will stand in the file', () => {
+    const rule = '{tool: edit_file, path: "a\\u202E.py"}';
+    const always = drawn(started, question({ scopes: ['once', 'session', 'always'], always_rule: rule }));
+    expect(always).toContain(`into your <code>permissions.yaml</code>: <code>${rule.replaceAll('"', '&quot;')}</code>`);
+    expect(always).toMatch(/<button[^>]*disabled[^>]*aria-describedby="always-a1"[^>]*>Always allow</);
+    expect(html).not.toContain('Always allow');
+    expect(drawn(started, question({ scopes: ['once', 'session', 'always'] }))).not.toContain('Always allow');
+    expect(drawn(started, question({ always_rule: rule }))).not.toContain('Always allow');
+  });
+
   test('becomes a word on its call once it is resolved', () => {
     const answered: Sent = { kind: 'approval_resolved', approval_id: 'a1', decision: 'deny', scope: 'once', by: 'deadline' };
     const denied = drawn(started, call, question(), answered, toolResult({ ok: false }));

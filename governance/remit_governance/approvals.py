@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from remit_governance.canonical import Json, digest
-from remit_governance.permissions import StandingRule
+from remit_governance.permissions import PermissionRule, StandingRule
+from remit_governance.standing import ApprovalScope, rule_text
 from remit_governance.values import Intent
 
-ApprovalScope = Literal["once", "session"]
 ApprovalDecision = Literal["allow", "deny"]
 RefusedReason = Literal["unknown", "used", "expired", "crossed", "not_offered"]
 
@@ -37,7 +37,8 @@ class PathBinding:
 class ApprovalSubject:
     """Everything an approval is about. Two subjects that differ anywhere have different digests.
 
-    `standing` is what a `session` answer would remember, and is shown to the person word for word.
+    `standing` is what a `session` answer would remember, `always` the rule that an `always` answer would write: the
+    person is shown both.
     """
 
     tool: str
@@ -50,6 +51,7 @@ class ApprovalSubject:
     cwd: str | None = None
     environment: Mapping[str, str] = field(default_factory=dict[str, str])
     standing: tuple[StandingRule, ...] = ()
+    always: PermissionRule | None = None
 
     @property
     def digest(self) -> str:
@@ -66,6 +68,7 @@ class ApprovalSubject:
                 "cwd": self.cwd,
                 "environment": self.environment,
                 "standing": [[r.tool, r.syscall, r.path, r.command, r.cwd] for r in self.standing],
+                "always": None if self.always is None else rule_text(self.always),
             }
         )
 
@@ -83,12 +86,13 @@ class Pending:
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """An answer that counts. `standing` is what to remember for the session; empty for `once`."""
+    """An answer that counts: what to remember for the session, and the rule to write; nothing for `once`."""
 
     pending: Pending
     decision: ApprovalDecision
     scope: ApprovalScope
     standing: tuple[StandingRule, ...]
+    always: PermissionRule | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,8 +148,9 @@ class ApprovalBook:
         if scope not in question.scopes:
             return Refused("not_offered")
         self._close(approval_id, "used")
-        standing = question.subject.standing if scope == "session" else ()
-        return Accepted(question, decision, scope, standing)
+        about = question.subject
+        standing = () if scope == "once" else about.standing
+        return Accepted(question, decision, scope, standing, about.always if scope == "always" else None)
 
     def expire(self, now: float) -> tuple[Pending, ...]:
         """Close the questions whose time is over and return them: each is a deny."""

@@ -6,50 +6,67 @@ Nothing here lifts a policy's deny, and a remembered "allow" never outranks an e
 
 from __future__ import annotations
 
-import shlex
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
+
+from pydantic import Field, StrictStr
 
 from remit_governance.policy.commands import command_prefix, is_script, starts_with
 from remit_governance.policy.evaluate import REVIEW_EACH_TIME
-from remit_governance.policy.file import Commands, Form, Globs, Words
+from remit_governance.policy.file import Commands, Form, Globs, Word, Words
 from remit_governance.policy.globs import compile_globs
 from remit_governance.policy.paths import normalise
 from remit_governance.policy.scripts import parts_of
 from remit_governance.values import Action, Decision, Verdict
-from remit_governance.visible import visible
 
 AnswerWord = Literal["allow", "ask", "deny", "final_deny"]
 AnswerSource = Literal["policy", "final_deny", "session", "override", "deny", "allow", "default"]
 
 
 class PermissionRule(Form):
-    """What a standing answer is about: every key that is given has to hold, by any of its values."""
+    """What a standing answer is about: every key that is given has to hold, by any of its values.
+
+    `path`, `argv` and `cwd` are exact: one file, one whole command with nothing before, after or in place of a word.
+    """
 
     tool: Words | None = None
+    syscall: Words | None = None
+    path: Words | None = None
     path_glob: Globs | None = None
     command: Commands | None = None
+    argv: Annotated[tuple[StrictStr, ...], Field(min_length=1)] | None = None
+    cwd: Word | None = None
 
     def concerns(self, action: Action) -> bool:
         """Whether this action, or any part of its script, is one of those meant: how a rule that stops is read."""
         if action.script is None:
-            return self.covers(action)
+            return self._holds(action)
         parts = parts_of(action)
-        return any(self.covers(part) for part in (*parts.actions, *parts.shadows))
+        return self.covers(action) or any(self._holds(part) for part in (*parts.actions, *parts.shadows))
 
     def covers(self, action: Action) -> bool:
-        """Whether this action, or every part of its script, is one of those meant: how a rule that allows is read."""
-        if action.script is not None:
-            return all(self.covers(part) for part in parts_of(action).actions)
-        if self.tool is not None and action.tool not in self.tool:
-            return False
-        if self.path_glob is not None and (
-            action.path is None or not compile_globs(self.path_glob)(normalise(action.path))
-        ):
-            return False
-        return self.command is None or (
-            action.command is not None
-            and any(starts_with(action.command, command_prefix(words)) for words in self.command)
+        """Whether this action, or every part of its script, is one of those meant: how a rule that allows is read.
+
+        An `argv` is the whole command line: `git status` is not a part of `git status && x`.
+        """
+        if action.script is None or self.argv is not None:
+            return self._holds(action)
+        return all(self._holds(part) for part in parts_of(action).actions)
+
+    def _holds(self, action: Action) -> bool:
+        path = None if action.path is None else normalise(action.path)
+        command = action.command
+        return (
+            (self.tool is None or action.tool in self.tool)
+            and (self.syscall is None or action.syscall in self.syscall)
+            and (self.path is None or (path is not None and path in map(normalise, self.path)))
+            and (self.path_glob is None or (path is not None and compile_globs(self.path_glob)(path)))
+            and (self.argv is None or command == self.argv)
+            and (self.cwd is None or (action.cwd is not None and normalise(action.cwd) == normalise(self.cwd)))
+            and (
+                self.command is None
+                or (command is not None and any(starts_with(command, command_prefix(words)) for words in self.command))
+            )
         )
 
 
@@ -62,6 +79,7 @@ class Override(PermissionRule):
 class PermissionConfig(Form):
     """The person's configuration. `default_action` speaks of what policy allows; a review nothing answers is asked."""
 
+    version: Literal[1] = 1
     final_deny: tuple[PermissionRule, ...] = ()
     overrides: tuple[Override, ...] = ()
     deny: tuple[PermissionRule, ...] = ()
@@ -78,18 +96,6 @@ class StandingRule:
     path: str | None = None
     command: tuple[str, ...] | None = None
     cwd: str | None = None
-
-    @property
-    def text(self) -> str:
-        """The rule as the person is shown it, hostile characters made visible."""
-        parts = [self.tool, self.syscall]
-        if self.path is not None:
-            parts.append(f"on `{visible(self.path, 'show')}`")
-        if self.command is not None:
-            parts.append(f"`{visible(shlex.join(self.command), 'show')}`")
-        if self.cwd is not None:
-            parts.append(f"in `{visible(self.cwd, 'show')}`")
-        return " ".join(parts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,11 +129,6 @@ def remember(memory: Standing, rules: tuple[StandingRule, ...], decision: Litera
     if decision == "allow":
         return Standing(memory.allowed | new, memory.denied - new)
     return Standing(memory.allowed - new, memory.denied | new)
-
-
-def scopes_for(decision: Decision) -> tuple[Literal["once", "session"], ...]:
-    """The scopes a question about this decision may offer."""
-    return ("once", "session") if permits_standing(decision) else ("once",)
 
 
 def permits_standing(decision: Decision) -> bool:

@@ -244,6 +244,7 @@ class Scope(StrEnum):
 
     ONCE = "once"
     SESSION = "session"
+    ALWAYS = "always"
 
 
 class FileDiff(Wire):
@@ -259,7 +260,8 @@ class FileDiff(Wire):
 class ApprovalRequired(Event):
     """A question to the person. `digest` covers exactly what will run; no answer by `deadline` is a deny.
 
-    `session_rule` is what an answer for the session would remember, word for word.
+    `session_rule` says in words what an answer for the session would remember; `always_rule` is the rule that an
+    answer for good would write, as it will stand in the person's permission file.
     """
 
     kind: Literal["approval_required"] = "approval_required"
@@ -278,11 +280,15 @@ class ApprovalRequired(Event):
     risk: Literal["low", "medium", "high"] = "medium"
     scopes: tuple[Scope, ...] = (Scope.ONCE,)
     session_rule: str | None = None
+    always_rule: str | None = None
     deadline: str
 
 
 class ApprovalResolved(Event):
-    """How the question ended and who answered."""
+    """How the question ended and who answered.
+
+    By `standing_answer` there was no question: an answer given before decided, and `approval_id` is the call's id.
+    """
 
     kind: Literal["approval_resolved"] = "approval_resolved"
     approval_id: str
@@ -419,7 +425,10 @@ class ApprovalReceipt(Wire):
 
 
 class StatusResult(Wire):
-    """`remit/status`: what a status bar shows."""
+    """`remit/status`: what a status bar shows.
+
+    `policy` is the version in force; `policy_problem` says why it is not that of the files on disk.
+    """
 
     version: str
     protocol: int
@@ -431,4 +440,5 @@ class StatusResult(Wire):
     running_turns: int = Field(ge=0)
     pending_approvals: int = Field(ge=0)
     policy: str
+    policy_problem: ErrorPayload | None = None
     sandbox: str

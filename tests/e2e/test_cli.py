@@ -209,6 +209,13 @@ def test_policy_check_finds_what_is_wrong(remit: CommandLine) -> None:
     assert remit("policy", "check", "bad.yaml").out.startswith("bad.yaml:5:")
 
 
+def test_policy_check_reads_standing_answers_as_such(remit: CommandLine) -> None:
+    (remit.workspace / "permissions.yaml").write_text("allow:\n  - { tool: write_file, pth: a.py }\n")
+    done = remit("policy", "check", "permissions.yaml", "--json")
+    assert (done.code, done.json["ok"]) == (FAILED, False)
+    assert done.json["problems"] == ["permissions.yaml:2:25: unknown key `pth`; did you mean `path`"]
+
+
 # audit
 
 

@@ -60,7 +60,7 @@ def test_a_rename_is_asked_for_allowed_and_saved(
     (question,) = report["asked"]
     assert "change src/cart.py" in question["message"]
     assert "-    total = 0.0\n+    subtotal = 0.0\n" in question["message"]
-    assert question["titles"] == ["Allow once", "Allow for this session", "Deny"]
+    assert question["titles"] == ["Allow once", "Allow for this session", "Always allow", "Deny"]
     assert report["before_answer"] == before
     assert [t["tool"] for t in report["result"]["tool_trace"]] == ["read_file", "edit_file"]
     renamed = before.replace("total", "subtotal")

@@ -19,7 +19,7 @@ from remit_governance.approvals import (
     PathBinding,
     Refused,
 )
-from remit_governance.permissions import StandingRule
+from remit_governance.permissions import PermissionRule, StandingRule
 from remit_governance.values import Intent
 
 SUBJECT = ApprovalSubject(
@@ -33,6 +33,7 @@ SUBJECT = ApprovalSubject(
     cwd=".",
     environment={"LANG": "C"},
     standing=(StandingRule("write_file", "fs.write", "a"),),
+    always=PermissionRule(tool=("write_file",), path=("a",)),
 )
 CHANGES: dict[str, Any] = {
     "tool": "edit_file",
@@ -45,6 +46,7 @@ CHANGES: dict[str, Any] = {
     "cwd": "sub",
     "environment": {"LANG": "C", "LD_PRELOAD": "x"},
     "standing": (StandingRule("write_file", "fs.write", None),),
+    "always": PermissionRule(tool=("write_file",)),
 }
 
 
@@ -114,7 +116,11 @@ def test_a_session_answer_gives_exactly_the_rule_that_was_shown() -> None:
     question = book.open(SUBJECT, now=0, ttl=10, scopes=("once", "session"))
     accepted = book.answer(question.id, "allow", "session", None, now=1)
     assert isinstance(accepted, Accepted)
-    assert accepted.standing == SUBJECT.standing
+    assert (accepted.standing, accepted.always) == (SUBJECT.standing, None)
+    question = book.open(SUBJECT, now=0, ttl=10, scopes=("once", "session", "always"))
+    accepted = book.answer(question.id, "allow", "always", None, now=1)
+    assert isinstance(accepted, Accepted)
+    assert (accepted.standing, accepted.always) == (SUBJECT.standing, SUBJECT.always)
     only_once = book.open(SUBJECT, now=0, ttl=10)
     assert book.answer(only_once.id, "allow", "session", None, now=1) == Refused("not_offered")
     assert book.pending == (only_once,)

@@ -14,9 +14,9 @@ from remit_governance.permissions import (
     decide,
     permits_standing,
     remember,
-    scopes_for,
     standing_rule,
 )
+from remit_governance.standing import sentence
 from remit_governance.values import Action, Decision, Reason, Verdict
 
 WRITE = Action("fs.write", path="src/a.py", tool="write_file")
@@ -89,8 +89,6 @@ def test_standing_answers_reviews_only_where_the_rule_permits() -> None:
     for configured, memory in ((config(allow=ALL), EMPTY), (config(), REMEMBERED)):
         assert word(configured, memory, REVIEW)[0] == "allow"
         assert word(configured, memory, EACH_TIME) == ("ask", "policy")
-    assert scopes_for(REVIEW) == ("once", "session")
-    assert scopes_for(EACH_TIME) == ("once",)
 
 
 MATCHING = st.sampled_from([(), ALL, ({"command": "pytest"},), ({"path_glob": "src/**"},), ({"tool": "other"},)])
@@ -145,9 +143,10 @@ def test_the_latest_answer_counts() -> None:
 
 def test_the_rule_is_shown_word_for_word() -> None:
     assert RULE is not None
-    assert RULE.text == "write_file fs.write on `src/a.py`"
-    hostile = StandingRule("run_command", "process.exec", command=("echo", "a\u202eb\nc"), cwd=".")
-    assert hostile.text == "run_command process.exec `echo 'a⟨U+202E⟩b⟨U+000A⟩c'` in `.`"
+    assert sentence((RULE,)) == "writing `src/a.py` with write_file, whatever the change"
+    hostile = StandingRule("run_command", "process.exec", command=("echo", "a\u202eb\nc"), cwd="x")
+    shown = "running `echo 'a⟨U+202E⟩b⟨U+000A⟩c'` in `x`, whatever its files hold by then"
+    assert sentence((hostile,)) == shown
 
 
 @pytest.mark.parametrize(

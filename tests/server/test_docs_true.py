@@ -18,6 +18,8 @@ from pathlib import Path
 
 import pytest
 
+from remit_governance.permission_file import parse_permissions
+from remit_governance.permissions import Override, PermissionConfig
 from remit_governance.policy.builtin import BUILTIN
 from remit_governance.policy.compile import Source, compile_policy
 from remit_governance.policy.extension import read_rule
@@ -293,7 +295,8 @@ def test_a_wrong_name_is_found(find: Callable[[Page], Iterator[str]], text: str)
 
 # docs/policy.md: its policies are policies, its tables are complete, its output is what the program prints
 
-POLICIES = [body for kind, body in page("docs/policy.md").fences if kind == "yaml"]
+YAML = [body for kind, body in page("docs/policy.md").fences if kind == "yaml"]
+POLICIES = [body for body in YAML if not body.startswith("# permissions.yaml\n")]
 
 
 @pytest.mark.parametrize("number", range(len(POLICIES)))
@@ -302,6 +305,14 @@ def test_every_policy_in_the_guide_loads(number: int) -> None:
     policy = compile_policy([Source("policy.yaml", text, project=text.startswith("# .remit/policy.yaml\n"))])
     assert policy.warnings == ()
     assert policy.layers[-1].rules or policy.redact
+
+
+def test_the_standing_answers_in_the_guide_load_and_leave_out_no_key() -> None:
+    (text,) = set(YAML) - set(POLICIES)
+    config = parse_permissions("permissions.yaml", text)
+    assert config.allow
+    prose = page("docs/policy.md").text.split("## Your standing answers")[1].split("\n## ")[0]
+    assert {key for key in (*PermissionConfig.model_fields, *Override.model_fields) if key not in prose} == {"version"}
 
 
 def rows(section: str) -> set[str]:

@@ -102,6 +102,60 @@ async def test_THR_approvals_a_no_for_the_session_is_not_asked_again(make_bench:
     assert len(asker.asked) == 2
 
 
+async def test_THR_approvals_an_always_is_written_exactly_as_it_was_shown(make_bench: Any) -> None:
+    """The file gets the line that was on the screen, and that line answers for nothing else."""
+    bench: Bench = await make_bench(policy=ASKS)
+    file = bench.settings.person_permissions
+    asker = Answering(scope="always")
+    for path in ("b *.py", "b *.py", "b x.py", "sub/b *.py"):
+        await result(bench, "write_file", asker=asker, path=path, content=f"{len(bench.events)}")
+    assert [question.title for question in asker.asked] == ["create b *.py", "create b x.py", "create sub/b *.py"]
+    shown = [question.always_rule for question in asker.asked]
+    assert file.read_text() == "allow:\n" + "".join(f"  - {rule}\n" for rule in shown)
+    records = [r.event for r in bench.audit()]
+    assert [r.metadata["rule"] for r in records if r.kind is AuditKind.POLICY_UPDATE] == shown
+    answers = [r.metadata for r in records if r.kind is AuditKind.APPROVAL_RESOLVED]
+    assert [(a["by"], a["scope"]) for a in answers[:2]] == [("person", "always"), ("standing_answer", "always")]
+    assert answers[0]["rule"] == shown[0]
+
+
+@pytest.mark.parametrize("state", ["broken", "json", "folder"])
+async def test_THR_approvals_an_always_that_cannot_be_written_holds_for_the_session_and_says_so(
+    make_bench: Any, state: str
+) -> None:
+    bench: Bench = await make_bench(policy=ASKS)
+    file = bench.settings.person_permissions
+    match state:
+        case "broken":
+            file.write_text("allow: [{tol: x}]\n")
+        case "json":
+            file.write_text('{"allow": []}\n')
+        case "folder":
+            file.mkdir()
+    before = file.read_text() if file.is_file() else None
+    asker = Answering(scope="always")
+    for _ in range(2):
+        assert (await result(bench, "write_file", asker=asker, path="b.py", content=f"{len(bench.events)}")).ok
+    assert len(asker.asked) == 1
+    (warning,) = bench.of("warning")
+    assert warning.message.startswith("your answer holds for this session only: ")
+    assert (file.read_text() if file.is_file() else None) == before
+    assert sorted(p.name for p in file.parent.iterdir()) == ["permissions.yaml", "policy.yaml"]
+
+
+async def test_THR_approvals_a_link_is_followed_and_the_file_keeps_its_mode(make_bench: Any, tmp_path: Any) -> None:
+    bench: Bench = await make_bench(policy=ASKS)
+    real = tmp_path / "dotfiles" / "answers.yaml"
+    real.parent.mkdir()
+    real.write_text("# mine\n")
+    real.chmod(0o640)
+    bench.settings.person_permissions.symlink_to(real)
+    await result(bench, "write_file", asker=Answering(scope="always"), path="b.py", content="x")
+    assert bench.settings.person_permissions.is_symlink()
+    assert real.read_text() == "# mine\nallow:\n  - {tool: write_file, syscall: fs.write, path: b.py}\n"
+    assert real.stat().st_mode & 0o777 == 0o640
+
+
 @pytest.mark.parametrize(
     "sabotage",
     [
@@ -231,7 +285,15 @@ async def test_THR_approvals_hidden_characters_are_spelled_out_in_every_field_th
     await result(bench, "edit_file", asker=asker, path="a.py", old_text="old", new_text="new")
     raw = [c for c in command if not (c.isascii() and c.isprintable())]
     run, write, edit = asker.asked
-    for text in (run.title, run.command, run.session_rule, *(run.argv or ()), write.diffs[0].diff, edit.diffs[0].diff):
+    for text in (
+        run.title,
+        run.command,
+        run.session_rule,
+        run.always_rule or "",
+        *(run.argv or ()),
+        write.diffs[0].diff,
+        edit.diffs[0].diff,
+    ):
         assert text is not None
         assert not set(raw) & (set(text) - {"\n"})
     assert mark in (run.command or "")

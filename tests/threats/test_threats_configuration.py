@@ -12,6 +12,9 @@ from bench_runtime import Answering, Bench, call, intent
 from threat_bench import LAX, result, script
 
 from remit_server.errors import SetupError
+from remit_server.runtime.opening import open_runtime
+from remit_server.runtime.settings import Settings
+from remit_server.workspace.ports import NoDocuments
 
 DENIED = [
     ".remit/policy.yaml",
@@ -159,6 +162,37 @@ async def test_THR_config_the_persons_own_folders_are_out_of_a_commands_sight(
         assert "No such file" in answer.output
         assert "private-1234" not in answer.output
     assert (await bench.runtime.verify_audit())[0]
+
+
+async def test_THR_config_the_persons_files_are_not_written_wherever_they_lie(tmp_path: Path) -> None:
+    """REMIT_CONFIG_DIR and the other folders in the workspace, under any name, by any spelling, and behind links."""
+    shop = tmp_path / "shop"
+    for folder in ("my [cfg]", "dotfiles/remit"):
+        (shop / folder).mkdir(parents=True)
+    (shop / "dotfiles/remit/policy.yaml").write_text(LAX)
+    (shop / "my [cfg]/policy.yaml").symlink_to(shop / "dotfiles/remit/policy.yaml")
+    (shop / "way").symlink_to("my [cfg]")
+    (tmp_path / "script.json").write_text("[]")
+    places = {"CONFIG": shop / "way", "STATE": shop / "state x", "DATA": shop / "kept"}
+    environment = {f"REMIT_{name}_DIR": str(place) for name, place in places.items()}
+    made = Settings.from_environment(shop, {**environment, "REMIT_MODEL": f"script:{tmp_path / 'script.json'}"})
+    runtime = await open_runtime(made, NoDocuments())
+    bench = Bench(runtime, shop, made)
+    try:
+        for path in (
+            *("way/policy.yaml", "my [cfg]/policy.yaml", "dotfiles/remit/policy.yaml", "way/permissions.yaml"),
+            *("MY [CFG]/permissions.yaml", "./way/../way/permissions.yaml", "my [cfg]/rules/new.py"),
+            *(f"state x/{made.state.name}/new", "kept/audit-key", "kept/checkpoints/x.jsonl"),
+        ):
+            asker = Answering()
+            answer = await result(bench, "write_file", path=path, content="evil", asker=asker)
+            assert answer.error is not None, path
+            assert (answer.error.code, answer.rules) == ("denied", ("builtin.policy-files",)), path
+            assert not asker.asked, path
+        assert (await result(bench, "write_file", path="dotfiles/vimrc", content="mine")).ok
+    finally:
+        await runtime.close()
+    assert (shop / "dotfiles/remit/policy.yaml").read_text() == LAX
 
 
 @pytest.mark.parametrize("kind", ["pipe", "link", "dangling", "loop", "folder", "bomb", "allows"])

@@ -47,6 +47,11 @@ export function Approval({ item, send }: { readonly item: ApprovalItem; readonly
           Allow for session means, without asking again: <code>{visibleLine(question.session_rule)}</code>
         </p>
       )}
+      {question.always_rule !== null && question.scopes.includes('always') && (
+        <p class="session-rule" id={id('always')}>
+          Always allow writes exactly this rule into your <code>permissions.yaml</code>: <code>{visibleLine(question.always_rule)}</code>
+        </p>
+      )}
       {item.refused && <p class="refused" role="alert">Not taken: {visible(item.refused)}</p>}
       <footer>
         <div class="answers">
@@ -57,6 +62,14 @@ export function Approval({ item, send }: { readonly item: ApprovalItem; readonly
               onClick={() => allow('session')}
             >
               Allow for session
+            </button>
+          )}
+          {question.always_rule !== null && question.scopes.includes('always') && (
+            <button
+              type="button" class="secondary" disabled={!armed || busy} aria-describedby={id('always')}
+              onClick={() => allow('always')}
+            >
+              Always allow
             </button>
           )}
           <button type="button" class="secondary" disabled={busy} onClick={() => answer('deny', 'once')}>Deny</button>
@@ -138,9 +151,11 @@ function Deadline({ deadline }: { readonly deadline: string }) {
   );
 }
 
+const ALLOWED = { once: 'Allowed once', session: 'Allowed for this session', always: 'Allowed always' } as const;
+
 const WHO = {
   person: 'you',
-  standing_answer: 'your earlier answer for this session',
+  standing_answer: 'an answer you gave before',
   deadline: 'the deadline: nobody answered',
   disconnected: 'a lost connection',
   unavailable: 'nobody there to ask',
@@ -149,8 +164,7 @@ const WHO = {
 
 /** How a question ended, and who answered it. */
 export function outcomeWords({ decision, scope, by }: NonNullable<ApprovalItem['outcome']>): string {
-  const said = decision === 'deny' ? 'Denied' : scope === 'session' ? 'Allowed for this session' : 'Allowed once';
-  return `${said} by ${WHO[by]}`;
+  return `${decision === 'deny' ? 'Denied' : ALLOWED[scope]} by ${WHO[by]}`;
 }
 
 /** What was asked, once it is answered: for looking back. */

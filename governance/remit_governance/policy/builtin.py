@@ -6,24 +6,28 @@ They protect what could change the rules, start programs by itself, or give acce
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
+
+from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
 
 from remit_governance.policy.globs import compile_globs
 from remit_governance.policy.index import keys_of_globs
-from remit_governance.policy.paths import outside
+from remit_governance.policy.paths import fold, outside
 from remit_governance.policy.rules import Condition, Layer, Rule, Subject
 from remit_governance.values import Verdict
 
 AUDIT_DATABASE = "audit.sqlite3"
 STATE_DATABASE = "state.sqlite3"
 
+POLICY_FILES = "builtin.policy-files"
+
 READING = frozenset({"fs.read", "fs.list"})
 """File syscalls that change nothing; every other `fs.…` counts as a write."""
 
 DENIED: Mapping[str, tuple[str, tuple[str, ...]]] = MappingProxyType(
     {
-        "builtin.policy-files": (
+        POLICY_FILES: (
             "Remit's own policy, configuration and program change only through Remit",
             (
                 ".remit",
@@ -199,34 +203,31 @@ def _always(subject: Subject) -> bool:
     return True
 
 
-BUILTIN = Layer.of(
-    "builtin",
-    (
-        *(
-            Rule(name, Verdict.DENY, reason, _writes(globs), keys=keys_of_globs(globs, fold_case=True))
-            for name, (reason, globs) in DENIED.items()
-        ),
-        *(
-            Rule(
-                name,
-                Verdict.REQUIRE_REVIEW,
-                reason,
-                _writes(globs),
-                keys=keys_of_globs(globs, fold_case=True),
-                grants=False,
-                standing=False,
-            )
-            for name, (reason, globs) in REVIEWED.items()
-        ),
-        Rule("builtin.outside-workspace", Verdict.DENY, "the path is outside the workspace", _outside),
-        Rule(
-            "builtin.policy-update",
-            Verdict.REQUIRE_REVIEW,
-            "a change of the policy is always reviewed",
-            _always,
-            syscalls=frozenset({"policy.update"}),
-            standing=False,
-        ),
-    ),
-)
-"""The built-in layer."""
+def builtin_layer(own: Iterable[str] = ()) -> Layer:
+    """The built-in layer, where `own` are Remit's own files and folders in this workspace, relative to it."""
+    # Folded first: folding makes signs of globs out of their wide forms. A space at the end would be dropped.
+    globs = tuple(f"/{GitIgnoreSpecPattern.escape(fold(path))}".replace(" ", "\\ ") for path in own)
+    return Layer.of("builtin", _rules({POLICY_FILES: globs}))
+
+
+def _rules(more: Mapping[str, tuple[str, ...]]) -> Iterator[Rule]:
+    """The rules; `more` are further globs of those that deny."""
+    for name, (reason, known) in DENIED.items():
+        globs = (*known, *more.get(name, ()))
+        yield Rule(name, Verdict.DENY, reason, _writes(globs), keys=keys_of_globs(globs, fold_case=True))
+    for name, (reason, globs) in REVIEWED.items():
+        keys = keys_of_globs(globs, fold_case=True)
+        yield Rule(name, Verdict.REQUIRE_REVIEW, reason, _writes(globs), keys=keys, grants=False, standing=False)
+    yield Rule("builtin.outside-workspace", Verdict.DENY, "the path is outside the workspace", _outside)
+    yield Rule(
+        "builtin.policy-update",
+        Verdict.REQUIRE_REVIEW,
+        "a change of the policy is always reviewed",
+        _always,
+        syscalls=frozenset({"policy.update"}),
+        standing=False,
+    )
+
+
+BUILTIN = builtin_layer()
+"""The built-in layer of a workspace in which none of Remit's own files lie."""

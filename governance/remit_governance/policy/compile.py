@@ -6,19 +6,18 @@ its reviews turn what is allowed into a question without standing in for an allo
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
 from remit_governance.canonical import digest
 from remit_governance.errors import PolicyError, Problem
 from remit_governance.patterns import SecretPattern
 from remit_governance.policy.action import ActionForm
-from remit_governance.policy.builtin import BUILTIN
+from remit_governance.policy.builtin import BUILTIN, builtin_layer
 from remit_governance.policy.conditions import compile_match
-from remit_governance.policy.document import Document, Place, Plain, read_document
+from remit_governance.policy.document import Document, Place
 from remit_governance.policy.examples import example_faults
 from remit_governance.policy.file import (
     ConstraintsForm,
@@ -28,10 +27,21 @@ from remit_governance.policy.file import (
     RedactForm,
     RuleForm,
 )
+from remit_governance.policy.forms import parse_form
 from remit_governance.policy.index import keys_of_match
 from remit_governance.policy.rules import Constraints, Layer, Policy, Rule
 from remit_governance.policy.warnings import warnings_of
 from remit_governance.values import Verdict
+
+_FORMS: Mapping[str, type[BaseModel]] = {
+    "capabilities": RuleForm,
+    "redact": RedactForm,
+    "match": MatchForm,
+    "except": MatchForm,
+    "constraints": ConstraintsForm,
+    "examples": ExamplesForm,
+}
+"""Which form stands below which key."""
 
 _VERDICTS = {verdict.word: verdict for verdict in Verdict}
 
@@ -45,10 +55,11 @@ class Source:
     project: bool = False
 
 
-def compile_policy(sources: Sequence[Source], fold_case: bool = False) -> Policy:
+def compile_policy(sources: Sequence[Source], fold_case: bool = False, own: Sequence[str] = ()) -> Policy:
     """One policy of all sources and the built-in rules.
 
-    `fold_case` is whether the workspace's file system ignores case. Raises PolicyError with every problem found.
+    `fold_case` is whether the workspace's file system ignores case; `own` are Remit's own files and folders that lie in
+    the workspace, relative to it. Raises PolicyError with every problem found.
     """
     problems: list[Problem] = []
     warnings: list[Problem] = []
@@ -70,8 +81,8 @@ def compile_policy(sources: Sequence[Source], fold_case: bool = False) -> Policy
     if problems:
         raise PolicyError(tuple(problems))
     return Policy(
-        version=_version(sources, fold_case),
-        layers=(BUILTIN, Layer.of("yaml", rules.values())),
+        version=_version(sources, fold_case, own),
+        layers=(builtin_layer(own), Layer.of("yaml", rules.values())),
         warnings=tuple(warnings),
         files=tuple(source.file for source in sources),
         redact=tuple(redact),
@@ -79,18 +90,23 @@ def compile_policy(sources: Sequence[Source], fold_case: bool = False) -> Policy
 
 
 def parse_policy(file: str, text: str) -> tuple[Document, PolicyForm]:
-    """A policy file's places and its checked content. Raises PolicyError with every problem found."""
-    document = read_document(file, text)
-    try:
-        # An empty file is a policy without rules, which denies.
-        return document, PolicyForm.model_validate({} if document.value is None else document.value)
-    except ValidationError as error:
-        raise PolicyError(tuple(_problem(document, e["type"], e["loc"], e["msg"]) for e in error.errors())) from None
+    """A policy file's places and its checked content. An empty file is a policy without rules, which denies.
+
+    Raises PolicyError with every problem found.
+    """
+    return parse_form(file, text, PolicyForm, _FORMS, ActionForm)
 
 
-def _version(sources: Sequence[Source], fold_case: bool) -> str:
+def _version(sources: Sequence[Source], fold_case: bool, own: Sequence[str]) -> str:
     builtin = [[rule.name, rule.verdict.word, rule.reason] for rule in BUILTIN.rules]
-    return digest({"builtin": builtin, "fold_case": fold_case, "sources": [[s.project, s.text] for s in sources]})
+    return digest(
+        {
+            "builtin": builtin,
+            "own": sorted(own),
+            "fold_case": fold_case,
+            "sources": [[s.project, s.text] for s in sources],
+        }
+    )
 
 
 def compile_rule(form: RuleForm, line: int, source: Source, fold_case: bool) -> Rule:
@@ -131,47 +147,3 @@ def _faults(form: RuleForm, rule: Rule, namesake: Rule | None, document: Documen
             "move the rule to your own policy file",
         )
     yield from example_faults(form, rule, document, place)
-
-
-def _problem(document: Document, kind: str, location: tuple[str | int, ...], message: str) -> Problem:
-    name = str(location[-1]) if location else "the file"
-    if kind == "extra_forbidden":
-        known = _keys_at(location)
-        near = difflib.get_close_matches(name, known, n=1)
-        fix = f"did you mean `{near[0]}`" if near else f"use one of {', '.join(known)}"
-        return document.problem(location, f"unknown key `{name}`", fix)
-    if kind == "missing":
-        return document.problem(location[:-1], f"the key `{name}` is missing", f"add `{name}:`")
-    if kind == "value_error":
-        why, _, fix = message.removeprefix("Value error, ").partition(": ")
-        return document.problem(location, why, fix or "correct the value")
-    value = _value_at(document.value, location)
-    shown = f"`{name}: {value}`" if isinstance(value, str | int | float) else f"`{name}`"
-    return document.problem(location, f"{shown} is not right", message[:1].lower() + message[1:])
-
-
-def _keys_at(location: tuple[str | int, ...]) -> list[str]:
-    """The keys that may stand where an unknown one does."""
-    holder = next((part for part in reversed(location[:-1]) if isinstance(part, str)), "")
-    models: dict[str, type[BaseModel]] = {
-        "": PolicyForm,
-        "capabilities": RuleForm,
-        "redact": RedactForm,
-        "match": MatchForm,
-        "except": MatchForm,
-        "constraints": ConstraintsForm,
-        "examples": ExamplesForm,
-    }
-    model = models.get(holder, ActionForm)
-    return [field.alias or name for name, field in model.model_fields.items()]
-
-
-def _value_at(value: Plain, location: tuple[str | int, ...]) -> Plain:
-    for part in location:
-        if isinstance(value, dict) and part in value:
-            value = value[str(part)]
-        elif isinstance(value, list) and isinstance(part, int) and part < len(value):
-            value = value[part]
-        else:
-            return None
-    return value

@@ -9,6 +9,7 @@ import os
 import re
 import stat
 import sys
+from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
 
@@ -25,15 +26,20 @@ FOLDS_CASE = sys.platform == "darwin"
 """Whether this system's file names usually ignore case."""
 
 
-def load_policy(person: Path | None = None, project: Path | None = None, fold_case: bool = FOLDS_CASE) -> Policy:
+def load_policy(
+    person: Path | None = None,
+    project: Path | None = None,
+    fold_case: bool = FOLDS_CASE,
+    own: Sequence[str] = (),
+) -> Policy:
     """The policy in force: the person's file, else the packaged default; tightened by the project's file, where given.
 
-    A path that is given has to be readable. Raises PolicyError with every problem found.
+    A path that is given has to be readable; `own` as for `compile_policy`. Raises PolicyError with every problem found.
     """
     sources = [default_source() if person is None else read_source(person)]
     if project is not None:
         sources.append(read_source(project, project=True))
-    return compile_policy(sources, fold_case)
+    return compile_policy(sources, fold_case, own)
 
 
 def load_rules(folder: Path) -> tuple[ExtensionRule, ...]:

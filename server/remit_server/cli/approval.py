@@ -20,25 +20,33 @@ def can_ask() -> bool:
     return sys.stdin.isatty() and sys.stdout.isatty()
 
 
+CHOICES = {
+    Scope.ONCE: ("y", "yes", "once"),
+    Scope.SESSION: ("s", "session", "for this session"),
+    Scope.ALWAYS: ("a", "always", "always"),
+}
+"""For each scope the letter and the word that choose it, and what it is called."""
+
+
 async def answer_from_terminal(question: ApprovalRequired) -> ApprovalAnswer:
-    """Ask once; `y` allows this once, `s` for the session where that is on offer, anything else denies."""
-    session = Scope.SESSION in question.scopes
-    choices = "[y] once  [s] for this session  [N] no" if session else "[y] yes  [N] no"
+    """Ask once; a letter or word of a scope that is on offer allows that, anything else denies."""
+    offered = {scope: words for scope, words in CHOICES.items() if scope in question.scopes}
+    choices = "  ".join(f"[{letter}] {called}" for letter, _, called in offered.values())
     # What was typed before the question was drawn is no answer to it.
     termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
-    print(f"    {styled('allow?', 'yellow')} {choices}: ", end="", flush=True)
+    print(f"    {styled('allow?', 'yellow')} {choices}  [N] no: ", end="", flush=True)
     line = ""
     try:
         line = await read_line()
     finally:
         if not line.endswith("\n"):
             print(flush=True)
-    word = line.strip().lower()
-    for_session = session and word in {"s", "session"}
+    typed = line.strip().lower()
+    chosen = next((scope for scope, words in offered.items() if typed in words[:2]), None)
     return ApprovalAnswer(
         approval_id=question.approval_id,
-        decision="allow" if for_session or word in {"y", "yes"} else "deny",
-        scope=Scope.SESSION if for_session else Scope.ONCE,
+        decision="deny" if chosen is None else "allow",
+        scope=chosen or Scope.ONCE,
         digest=question.digest,
     )
 

@@ -134,6 +134,8 @@ def _question(event: ApprovalRequired) -> Iterable[str]:
         yield f"    $ {event.command}   in {event.cwd}"
     if event.session_rule is not None:
         yield f"    for the session means: {visible(event.session_rule)}"
+    if event.always_rule is not None:
+        yield f"    always writes into permissions.yaml: {visible(event.always_rule)}"
     for diff in event.diffs:
         yield from (f"    {diff_line(line)}" for line in diff.diff.splitlines())
 

@@ -98,7 +98,8 @@ def _policy(settings: Settings) -> Finding:
         policy, unanswerable = loaded.policy, loaded.unanswerable()
     if unanswerable is not None:
         return Finding("policy", good=False, detail=str(unanswerable), fix=unanswerable.fix)
-    return Finding("policy", good=True, detail=f"{', '.join(policy.files)} ({len(policy.warnings)} warnings)")
+    answers = f", and your answers in {settings.person_permissions}" if settings.person_permissions.exists() else ""
+    return Finding("policy", good=True, detail=f"{', '.join(policy.files)} ({len(policy.warnings)} warnings){answers}")
 
 
 def _audit(settings: Settings) -> Finding:

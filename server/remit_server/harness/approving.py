@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
 
-from remit_governance.approvals import Accepted, ApprovalBook, ApprovalScope, ApprovalSubject, Pending, Refused
+from remit_governance.approvals import Accepted, ApprovalBook, ApprovalSubject, Pending, Refused
 from remit_governance.audit.record import AuditEvent, AuditKind
 from remit_governance.audit.store import AuditLog
 from remit_governance.permissions import remember
+from remit_governance.standing import Offer, rule_text
 from remit_server.contract import (
     ApprovalAnswer,
     ApprovalReceipt,
@@ -22,8 +23,10 @@ from remit_server.contract import (
     ApprovalResolved,
     ErrorCode,
     Scope,
+    WarningEvent,
 )
 from remit_server.errors import ToolError
+from remit_server.harness.ports import CannotAsk, Keep
 from remit_server.harness.trail import RunDenied, Trail, append
 from remit_server.harness.turn import Turn, timestamp
 
@@ -49,9 +52,9 @@ class Approved:
 class ApprovalDesk:
     """The open questions of a server, and who waits for their answers."""
 
-    def __init__(self, audit: AuditLog, ttl_s: float, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, audit: AuditLog, ttl_s: float, keep: Keep, clock: Callable[[], float] = time.monotonic) -> None:
         self._book = ApprovalBook()
-        self._audit = audit
+        self._audit, self._keep = audit, keep
         self._ttl_s = ttl_s
         self._clock = clock
         self._waiting: dict[str, asyncio.Future[Accepted]] = {}
@@ -73,23 +76,33 @@ class ApprovalDesk:
         return ApprovalReceipt(accepted=True)
 
     async def put(self, subject: ApprovalSubject, shown: dict[str, Any], trail: Trail) -> Approved:
-        """Ask about exactly `subject`, showing `shown`; returns only on a yes. Remembers a session's yes or no.
+        """Ask about exactly `subject`, showing `shown`; returns only on a yes. Remembers what stands from now on.
 
-        Raises RunDenied where nobody can be asked, else ToolError (`approval_denied`, `approval_expired`).
+        Raises RunDenied where nobody can be asked, else ToolError (`approval_denied`, `approval_expired`,
+        `approval_unavailable` where this question cannot be shown).
         """
         turn = trail.turn
         if turn.asker.style == "never":
             raise nobody_can_be_asked()
-        scopes: tuple[ApprovalScope, ...] = ("once", "session") if subject.standing else ("once",)
+        scopes = Offer(subject.standing, subject.always).scopes
         question = self._book.open(subject, self._clock(), self._ttl_s, scopes)
         trail.question(question.id, question.digest)
         accepted = await self._answered(question, shown, trail)
         if accepted is None:
             raise _expired(self._ttl_s)
-        turn.memory.standing = remember(turn.memory.standing, accepted.standing, accepted.decision)
+        await self._remember(accepted, turn)
         if accepted.decision == "deny":
             raise _denied()
         return Approved(question.id, question.digest)
+
+    async def _remember(self, accepted: Accepted, turn: Turn) -> None:
+        """What stands from now on: the file's rule where it could be written, else the session's."""
+        if accepted.always is not None:
+            problem = await self._keep(accepted.always, accepted.decision)
+            if problem is None:
+                return
+            turn.emit(WarningEvent, message=f"your answer holds for this session only: {problem}")
+        turn.memory.standing = remember(turn.memory.standing, accepted.standing, accepted.decision)
 
     async def _answered(self, question: Pending, shown: dict[str, Any], trail: Trail) -> Accepted | None:
         """Wait for the answer; however the wait ends, the question is closed and its end is shown and audited."""
@@ -103,6 +116,9 @@ class ApprovalDesk:
             by = "person" if accepted else "deadline"
         except asyncio.CancelledError:
             by = "cancelled"
+            raise
+        except CannotAsk:
+            by = "unavailable"
             raise
         finally:
             del self._waiting[question.id]
@@ -124,7 +140,7 @@ class ApprovalDesk:
     async def _wait(
         self, question: Pending, event: ApprovalRequired, waiting: asyncio.Future[Accepted], turn: Turn
     ) -> Accepted | None:
-        asking = asyncio.create_task(self._ask(event, turn)) if turn.asker.style == "callback" else None
+        asking = asyncio.create_task(self._ask(event, waiting, turn)) if turn.asker.style == "callback" else None
         try:
             async with asyncio.timeout(max(0.0, question.deadline - self._clock())):
                 return await waiting
@@ -136,11 +152,15 @@ class ApprovalDesk:
                 with contextlib.suppress(asyncio.CancelledError):
                     await asking
 
-    async def _ask(self, event: ApprovalRequired, turn: Turn) -> None:
+    async def _ask(self, event: ApprovalRequired, waiting: asyncio.Future[Accepted], turn: Turn) -> None:
         """Ask by the transport's own means; a closed prompt, a lost client and a failing prompt are all a no."""
         no = ApprovalAnswer(approval_id=event.approval_id, decision="deny")
         try:
             answer = await turn.asker.ask(event)
+        except CannotAsk as error:
+            if not waiting.done():
+                waiting.set_exception(error)
+            return
         except Exception:  # whatever broke, nobody said yes
             answer = None
         self.answer(answer or no)
@@ -148,7 +168,8 @@ class ApprovalDesk:
     def _resolve(self, trail: Trail, question: Pending, accepted: Accepted | None, by: AnsweredBy) -> None:
         decision = accepted.decision if accepted else "deny"
         scope = Scope(accepted.scope) if accepted else Scope.ONCE
-        trail.resolved(decision, by, scope)
+        always = accepted.always if accepted else None
+        trail.resolved(decision, by, scope, None if always is None else rule_text(always))
         if by != "disconnected":
             trail.turn.emit(ApprovalResolved, approval_id=question.id, decision=decision, scope=scope, by=by)
 

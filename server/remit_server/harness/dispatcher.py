@@ -10,10 +10,11 @@ from typing import Any, assert_never
 from remit_governance.approvals import ApprovalSubject
 from remit_governance.audit.store import AuditLog
 from remit_governance.intents import SELECT_INTENT, Matrix, allowed_tools, canonical_tool, gate, select
-from remit_governance.permissions import Answer, decide, permits_standing
+from remit_governance.permissions import Answer, decide
 from remit_governance.policy.evaluate import NO_RULE, evaluate
 from remit_governance.redaction import Redactor
 from remit_governance.rulebook import Rulebook
+from remit_governance.standing import Offer, offer_for
 from remit_governance.values import Action, Decision, Intent, Verdict
 from remit_server.contract import ErrorCode, IntentSelected
 from remit_server.errors import ToolError
@@ -84,6 +85,10 @@ class Dispatcher:
         asked = await self._judge(proposal.actions, trail, turn)
         if asked:
             await self._approve(proposal, context, trail, turn)
+            # A person's own deny that came meanwhile counts; a policy that did is another digest.
+            trail.judged(proposal.actions, trail.decisions, self._permission(proposal.actions, trail.decisions, turn))
+        else:
+            trail.answered_before()
         with permitted(self.rulebook, proposal.actions, trail, approved=asked) as permit:
             trail.before()
             permit.use()
@@ -185,17 +190,15 @@ class Dispatcher:
 
     async def _approve(self, proposal: Proposal, context: ToolContext, trail: Trail, turn: Turn) -> None:
         """Ask about exactly this proposal; then make it anew, and go on only if it is still the same."""
-        standing = trail.decision is not None and permits_standing(trail.decision)
-        asked = await self._subject(proposal, turn, standing=standing)
-        approved = await self.desk.put(asked, question(proposal, trail, standing=standing), trail)
+        offer = offer_for(zip(proposal.actions, trail.decisions, strict=True), self.rulebook.permissions)
+        asked = await self._subject(proposal, turn, offer)
+        approved = await self.desk.put(asked, question(proposal, trail, offer), trail)
         anew = replace(proposal, plan=await proposal.tool.prepare(proposal.arguments, context))
-        if (await self._subject(anew, turn, standing=standing)).digest != approved.digest:
+        if (await self._subject(anew, turn, offer)).digest != approved.digest:
             raise stale(proposal.name)
 
-    async def _subject(self, proposal: Proposal, turn: Turn, *, standing: bool) -> ApprovalSubject:
-        return await asyncio.to_thread(
-            subject_of, proposal, turn, self.rulebook.policy.version, self.workspace, standing=standing
-        )
+    async def _subject(self, proposal: Proposal, turn: Turn, offer: Offer) -> ApprovalSubject:
+        return await asyncio.to_thread(subject_of, proposal, turn, self.rulebook.policy.version, self.workspace, offer)
 
     def _denied(self, tool: Tool[Any], turn: Turn) -> Callable[[str], bool]:
         """Whether a rule denies this turn to read a path. What no rule speaks of is the command's own business."""

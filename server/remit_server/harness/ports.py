@@ -5,12 +5,28 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Literal, Protocol
 
-from remit_server.contract import ApprovalAnswer, ApprovalRequired, Event
+from remit_governance.permissions import PermissionRule
+from remit_server.contract import ApprovalAnswer, ApprovalRequired, ErrorCode, Event
+from remit_server.errors import ToolError
 
 Emit = Callable[[Event], None]
 """Takes each event of a turn, in order, without blocking. An exception means the client is lost."""
 
 AskingStyle = Literal["stream", "callback", "never"]
+
+
+class CannotAsk(ToolError):
+    """This question cannot be put by the means of this transport: it is a deny, and not the person's."""
+
+    code = ErrorCode.APPROVAL_UNAVAILABLE
+
+
+class Keep(Protocol):
+    """Writes what was answered for good into the person's permission file."""
+
+    async def __call__(self, rule: PermissionRule, decision: Literal["allow", "deny"]) -> str | None:
+        """Write exactly this rule, and have it in force; where that cannot be done, why, in words."""
+        ...
 
 
 class Asker(Protocol):
@@ -27,7 +43,10 @@ class Asker(Protocol):
         ...
 
     async def ask(self, question: ApprovalRequired) -> ApprovalAnswer | None:
-        """Put the question (`callback` style only); None means the person closed it, which is a deny."""
+        """Put the question (`callback` style only); None means the person closed it, which is a deny.
+
+        Raises CannotAsk where not all of it could be shown.
+        """
         ...
 
 

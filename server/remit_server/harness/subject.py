@@ -8,8 +8,8 @@ from typing import Any, assert_never
 from pydantic import BaseModel
 
 from remit_governance.approvals import ApprovalSubject, PathBinding
-from remit_governance.permissions import StandingRule, standing_rule
 from remit_governance.policy.risk import risk_of
+from remit_governance.standing import Offer, rule_text, sentence
 from remit_governance.values import Action
 from remit_governance.visible import visible
 from remit_server.harness.diffs import file_diff
@@ -37,12 +37,6 @@ class Proposal:
         """What it is about, in a word: the first path, or the tool."""
         return next((a.path for a in self.actions if a.path), self.tool.name)
 
-    def standing(self) -> tuple[StandingRule, ...]:
-        """What a session answer would remember; empty where any part has nothing exact to remember."""
-        rules = tuple(standing_rule(action) for action in self.actions)
-        exact = tuple(rule for rule in rules if rule is not None)
-        return exact if len(exact) == len(rules) else ()
-
 
 def about(turn: Turn, tool: str, action: Action) -> Action:
     """The action with who does it, in which intent, state and mode."""
@@ -67,7 +61,7 @@ def measured(actions: tuple[Action, ...], plan: Plan) -> tuple[Action, ...]:
 
 
 def subject_of(
-    proposal: Proposal, turn: Turn, policy_version: str, workspace: Workspace, *, standing: bool
+    proposal: Proposal, turn: Turn, policy_version: str, workspace: Workspace, offer: Offer
 ) -> ApprovalSubject:
     """Everything the approval is about: arguments, bytes before and after, argv, cwd, environment, policy, intent.
 
@@ -85,15 +79,15 @@ def subject_of(
         argv=command.spec.argv if command else None,
         cwd=str(command.spec.cwd) if command else None,
         environment=dict(command.spec.environment) if command else {},
-        standing=proposal.standing() if standing else (),
+        standing=offer.standing,
+        always=offer.always,
     )
 
 
-def question(proposal: Proposal, trail: Trail, *, standing: bool) -> dict[str, Any]:
+def question(proposal: Proposal, trail: Trail, offer: Offer) -> dict[str, Any]:
     """What the person is shown, as fields of `approval_required`; hostile characters are made visible."""
     plan = proposal.plan
     command = plan if isinstance(plan, CommandPlan) else None
-    rule = "; ".join(r.text for r in proposal.standing()) if standing else ""
     return {
         "tool_call_id": trail.call.id,
         "tool": proposal.tool.name,
@@ -106,7 +100,8 @@ def question(proposal: Proposal, trail: Trail, *, standing: bool) -> dict[str, A
         "command": visible(command.display, "show") if command else None,
         "cwd": visible(str(command.spec.cwd), "show") if command else None,
         "risk": max((risk_of(action) for action in proposal.actions), key=RISKS.index),
-        "session_rule": rule or None,
+        "session_rule": sentence(offer.standing) or None,
+        "always_rule": None if offer.always is None else rule_text(offer.always),
     }
 
 

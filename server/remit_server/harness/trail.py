@@ -7,7 +7,7 @@ import logging
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 from pydantic import JsonValue
 
@@ -21,7 +21,16 @@ from remit_governance.policy.recorded import recorded
 from remit_governance.redaction import Redactor, truncate
 from remit_governance.values import Action, Decision, Intent, Reason, Verdict, strictest
 from remit_governance.visible import visible
-from remit_server.contract import ErrorCode, ErrorPayload, ReasonPayload, ToolCallEvent, ToolResultEvent, ToolTrace
+from remit_server.contract import (
+    ApprovalResolved,
+    ErrorCode,
+    ErrorPayload,
+    ReasonPayload,
+    Scope,
+    ToolCallEvent,
+    ToolResultEvent,
+    ToolTrace,
+)
 from remit_server.errors import RemitError, ToolError
 from remit_server.harness.arguments import ToolCall
 from remit_server.harness.turn import Turn
@@ -95,6 +104,7 @@ class Trail:
         self.decision = decision = strictest(decisions)
         if answer.word not in {"deny", "final_deny"}:
             return answer.word == "ask"
+        self.answered_before()
         kind = RunDenied if answer.word == "final_deny" else ToolError
         rules = ", ".join(decision.rules) if decision.verdict is Verdict.DENY else answer.source
         unruled = "default deny" if decision.deciding.layer == "default" else f"the {decision.deciding.layer} layer"
@@ -108,6 +118,16 @@ class Trail:
             code=ErrorCode.DENIED,
         )
 
+    def answered_before(self) -> None:
+        """Audit and show that a review was answered in advance, where it was: nobody is asked, and should know why."""
+        answer, decision = self.answer, self.decision
+        if answer is None or decision is None or decision.verdict is not Verdict.REQUIRE_REVIEW:
+            return
+        word: Literal["allow", "deny"] = "allow" if answer.word == "allow" else "deny"
+        scope = Scope.SESSION if answer.source == "session" else Scope.ALWAYS
+        self.resolved(word, "standing_answer", scope)
+        self.turn.emit(ApprovalResolved, approval_id=self.call.id, decision=word, scope=scope, by="standing_answer")
+
     def before(self) -> None:
         """Audit the intent to run, durably, before anything runs. Raises ToolError where that cannot be done."""
         if self.recorded_before:
@@ -120,11 +140,10 @@ class Trail:
         self.approval_id = approval_id
         self._append(self._event(AuditKind.APPROVAL_REQUIRED, metadata={"digest": subject_digest}))
 
-    def resolved(self, decision: str, by: str, scope: str) -> None:
-        """Audit how the question ended."""
-        self._append(
-            self._event(AuditKind.APPROVAL_RESOLVED, metadata={"decision": decision, "by": by, "scope": scope})
-        )
+    def resolved(self, decision: str, by: str, scope: str, rule: str | None = None) -> None:
+        """Audit how the question ended; `rule` is what the answer writes."""
+        said = {"decision": decision, "by": by, "scope": scope}
+        self._append(self._event(AuditKind.APPROVAL_RESOLVED, metadata={**said, "rule": rule} if rule else said))
 
     def done(self, outcome: Outcome) -> CallResult:
         """The call ran: redact, audit the outcome, show it. What is shown and returned is the redacted text."""

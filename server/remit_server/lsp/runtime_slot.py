@@ -38,6 +38,17 @@ class RuntimeSlot:
         task = self._opening
         return task.result() if task and task.done() and not task.cancelled() and not task.exception() else None
 
+    @property
+    def unopened(self) -> bool:
+        """Whether nobody has asked for the runtime yet."""
+        return self._opening is None
+
+    @property
+    def failure(self) -> BaseException | None:
+        """Why it could not be opened the last time, where it could not."""
+        task = self._opening
+        return task.exception() if task and task.done() and not task.cancelled() else None
+
     async def get(self) -> AgentRuntime:
         """The runtime, opened if need be. A caller that is cancelled leaves the opening to the next one.
 

@@ -30,6 +30,7 @@ from remit_server.lsp.features import (
     sync,
 )
 from remit_server.lsp.features.policy_files import PolicyBuffers
+from remit_server.lsp.policy_watch import watch_policy
 from remit_server.lsp.protocol import RemitProtocol
 from remit_server.lsp.runtime_slot import OpenRuntime, RuntimeSlot, open_configured_runtime
 from remit_server.lsp.types import APPROVAL_RESPOND, RUN, STATUS, converter
@@ -109,9 +110,14 @@ class RemitServer(LanguageServer):
         """The runtime if it is open by now."""
         return self._slot.opened if self._slot else None
 
+    @property
+    def runtime_slot(self) -> RuntimeSlot | None:
+        """Where the runtime of the workspace is kept, if there is a workspace."""
+        return self._slot
+
     def warm_up(self) -> None:
-        """Import in the background what the first request is going to need."""
-        self.in_background(_import_in_threads(_WARM))
+        """Import in the background what the first request is going to need, then watch the policy's files."""
+        self.in_background(self._get_ready())
 
     def on_progress_cancelled(self, token: lsp.ProgressToken, act: Callable[[], object] | None) -> None:
         """What to do when the person cancels this progress; None forgets it."""
@@ -143,6 +149,10 @@ class RemitServer(LanguageServer):
     def report_server_error(self, error: Exception, source: Any) -> None:
         """Defects go to the log: a person cannot act on them."""
         logger.error("%s", source.__name__, exc_info=error)
+
+    async def _get_ready(self) -> None:
+        await _import_in_threads(_WARM)
+        await watch_policy(self)
 
     async def _watch(self, process_id: int) -> None:
         """End when the client's process has: its pipe may be held open by a child of its own."""

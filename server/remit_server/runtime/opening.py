@@ -9,12 +9,12 @@ import os
 from remit_governance.errors import AuditError
 from remit_governance.intents import INTENT_TOOLS
 from remit_governance.redaction import Redactor, secret_values
-from remit_governance.rulebook import Rulebook
 from remit_server.agent.loop import Agent
 from remit_server.harness.approving import ApprovalDesk
 from remit_server.harness.dispatcher import Dispatcher
 from remit_server.models.choose import choose_provider
 from remit_server.runtime.auditing import open_log
+from remit_server.runtime.live import LivePolicy
 from remit_server.runtime.policies import load_in_force
 from remit_server.runtime.runtime import Runtime
 from remit_server.runtime.settings import Settings
@@ -41,27 +41,27 @@ def _open(settings: Settings, documents: Documents) -> Runtime:
     audit = keeper.log
     workspace = Workspace(settings.workspace)
     collect_leftovers(workspace)
-    desk = ApprovalDesk(audit, settings.approval_timeout_s)
-    rulebook = Rulebook(loaded.policy, loaded.permissions)
+    live = LivePolicy.start(settings, loaded, audit)
+    desk = ApprovalDesk(audit, settings.approval_timeout_s, live.keep)
     dispatcher = Dispatcher(
         tools=TOOLS,
         matrix=INTENT_TOOLS,
-        rulebook=rulebook,
+        rulebook=live.rulebook,
         workspace=workspace,
         documents=documents,
         sandbox=choose_sandbox(settings.workspace),
         desk=desk,
         audit=audit,
-        redactor=Redactor(secrets=secret_values(os.environ), more=lambda: rulebook.policy.redact),
+        redactor=Redactor(secrets=secret_values(os.environ), more=lambda: live.rulebook.policy.redact),
     )
     agent = Agent(choose_provider(settings.model), dispatcher, settings.max_steps, settings.max_tokens)
 
     def close() -> None:
         workspace.close()
-        loaded.close()
+        live.close()
         try:
             keeper.close()
         except AuditError:
             log.exception("the last records of the audit log could not be written")
 
-    return Runtime(settings, agent, dispatcher, desk, close, warnings=lambda: keeper.warnings)
+    return Runtime(settings, agent, dispatcher, desk, live, close=close, warnings=lambda: keeper.warnings)

@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from remit_governance.errors import ExtensionError, PolicyError, Problem
+from remit_governance.permission_file import parse_permissions
 from remit_governance.permissions import PermissionConfig
 from remit_governance.policy.extension import ExtensionRule, with_extension
-from remit_governance.policy.load import load_policy, load_rules
+from remit_governance.policy.load import load_policy, load_rules, read_source
 from remit_governance.policy.rules import Policy
 from remit_server.contract import ErrorCode
 from remit_server.errors import SetupError
@@ -36,15 +38,25 @@ def load_in_force(settings: Settings) -> InForce:
     person = settings.person_policy if os.path.lexists(settings.person_policy) else None
     project = settings.project_policy if os.path.lexists(settings.project_policy) else None
     try:
+        permissions = load_permissions(settings.person_permissions)
         rules = load_rules(settings.person_rules)
         if not rules:
-            return InForce(load_policy(person, project))
-        return _with_programs(rules, settings, lambda: load_policy(person, project))
+            return InForce(load_policy(person, project, own=settings.own_paths), permissions)
+        return _with_programs(
+            rules, settings, lambda: load_policy(person, project, own=settings.own_paths), permissions
+        )
     except PolicyError as error:
         raise SetupError(error.what, error.why, error.fix, code=ErrorCode.POLICY_INVALID) from error
 
 
-def _with_programs(rules: tuple[ExtensionRule, ...], settings: Settings, load: Callable[[], Policy]) -> InForce:
+def load_permissions(file: Path) -> PermissionConfig:
+    """The person's standing answers; none where there is no such file. Raises PolicyError."""
+    return parse_permissions(str(file), read_source(file).text) if os.path.lexists(file) else PermissionConfig()
+
+
+def _with_programs(
+    rules: tuple[ExtensionRule, ...], settings: Settings, load: Callable[[], Policy], permissions: PermissionConfig
+) -> InForce:
     """The policy of `load` with these rules, whose process starts while it is loaded. Raises PolicyError."""
     host = ExtensionHost(rules, settings.workspace, settings.extension_timeout_s)
     try:
@@ -53,7 +65,7 @@ def _with_programs(rules: tuple[ExtensionRule, ...], settings: Settings, load: C
     except BaseException:
         host.close()
         raise
-    return InForce(policy, close=host.close, unanswerable=host.unanswerable)
+    return InForce(policy, permissions, close=host.close, unanswerable=host.unanswerable)
 
 
 def problems_of_rules(rules: tuple[ExtensionRule, ...], settings: Settings) -> tuple[Problem, ...]:

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Protocol
 
 from remit_server.contract import ApprovalAnswer, ApprovalReceipt, RunRequest, RunResult, StatusResult
-from remit_server.harness.ports import Asker, AskingStyle, Emit, NobodyToAsk, StreamAsker
+from remit_server.harness.ports import Asker, AskingStyle, CannotAsk, Emit, NobodyToAsk, StreamAsker
 
-__all__ = ["AgentRuntime", "Asker", "AskingStyle", "Emit", "NobodyToAsk", "StreamAsker"]
+__all__ = ["AgentRuntime", "Asker", "AskingStyle", "CannotAsk", "Emit", "NobodyToAsk", "Notice", "StreamAsker"]
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """What a person should know of a change on disk: whether it is in force, and a sentence."""
+
+    good: bool
+    message: str
 
 
 class AgentRuntime(Protocol):
@@ -30,6 +39,13 @@ class AgentRuntime(Protocol):
 
     def status(self) -> StatusResult:
         """What a status bar shows."""
+        ...
+
+    async def reload_policy(self) -> Notice | None:
+        """Put the policy's files in force as they are now. One that cannot be used leaves the one before in force.
+
+        None where there is nothing to tell that was not told before.
+        """
         ...
 
     async def verify_audit(self) -> tuple[bool, str]:

@@ -36,6 +36,8 @@ from remit_server.harness.dispatcher import Dispatcher
 from remit_server.harness.ports import Asker, Emit
 from remit_server.harness.trail import RunDenied
 from remit_server.harness.turn import SessionMemory, Turn
+from remit_server.runtime.live import LivePolicy
+from remit_server.runtime.ports import Notice
 from remit_server.runtime.settings import Settings
 
 log = logging.getLogger(__name__)
@@ -73,12 +75,13 @@ class Runtime:
         agent: Agent,
         dispatcher: Dispatcher,
         desk: ApprovalDesk,
-        close: Callable[[], None],
+        live: LivePolicy,
         *,
+        close: Callable[[], None],
         warnings: Callable[[], Sequence[str]] = tuple,
     ) -> None:
         self._settings, self._agent, self._dispatcher, self._desk = settings, agent, dispatcher, desk
-        self._close_resources = close
+        self._live, self._close_resources = live, close
         self._warnings, self._warned = warnings, 0
         self._sandbox = dispatcher.sandbox.isolation().name
         self._sessions: OrderedDict[str, Session] = OrderedDict()
@@ -135,8 +138,13 @@ class Runtime:
             running_turns=sum(not turn.task.done() for turn in self._turns.values()),
             pending_approvals=self._desk.pending,
             policy=self._dispatcher.rulebook.policy.version,
+            policy_problem=self._live.problem,
             sandbox=self._sandbox,
         )
+
+    async def reload_policy(self) -> Notice | None:
+        """Put the policy's files in force as they are now, if they can be used."""
+        return None if self._closed else await self._live.reload()
 
     async def verify_audit(self) -> tuple[bool, str]:
         """Verify the audit log of this workspace: its chain and its checkpoints."""

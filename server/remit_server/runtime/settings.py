@@ -55,6 +55,22 @@ class Settings:
         return self.person_policy.parent / "rules"
 
     @property
+    def person_permissions(self) -> Path:
+        """The person's standing answers, beside their policy."""
+        return self.person_policy.with_name("permissions.yaml")
+
+    @property
+    def own_paths(self) -> tuple[str, ...]:
+        """Remit's own files and folders that lie in the workspace, under whatever name, relative to it."""
+        files = (self.person_policy, self.person_permissions, self.audit_database)
+        folders = (self.person_policy.parent, self.state, self.data_folder)
+        root = os.path.realpath(self.workspace)
+        real = (os.path.realpath(path) for path in (*files, *folders))
+        # What the workspace itself lies in is not to be kept from writing; the files in it are.
+        inside = {os.path.relpath(path, root) for path in real if path.startswith(f"{root.rstrip('/')}/")}
+        return tuple(sorted(inside))
+
+    @property
     def project_policy(self) -> Path:
         """The workspace's own policy file, which may only tighten."""
         return self.workspace / PROJECT_POLICY

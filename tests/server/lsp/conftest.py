@@ -189,6 +189,31 @@ async def start(tmp_path: Path) -> AsyncIterator[Start]:
 
 
 @pytest_asyncio.fixture(loop_scope="module")
+async def start_real(tmp_path: Path) -> AsyncIterator[Start]:
+    """Starts `remit serve` itself; the person's files are in `config`, and the model is a script that says nothing."""
+    clients: list[RawClient] = []
+    root = tmp_path / "work"
+    root.mkdir()
+    (tmp_path / "script.json").write_text("[]")
+    homes = {f"REMIT_{name.upper()}_DIR": str(tmp_path / name) for name in ("config", "state", "data")}
+
+    async def start_server(**environment: str) -> RawClient:
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "remit_server.cli.main", "serve"),
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            env={**os.environ, **homes, "REMIT_MODEL": f"script:{tmp_path / 'script.json'}", **environment},
+            limit=2**26,
+        )
+        clients.append(RawClient(process, root))
+        return clients[-1]
+
+    yield start_server
+    for client in clients:
+        await client.close()
+
+
+@pytest_asyncio.fixture(loop_scope="module")
 async def start_tcp() -> AsyncIterator[Start]:
     """Starts a server on a loopback port; answers the port and the process."""
     started: list[asyncio.subprocess.Process] = []

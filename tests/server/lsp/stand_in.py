@@ -1,6 +1,6 @@
 """A language server on a stand-in runtime: the real protocol around answers that a test can foresee.
 
-The text of a request says what happens: `say X`, `wait`, `ask`, `edit PATH`, `flood N`, `fail`.
+The text of a request says what happens: `say X`, `wait`, `ask [COMMAND]`, `edit PATH`, `flood N`, `fail`.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from remit_server.contract import (
 )
 from remit_server.errors import RemitError, SetupError
 from remit_server.lsp.main import serve
-from remit_server.runtime.ports import Asker, Emit
+from remit_server.runtime.ports import Asker, CannotAsk, Emit, Notice
 from remit_server.workspace.ports import Documents
 
 TARGET = "target.txt"
@@ -123,7 +123,7 @@ class StandInRuntime:
             case "edit":
                 return await self._edit(turn, rest)
             case "ask":
-                return await self._ask(turn, asker)
+                return await self._ask(turn, asker, rest or None)
         return turn.end("completed", part.text)
 
     async def _edit(self, turn: Turn, path: str) -> RunResult:
@@ -139,7 +139,7 @@ class StandInRuntime:
             return turn.end("failed", f"{error.code}: {error.why}")
         return turn.end("completed", "edited")
 
-    async def _ask(self, turn: Turn, asker: Asker) -> RunResult:
+    async def _ask(self, turn: Turn, asker: Asker, command: str | None) -> RunResult:
         question = ApprovalRequired(
             seq=1,
             session_id="",
@@ -153,7 +153,9 @@ class StandInRuntime:
             title=f"write {TARGET}",
             reasons=(ReasonPayload(rule="ask-writes", layer="default", action="require_review", reason="writes"),),
             diffs=(FileDiff(path=TARGET, diff="-old\n+new \u202e\u200b"),),
-            scopes=(Scope.ONCE, Scope.SESSION),
+            command=command,
+            scopes=(Scope.ONCE, Scope.SESSION, Scope.ALWAYS),
+            always_rule="{tool: write_file, path: target.txt}",
             deadline=(datetime.now(UTC) + timedelta(seconds=30)).isoformat(),
         )
         fields = {name: getattr(question, name) for name in ApprovalRequired.model_fields}
@@ -167,7 +169,11 @@ class StandInRuntime:
             case "stream":
                 answer = await future
             case "callback":
-                answer = await asker.ask(question)
+                try:
+                    answer = await asker.ask(question)
+                except CannotAsk as error:
+                    self._log(error.why)
+                    answer = None
             case "never":
                 answer = None
         allowed = answer is not None and answer.decision == "allow"
@@ -208,6 +214,9 @@ class StandInRuntime:
             policy="default",
             sandbox="none",
         )
+
+    async def reload_policy(self) -> Notice | None:
+        return None
 
     async def verify_audit(self) -> tuple[bool, str]:
         return True, "2 records verified"

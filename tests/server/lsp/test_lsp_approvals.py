@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
+from pygls.uris import to_fs_path
 
 from remit_server.contract import ApprovalRequired, FileDiff, ReasonPayload, Scope
 from remit_server.lsp.asking import MESSAGE_LIMIT, question_text
@@ -51,6 +54,7 @@ async def test_an_answer_before_any_turn(start):
     [
         ({"title": "Allow once"}, "completed", "once"),
         ({"title": "Allow for this session"}, "completed", "session"),
+        ({"title": "Always allow"}, "completed", "always"),
         ({"title": "Deny"}, "denied", "once"),
         ({"title": "Something else"}, "denied", "once"),
         (None, "denied", "once"),
@@ -65,8 +69,9 @@ async def test_a_plain_client_is_asked_by_message(start, choice, status, scope):
     assert (result["status"], result["final_output"]) == (status, scope)
     assert (client.root / "target.txt").exists() is (status == "completed")
     params = client.asked[0]["params"]
-    assert [a["title"] for a in params["actions"]] == ["Allow once", "Allow for this session", "Deny"]
+    assert [a["title"] for a in params["actions"]] == ["Allow once", "Allow for this session", "Always allow", "Deny"]
     assert params["message"].startswith("write target.txt\nWhy: writes (rule ask-writes)")
+    assert "\nAlways writes into permissions.yaml: {tool: write_file, path: target.txt}\n" in params["message"]
 
 
 async def test_a_client_that_cannot_show_a_message_denies(start):
@@ -157,12 +162,52 @@ async def test_nothing_in_a_question_can_hide():
     assert command.endswith("Runs: true\n      Why: harmless")
 
 
-async def test_a_long_question_says_what_is_not_shown():
-    diff = "\n".join(f"+line {n}" for n in range(1_000))
+LONG = "true " + "x" * MESSAGE_LIMIT + "; rm -rf hidden"
+SHOWS = {"window": {"showDocument": {"support": True}}}
+
+
+async def test_THR_approvals_long_command_is_opened_whole_before_it_can_be_allowed(start):
+    """THR-approvals-long-command: what does not fit the message is a document, and gone after the answer."""
+    client = await start()
+    shown = []
+
+    def show(params):
+        path = Path(to_fs_path(params["uri"]))
+        shown.append((path, path.read_text(), [r["method"] for r in client.asked]))
+        return {"success": True}
+
+    client.handlers["window/showDocument"] = show
+    client.handlers["window/showMessageRequest"] = lambda _: {"title": "Allow once"}
+    await client.initialize(SHOWS)
+    _, answer = client.run(f"ask {LONG}")
+    assert (await answer)["result"]["status"] == "completed"
+    ((path, text, before),) = shown
+    assert f"Runs: {LONG}\n" in text
+    assert before == ["window/showDocument"]
+    message = client.asked[1]["params"]["message"]
+    assert message.startswith(
+        f"The whole question, {len(text) - 1} characters, is in the document that was opened: {path}"
+    )
+    assert len(message) <= MESSAGE_LIMIT
+    assert not path.exists()
+
+
+@pytest.mark.parametrize(
+    ("capabilities", "answer"), [(None, {"success": True}), (SHOWS, {"success": False}), (SHOWS, {"nonsense": 1})]
+)
+async def test_THR_approvals_long_command_that_cannot_be_shown_is_not_asked_about(start, capabilities, answer):
+    client = await start()
+    client.handlers["window/showDocument"] = lambda _: answer
+    client.handlers["window/showMessageRequest"] = lambda _: {"title": "Allow once"}
+    await client.initialize(capabilities)
+    _, ran = client.run(f"ask {LONG}")
+    assert (await ran)["result"]["status"] == "denied"
+    assert "window/showMessageRequest" not in [request["method"] for request in client.asked]
+    assert not (client.root / "target.txt").exists()
+
+
+async def test_a_question_that_fits_is_shown_in_full(start):
+    diff = "\n".join(f"+line {n}" for n in range(100))
     text = question_text(question(diffs=(FileDiff(path="a", diff=diff),), risk="high", cwd="/w"))
     assert "Risk: high\nIn: /w\n" in text
-    assert len(text) < MESSAGE_LIMIT + 100
-    last = text.split("\n")[-1]
-    shown = text.count("+line ")
-    assert last.startswith("[not shown: ")
-    assert last.endswith(f"in {1_000 - shown} more lines]")
+    assert text.endswith(diff)

@@ -10,19 +10,21 @@ from remit_governance.errors import PolicyError
 from remit_governance.policy.load import load_policy, load_rule, load_rules
 from remit_server.cli.console import print_json, say
 from remit_server.cli.main import DONE, FAILED
-from remit_server.runtime.policies import problems_of_rules
+from remit_server.runtime.policies import load_permissions, problems_of_rules
 from remit_server.runtime.settings import Settings
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
-    parser.add_argument("files", nargs="*", type=Path, help="policy files and `.py` rules (default: those in force)")
+    what = "policy files, `permissions.yaml` and `.py` rules (default: those in force)"
+    parser.add_argument("files", nargs="*", type=Path, help=what)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Read them; 1 where one cannot be used. A warning stops nothing."""
     settings = Settings.from_environment(arguments.workspace)
-    in_force = [p for p in (settings.person_policy, settings.project_policy) if p.exists()]
+    known = (settings.person_policy, settings.person_permissions, settings.project_policy)
+    in_force = [path for path in known if path.exists()]
     programs = [file for file in arguments.files if file.suffix == ".py"]
     problems = _wrong_rules(settings, programs, in_force=not arguments.files)
     for file in (file for file in arguments.files or in_force if file not in programs):
@@ -38,6 +40,9 @@ def run(arguments: argparse.Namespace) -> int:
 def _wrong_file(settings: Settings, file: Path) -> list[str]:
     project = file.resolve() == settings.project_policy.resolve()
     try:
+        if file.name == settings.person_permissions.name:
+            load_permissions(file)
+            return []
         policy = load_policy(None, file) if project else load_policy(file)
     except PolicyError as error:
         return [str(problem) for problem in error.problems]

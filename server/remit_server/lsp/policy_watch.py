@@ -1,0 +1,58 @@
+"""Policy that lives while the server runs: files that change on disk are put in force, and the editor is told
+(governance.md §2, Changing policy)."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import logging
+from contextlib import aclosing
+from typing import TYPE_CHECKING
+
+from lsprotocol import types as lsp
+
+from remit_server.lsp.features.policy_files import settings_here
+
+if TYPE_CHECKING:  # slow to import
+    from remit_server.lsp.server import RemitServer
+    from remit_server.runtime.ports import Notice
+
+logger = logging.getLogger(__name__)
+
+
+async def watch_policy(ls: RemitServer) -> None:
+    """Follow the policy's files until cancelled."""
+    await asyncio.to_thread(importlib.import_module, "remit_server.runtime.reloading")
+    from remit_server.runtime.reloading import policy_changes
+
+    settings = settings_here(ls.root) if ls.root is not None else None
+    if settings is None:
+        return
+    async with aclosing(policy_changes(settings)) as changes:
+        async for _ in changes:
+            notice = await _reloaded(ls)
+            if notice is not None:
+                _tell(ls, notice)
+
+
+async def _reloaded(ls: RemitServer) -> Notice | None:
+    """What came of it, where there is something new to tell. A runtime that nobody has needed yet will read the files
+    itself; one that could not be opened is opened now, if it can be."""
+    from remit_server.errors import RemitError
+    from remit_server.runtime.ports import Notice
+
+    if ls.runtime_slot is None or ls.runtime_slot.unopened:
+        return None
+    before = ls.runtime_slot.failure
+    try:
+        runtime = await ls.runtime()
+        notice = await runtime.reload_policy()
+    except RemitError as error:
+        known = isinstance(before, RemitError) and before.payload() == error.payload()
+        return None if known else Notice(good=False, message=f"{error.what}: {error.why}; {error.fix}")
+    return notice if before is None else notice or Notice(good=True, message="the policy can be used again")
+
+
+def _tell(ls: RemitServer, notice: Notice) -> None:
+    kind = lsp.MessageType.Info if notice.good else lsp.MessageType.Error
+    ls.window_show_message(lsp.ShowMessageParams(type=kind, message=notice.message))
