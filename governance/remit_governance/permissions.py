@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 from remit_governance.policy.commands import command_prefix, is_script, starts_with
-from remit_governance.policy.evaluate import REVIEW_EACH_TIME
 from remit_governance.policy.file import Commands, Form, Globs, Words
 from remit_governance.policy.globs import compile_globs
 from remit_governance.policy.paths import normalise
+from remit_governance.policy.rules import REVIEW_EACH_TIME
 from remit_governance.policy.scripts import parts_of
 from remit_governance.values import Action, Decision, Verdict
 from remit_governance.visible import visible

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from remit_governance.policy.globs import compile_globs
-from remit_governance.policy.index import keys_of_globs
+from remit_governance.policy.index import OUTSIDE, keys_of_globs
 from remit_governance.policy.paths import outside
 from remit_governance.policy.rules import Condition, Layer, Rule, Subject
 from remit_governance.values import Verdict
@@ -214,7 +214,7 @@ BUILTIN = Layer.of(
             )
             for name, (reason, globs) in REVIEWED.items()
         ),
-        Rule("builtin.outside-workspace", Verdict.DENY, "the path is outside the workspace", _outside),
+        Rule("builtin.outside-workspace", Verdict.DENY, "the path is outside the workspace", _outside, keys=(OUTSIDE,)),
         Rule(
             "builtin.policy-update",
             Verdict.REQUIRE_REVIEW,

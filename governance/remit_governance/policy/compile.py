@@ -16,7 +16,7 @@ from remit_governance.canonical import digest
 from remit_governance.errors import ActionError, PolicyError, Problem
 from remit_governance.policy.action import ActionForm, parse_action
 from remit_governance.policy.builtin import BUILTIN
-from remit_governance.policy.conditions import compile_match
+from remit_governance.policy.conditions import any_of, compile_match
 from remit_governance.policy.document import Document, Place, Plain, read_document
 from remit_governance.policy.file import (
     ConstraintsForm,
@@ -89,16 +89,16 @@ def _version(sources: Sequence[Source], fold_case: bool) -> str:
 
 def _rule(form: RuleForm, line: int, source: Source, fold_case: bool) -> Rule:
     verdict = _VERDICTS[form.action]
-    excepted = [compile_match(item, fold_case) for item in form.except_]
+    stops = verdict in {Verdict.DENY, Verdict.REQUIRE_REVIEW}
     limits = form.constraints
     return Rule(
         name=form.name,
         verdict=verdict,
         reason=form.reason or f"rule {form.name}",
-        matches=compile_match(form.match, fold_case, stops=verdict in {Verdict.DENY, Verdict.REQUIRE_REVIEW}),
+        matches=compile_match(form.match, fold_case, stops=stops, indexed=True),
         syscalls=None if form.match.syscall is None else frozenset(form.match.syscall),
         keys=keys_of_match(form.match, fold_case),
-        excepted=(lambda subject: any(item(subject) for item in excepted)) if excepted else None,
+        excepted=any_of([compile_match(item, fold_case) for item in form.except_]),
         constraints=Constraints(limits.max_file_size, limits.require_sandbox, limits.require_capability_token),
         grants=not source.project,
         standing=form.standing_answer,
@@ -145,7 +145,7 @@ def _examples(form: RuleForm, rule: Rule, document: Document, place: Place) -> I
 
 def _applies(rule: Rule, subject: Subject) -> bool:
     named = rule.syscalls is None or subject.action.syscall in rule.syscalls
-    return named and rule.matches(subject) and not (rule.excepted is not None and rule.excepted(subject))
+    return named and rule.applies(subject)
 
 
 def _problem(document: Document, kind: str, location: tuple[str | int, ...], message: str) -> Problem:
