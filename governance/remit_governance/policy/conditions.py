@@ -114,7 +114,7 @@ def _host(hosts: tuple[str, ...]) -> Condition:
 
 def _risk(levels: tuple[str, ...]) -> Condition:
     wanted = frozenset(levels)
-    return lambda subject: risk_of(subject.action) in wanted
+    return lambda subject: ("high" if subject.doubtful else risk_of(subject.action)) in wanted
 
 
 CONDITIONS: Mapping[str, Callable[[tuple[str, ...]], Condition]] = MappingProxyType(

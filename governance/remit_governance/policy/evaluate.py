@@ -48,8 +48,9 @@ def _permit(token: Token) -> Reason:
 
 def _script(policy: Policy, action: Action, permit: Reason | None) -> Decision:
     parts = parts_of(action)
-    decisions = [_one(policy, part, permit) for part in parts.actions]
-    shadows = (_one(policy, part, permit) for part in parts.shadows)
+    doubtful = bool(parts.doubts)
+    decisions = [_one(policy, part, permit, doubtful=doubtful) for part in parts.actions]
+    shadows = (_one(policy, part, permit, doubtful=doubtful) for part in parts.shadows)
     # A wrapper needs no rule that allows it; but where a rule denies it, that counts.
     decisions += [shadow for shadow in shadows if shadow.verdict is Verdict.DENY and shadow.rules]
     if parts.doubts:
@@ -59,8 +60,8 @@ def _script(policy: Policy, action: Action, permit: Reason | None) -> Decision:
     return Decision(whole.verdict, tuple(dict.fromkeys(whole.reasons)))
 
 
-def _one(policy: Policy, action: Action, permit: Reason | None) -> Decision:
-    subject = Subject.of(action)
+def _one(policy: Policy, action: Action, permit: Reason | None, *, doubtful: bool = False) -> Decision:
+    subject = Subject.of(action, doubtful=doubtful)
     reasons: list[Reason] = []
     worst, granted = _PASS, False
     for layer in policy.layers:

@@ -20,15 +20,19 @@ REVIEW_EACH_TIME = "rule_review_each_time"
 
 
 class Subject(NamedTuple):
-    """An action as rules look at it, and the place of its path. A tuple, since one is made for each evaluation."""
+    """An action as rules look at it, and the place of its path. A tuple, since one is made for each evaluation.
+
+    `doubtful` where it is part of a command line of which not all is certain.
+    """
 
     action: Action
     place: Place = NOWHERE
+    doubtful: bool = False
 
     @classmethod
-    def of(cls, action: Action) -> Subject:
+    def of(cls, action: Action, *, doubtful: bool = False) -> Subject:
         """The subject of this action."""
-        return cls(action) if action.path is None else cls(action, place_of(action.path))
+        return cls(action, NOWHERE if action.path is None else place_of(action.path), doubtful)
 
     @property
     def path(self) -> str | None:
