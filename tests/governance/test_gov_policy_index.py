@@ -62,7 +62,7 @@ ACTIONS = st.builds(
 )
 
 
-@settings(max_examples=2000, deadline=None)
+@settings(max_examples=1000, deadline=None)
 @given(form=FORMS, action=ACTIONS, fold_case=st.booleans())
 def test_what_matches_is_found(form: MatchForm, action: Action, fold_case: bool) -> None:
     subject = Subject.of(action)

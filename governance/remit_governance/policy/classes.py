@@ -1,5 +1,5 @@
-"""What class of thing a command is, by its words: it reads, changes files, runs the project, or nobody knows (004 §Future
-Extensions).
+"""What class of thing a command is, by its words: it reads, changes files, runs the project, or nobody knows
+(004 §Future Extensions).
 
 Tables of what is known. What is in none of them, or makes the shell's reader doubt, is `unknown`.
 """
