@@ -6,28 +6,22 @@ its reviews turn what is allowed into a question without standing in for an allo
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
 from remit_governance.canonical import digest
 from remit_governance.errors import ActionError, PolicyError, Problem
-from remit_governance.policy.action import ActionForm, parse_action
+from remit_governance.policy.action import parse_action
 from remit_governance.policy.builtin import BUILTIN
 from remit_governance.policy.conditions import any_of, compile_match
-from remit_governance.policy.document import Document, Place, Plain, read_document
-from remit_governance.policy.file import (
-    ConstraintsForm,
-    ExamplesForm,
-    MatchForm,
-    PolicyForm,
-    RuleForm,
-)
+from remit_governance.policy.document import Document, Place, read_document
+from remit_governance.policy.file import PolicyForm, RuleForm
 from remit_governance.policy.index import keys_of_match
 from remit_governance.policy.rules import Constraints, Layer, Policy, Rule, Subject
 from remit_governance.policy.warnings import warnings_of
+from remit_governance.policy.wording import problem_of
 from remit_governance.values import Verdict
 
 _VERDICTS = {verdict.word: verdict for verdict in Verdict}
@@ -79,7 +73,7 @@ def parse_policy(file: str, text: str) -> tuple[Document, PolicyForm]:
         # An empty file is a policy without rules, which denies.
         return document, PolicyForm.model_validate({} if document.value is None else document.value)
     except ValidationError as error:
-        raise PolicyError(tuple(_problem(document, e["type"], e["loc"], e["msg"]) for e in error.errors())) from None
+        raise PolicyError(tuple(problem_of(document, each) for each in error.errors())) from None
 
 
 def _version(sources: Sequence[Source], fold_case: bool) -> str:
@@ -146,46 +140,3 @@ def _examples(form: RuleForm, rule: Rule, document: Document, place: Place) -> I
 def _applies(rule: Rule, subject: Subject) -> bool:
     named = rule.syscalls is None or subject.action.syscall in rule.syscalls
     return named and rule.applies(subject)
-
-
-def _problem(document: Document, kind: str, location: tuple[str | int, ...], message: str) -> Problem:
-    name = str(location[-1]) if location else "the file"
-    if kind == "extra_forbidden":
-        known = _keys_at(location)
-        near = difflib.get_close_matches(name, known, n=1)
-        fix = f"did you mean `{near[0]}`" if near else f"use one of {', '.join(known)}"
-        return document.problem(location, f"unknown key `{name}`", fix)
-    if kind == "missing":
-        return document.problem(location[:-1], f"the key `{name}` is missing", f"add `{name}:`")
-    if kind == "value_error":
-        why, _, fix = message.removeprefix("Value error, ").partition(": ")
-        return document.problem(location, why, fix or "correct the value")
-    value = _value_at(document.value, location)
-    shown = f"`{name}: {value}`" if isinstance(value, str | int | float) else f"`{name}`"
-    return document.problem(location, f"{shown} is not right", message[:1].lower() + message[1:])
-
-
-def _keys_at(location: tuple[str | int, ...]) -> list[str]:
-    """The keys that may stand where an unknown one does."""
-    holder = next((part for part in reversed(location[:-1]) if isinstance(part, str)), "")
-    models: dict[str, type[BaseModel]] = {
-        "": PolicyForm,
-        "capabilities": RuleForm,
-        "match": MatchForm,
-        "except": MatchForm,
-        "constraints": ConstraintsForm,
-        "examples": ExamplesForm,
-    }
-    model = models.get(holder, ActionForm)
-    return [field.alias or name for name, field in model.model_fields.items()]
-
-
-def _value_at(value: Plain, location: tuple[str | int, ...]) -> Plain:
-    for part in location:
-        if isinstance(value, dict) and part in value:
-            value = value[str(part)]
-        elif isinstance(value, list) and isinstance(part, int) and part < len(value):
-            value = value[part]
-        else:
-            return None
-    return value

@@ -37,8 +37,9 @@ def evaluate(policy: Policy, action: Action, claim: Claim | None = None) -> Deci
     strictest decision counts, and what is not certain about it is never allowed without a look. A `claim` that covers
     the action stands in for every layer but the built-in one; any other claim changes nothing.
     """
-    covered = claim is not None and claim.refusal(action, policy.version) is None
-    permit = _permit(claim.token) if claim is not None and covered else None
+    permit = None
+    if claim is not None and claim.refusal(action, policy.version) is None:
+        permit = _permit(claim.token)
     return _one(policy, action, permit) if action.script is None else _script(policy, action, permit)
 
 
@@ -63,7 +64,7 @@ def _script(policy: Policy, action: Action, permit: Reason | None) -> Decision:
 def _one(policy: Policy, action: Action, permit: Reason | None, *, doubtful: bool = False) -> Decision:
     subject = Subject.of(action, doubtful=doubtful)
     reasons: list[Reason] = []
-    worst, granted = _PASS, False
+    worst, granted, alone = _PASS, False, None
     for layer in policy.layers:
         if permit is not None and layer.name != "builtin":
             continue
@@ -73,13 +74,14 @@ def _one(policy: Policy, action: Action, permit: Reason | None, *, doubtful: boo
                 reasons.append(reason)
                 worst = max(worst, reason.verdict)
                 granted |= filed.rule.grants and reason.verdict is not _PASS
+                alone = filed.alone if reason is filed.says else None
         if worst is _DENY:
             return Decision(_DENY, tuple(reasons))
     for reason in _beyond(policy, action, permit):
         reasons.append(reason)
         worst, granted = max(worst, reason.verdict), True
     if granted or worst is _DENY:
-        return Decision(worst, tuple(reasons))
+        return alone if alone is not None and len(reasons) == 1 else Decision(worst, tuple(reasons))
     return Decision(_DENY, (_NOBODY_ALLOWED, *reasons)) if reasons else _NOTHING_SAID
 
 

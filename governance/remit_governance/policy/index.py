@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from types import MappingProxyType
 from typing import Generic, NamedTuple, TypeVar
@@ -79,20 +79,6 @@ class Drawer(Generic[R]):
             else:
                 self.by_place.setdefault(key, []).append(item)
 
-    def find(self, action: Action, place: Place) -> list[list[R]]:
-        """Every list that holds what may match."""
-        by_place = self.by_place
-        found: list[list[R]] = []
-        if not by_place.keys().isdisjoint(place.keys):
-            found += [by_place[key] for key in place.keys if key in by_place]
-        for kind, table in self.by_kind.items():
-            for value in VALUES[kind](action):
-                if value in table:
-                    found.append(table[value])
-        if self.always:
-            found.append(self.always)
-        return found
-
 
 class Index(Generic[R]):
     """What was filed, found again. `entries` are an item, its syscalls (None: any) and its keys; without keys it is
@@ -112,7 +98,14 @@ class Index(Generic[R]):
 
     def find(self, action: Action, place: Place) -> list[list[R]]:
         """Lists of what may match, each in the order of filing; an item may be in more than one."""
-        return self._drawers.get(action.syscall, self._others).find(action, place)
+        drawer = self._drawers.get(action.syscall, self._others)
+        found = [drawer.always] if drawer.always else []
+        by_place = drawer.by_place
+        if not by_place.keys().isdisjoint(place.keys):
+            found += [by_place[key] for key in place.keys if key in by_place]
+        for kind, table in drawer.by_kind.items():
+            found += [table[value] for value in VALUES[kind](action) if value in table]
+        return found
 
 
 def keys_of_match(match: MatchForm, fold_case: bool) -> tuple[Key, ...]:
@@ -160,22 +153,21 @@ def _key_of_glob(glob: str) -> Key:
 
 def keys_of_paths(paths: Iterable[str]) -> tuple[Key, ...]:
     """Every key under which a rule may be filed that matches a path with these spellings."""
-    return tuple(dict.fromkeys(key for path in paths for key in _keys_of_path(path)))
-
-
-def _keys_of_path(path: str) -> Iterator[Key]:
-    if outside(path):
-        yield OUTSIDE
-    prefix = ""
-    for depth, part in enumerate(path.split("/")):
-        if depth < MOST_PARTS:
+    keys: list[Key] = []
+    for path in paths:
+        if outside(path):
+            keys.append(OUTSIDE)
+        parts = path.split("/")
+        prefix = ""
+        for part in parts[:MOST_PARTS]:
             prefix = f"{prefix}/{part}" if prefix else part
-            yield f"prefix {prefix}"
-        yield f"part {part}"
-        yield f"start {part[:3]}"
-        dot = part.rfind(".")
-        if dot >= 0:
-            yield f"suffix {part[dot:]}"
+            keys.append(f"prefix {prefix}")
+        for part in parts:
+            keys += (f"part {part}", f"start {part[:3]}")
+            dot = part.rfind(".")
+            if dot >= 0:
+                keys.append(f"suffix {part[dot:]}")
+    return tuple(dict.fromkeys(keys))
 
 
 VALUES: Mapping[str, Callable[[Action], Iterable[str | None]]] = MappingProxyType(
