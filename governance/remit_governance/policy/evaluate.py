@@ -64,7 +64,7 @@ def _script(policy: Policy, action: Action, permit: Reason | None) -> Decision:
 def _one(policy: Policy, action: Action, permit: Reason | None, *, doubtful: bool = False) -> Decision:
     subject = Subject.of(action, doubtful=doubtful)
     reasons: list[Reason] = []
-    worst, granted, alone = _PASS, False, None
+    worst, granted = _PASS, False
     for layer in policy.layers:
         if permit is not None and layer.name != "builtin":
             continue
@@ -74,14 +74,13 @@ def _one(policy: Policy, action: Action, permit: Reason | None, *, doubtful: boo
                 reasons.append(reason)
                 worst = max(worst, reason.verdict)
                 granted |= filed.rule.grants and reason.verdict is not _PASS
-                alone = filed.alone if reason is filed.says else None
         if worst is _DENY:
             return Decision(_DENY, tuple(reasons))
     for reason in _beyond(policy, action, permit):
         reasons.append(reason)
         worst, granted = max(worst, reason.verdict), True
     if granted or worst is _DENY:
-        return alone if alone is not None and len(reasons) == 1 else Decision(worst, tuple(reasons))
+        return Decision(worst, tuple(reasons))
     return Decision(_DENY, (_NOBODY_ALLOWED, *reasons)) if reasons else _NOTHING_SAID
 
 

@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 
 from remit_governance.errors import Problem
 from remit_governance.policy.index import ANY, NOWHERE, Index, Key, Place, place_of
-from remit_governance.values import Action, Decision, Reason, Verdict
+from remit_governance.values import Action, Reason, Verdict
 
 LayerName = Literal["builtin", "yaml", "extension"]
 
@@ -86,14 +86,11 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Filed:
-    """A rule in its layer, with the reason it gives where nothing stands against it, and the decision where no other rule
-    speaks: made once, not for each action.
-    """
+    """A rule in its layer, with the reason it gives where nothing stands against it: made once, not for each action."""
 
     rule: Rule
     layer: LayerName
     says: Reason
-    alone: Decision
 
     def reason(self, code: str, verdict: Verdict, message: str) -> Reason:
         """Another reason of this rule."""
@@ -109,7 +106,7 @@ def _filed(rule: Rule, layer: LayerName) -> Filed:
         Verdict.DENY: RULE_DENY,
     }
     says = Reason(codes[rule.verdict], rule.reason, rule.verdict, layer, rule.name, rule.file, rule.line)
-    return Filed(rule, layer, says, Decision(rule.verdict, (says,)))
+    return Filed(rule, layer, says)
 
 
 _BY_NAME = attrgetter("rule.name")
