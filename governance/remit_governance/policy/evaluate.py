@@ -76,9 +76,10 @@ def _one(policy: Policy, action: Action, permit: Reason | None, *, doubtful: boo
                 granted |= filed.rule.grants and reason.verdict is not _PASS
         if worst is _DENY:
             return Decision(_DENY, tuple(reasons))
-    for reason in _beyond(policy, action, permit):
-        reasons.append(reason)
-        worst, granted = max(worst, reason.verdict), True
+    if permit is not None or policy.extension is not None:
+        for reason in _beyond(policy, action, permit):
+            reasons.append(reason)
+            worst, granted = max(worst, reason.verdict), True
     if granted or worst is _DENY:
         return Decision(worst, tuple(reasons))
     return Decision(_DENY, (_NOBODY_ALLOWED, *reasons)) if reasons else _NOTHING_SAID

@@ -26,7 +26,8 @@ OUTSIDE: Key = "outside"
 
 MOST_PARTS = 12
 """Parts of a path that a prefix counts: beyond, a path of many parts would have too many long keys."""
-_REMEMBERED_PATH = 512
+_REMEMBERED_PATH, _REMEMBERED = 512, 4096
+"""Characters of a path that is remembered, and how many of them are."""
 
 _WILD = re.compile(r"[*?\[\]\\!#]|\s\Z")
 _SUFFIX = re.compile(r".*(\.[^./*?\[\]\\]+)")
@@ -57,7 +58,7 @@ def _place(path: str) -> Place:
     return Place(plain, folded, keys_of_paths((plain,) if folded == plain else (plain, folded)))
 
 
-_remembered = lru_cache(maxsize=4096)(_place)
+_remembered = lru_cache(maxsize=_REMEMBERED)(_place)
 
 
 class Drawer(Generic[R]):
@@ -67,6 +68,7 @@ class Drawer(Generic[R]):
         self.always: list[R] = []
         self.by_place: dict[Key, list[R]] = {}
         self.by_kind: dict[str, dict[str | None, list[R]]] = {}
+        self._seen: dict[str | None, list[list[R]]] = {}
 
     def file(self, item: R, keys: Iterable[Key]) -> None:
         """File under each of the keys."""
@@ -78,6 +80,17 @@ class Drawer(Generic[R]):
                 self.by_kind.setdefault(kind, {}).setdefault(value, []).append(item)
             else:
                 self.by_place.setdefault(key, []).append(item)
+
+    def at(self, place: Place) -> list[list[R]]:
+        """Lists of what is filed under keys of this place; those of short paths are remembered. Not to be changed."""
+        found = self._seen.get(place.path)
+        if found is None:
+            found = [self.by_place[key] for key in place.keys if key in self.by_place]
+            if len(place.path or "") <= _REMEMBERED_PATH:
+                if len(self._seen) >= _REMEMBERED:
+                    self._seen.clear()
+                self._seen[place.path] = found
+        return found
 
 
 class Index(Generic[R]):
@@ -99,12 +112,13 @@ class Index(Generic[R]):
     def find(self, action: Action, place: Place) -> list[list[R]]:
         """Lists of what may match, each in the order of filing; an item may be in more than one."""
         drawer = self._drawers.get(action.syscall, self._others)
-        found = [drawer.always] if drawer.always else []
-        by_place = drawer.by_place
-        if not by_place.keys().isdisjoint(place.keys):
-            found += [by_place[key] for key in place.keys if key in by_place]
+        found = drawer.at(place)
+        if drawer.always:
+            found = [*found, drawer.always]
         for kind, table in drawer.by_kind.items():
-            found += [table[value] for value in VALUES[kind](action) if value in table]
+            for value in VALUES[kind](action):
+                if value in table:
+                    found = [*found, table[value]]
         return found
 
 
