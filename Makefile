@@ -65,6 +65,7 @@ bench: setup
 	$(BIN)/python bench/initialize.py
 	$(BIN)/python bench/governed_read.py
 	$(BIN)/python bench/audit.py
+	$(BIN)/python bench/policy.py
 
 clean:
 	rm -rf $(VENV) client-vscode/node_modules client-vscode/out .cache .mypy_cache .ruff_cache .pytest_cache

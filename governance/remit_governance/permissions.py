@@ -12,10 +12,10 @@ from typing import Annotated, Literal
 from pydantic import Field, StrictStr
 
 from remit_governance.policy.commands import command_prefix, is_script, starts_with
-from remit_governance.policy.evaluate import REVIEW_EACH_TIME
 from remit_governance.policy.file import Commands, Form, Globs, Word, Words
 from remit_governance.policy.globs import compile_globs
 from remit_governance.policy.paths import normalise
+from remit_governance.policy.rules import REVIEW_EACH_TIME
 from remit_governance.policy.scripts import parts_of
 from remit_governance.values import Action, Decision, Verdict
 

@@ -1,30 +1,55 @@
 """The policy engine said a second time, as plainly as possible, to compare the real one with (003 §Rule Evaluation Engine).
 
-Rules are dictionaries as a policy file writes them; nothing is compiled or indexed. Globs: only `**`, `name`, `dir/**`.
+Rules and actions are dictionaries as files and the command line write them; nothing is compiled, indexed or remembered.
 """
 
 from __future__ import annotations
 
+from fnmatch import fnmatchcase
 from typing import Any
+
+EFFECT = {"fs.read": 1, "fs.list": 1, "fs.write": 2, "process.exec": 1}
+COMMAND = {"ls": 1, "git status": 1, "git commit": 2, "pytest": 3, "git push": 8, "rm": 4, "curl": 4}
+SENSITIVE = {".env", "pyproject.toml"}
+
+
+def below(pattern: list[str], path: list[str]) -> bool:
+    """A folder means all that is in it; `**` any number of folders, and at the end whatever is below."""
+    if not pattern:
+        return True
+    if pattern[0] == "**":
+        return bool(path) and (len(pattern) == 1 or any(below(pattern[1:], path[n:]) for n in range(len(path))))
+    return bool(path) and fnmatchcase(path[0], pattern[0]) and below(pattern[1:], path[1:])
 
 
 def glob(pattern: str, path: str) -> bool:
-    if pattern == "**":
-        return True
-    if pattern.endswith("/**"):
-        return path.startswith(pattern[:-2])
-    return pattern in path.split("/")
+    if "/" not in pattern.rstrip("/"):
+        return any(fnmatchcase(part, pattern) for part in path.split("/"))
+    return below(pattern.split("/"), path.split("/"))
+
+
+def risk(action: dict[str, Any]) -> str:
+    score = EFFECT.get(action["syscall"], 4)
+    if action["syscall"] == "process.exec":
+        words = action.get("command", [])
+        score *= next((n for known, n in COMMAND.items() if words[: len(known.split())] == known.split()), 4)
+    elif not SENSITIVE.isdisjoint(action.get("path", "").split("/")):
+        score *= 2
+    return "low" if score == 1 else "medium" if score < 4 else "high"
 
 
 def holds(conditions: dict[str, Any], action: dict[str, Any]) -> bool:
     for key, values in conditions.items():
         if key == "path_glob":
-            good = "path" in action and any(glob(p, action["path"]) for p in values)
+            good = "path" in action and any(glob(p, action["path"]) for p in values if p[0] != "!")
+            good = good and not any(glob(p[1:], action["path"]) for p in values if p[0] == "!")
         elif key == "caller_tag":
             good = any(tag in action.get("caller_tags", []) for tag in values)
         elif key == "command":
             words = action.get("command", [])
             good = any(words[: len(c.split())] == c.split() for c in values)
+        elif key == "risk":
+            good = risk(action) in values
         else:
             default = {"state": "idle", "mode": "strict"}.get(key)
             good = action.get(key, default) in values
@@ -34,6 +59,7 @@ def holds(conditions: dict[str, Any], action: dict[str, Any]) -> bool:
 
 
 def reference(rules: list[dict[str, Any]], action: dict[str, Any]) -> tuple[str, set[str]]:
+    """The verdict, and the names of all rules that said it."""
     said: dict[str, set[str]] = {"allow": set(), "deny": set(), "require_review": set(), "pass": set()}
     for rule in rules:
         if holds(rule["match"], action) and not any(holds(e, action) for e in rule.get("except", [])):

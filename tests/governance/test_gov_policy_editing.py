@@ -63,12 +63,12 @@ FAULTS = {
     "a wrong word is marked with its key": (
         HEAD + "  - name: a\n    match: {}\n    action: permit # no\n",
         "action: permit",
-        "`action: permit` is not right; input should be 'allow', 'deny', 'pass' or 'require_review'",
+        "`action: permit` is not right; use `allow`, `deny`, `pass` or `require_review`",
     ),
     "a wrong list is marked to its end": (
         HEAD + "  - name: a\n    match: { intent: [PLAN, X], tool: y }\n    action: deny\n",
         "X",
-        "`1: X` is not right; input should be 'PLAN', 'CODE', 'ANALYZE', 'DEBUG', 'WRITE_FILE', 'READ_FILE' or 'EXECUTE'",
+        "value 2 of `intent: X` is not right; use `PLAN`, `CODE`, `ANALYZE`, `DEBUG`, `WRITE_FILE`, `READ_FILE` or `EXECUTE`",
     ),
     "a wrong size inside braces": (
         HEAD + RULE.replace("deny", "allow") + "    constraints: { max_file_size: 5kb, require_sandbox: L2 }\n",
@@ -93,7 +93,7 @@ FAULTS = {
     "lines that only YAML counts": (
         'version: 1\ncapabilities:\n  - name: a\n    reason: "x\u2028 y"\n    match: {}\n    action: no\n',
         "action: no",
-        "`action: no` is not right; input should be 'allow', 'deny', 'pass' or 'require_review'",
+        "`action: no` is not right; use `allow`, `deny`, `pass` or `require_review`",
     ),
     "an example that does not hold": (
         HEAD + RULE + "    examples:\n      match: [{ syscall: fs.write }]\n",

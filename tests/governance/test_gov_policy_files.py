@@ -50,11 +50,11 @@ BAD = {
     ),
     "unknown action": (
         HEAD + "  - name: a\n    match: {}\n    action: permit\n",
-        "p.yaml:5:5: `action: permit` is not right; input should be 'allow', 'deny', 'pass' or 'require_review'",
+        "p.yaml:5:5: `action: permit` is not right; use `allow`, `deny`, `pass` or `require_review`",
     ),
     "no match": (HEAD + "  - name: a\n    action: deny\n", "p.yaml:3:5: the key `match` is missing; add `match:`"),
     "no number": (HEAD + GOOD + "    name: b\n", "p.yaml:6:5: the key `name` is given twice; keep one of them"),
-    "wrong version": ("version: 2\n", "p.yaml:1:1: `version: 2` is not right; input should be 1"),
+    "wrong version": ("version: 2\n", "p.yaml:1:1: `version: 2` is not right; use 1"),
     "wrong unit": (
         HEAD + GOOD + "    constraints: { max_file_size: 100kib }\n",
         "p.yaml:6:20: unknown unit `kib`; use B KiB MiB GiB KB MB GB, case-sensitive",
@@ -95,6 +95,47 @@ BAD = {
     "an example that is no action": (
         HEAD + GOOD + "    examples: { match: [{ pth: x }] }\n",
         "p.yaml:6:25: the example of `good` is no action: unknown key `pth`; did you mean `path`",
+    ),
+    "a number for a tool": (
+        HEAD + "  - name: a\n    match: { tool: 5 }\n    action: deny\n",
+        "p.yaml:4:14: `tool: 5` is not right; write a list, such as `[a, b]`",
+    ),
+    "a number among tools": (
+        HEAD + "  - name: a\n    match: { tool: [x, 5] }\n    action: deny\n",
+        "p.yaml:4:24: value 2 of `tool: 5` is not right; write text: where it looks like something else, in quotes",
+    ),
+    "a word for a match": (
+        HEAD + "  - name: a\n    match: everything\n    action: deny\n",
+        "p.yaml:4:5: `match: everything` is not right; write `key: value` pairs",
+    ),
+    "a word for a rule": (HEAD + "  - everything\n", "p.yaml:3:5: value 1 of `capabilities: everything` is not right"),
+    "a mapping for rules": (
+        HEAD + "  name: a\n",
+        "p.yaml:2:1: `capabilities` is not right; write a list, such as `[a, b]`",
+    ),
+    "an odd name": (
+        HEAD + "  - name: a b\n    match: {}\n    action: deny\n",
+        "p.yaml:3:5: `name: a b` is not right; use letters, digits, `.`, `_` and `-`, a letter or digit first",
+    ),
+    "an unknown intent": (
+        HEAD + "  - name: a\n    match: { intent: [HACK] }\n    action: deny\n",
+        "p.yaml:4:23: value 1 of `intent: HACK` is not right; use `PLAN`, `CODE`, `ANALYZE`, `DEBUG`",
+    ),
+    "an unknown risk": (
+        HEAD + "  - name: a\n    match: { risk: huge }\n    action: deny\n",
+        "`risk: huge` is not right; use `low`, `medium` or `high`",
+    ),
+    "a word for yes": (
+        HEAD + GOOD + "    standing_answer: 'yes'\n",
+        "`standing_answer: yes` is not right; write `true` or `false`",
+    ),
+    "an endless reason": (
+        HEAD + GOOD + f"    reason: {'x' * 501}\n",
+        "`reason` is not right; write 500 characters at most",
+    ),
+    "an empty tool": (
+        HEAD + '  - name: a\n    match: { tool: [""] }\n    action: deny\n',
+        "write something, or leave it out",
     ),
     "a list for a file": ("- a\n", "p.yaml:1:1: `the file` is not right"),
     "broken YAML": ("version: [1\n", "p.yaml:2:1:"),

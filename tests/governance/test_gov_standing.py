@@ -121,6 +121,7 @@ def test_THR_approvals_an_always_saved_is_never_broader_than_what_was_shown(aske
 
 
 def test_THR_approvals_always_never_outranks_a_deny_and_is_not_offered_against_one() -> None:
+    """THR-approvals-always-deny."""
     for lists in ({"deny": [{"tool": "write_file"}]}, {"final_deny": [{"tool": "write_file"}]}):
         config = PermissionConfig.model_validate({**lists, "allow": [always(write("a.py")).model_dump()]})
         assert decide(config, Standing(), write("a.py"), REVIEW).word in ("deny", "final_deny")

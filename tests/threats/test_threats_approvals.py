@@ -103,7 +103,7 @@ async def test_THR_approvals_a_no_for_the_session_is_not_asked_again(make_bench:
 
 
 async def test_THR_approvals_an_always_is_written_exactly_as_it_was_shown(make_bench: Any) -> None:
-    """The file gets the line that was on the screen, and that line answers for nothing else."""
+    """THR-approvals-always-exact: the file gets the line that was on the screen, which answers for nothing else."""
     bench: Bench = await make_bench(policy=ASKS)
     file = bench.settings.person_permissions
     asker = Answering(scope="always")

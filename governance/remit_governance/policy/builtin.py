@@ -12,7 +12,7 @@ from types import MappingProxyType
 from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
 
 from remit_governance.policy.globs import compile_globs
-from remit_governance.policy.index import keys_of_globs
+from remit_governance.policy.index import OUTSIDE, keys_of_globs
 from remit_governance.policy.paths import fold, outside
 from remit_governance.policy.rules import Condition, Layer, Rule, Subject
 from remit_governance.values import Verdict
@@ -218,7 +218,9 @@ def _rules(more: Mapping[str, tuple[str, ...]]) -> Iterator[Rule]:
     for name, (reason, globs) in REVIEWED.items():
         keys = keys_of_globs(globs, fold_case=True)
         yield Rule(name, Verdict.REQUIRE_REVIEW, reason, _writes(globs), keys=keys, grants=False, standing=False)
-    yield Rule("builtin.outside-workspace", Verdict.DENY, "the path is outside the workspace", _outside)
+    yield Rule(
+        "builtin.outside-workspace", Verdict.DENY, "the path is outside the workspace", _outside, keys=(OUTSIDE,)
+    )
     yield Rule(
         "builtin.policy-update",
         Verdict.REQUIRE_REVIEW,

@@ -16,7 +16,7 @@ from remit_governance.errors import PolicyError, Problem
 from remit_governance.patterns import SecretPattern
 from remit_governance.policy.action import ActionForm
 from remit_governance.policy.builtin import BUILTIN, builtin_layer
-from remit_governance.policy.conditions import compile_match
+from remit_governance.policy.conditions import any_of, compile_match
 from remit_governance.policy.document import Document, Place
 from remit_governance.policy.examples import example_faults
 from remit_governance.policy.file import (
@@ -112,16 +112,16 @@ def _version(sources: Sequence[Source], fold_case: bool, own: Sequence[str]) -> 
 def compile_rule(form: RuleForm, line: int, source: Source, fold_case: bool) -> Rule:
     """One rule that is well-formed, ready to be asked."""
     verdict = _VERDICTS[form.action]
-    excepted = [compile_match(item, fold_case) for item in form.except_]
+    stops = verdict in {Verdict.DENY, Verdict.REQUIRE_REVIEW}
     limits = form.constraints
     return Rule(
         name=form.name,
         verdict=verdict,
         reason=form.reason or f"rule {form.name}",
-        matches=compile_match(form.match, fold_case, stops=verdict in {Verdict.DENY, Verdict.REQUIRE_REVIEW}),
+        matches=compile_match(form.match, fold_case, stops=stops, indexed=True),
         syscalls=None if form.match.syscall is None else frozenset(form.match.syscall),
         keys=keys_of_match(form.match, fold_case),
-        excepted=(lambda subject: any(item(subject) for item in excepted)) if excepted else None,
+        excepted=any_of([compile_match(item, fold_case) for item in form.except_]),
         constraints=Constraints(limits.max_file_size, limits.require_sandbox, limits.require_capability_token),
         grants=not source.project,
         standing=form.standing_answer,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 
 from remit_governance.policy.commands import command_prefix, resembles, starts_with
@@ -13,23 +13,45 @@ from remit_governance.policy.risk import risk_of
 from remit_governance.policy.rules import Condition, Subject
 
 
-def compile_match(form: MatchForm, fold_case: bool, *, stops: bool = False) -> Condition:
-    """A predicate that holds where every given key does. `syscall` is one of them: `except` is not indexed by it.
+def compile_match(form: MatchForm, fold_case: bool, *, stops: bool = False, indexed: bool = False) -> Condition:
+    """A predicate that holds where every given key does.
 
-    `stops` is for rules that deny or ask: their commands are meant in every spelling.
+    `stops` is for rules that deny or ask: their commands are meant in every spelling. `indexed` leaves `syscall` out:
+    the predicate is asked only about actions that have been found by it.
     """
-    given = [(key, values) for key, values in form if values is not None]
-    conditions = tuple(
-        _path(values, fold_case)
-        if key == "path_glob"
-        else _command(values, stops=stops)
-        if key == "command"
-        else CONDITIONS[key](values)
-        for key, values in given
-    )
-    if len(conditions) == 1:
-        return conditions[0]
-    return lambda subject: all(condition(subject) for condition in conditions)
+    given = {key: values for key, values in form if values is not None and not (indexed and key == "syscall")}
+    path, command = given.pop("path_glob", None), given.pop("command", None)
+    conditions = [CONDITIONS[key](values) for key, values in given.items()]
+    # The cheap ones first: most rules that are asked and do not match fail by a word.
+    if command is not None:
+        conditions.append(_command(command, stops=stops))
+    if path is not None:
+        conditions.append(_path(path, fold_case))
+    return _all_of(conditions)
+
+
+def _all_of(conditions: Sequence[Condition]) -> Condition:
+    match conditions:
+        case []:
+            return lambda _: True
+        case [one]:
+            return one
+        case [one, *others]:
+            rest = _all_of(others)
+            return lambda subject: one(subject) and rest(subject)
+        case _:
+            raise AssertionError(conditions)
+
+
+def any_of(conditions: Sequence[Condition]) -> Condition | None:
+    """A predicate that holds where one of these does; None where there is none."""
+    match conditions:
+        case []:
+            return None
+        case [one]:
+            return one
+        case _:
+            return lambda subject: any(condition(subject) for condition in conditions)
 
 
 def _syscall(names: tuple[str, ...]) -> Condition:
@@ -42,8 +64,9 @@ def _path(globs: tuple[str, ...], fold_case: bool) -> Condition:
 
     def condition(subject: Subject) -> bool:
         # Globs speak about the workspace; what is outside it is the built-in rule's business.
-        path = subject.folded if fold_case else subject.path
-        return path is not None and not outside(path) and matches(path)
+        place = subject.place
+        path = place.folded if fold_case else place.path
+        return path is not None and matches(path) and not outside(path)
 
     return condition
 
@@ -91,7 +114,7 @@ def _host(hosts: tuple[str, ...]) -> Condition:
 
 def _risk(levels: tuple[str, ...]) -> Condition:
     wanted = frozenset(levels)
-    return lambda subject: risk_of(subject.action) in wanted
+    return lambda subject: ("high" if subject.doubtful else risk_of(subject.action)) in wanted
 
 
 CONDITIONS: Mapping[str, Callable[[tuple[str, ...]], Condition]] = MappingProxyType(

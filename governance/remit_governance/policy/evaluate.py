@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import assert_never
 
 from remit_governance.capabilities import Claim, Token
 from remit_governance.errors import ExtensionError
 from remit_governance.policy.commands import is_script
-from remit_governance.policy.rules import LayerName, Policy, Rule, Subject
+from remit_governance.policy.rules import Filed, Policy, Subject
 from remit_governance.policy.scripts import parts_of
 from remit_governance.values import Action, Decision, Reason, Verdict, strictest
 
@@ -20,14 +19,15 @@ TOKEN_ALLOW = "token_allow"  # noqa: S105 a reason's code
 CONSTRAINT_UNMET = "constraint_unmet"
 UNCLEAR_COMMAND = "unclear_command"
 UNCLEAR_RULE = "builtin.unclear-command"
-REVIEW_EACH_TIME = "rule_review_each_time"
 
+_PASS, _ALLOW, _DENY = Verdict.PASS, Verdict.ALLOW, Verdict.DENY  # found sooner than as members
 _NOBODY_ALLOWED = Reason(
     code=NO_RULE,
     message="no rule explicitly allows this operation",
     verdict=Verdict.DENY,
     layer="default",
 )
+_NOTHING_SAID = Decision(Verdict.DENY, (_NOBODY_ALLOWED,))
 
 
 def evaluate(policy: Policy, action: Action, claim: Claim | None = None) -> Decision:
@@ -38,8 +38,9 @@ def evaluate(policy: Policy, action: Action, claim: Claim | None = None) -> Deci
     strictest decision counts, and what is not certain about it is never allowed without a look. A `claim` that covers
     the action stands in for every layer but the built-in one; any other claim changes nothing.
     """
-    covered = claim is not None and claim.refusal(action, policy.version) is None
-    permit = _permit(claim.token) if claim is not None and covered else None
+    permit = None
+    if claim is not None and claim.refusal(action, policy.version) is None:
+        permit = _permit(claim.token)
     return _one(policy, action, permit) if action.script is None else _script(policy, action, permit)
 
 
@@ -49,8 +50,9 @@ def _permit(token: Token) -> Reason:
 
 def _script(policy: Policy, action: Action, permit: Reason | None) -> Decision:
     parts = parts_of(action)
-    decisions = [_one(policy, part, permit) for part in parts.actions]
-    shadows = (_one(policy, part, permit) for part in parts.shadows)
+    doubtful = bool(parts.doubts)
+    decisions = [_one(policy, part, permit, doubtful=doubtful) for part in parts.actions]
+    shadows = (_one(policy, part, permit, doubtful=doubtful) for part in parts.shadows)
     # A wrapper needs no rule that allows it; but where a rule denies it, that counts.
     decisions += [shadow for shadow in shadows if shadow.verdict is Verdict.DENY and shadow.rules]
     doubts = [*parts.doubts, *_suspicions(policy, parts.suspects, permit)][:3]
@@ -70,32 +72,37 @@ def _suspicions(policy: Policy, suspects: Iterable[Action], permit: Reason | Non
             yield f"it may run `{' '.join(suspect.command or ())[:60]}`"
 
 
-def _one(policy: Policy, action: Action, permit: Reason | None) -> Decision:
-    subject = Subject.of(action)
+def _one(policy: Policy, action: Action, permit: Reason | None, *, doubtful: bool = False) -> Decision:
+    subject = Subject.of(action, doubtful=doubtful)
     reasons: list[Reason] = []
-    granted = False
+    worst, granted = _PASS, False
     for layer in policy.layers:
         if permit is not None and layer.name != "builtin":
             continue
-        for rule in layer.candidates(subject):
-            for reason in _judge(rule, subject, layer.name):
+        for filed in layer.candidates(subject):
+            reason = _judge(filed, subject)
+            if reason is not None:
                 reasons.append(reason)
-                granted |= rule.grants and reason.verdict is not Verdict.PASS
-        if _denied(reasons):
-            return Decision(Verdict.DENY, tuple(reasons))
-    beyond = _extension(policy, action) if permit is None else (permit,)
-    reasons.extend(beyond)
-    if not (granted or beyond or _denied(reasons)):
-        return Decision(Verdict.DENY, (_NOBODY_ALLOWED, *reasons))
-    return Decision(max(r.verdict for r in reasons), tuple(reasons))
+                worst = max(worst, reason.verdict)
+                granted |= filed.rule.grants and reason.verdict is not _PASS
+        if worst is _DENY:
+            return Decision(_DENY, tuple(reasons))
+    if permit is not None or policy.extension is not None:
+        for reason in _beyond(policy, action, permit):
+            reasons.append(reason)
+            worst, granted = max(worst, reason.verdict), True
+    if granted or worst is _DENY:
+        return Decision(worst, tuple(reasons))
+    return Decision(_DENY, (_NOBODY_ALLOWED, *reasons)) if reasons else _NOTHING_SAID
 
 
-def _denied(reasons: Iterable[Reason]) -> bool:
-    return any(reason.verdict is Verdict.DENY for reason in reasons)
+def _beyond(policy: Policy, action: Action, permit: Reason | None) -> Sequence[Reason]:
+    """What is said after all layers: the permit, else the rules that are programs.
 
-
-def _extension(policy: Policy, action: Action) -> Sequence[Reason]:
-    """What the rules say that are programs; one that cannot be asked denies (003 §Test Specifications 20)."""
+    One that cannot be asked denies (003 §Test Specifications 20).
+    """
+    if permit is not None:
+        return (permit,)
     if policy.extension is None:
         return ()
     try:
@@ -107,45 +114,27 @@ def _extension(policy: Policy, action: Action) -> Sequence[Reason]:
         return (Reason(EXTENSION_FAILED, message, Verdict.DENY, "extension"),)
 
 
-def _judge(rule: Rule, subject: Subject, layer: LayerName) -> Iterator[Reason]:
-    """What the rule says: nothing where it does not apply or abstains, else one reason."""
+def _judge(filed: Filed, subject: Subject) -> Reason | None:
+    """What the rule says; None where it does not apply or abstains."""
     try:
-        applies = rule.matches(subject) and not (rule.excepted is not None and rule.excepted(subject))
+        applies = filed.rule.applies(subject)
     except Exception as error:  # a rule that cannot be asked has to deny, whatever broke
-        yield _reason(rule, layer, RULE_ERROR, Verdict.DENY, f"the rule failed: {type(error).__name__}")
-        return
-    if not applies:
-        return
-    match rule.verdict:
-        case Verdict.PASS:
-            return
-        case Verdict.DENY:
-            yield _reason(rule, layer, "rule_deny", Verdict.DENY, rule.reason)
-        case Verdict.REQUIRE_REVIEW:
-            code = "rule_review" if rule.standing else REVIEW_EACH_TIME
-            yield _reason(rule, layer, code, Verdict.REQUIRE_REVIEW, rule.reason)
-        case Verdict.ALLOW:
-            yield _allow(rule, subject.action, layer)
-        case _:
-            assert_never(rule.verdict)
+        return filed.reason(RULE_ERROR, Verdict.DENY, f"the rule failed: {type(error).__name__}")
+    if not applies or filed.rule.verdict is _PASS:
+        return None
+    return _allow(filed, subject.action) if filed.rule.verdict is _ALLOW else filed.says
 
 
-def _allow(rule: Rule, action: Action, layer: LayerName) -> Reason:
+def _allow(filed: Filed, action: Action) -> Reason:
     """An allow whose constraint does not hold abstains, and says so. An action without a size has none to exceed.
 
     What a command does that is more than plain words is not known, so it is never allowed without a look.
     """
-    limit = rule.constraints.max_file_size
+    limit = filed.rule.constraints.max_file_size
     if limit is not None and action.size is not None and action.size > limit:
         why = f"{action.size} bytes exceed its max_file_size of {limit}"
-        return _reason(rule, layer, CONSTRAINT_UNMET, Verdict.PASS, why)
+        return filed.reason(CONSTRAINT_UNMET, Verdict.PASS, why)
     if is_script(action.command):
         why = "the command is more than plain words, so no rule knows what it runs"
-        return _reason(rule, layer, UNCLEAR_COMMAND, Verdict.REQUIRE_REVIEW, why)
-    return _reason(rule, layer, "rule_allow", Verdict.ALLOW, rule.reason)
-
-
-def _reason(rule: Rule, layer: LayerName, code: str, verdict: Verdict, message: str) -> Reason:
-    return Reason(
-        code=code, message=message, verdict=verdict, layer=layer, rule=rule.name, file=rule.file, line=rule.line
-    )
+        return filed.reason(UNCLEAR_COMMAND, Verdict.REQUIRE_REVIEW, why)
+    return filed.says

@@ -31,4 +31,4 @@ def example_faults(form: RuleForm, rule: Rule, document: Document, place: Place)
 
 def _applies(rule: Rule, subject: Subject) -> bool:
     named = rule.syscalls is None or subject.action.syscall in rule.syscalls
-    return named and rule.matches(subject) and not (rule.excepted is not None and rule.excepted(subject))
+    return named and rule.applies(subject)

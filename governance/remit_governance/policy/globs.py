@@ -53,11 +53,13 @@ def _any_of(globs: list[str]) -> PathMatcher:
     names = frozenset(g for g in globs if _PLAIN_NAME.fullmatch(g))
     folders = tuple(g[:-2] for g in globs if _PLAIN_FOLDER.fullmatch(g))
     rest = _alternation([g for g in globs if g not in names and not _PLAIN_FOLDER.fullmatch(g)])
+    if folders and not names and rest is None:
+        return lambda path: path.startswith(folders)
 
     def matches(path: str) -> bool:
         return (
             path.startswith(folders)
-            or not names.isdisjoint(path.split("/"))
+            or (bool(names) and not names.isdisjoint(path.split("/")))
             or (rest is not None and rest.match(path) is not None)
         )
 

@@ -8,41 +8,118 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterable, Iterator
-from typing import Generic, TypeVar
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
+from types import MappingProxyType
+from typing import Generic, NamedTuple, TypeVar
 
 from remit_governance.policy.commands import command_prefix
 from remit_governance.policy.file import MatchForm
-from remit_governance.policy.paths import fold
+from remit_governance.policy.paths import fold, normalise, outside
 from remit_governance.values import Action
 
-Key = tuple[str, str]
+Key = str
+"""A kind, a blank, and a value: `prefix src`. A string, because strings remember their hash."""
 
-ANY: Key = ("any", "")
+ANY: Key = "any"
+OUTSIDE: Key = "outside"
+
+MOST_PARTS = 12
+"""Parts of a path that a prefix counts: beyond, a path of many parts would have too many long keys."""
+_REMEMBERED_PATH, _REMEMBERED = 512, 4096
+"""Characters of a path that is remembered, and how many of them are."""
 
 _WILD = re.compile(r"[*?\[\]\\!#]|\s\Z")
 _SUFFIX = re.compile(r".*(\.[^./*?\[\]\\]+)")
+_START = re.compile(r"[\w.-]{3}")
 
 R = TypeVar("R")
 
 
-class Index(Generic[R]):
-    """What was filed, found again by syscall and key."""
+class Place(NamedTuple):
+    """A path as rules look at it: in one spelling, also folded as file systems may see it, and where it is filed."""
+
+    path: str | None = None
+    folded: str | None = None
+    keys: tuple[Key, ...] = ()
+
+
+NOWHERE = Place()
+
+
+def place_of(path: str) -> Place:
+    """The place of a path; the last few thousand are remembered, since an agent comes back to the same files."""
+    return _remembered(path) if len(path) <= _REMEMBERED_PATH else _place(path)
+
+
+def _place(path: str) -> Place:
+    plain = normalise(path)
+    folded = fold(plain)
+    return Place(plain, folded, keys_of_paths((plain,) if folded == plain else (plain, folded)))
+
+
+_remembered = lru_cache(maxsize=_REMEMBERED)(_place)
+
+
+class Drawer(Generic[R]):
+    """Rules for one syscall: those that any action may match, by keys of paths, and by other kinds of keys."""
 
     def __init__(self) -> None:
-        self._tables: dict[str | None, dict[Key, list[R]]] = {}
+        self.always: list[R] = []
+        self.by_place: dict[Key, list[R]] = {}
+        self.by_kind: dict[str, dict[str | None, list[R]]] = {}
+        self._seen: dict[str | None, list[list[R]]] = {}
 
-    def file(self, item: R, syscalls: Iterable[str] | None, keys: Iterable[Key]) -> None:
-        """File under each of the syscalls (None: any) and each of the keys; without keys, nowhere."""
-        for syscall in (None,) if syscalls is None else tuple(syscalls):
-            table = self._tables.setdefault(syscall, {})
-            for key in dict.fromkeys(keys):
-                table.setdefault(key, []).append(item)
+    def file(self, item: R, keys: Iterable[Key]) -> None:
+        """File under each of the keys."""
+        for key in dict.fromkeys(keys):
+            kind, _, value = key.partition(" ")
+            if key == ANY:
+                self.always.append(item)
+            elif kind in VALUES:
+                self.by_kind.setdefault(kind, {}).setdefault(value, []).append(item)
+            else:
+                self.by_place.setdefault(key, []).append(item)
 
-    def find(self, syscall: str, keys: Iterable[Key]) -> list[R]:
-        """What is filed under this syscall and any of the keys; an item may come more than once."""
-        tables = [table for name in (syscall, None) if (table := self._tables.get(name)) is not None]
-        return [item for table in tables for key in keys if key in table for item in table[key]]
+    def at(self, place: Place) -> list[list[R]]:
+        """Lists of what is filed under keys of this place; those of short paths are remembered. Not to be changed."""
+        found = self._seen.get(place.path)
+        if found is None:
+            found = [self.by_place[key] for key in place.keys if key in self.by_place]
+            if len(place.path or "") <= _REMEMBERED_PATH:
+                if len(self._seen) >= _REMEMBERED:
+                    self._seen.clear()
+                self._seen[place.path] = found
+        return found
+
+
+class Index(Generic[R]):
+    """What was filed, found again. `entries` are an item, its syscalls (None: any) and its keys; without keys it is
+    filed nowhere.
+    """
+
+    def __init__(self, entries: Iterable[tuple[R, Iterable[str] | None, Sequence[Key]]]) -> None:
+        filed = [(item, None if names is None else frozenset(names), keys) for item, names, keys in entries]
+        syscalls = frozenset[str]().union(*(names for _, names, _ in filed if names is not None))
+        self._drawers = {syscall: Drawer[R]() for syscall in sorted(syscalls)}
+        self._others = Drawer[R]()
+        for item, names, keys in filed:
+            for syscall in syscalls if names is None else names:
+                self._drawers[syscall].file(item, keys)
+            if names is None:
+                self._others.file(item, keys)
+
+    def find(self, action: Action, place: Place) -> list[list[R]]:
+        """Lists of what may match, each in the order of filing; an item may be in more than one."""
+        drawer = self._drawers.get(action.syscall, self._others)
+        found = drawer.at(place)
+        if drawer.always:
+            found = [*found, drawer.always]
+        for kind, table in drawer.by_kind.items():
+            for value in VALUES[kind](action):
+                if value in table:
+                    found = [*found, table[value]]
+        return found
 
 
 def keys_of_match(match: MatchForm, fold_case: bool) -> tuple[Key, ...]:
@@ -55,12 +132,12 @@ def keys_of_match(match: MatchForm, fold_case: bool) -> tuple[Key, ...]:
         if ANY not in keys:
             return keys
     if "command" in given:
-        return tuple(("command", posixpath.basename(command_prefix(each)[0])) for each in given["command"])
+        return tuple(f"command {posixpath.basename(command_prefix(each)[0])}" for each in given["command"])
     if "host" in given:
-        return tuple(("host", host.lower()) for host in given["host"])
+        return tuple(f"host {host.lower()}" for host in given["host"])
     for name in ("tool", "caller_tag", "intent", "state", "mode"):
         if name in given:
-            return tuple((name, str(value)) for value in given[name])
+            return tuple(f"{name} {value}" for value in given[name])
     return (ANY,)
 
 
@@ -75,44 +152,47 @@ def _key_of_glob(glob: str) -> Key:
     literal = [not _WILD.search(part) and bool(part) for part in parts]
     if anchored and literal[0]:
         wild = next((n for n, plain in enumerate(literal) if not plain), len(parts))
-        return ("prefix", "/".join(parts[:wild]))
+        return f"prefix {'/'.join(parts[: min(wild, MOST_PARTS)])}"
     for part, plain in zip(parts, literal, strict=True):
         if plain:
-            return ("part", part)
+            return f"part {part}"
     for part in parts:
         suffix = _SUFFIX.fullmatch(part)
         if suffix and not _WILD.search(suffix[1]):
-            return ("suffix", suffix[1])
+            return f"suffix {suffix[1]}"
+        if start := _START.match(part):
+            return f"start {start[0]}"
     return ANY
 
 
-def keys_of_action(action: Action, paths: Iterable[str]) -> tuple[Key, ...]:
-    """Every key that a rule may be filed under which matches this action; `paths` are its path's spellings."""
-    return (ANY, *(key for path in paths for key in _keys_of_path(path)), *_other_keys(action))
+def keys_of_paths(paths: Iterable[str]) -> tuple[Key, ...]:
+    """Every key under which a rule may be filed that matches a path with these spellings."""
+    keys: list[Key] = []
+    for path in paths:
+        if outside(path):
+            keys.append(OUTSIDE)
+        parts = path.split("/")
+        prefix = ""
+        for part in parts[:MOST_PARTS]:
+            prefix = f"{prefix}/{part}" if prefix else part
+            keys.append(f"prefix {prefix}")
+        for part in parts:
+            keys += (f"part {part}", f"start {part[:3]}")
+            dot = part.rfind(".")
+            if dot >= 0:
+                keys.append(f"suffix {part[dot:]}")
+    return tuple(dict.fromkeys(keys))
 
 
-def _keys_of_path(path: str) -> Iterator[Key]:
-    parts = path.split("/")
-    prefix = ""
-    for part in parts:
-        prefix = f"{prefix}/{part}" if prefix else part
-        yield ("prefix", prefix)
-        yield ("part", part)
-        dot = part.rfind(".")
-        if dot >= 0:
-            yield ("suffix", part[dot:])
-
-
-def _other_keys(action: Action) -> Iterator[Key]:
-    if action.command:
-        yield ("command", posixpath.basename(action.command[0]))
-    if action.host is not None:
-        yield ("host", action.host.lower())
-    if action.tool is not None:
-        yield ("tool", action.tool)
-    if action.intent is not None:
-        yield ("intent", action.intent)
-    for tag in action.caller_tags:
-        yield ("caller_tag", tag)
-    yield ("state", action.state)
-    yield ("mode", action.mode)
+VALUES: Mapping[str, Callable[[Action], Iterable[str | None]]] = MappingProxyType(
+    {
+        "caller_tag": lambda action: action.caller_tags,
+        "command": lambda action: (posixpath.basename(action.command[0]),) if action.command else (),
+        "host": lambda action: () if action.host is None else (action.host.lower(),),
+        "intent": lambda action: (action.intent,),
+        "mode": lambda action: (action.mode,),
+        "state": lambda action: (action.state,),
+        "tool": lambda action: (action.tool,),
+    }
+)
+"""What an action has of each kind of key that is not about its path."""

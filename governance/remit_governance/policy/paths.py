@@ -10,7 +10,9 @@ def normalise(path: str) -> str:
     """The path without `.`, `..` and doubled slashes, in NFC. What leaves the workspace starts with `..` or `/`."""
     if not path:
         return "."
-    plain = posixpath.normpath(path)
+    # Most paths are normal already: no part is empty or begins with a dot.
+    neat = path[0] not in "/." and path[-1] != "/" and "//" not in path and "/." not in path
+    plain = path if neat else posixpath.normpath(path)
     # POSIX lets `//` at the front mean something else; here it is the root.
     plain = "/" + plain.lstrip("/") if plain.startswith("/") else plain
     return plain if plain.isascii() else unicodedata.normalize("NFC", plain)

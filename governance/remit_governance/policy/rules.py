@@ -4,34 +4,46 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from operator import attrgetter
+from typing import Literal, NamedTuple
 
 from remit_governance.errors import Problem
 from remit_governance.patterns import SecretPattern
-from remit_governance.policy.index import ANY, Index, Key, keys_of_action
-from remit_governance.policy.paths import fold, normalise
+from remit_governance.policy.index import ANY, NOWHERE, Index, Key, Place, place_of
 from remit_governance.values import Action, Reason, Verdict
 
 LayerName = Literal["builtin", "yaml", "extension"]
 
+RULE_DENY = "rule_deny"
+RULE_ALLOW = "rule_allow"
+RULE_REVIEW = "rule_review"
+REVIEW_EACH_TIME = "rule_review_each_time"
 
-@dataclass(frozen=True, slots=True)
-class Subject:
-    """An action as rules look at it: its path brought to one spelling, and also folded as file systems may see it."""
+
+class Subject(NamedTuple):
+    """An action as rules look at it, and the place of its path. A tuple, since one is made for each evaluation.
+
+    `doubtful` where it is part of a command line of which not all is certain.
+    """
 
     action: Action
-    path: str | None
-    folded: str | None
-    keys: tuple[Key, ...]
+    place: Place = NOWHERE
+    doubtful: bool = False
 
     @classmethod
-    def of(cls, action: Action) -> Subject:
+    def of(cls, action: Action, *, doubtful: bool = False) -> Subject:
         """The subject of this action."""
-        if action.path is None:
-            return cls(action, None, None, keys_of_action(action, ()))
-        path = normalise(action.path)
-        folded = fold(path)
-        return cls(action, path, folded, keys_of_action(action, (path,) if folded == path else (path, folded)))
+        return cls(action, NOWHERE if action.path is None else place_of(action.path), doubtful)
+
+    @property
+    def path(self) -> str | None:
+        """The path in one spelling, relative to the workspace."""
+        return self.place.path
+
+    @property
+    def folded(self) -> str | None:
+        """The path as a file system sees it that ignores case."""
+        return self.place.folded
 
 
 Condition = Callable[[Subject], bool]
@@ -50,9 +62,9 @@ class Constraints:
 class Rule:
     """One rule, ready to be asked.
 
-    `syscalls` None means any; `keys` are where it is filed: nowhere where there are none. `grants` is false for a
-    review that may only tighten (a built-in's, a project's): it turns an allow into a review, but does not stand in
-    for one. `standing` says whether a standing answer may answer its review.
+    `matches` is asked only about actions with one of the `syscalls` (None: any); `keys` are where it is filed: nowhere
+    where there are none. `grants` is false for a review that may only tighten (a built-in's, a project's): it turns an
+    allow into a review, but does not stand in for one. `standing` says whether a standing answer may answer its review.
     """
 
     name: str
@@ -68,6 +80,38 @@ class Rule:
     file: str | None = None
     line: int | None = None
 
+    def applies(self, subject: Subject) -> bool:
+        """Whether the rule speaks about this subject, which has one of its syscalls. Raises what a condition raises."""
+        return self.matches(subject) and not (self.excepted is not None and self.excepted(subject))
+
+
+@dataclass(frozen=True, slots=True)
+class Filed:
+    """A rule in its layer, with the reason it gives where nothing stands against it: made once, not for each action."""
+
+    rule: Rule
+    layer: LayerName
+    says: Reason
+
+    def reason(self, code: str, verdict: Verdict, message: str) -> Reason:
+        """Another reason of this rule."""
+        rule = self.rule
+        return Reason(code, message, verdict, self.layer, rule.name, rule.file, rule.line)
+
+
+def _filed(rule: Rule, layer: LayerName) -> Filed:
+    codes = {
+        Verdict.PASS: "",
+        Verdict.ALLOW: RULE_ALLOW,
+        Verdict.REQUIRE_REVIEW: RULE_REVIEW if rule.standing else REVIEW_EACH_TIME,
+        Verdict.DENY: RULE_DENY,
+    }
+    says = Reason(codes[rule.verdict], rule.reason, rule.verdict, layer, rule.name, rule.file, rule.line)
+    return Filed(rule, layer, says)
+
+
+_BY_NAME = attrgetter("rule.name")
+
 
 @dataclass(frozen=True, slots=True)
 class Layer:
@@ -75,23 +119,20 @@ class Layer:
 
     name: LayerName
     rules: tuple[Rule, ...]
-    index: Index[Rule]
+    index: Index[Filed]
 
     @classmethod
     def of(cls, name: LayerName, rules: Iterable[Rule]) -> Layer:
         """The layer of these rules. Their order means nothing: it becomes the order of their names."""
         ordered = tuple(sorted(rules, key=lambda rule: rule.name))
-        index: Index[Rule] = Index()
-        for rule in ordered:
-            index.file(rule, rule.syscalls, rule.keys)
-        return cls(name, ordered, index)
+        return cls(name, ordered, Index((_filed(rule, name), rule.syscalls, rule.keys) for rule in ordered))
 
-    def candidates(self, subject: Subject) -> list[Rule]:
+    def candidates(self, subject: Subject) -> Sequence[Filed]:
         """The rules that could speak about this subject, by name."""
-        found = self.index.find(subject.action.syscall, subject.keys)
+        found = self.index.find(subject.action, subject.place)
         if len(found) < 2:
-            return found
-        return sorted({rule.name: rule for rule in found}.values(), key=lambda rule: rule.name)
+            return found[0] if found else ()
+        return sorted({filed.rule.name: filed for some in found for filed in some}.values(), key=_BY_NAME)
 
 
 Extension = Callable[[Action], Sequence[Reason]]

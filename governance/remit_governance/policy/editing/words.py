@@ -110,9 +110,9 @@ _INTENTS = {
     "EXECUTE": "running commands and tests",
 }
 _RISKS = {
-    "low": "reading what is not sensitive",
-    "medium": "writing, or reading what is sensitive",
-    "high": "running anything, or writing what is sensitive",
+    "low": "reading what is not sensitive: also `ls`, `git status`",
+    "medium": "writing, reading what is sensitive, tests, commands that change files",
+    "high": "writing what is sensitive, what cannot be undone, unknown commands, the network",
 }
 _ACTIONS = {
     "allow": "the rule allows, unless another one denies or asks",

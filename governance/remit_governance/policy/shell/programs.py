@@ -45,6 +45,14 @@ READERS = frozenset(
 """Programs with no option that writes a file or runs another program: any file name does them no harm."""
 
 
+_PLACES = frozenset({"", "/bin", "/usr/bin", "/usr/local/bin", "/opt/homebrew/bin"})
+
+
+def is_known_place(program: str) -> bool:
+    """Whether a program of a known name is that program here: `./ls` is not `ls`."""
+    return posixpath.dirname(program) in _PLACES
+
+
 @dataclass(frozen=True, slots=True)
 class Effects:
     """What a command would write beyond its program's own business, and what about it is not certain."""

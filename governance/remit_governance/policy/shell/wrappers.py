@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from remit_governance.policy.shell.programs import harmless_variable, is_known, takes_any_file
+from remit_governance.policy.shell.programs import harmless_variable, is_known, is_known_place, takes_any_file
 from remit_governance.policy.shell.reading import UNKNOWN, Argv
 from remit_governance.policy.shell.words import Word
 
@@ -100,6 +100,9 @@ def _peel(words: tuple[Word, ...], found: Layers, layers: int) -> None:
     if program != words[0].text:
         # A rule that denies a program means it wherever it is kept.
         found.wrappers.append((program, *(word.text for word in words[1:])))
+        if program in {*WRAPPERS, *SHELLS} and not is_known_place(words[0].text):
+            # A file that is only called like a wrapper is a program of its own.
+            found.commands.append(words)
     if layers == 0:
         found.doubts.append("it wraps commands in too many others")
         found.commands.append(words)

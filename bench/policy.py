@@ -1,0 +1,244 @@
+"""The policy engine beside Cedar's (cedarpy) with the same rules and the same actions, by turns in one run; then
+`remit policy explain --jsonl` deciding many actions in one process, and what compiling costs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import json
+import random
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from importlib.metadata import version
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import cedarpy
+
+from remit_governance.policy.action import parse_action
+from remit_governance.policy.compile import Source, compile_policy
+from remit_governance.policy.evaluate import evaluate
+from remit_governance.policy.rules import Policy
+from remit_governance.values import Action
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
+import cedar
+
+PEER_GOAL, GROWTH_GOAL = 50, 4
+SIZES = (10, 100, 1_000)
+BIN = Path(sys.executable).parent
+FILES = ("src/main.py", "src/deep/er/x.py", "src/generated/y.py", "README.md")
+
+Json = dict[str, Any]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--actions", type=int, default=2_000, help="decided by each in a round; cedarpy from text: 50")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--lines", type=int, default=100_000, help="given to `remit policy explain --jsonl`")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    arguments = parser.parse_args()
+    report = {
+        "cedarpy": version("cedarpy"),
+        "few": {size: compared(few(size), size, arguments.actions, arguments.rounds) for size in SIZES},
+        "many": {size: compared(many(size), size, arguments.actions // 10, arguments.rounds) for size in SIZES},
+        "explain": explained(arguments.lines, SIZES[-1]),
+        "compile": {size: compiled(size) for size in (1_000, 8_000)},
+    }
+    print(json.dumps(report) if arguments.json else table(report))
+
+
+def few(size: int) -> list[Json]:
+    """Rules for the packages of a large repository: an action meets those of one package, the others cannot match."""
+    kinds: Sequence[Callable[[int], Json]] = (
+        lambda n: {"match": {"syscall": ["fs.write"], "path_glob": [f"packages/p{n}/src/**"]}, "action": "allow"},
+        lambda n: {"match": {"syscall": ["fs.read"], "path_glob": [f"packages/p{n}/**"]}, "action": "allow"},
+        lambda n: {
+            "match": {"syscall": ["fs.write"], "path_glob": [f"packages/p{n}/src/generated/**"]},
+            "action": "deny",
+        },
+        lambda n: {"match": {"tool": [f"tool-{n}"], "caller_tag": ["third_party"]}, "action": "deny"},
+        lambda n: {
+            "match": {"syscall": ["fs.write"], "path_glob": [f"packages/p{n}/README.md"], "intent": ["WRITE_FILE"]},
+            "action": "allow",
+        },
+    )
+    return [{"name": f"r{n}", **kinds[n % len(kinds)](n // len(kinds))} for n in range(size)]
+
+
+def many(size: int) -> list[Json]:
+    """Rules of which every second one matches every action, and has to be named."""
+    return [
+        {
+            "name": f"r{n}",
+            "match": {"mode": ["strict" if n % 2 else "debug"], "path_glob": ["packages/**"]},
+            "action": "allow",
+        }
+        for n in range(size)
+    ]
+
+
+def asked(size: int, count: int) -> list[Json]:
+    """Actions about files of all the packages that rules speak of, no path twice; nine in ten are of such a package."""
+    seeded = random.Random(size)
+    packages = max(size // 5, 1)
+    return [
+        {
+            "syscall": seeded.choice(("fs.read", "fs.write")),
+            "path": f"packages/p{seeded.randrange(packages * 10 // 9 + 1)}/{seeded.choice(FILES)}".replace(
+                ".", f"-{n}."
+            ),
+            "tool": "edit_file",
+            "intent": seeded.choice(("CODE", "READ_FILE")),
+            "caller_tags": ["model"],
+        }
+        for n in range(count)
+    ]
+
+
+def policy_of(rules: Sequence[Json]) -> Policy:
+    return compile_policy([Source("bench", json.dumps({"version": 1, "capabilities": rules}))])
+
+
+def compared(rules: Sequence[Json], size: int, count: int, rounds: int) -> dict[str, float]:
+    """Processor time of a decision, µs, the best of some rounds: both with the same rules, actions and work left to do.
+
+    Prepared are the policy, and of each action what the engine takes: an `Action`; a request with its context as text.
+    cedarpy gets fewer of the actions where there are many rules: its time grows with them.
+    """
+    text = cedar.policies(rules)
+    policy, theirs, nobody = policy_of(rules), cedarpy.PolicySet.from_str(text), cedarpy.Entities.from_json_str("[]")
+    forms = asked(size, count)
+    lines = [json.dumps(form) for form in forms]
+    actions, requests = [parse_action(form) for form in forms], [cedar.request(form) for form in forms]
+    agree(policy, actions, cedarpy.is_authorized_batch(requests, theirs, nobody))
+    some = max(20_000 // size, 50)
+    ways: dict[str, Callable[[], int]] = {
+        "remit": lambda: decided(policy, actions),
+        "remit_from_json": lambda: decided(policy, (parse_action(json.loads(line)) for line in lines)),
+        "cedarpy_batch": lambda: len(cedarpy.is_authorized_batch(requests[:some], theirs, nobody)),
+        "cedarpy_each": lambda: len([cedarpy.is_authorized(each, theirs, nobody) for each in requests[:some]]),
+        "cedarpy_from_json": lambda: len(
+            [cedarpy.is_authorized(cedar.request(json.loads(line)), theirs, nobody) for line in lines[:some]]
+        ),
+        "cedarpy_text": lambda: len([cedarpy.is_authorized(each, text, "[]") for each in requests[: some // 10]]),
+    }
+    times: dict[str, list[float]] = {"remit_new_paths": []}
+    for number in range(rounds):
+        unseen = [replace(action, path=f"{action.path}-{number}") for action in actions]
+        times["remit_new_paths"].append(timed(lambda unseen=unseen: decided(policy, unseen)))
+        for name, way in ways.items():
+            times.setdefault(name, []).append(timed(way))
+    best = {name: min(each) for name, each in times.items()}
+    fastest = min(best["cedarpy_batch"], best["cedarpy_each"])
+    return {
+        **{f"{name}_us": round(value, 2) for name, value in best.items()},
+        **{f"{name}_median_us": round(median(each), 2) for name, each in times.items()},
+        "ratio_text": round(best["cedarpy_text"] / best["remit"], 1),
+        "ratio_fastest": round(fastest / best["remit"], 1),
+        "ratio_new_paths": round(fastest / best["remit_new_paths"], 1),
+        "ratio_from_json": round(best["cedarpy_from_json"] / best["remit_from_json"], 1),
+    }
+
+
+def timed(way: Callable[[], int]) -> float:
+    gc.collect()
+    begun = time.process_time()
+    done = way()
+    return (time.process_time() - begun) / done * 1e6
+
+
+def decided(policy: Policy, actions: Iterable[Action]) -> int:
+    return len([evaluate(policy, action) for action in actions])
+
+
+def agree(policy: Policy, actions: Sequence[Action], answers: Sequence[cedarpy.AuthzResult]) -> None:
+    for action, answer in zip(actions, answers, strict=True):
+        assert not answer.diagnostics.errors
+        assert evaluate(policy, action).allowed is answer.allowed, action
+
+
+def explained(lines: int, size: int) -> dict[str, float]:
+    """One process of the real command: actions on standard input, decisions on standard output."""
+    with tempfile.TemporaryDirectory() as folder:
+        policy, given, answers = (Path(folder) / name for name in ("policy.yaml", "actions.jsonl", "decisions.jsonl"))
+        policy.write_text(json.dumps({"version": 1, "capabilities": few(size)}))
+        given.write_text("".join(json.dumps(form) + "\n" for form in asked(size, lines)))
+        before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+        begun = time.perf_counter()
+        with given.open() as source, answers.open("w") as sink:
+            command = [str(BIN / "remit"), "policy", "explain", "--policy", str(policy), "--jsonl"]
+            subprocess.run(command, stdin=source, stdout=sink, check=True)
+        seconds = time.perf_counter() - begun
+        user = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
+        verdicts = [json.loads(line)["verdict"] for line in answers.read_text().splitlines()]
+    assert len(verdicts) == lines
+    return {
+        "lines": lines,
+        "rules": size,
+        "wall_s": round(seconds, 2),
+        "user_s": round(user, 2),
+        "us_each": round(user / lines * 1e6, 1),
+        "allowed": verdicts.count("allow"),
+    }
+
+
+def compiled(size: int) -> dict[str, float]:
+    """Seconds from text to a policy in force."""
+    text = json.dumps({"version": 1, "capabilities": few(size)})
+    begun = time.perf_counter()
+    compile_policy([Source("bench", text)])
+    seconds = time.perf_counter() - begun
+    return {"seconds": round(seconds, 3), "us_each": round(seconds / size * 1e6, 1)}
+
+
+def table(report: Mapping[str, Any]) -> str:
+    few, many, explain = report["few"], report["many"], report["explain"]
+    rows = {
+        "remit, paths seen before": "remit_us",
+        "remit, paths never seen": "remit_new_paths_us",
+        "remit, from a line of JSON": "remit_from_json_us",
+        "cedarpy, parsed, one batch": "cedarpy_batch_us",
+        "cedarpy, parsed, one by one": "cedarpy_each_us",
+        "cedarpy, parsed, from JSON": "cedarpy_from_json_us",
+        "cedarpy, policies as text": "cedarpy_text_us",
+        "fastest cedarpy / remit": "ratio_fastest",
+        "the same, paths never seen": "ratio_new_paths",
+        "both from JSON": "ratio_from_json",
+        "cedarpy from text / remit": "ratio_text",
+    }
+    growth = round(few[1_000]["remit_us"] / few[10]["remit_us"], 2)
+    met = {True: "met", False: "missed"}
+    return "\n".join(
+        [
+            f"processor time of a decision in µs, best of the rounds; cedarpy {report['cedarpy']}",
+            f"{'':30}{'few rules can match':^30}{'every second rule matches':^30}",
+            f"{'rules':30}" + "".join(f"{size:10}" for size in (*SIZES, *SIZES)),
+            *(
+                f"{title:30}" + "".join(f"{part[size][key]:10.1f}" for part in (few, many) for size in SIZES)
+                for title, key in rows.items()
+            ),
+            f"goal at 100 rules, {PEER_GOAL} times cedarpy from text: {met[few[100]['ratio_text'] >= PEER_GOAL]}",
+            f"and {PEER_GOAL} times cedarpy with its rules parsed: {met[few[100]['ratio_fastest'] >= PEER_GOAL]}",
+            f"remit from 10 to 1,000 rules: {growth}; goal at most {GROWTH_GOAL}: {met[growth <= GROWTH_GOAL]}",
+            "",
+            f"remit policy explain --jsonl, {explain['lines']} actions over {explain['rules']} rules in one process:",
+            f"{explain['wall_s']} s, {explain['user_s']} s of them its own, {explain['us_each']} µs each",
+            *(
+                f"compiling {size} rules: {each['seconds']} s ({each['us_each']} µs each)"
+                for size, each in report["compile"].items()
+            ),
+        ]
+    )
+
+
+if __name__ == "__main__":
+    main()
