@@ -13,6 +13,7 @@ from remit_server.tools.spec import FileChange
 from remit_server.workspace.files import image_of_text, write_atomically
 from remit_server.workspace.paths import Workspace
 from remit_server.workspace.ports import Documents
+from remit_server.workspace.removal import move_file, remove_file
 
 T = TypeVar("T")
 
@@ -27,11 +28,18 @@ async def merge(
     """
     for change in changes:
         await _merge_one(change, workspace, documents, label)
-        changed.append(change.path.relative)
+        changed.extend(path.relative for path, _, _ in change.touched)
 
 
 async def _merge_one(change: FileChange, workspace: Workspace, documents: Documents, label: str) -> None:
     relative = change.path.relative
+    if change.before is not None and change.moved_from is not None:
+        await asyncio.to_thread(move_file, workspace, change.moved_from, change.before, change.path)
+        return
+    if change.after is None:
+        assert change.before is not None, f"a file that is not there cannot be removed: {relative}"
+        await asyncio.to_thread(remove_file, workspace, change.path, change.before)
+        return
     document = documents.get(relative)
     if document is None:
         await asyncio.to_thread(write_atomically, workspace, change.path, change.before, change.after)

@@ -16,8 +16,7 @@ from remit_server.harness.diffs import file_diff
 from remit_server.harness.naming import named_files
 from remit_server.harness.trail import Trail
 from remit_server.harness.turn import Turn
-from remit_server.tools.spec import CommandPlan, Plan, ReadPlan, Tool, WritePlan
-from remit_server.workspace.files import digest_of
+from remit_server.tools.spec import CommandPlan, FileChange, Plan, ReadPlan, Tool, WritePlan
 from remit_server.workspace.paths import Workspace
 
 RISKS = ("low", "medium", "high")
@@ -60,7 +59,8 @@ def measured(actions: tuple[Action, ...], plan: Plan) -> tuple[Action, ...]:
     """The actions with what only the plan knows: how large each file becomes that it writes."""
     if not isinstance(plan, WritePlan):
         return actions
-    sizes = {change.path.relative: len(change.after) for change in plan.changes}
+    sizes = {path.relative: 0 for change in plan.changes for path, _, _ in change.touched}
+    sizes |= {change.path.relative: len(change.after or b"") for change in plan.changes}
     unjudged = sizes.keys() - {action.path for action in actions if action.syscall == "fs.write"}
     assert not unjudged, f"a tool planned a write that policy has not seen: {sorted(unjudged)}"
     return tuple(replace(a, size=sizes.get(a.path or "")) if a.syscall == "fs.write" else a for a in actions)
@@ -114,8 +114,7 @@ def title(proposal: Proposal) -> str:
     """One line that says what will happen."""
     match proposal.plan:
         case WritePlan(changes=changes):
-            verb = "create" if all(c.before is None for c in changes) else "change"
-            return f"{verb} {', '.join(visible(c.path.relative, 'show') for c in changes)}"
+            return "; ".join(_verb(change) for change in changes)
         case CommandPlan(display=display):
             return f"run {visible(display, 'show')}"
         case ReadPlan():
@@ -124,13 +123,20 @@ def title(proposal: Proposal) -> str:
             assert_never(proposal.plan)
 
 
+def _verb(change: FileChange) -> str:
+    name = visible(change.path.relative, "show")
+    if change.moved_from is not None:
+        return f"move {visible(change.moved_from.relative, 'show')} to {name}"
+    if change.after is None:
+        return f"delete {name}"
+    return f"{'create' if change.before is None else 'change'} {name}"
+
+
 def _bound(proposal: Proposal, workspace: Workspace) -> tuple[tuple[PathBinding, ...], CommandPlan | None]:
     match proposal.plan:
         case WritePlan(changes=changes):
-            written = tuple(
-                PathBinding(c.path.relative, c.before.digest if c.before else None, digest_of(c.after)) for c in changes
-            )
-            return written, None
+            written = (PathBinding(p.relative, old, new) for c in changes for p, old, new in c.touched)
+            return tuple(written), None
         case CommandPlan() as command:
             return named_files(command, workspace), command
         case ReadPlan():
