@@ -34,8 +34,8 @@ def explain(content: str, wanted: str, *, whole_word: bool) -> NearMiss:
         if at := _window([form(line) for line in lines], [form(part) for part in parts]):
             shown = "\n".join(line[:_MAX_LINE_CHARS] for line in lines[at - 1 : at - 1 + min(len(parts), 10)])
             return NearMiss(f"only {what} differs from line {at}", f"copy it exactly from the file:\n{shown}")
-    if at := _block(lines, parts):
-        start, line = at
+    if block := _block(lines, parts):
+        start, line = block
         shown = "\n".join(each[:_MAX_LINE_CHARS] for each in lines[start - 1 : start - 1 + min(len(parts), 10)])
         there, given = (each.strip()[:_MAX_LINE_CHARS] for each in (lines[line - 1], parts[line - start]))
         why = f"it is close to lines {start}-{start + len(parts) - 1}, but line {line} is `{there}`, not `{given}`"
@@ -77,9 +77,8 @@ def _block(lines: list[str], parts: list[str]) -> tuple[int, int] | None:
     where: dict[str, list[int]] = defaultdict(list)
     for number, line in enumerate(lines):
         where[line].append(number)
-    telling = sorted(
-        (n for n, part in enumerate(parts) if part.strip() and where.get(part)), key=lambda n: len(where[parts[n]])
-    )
+    known = (n for n, part in enumerate(parts) if part.strip() and where.get(part))
+    telling = sorted(known, key=lambda n: len(where[parts[n]]))
     starts = dict.fromkeys(number - n for n in telling[:_MAX_ANCHORS] for number in where[parts[n]][:_MAX_ANCHORS])
     best: tuple[int, int] | None = None
     for start in starts:
