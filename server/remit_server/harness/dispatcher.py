@@ -20,7 +20,7 @@ from remit_server.errors import ToolError
 from remit_server.harness.approving import ApprovalDesk
 from remit_server.harness.arguments import ToolCall, declared_intent, finite, parse_arguments
 from remit_server.harness.hiding import out_of_sight
-from remit_server.harness.merge import merge, stale, uninterrupted
+from remit_server.harness.merge import Merger, stale, uninterrupted
 from remit_server.harness.permit import permitted
 from remit_server.harness.subject import Proposal, about, measured, question, subject_of
 from remit_server.harness.trail import CallResult, Trail, append, intent_event
@@ -45,6 +45,7 @@ class Dispatcher:
     rulebook: Rulebook
     workspace: Workspace
     documents: Documents
+    merger: Merger
     sandbox: Sandbox
     desk: ApprovalDesk
     audit: AuditLog
@@ -214,7 +215,7 @@ class Dispatcher:
                 return outcome
             case WritePlan(changes=changes, outcome=outcome):
                 label = f"Remit: {proposal.tool.name}"
-                await uninterrupted(merge(changes, self.workspace, self.documents, label, trail.changed))
+                await uninterrupted(self.merger.merge(changes, label, trail.changed, trail.policy_version))
                 return outcome
             case CommandPlan(spec=spec, render=render):
                 hidden = await asyncio.to_thread(out_of_sight, self.workspace.root, self._denied(proposal.tool, turn))

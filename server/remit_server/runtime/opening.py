@@ -6,6 +6,8 @@ import asyncio
 import logging
 import os
 
+from remit_governance.audit.record import AuditEvent, AuditKind
+from remit_governance.audit.store import AuditLog
 from remit_governance.errors import AuditError
 from remit_governance.intents import INTENT_TOOLS
 from remit_governance.redaction import Redactor, secret_values
@@ -13,6 +15,7 @@ from remit_governance.rulebook import Rulebook
 from remit_server.agent.loop import Agent
 from remit_server.harness.approving import ApprovalDesk
 from remit_server.harness.dispatcher import Dispatcher
+from remit_server.harness.merge import Merger
 from remit_server.models.choose import choose_provider
 from remit_server.runtime.auditing import open_log
 from remit_server.runtime.policies import load_in_force
@@ -21,8 +24,10 @@ from remit_server.runtime.settings import Settings
 from remit_server.sandbox.choose import choose_sandbox
 from remit_server.tools.table import TOOLS
 from remit_server.workspace.files import collect_leftovers
+from remit_server.workspace.merge_log import MergeLog
 from remit_server.workspace.paths import Workspace
 from remit_server.workspace.ports import Documents
+from remit_server.workspace.recovery import recover
 
 log = logging.getLogger(__name__)
 
@@ -41,6 +46,8 @@ def _open(settings: Settings, documents: Documents) -> Runtime:
     audit = keeper.log
     workspace = Workspace(settings.workspace)
     collect_leftovers(workspace)
+    merges = MergeLog(settings.state / "merges")
+    recovered = recovered_merges(workspace, merges, audit, loaded.policy.version)
     desk = ApprovalDesk(audit, settings.approval_timeout_s)
     dispatcher = Dispatcher(
         tools=TOOLS,
@@ -48,6 +55,7 @@ def _open(settings: Settings, documents: Documents) -> Runtime:
         rulebook=Rulebook(loaded.policy, loaded.permissions),
         workspace=workspace,
         documents=documents,
+        merger=Merger(workspace, documents, merges),
         sandbox=choose_sandbox(),
         desk=desk,
         audit=audit,
@@ -63,4 +71,14 @@ def _open(settings: Settings, documents: Documents) -> Runtime:
         except AuditError:
             log.exception("the last records of the audit log could not be written")
 
-    return Runtime(settings, agent, dispatcher, desk, close, warnings=lambda: keeper.warnings)
+    return Runtime(settings, agent, dispatcher, desk, close, warnings=lambda: (*recovered, *keeper.warnings))
+
+
+def recovered_merges(workspace: Workspace, merges: MergeLog, audit: AuditLog, policy_version: str) -> tuple[str, ...]:
+    """Finish or report what a crash cut short; audited, and told to the person with the next turn."""
+    found = recover(workspace, merges, policy_version)
+    for each in found:
+        kind = AuditKind.MERGE_REJECTED if each.left else AuditKind.MERGE_APPROVED
+        metadata = {"finished": ", ".join(each.finished), "left": ", ".join(each.left), "why": each.why}
+        audit.write(AuditEvent(kind, policy_version=policy_version, metadata={k: v for k, v in metadata.items() if v}))
+    return tuple(each.message for each in found if each.message)
