@@ -20,6 +20,7 @@ import pytest
 
 from remit_governance.policy.builtin import BUILTIN
 from remit_governance.policy.compile import Source, compile_policy
+from remit_governance.policy.extension import read_rule
 from remit_governance.policy.file import ConstraintsForm, MatchForm, RuleForm
 from remit_server.cli.main import COMMANDS, main
 from remit_server.contract import ErrorCode
@@ -339,6 +340,11 @@ def test_the_guide_shows_what_is_printed(
 
 BROKEN = next((body for kind, body in page("docs/policy.md").fences if kind == "text"), "")
 """The policy with mistakes that the guide has checked."""
+
+
+def test_the_rule_in_the_guide_is_one() -> None:
+    (text,) = [body for kind, body in page("docs/policy.md").fences if kind == "python"]
+    assert read_rule("rules/office-hours.py", "office-hours", text).syscalls == {"fs.write"}
 
 
 def test_there_are_examples() -> None:

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from bench_runtime import SHOP, Bench
+from rule_programs import need_sandbox
 
 from remit_server.runtime.opening import open_runtime
 from remit_server.runtime.runtime import Runtime
 from remit_server.runtime.settings import Settings
-from remit_server.sandbox.choose import choose_sandbox
 from remit_server.workspace.ports import NoDocuments
 
 
@@ -45,8 +44,4 @@ async def make_bench(tmp_path: Path) -> AsyncIterator[Callable[..., Any]]:
 @pytest.fixture(scope="session")
 def sandbox() -> None:
     """For tests that run real commands."""
-    if shutil.which("bwrap") is None:
-        pytest.skip("there is no bubblewrap: apt-get install bubblewrap util-linux")
-    isolation = choose_sandbox().isolation()
-    if not isolation.available:
-        pytest.skip(f"this system lets nobody make a sandbox: {isolation.why}")
+    need_sandbox()

@@ -90,7 +90,7 @@ def _extension(policy: Policy, action: Action) -> Sequence[Reason]:
     try:
         return policy.extension(action)
     except ExtensionError as error:
-        return (Reason(EXTENSION_FAILED, str(error), Verdict.DENY, "extension"),)
+        return (Reason(EXTENSION_FAILED, f"{error}; {error.fix}", Verdict.DENY, "extension"),)
     except Exception as error:  # the same, whatever broke
         message = f"the extension rules failed: {type(error).__name__}"
         return (Reason(EXTENSION_FAILED, message, Verdict.DENY, "extension"),)

@@ -8,6 +8,7 @@ import os
 import shutil
 import sys
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -94,9 +95,10 @@ def _sandbox(settings: Settings) -> Finding:
 
 
 def _policy(settings: Settings) -> Finding:
-    loaded = load_in_force(settings)
-    loaded.close()
-    policy = loaded.policy
+    with closing(load_in_force(settings)) as loaded:
+        policy, unanswerable = loaded.policy, loaded.unanswerable()
+    if unanswerable is not None:
+        return Finding("policy", good=False, detail=str(unanswerable), fix=unanswerable.fix)
     return Finding("policy", good=True, detail=f"{', '.join(policy.files)} ({len(policy.warnings)} warnings)")
 
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 from remit_governance.errors import ActionError, PolicyError
 from remit_governance.policy.action import parse_asked
 from remit_governance.policy.explain import explain
-from remit_governance.policy.load import load_policy
+from remit_governance.policy.load import load_policy, load_rule, load_rules
 from remit_governance.policy.rules import Policy
 from remit_server.cli.ask import add_common_arguments
 from remit_server.cli.console import print_json, say, styled
@@ -19,7 +20,7 @@ from remit_server.cli.main import DENIED, DONE, FAILED
 from remit_server.cli.usage import WrongUsage, json_object
 from remit_server.contract import ErrorCode
 from remit_server.errors import SetupError
-from remit_server.runtime.policies import load_in_force
+from remit_server.runtime.policies import InForce, load_in_force, problems_of_rules
 from remit_server.runtime.settings import Settings
 
 
@@ -41,10 +42,10 @@ def run(arguments: argparse.Namespace) -> int:
     """Explain or check."""
     if arguments.policy_command == "check":
         return _check(arguments)
-    policy = _policy(arguments)
-    if arguments.jsonl:
-        return _explain_lines(policy, sys.stdin)
-    decision = explained(policy, arguments.action)
+    with closing(_loaded(arguments)) as loaded:
+        if arguments.jsonl:
+            return _explain_lines(loaded.policy, sys.stdin)
+        decision = explained(loaded.policy, arguments.action)
     print_json(decision) if arguments.json else _show(decision)
     return DENIED if decision["verdict"] == "deny" else DONE
 
@@ -58,11 +59,11 @@ def explained(policy: Policy, text: str) -> dict[str, Any]:
         raise WrongUsage(error.what, error.why, error.fix) from error
 
 
-def _policy(arguments: argparse.Namespace) -> Policy:
+def _loaded(arguments: argparse.Namespace) -> InForce:
     if arguments.policy is None:
-        return load_in_force(Settings.from_environment(arguments.workspace)).policy
+        return load_in_force(Settings.from_environment(arguments.workspace))
     try:
-        return load_policy(arguments.policy)
+        return InForce(load_policy(arguments.policy))
     except PolicyError as error:
         raise SetupError(error.what, error.why, error.fix, code=ErrorCode.POLICY_INVALID) from error
 
@@ -93,7 +94,9 @@ def _check(arguments: argparse.Namespace) -> int:
     settings = Settings.from_environment(arguments.workspace)
     in_force = [p for p in (settings.person_policy, settings.project_policy) if p.exists()]
     problems: list[str] = []
-    for file in arguments.files or in_force:
+    programs = [file for file in arguments.files if file.suffix == ".py"]
+    problems += _wrong_rules(settings, programs, in_force=not arguments.files)
+    for file in (file for file in arguments.files or in_force if file not in programs):
         project = file.resolve() == settings.project_policy.resolve()
         try:
             policy = load_policy(None, file) if project else load_policy(file)
@@ -107,3 +110,12 @@ def _check(arguments: argparse.Namespace) -> int:
     else:
         say("\n".join(problems) or "no problem found")
     return DONE if good else FAILED
+
+
+def _wrong_rules(settings: Settings, files: Iterable[Path], *, in_force: bool) -> list[str]:
+    """What is wrong with rules that are programs: with these files, or with those in force."""
+    try:
+        rules = load_rules(settings.person_rules) if in_force else tuple(load_rule(file) for file in files)
+    except PolicyError as error:
+        return [str(problem) for problem in error.problems]
+    return [str(problem) for problem in problems_of_rules(rules, settings)]

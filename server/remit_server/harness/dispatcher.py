@@ -11,7 +11,7 @@ from remit_governance.approvals import ApprovalSubject
 from remit_governance.audit.store import AuditLog
 from remit_governance.intents import SELECT_INTENT, Matrix, allowed_tools, canonical_tool, gate, select
 from remit_governance.permissions import Answer, decide, permits_standing
-from remit_governance.policy.evaluate import evaluate
+from remit_governance.policy.evaluate import NO_RULE, evaluate
 from remit_governance.redaction import Redactor
 from remit_governance.rulebook import Rulebook
 from remit_governance.values import Action, Decision, Intent, Verdict
@@ -203,7 +203,7 @@ class Dispatcher:
 
         def denied(relative: str) -> bool:
             decision = self._look("fs.read", relative, tool, turn)
-            return decision.verdict is Verdict.DENY and bool(decision.rules)
+            return decision.verdict is Verdict.DENY and decision.deciding.code != NO_RULE
 
         return denied
 

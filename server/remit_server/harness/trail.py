@@ -96,10 +96,14 @@ class Trail:
             return answer.word == "ask"
         kind = RunDenied if answer.word == "final_deny" else ToolError
         rules = ", ".join(decision.rules) if decision.verdict is Verdict.DENY else answer.source
+        unruled = "default deny" if decision.deciding.layer == "default" else f"the {decision.deciding.layer} layer"
+        addable = not rules and decision.deciding.layer == "default"
         raise kind(
-            f"`{self.tool}` was denied by {rules or 'default deny'}",
+            f"`{self.tool}` was denied by {rules or unruled}",
             answer.reason,
-            "leave it as it is; a person can change the policy" if rules else "a person can add a rule that allows it",
+            "a person can add a rule that allows it"
+            if addable
+            else "leave it as it is; a person can change the policy",
             code=ErrorCode.DENIED,
         )
 

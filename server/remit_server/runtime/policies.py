@@ -6,22 +6,28 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from remit_governance.errors import PolicyError
+from remit_governance.errors import ExtensionError, PolicyError, Problem
 from remit_governance.permissions import PermissionConfig
-from remit_governance.policy.load import load_policy
+from remit_governance.policy.extension import ExtensionRule, with_extension
+from remit_governance.policy.load import load_policy, load_rules
 from remit_governance.policy.rules import Policy
 from remit_server.contract import ErrorCode
 from remit_server.errors import SetupError
+from remit_server.extensions.host import ExtensionHost
 from remit_server.runtime.settings import Settings
 
 
 @dataclass(frozen=True, slots=True)
 class InForce:
-    """Policy and permissions as loaded from their files; `close` ends what runs for their sake."""
+    """Policy and permissions as loaded from their files; `close` ends what runs for their sake.
+
+    `unanswerable` says why the rules that are programs cannot be asked, where that is so: each is then a deny.
+    """
 
     policy: Policy
     permissions: PermissionConfig = field(default_factory=PermissionConfig)
     close: Callable[[], None] = lambda: None
+    unanswerable: Callable[[], ExtensionError | None] = lambda: None
 
 
 def load_in_force(settings: Settings) -> InForce:
@@ -30,6 +36,35 @@ def load_in_force(settings: Settings) -> InForce:
     person = settings.person_policy if os.path.lexists(settings.person_policy) else None
     project = settings.project_policy if os.path.lexists(settings.project_policy) else None
     try:
-        return InForce(load_policy(person, project))
+        rules = load_rules(settings.person_rules)
+        if not rules:
+            return InForce(load_policy(person, project))
+        return _with_programs(rules, settings, lambda: load_policy(person, project))
     except PolicyError as error:
         raise SetupError(error.what, error.why, error.fix, code=ErrorCode.POLICY_INVALID) from error
+
+
+def _with_programs(rules: tuple[ExtensionRule, ...], settings: Settings, load: Callable[[], Policy]) -> InForce:
+    """The policy of `load` with these rules, whose process starts while it is loaded. Raises PolicyError."""
+    host = ExtensionHost(rules, settings.workspace, settings.extension_timeout_s)
+    try:
+        policy = with_extension(load(), rules, host.ask)
+        host.check()
+    except BaseException:
+        host.close()
+        raise
+    return InForce(policy, close=host.close, unanswerable=host.unanswerable)
+
+
+def problems_of_rules(rules: tuple[ExtensionRule, ...], settings: Settings) -> tuple[Problem, ...]:
+    """What is wrong with the top level of rules that are well-formed, found by loading them in their sandbox."""
+    if not rules:
+        return ()
+    host = ExtensionHost(rules, settings.workspace)
+    try:
+        host.check()
+    except PolicyError as error:
+        return error.problems
+    finally:
+        host.close()
+    return ()

@@ -37,6 +37,7 @@ class Settings:
     data: Path | None = None
     audit_retention_days: int = 90
     audit_max_mib: int = 1024
+    extension_timeout_s: float = 0.1
 
     @property
     def audit_database(self) -> Path:
@@ -47,6 +48,11 @@ class Settings:
     def data_folder(self) -> Path:
         """Where checkpoints of the audit logs are, and the key that signs them: outside every log's folder."""
         return self.data or self.state.parent / "data"
+
+    @property
+    def person_rules(self) -> Path:
+        """The person's rules that are programs, beside their policy file; a workspace has none."""
+        return self.person_policy.parent / "rules"
 
     @property
     def project_policy(self) -> Path:

@@ -78,7 +78,7 @@ class Bubblewrap:
 
     async def _try(self) -> Isolation:
         for program in ("bwrap", "prlimit", "nice", "unshare"):
-            if shutil.which(program, path=_own_path()) is None:
+            if shutil.which(program, path=own_path()) is None:
                 return Isolation("bubblewrap", False, f"there is no program `{program}`", _INSTALL)
         try:
             standard_filter()
@@ -90,7 +90,7 @@ class Bubblewrap:
         return Isolation("bubblewrap", True) if ended.exit_code == 0 else _failed(ended)
 
     async def _contained(self, spec: CommandSpec, progress: Callable[[bytes], None] | None = None) -> Ended:
-        profile, passwd, group = (_memory_file(data) for data in (standard_filter(), PASSWD, GROUP))
+        profile, passwd, group = (memory_file(data) for data in (standard_filter(), PASSWD, GROUP))
         read_status, write_status = os.pipe()
         options = bubblewrap_options(spec, self._limits, self._hidden, passwd=passwd, group=group)
         argv = [
@@ -102,7 +102,7 @@ class Bubblewrap:
         return await contain(
             Job(
                 argv=argv,
-                path=_own_path(spec.workspace),
+                path=own_path(spec.workspace),
                 descriptors=(profile, passwd, group, write_status),
                 status=read_status,
                 timeout_s=spec.timeout_s,
@@ -123,7 +123,7 @@ def unavailable(isolation: Isolation) -> ToolError:
     )
 
 
-def _own_path(workspace: Path | None = None) -> str:
+def own_path(workspace: Path | None = None) -> str:
     """PATH for the programs that build the sandbox: a project must not bring its own `bwrap`."""
     folders = (Path(folder) for folder in os.environ.get("PATH", os.defpath).split(os.pathsep))
     return os.pathsep.join(
@@ -137,7 +137,8 @@ def _failed(ended: Ended) -> Isolation:
     return Isolation("bubblewrap", False, said.splitlines()[-1], _INSTALL if missing else _NAMESPACES)
 
 
-def _memory_file(data: bytes) -> int:
+def memory_file(data: bytes) -> int:
+    """A descriptor to read these bytes from."""
     fd = os.memfd_create("remit")
     os.write(fd, data)
     os.lseek(fd, 0, os.SEEK_SET)

@@ -15,6 +15,11 @@ USER_ID = 1000
 PASSWD = b"remit:x:1000:1000:remit:/tmp:/bin/sh\nnobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n"
 GROUP = b"remit:x:1000:\nnogroup:x:65534:\n"
 
+# In namespaces of its own, without capabilities, dead with whoever started it.
+CONFINED = (
+    *("--unshare-all", "--unshare-user", "--disable-userns", "--uid", str(USER_ID), "--gid", str(USER_ID)),
+    *("--die-with-parent", "--new-session", "--cap-drop", "ALL", "--hostname", "remit", "--clearenv"),
+)
 _ETC = (
     *("ld.so.cache", "ld.so.conf", "ld.so.conf.d", "alternatives", "localtime", "timezone", "mime.types"),
     *("ssl/certs", "ssl/openssl.cnf", "ca-certificates", "pki/tls/certs", "pki/ca-trust/extracted"),
@@ -37,9 +42,9 @@ def bubblewrap_options(
 ) -> list[str]:
     """Options of bwrap(1), without its program; the descriptors hold PASSWD and GROUP. Looks at what exists."""
     return [
-        *("--unshare-all", "--unshare-user", "--disable-userns", "--uid", str(USER_ID), "--gid", str(USER_ID)),
-        *("--die-with-parent", "--new-session", "--cap-drop", "ALL", "--hostname", "remit", "--clearenv"),
-        *_system(),
+        *CONFINED,
+        *system_options(SYSTEM_FOLDERS),
+        *(option for name in _ETC for option in ("--ro-bind-try", f"/etc/{name}", f"/etc/{name}")),
         *("--ro-bind-data", str(passwd), "/etc/passwd", "--ro-bind-data", str(group), "/etc/group"),
         *_proc(),
         *_devices(limits),
@@ -51,15 +56,14 @@ def bubblewrap_options(
     ]
 
 
-def _system() -> list[str]:
+def system_options(folders: Iterable[str]) -> list[str]:
+    """Those of the folders that exist, as they are, to be read."""
     options: list[str] = []
-    for folder in map(Path, SYSTEM_FOLDERS):
+    for folder in map(Path, folders):
         if folder.is_symlink():
             options += ["--symlink", str(folder.readlink()), str(folder)]
         elif folder.is_dir():
             options += ["--ro-bind", str(folder), str(folder)]
-    for name in _ETC:
-        options += ["--ro-bind-try", f"/etc/{name}", f"/etc/{name}"]
     return options
 
 

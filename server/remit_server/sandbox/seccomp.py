@@ -1,4 +1,7 @@
-"""The `standard` seccomp profile: programs run, but get at nothing that could lead out (003 §Container Manager)."""
+"""The `standard` seccomp profile: programs run, but get at nothing that could lead out (003 §Container Manager).
+
+And a narrower one, for a program that never starts another.
+"""
 
 from __future__ import annotations
 
@@ -28,6 +31,7 @@ _ABSENT = (
 )
 
 _NEW_NAMESPACE = (0x00020000, 0x02000000, 0x04000000, 0x08000000, 0x10000000, 0x20000000, 0x40000000)
+_THREAD = 0x00010000
 _AF_UNIX = 1
 _SOCKET_TYPE, _DATAGRAM, _RAW = 0xF, 2, 3
 # A lease on a file of the workspace makes whoever saves it outside wait for 45 seconds.
@@ -39,11 +43,24 @@ _LOW_32 = 0xFFFFFFFF
 @functools.cache
 def standard_filter() -> bytes:
     """The profile as a BPF program for this machine. Raises RuntimeError without libseccomp."""
+    return _program(_FORBIDDEN)
+
+
+@functools.cache
+def single_process_filter() -> bytes:
+    """The same for one that never has to start another: it gets threads, and no child. Raises RuntimeError."""
+    return _program((*_FORBIDDEN, "fork", "vfork"), _THREAD)
+
+
+def _program(forbidden: tuple[str, ...], only_clone: int | None = None) -> bytes:
+    """The filter as BPF; with `only_clone`, clone(2) needs this flag."""
     import pyseccomp as seccomp
 
     rules = seccomp.SyscallFilter(seccomp.ALLOW)
     refused = seccomp.ERRNO(errno.EPERM)
-    for names, answer in ((_FORBIDDEN, refused), (_ABSENT, seccomp.ERRNO(errno.ENOSYS))):
+    if only_clone is not None:
+        rules.add_rule(refused, "clone", seccomp.Arg(0, seccomp.MASKED_EQ, only_clone, 0))
+    for names, answer in ((forbidden, refused), (_ABSENT, seccomp.ERRNO(errno.ENOSYS))):
         for name in names:
             # Negative: this architecture has no such call.
             if seccomp.resolve_syscall(seccomp.Arch.NATIVE, name) >= 0:

@@ -1,0 +1,200 @@
+"""Keeps the process of a person's own rules: started and warmed, asked in turn, started again when it failed
+(003 §Rule Language, extension layer; governance.md §2).
+"""
+
+from __future__ import annotations
+
+import logging
+import queue
+import threading
+import time
+from collections.abc import Sequence
+from concurrent.futures import Future
+from pathlib import Path
+
+from remit_governance.canonical import Json
+from remit_governance.errors import ExtensionError, PolicyError, Problem
+from remit_governance.policy.extension import ExtensionRule, Facts, facts_of
+from remit_governance.values import Action
+from remit_server.extensions.process import ProcessFailed, QuestionTooLong, RuleProcess
+from remit_server.extensions.restarts import Failures
+from remit_server.sandbox.choose import choose_sandbox
+from remit_server.sandbox.ports import Isolation
+
+log = logging.getLogger(__name__)
+
+CALL_S = 0.1
+_LOAD_S = 10.0
+_WARM_UP = Action("extension.warm_up", path="warm-up")
+_NOT_ASKED = "your extension rules cannot be asked"
+_STOP_S = 15.0
+
+_Question = tuple[Sequence[str], Facts, "Future[Json]"]
+
+
+class ExtensionHost:
+    """The rules' process, in the care of one thread: asked from any, one question at a time.
+
+    The first start begins at once, in the background; `call_s` bounds each question, from when its turn has come.
+    """
+
+    def __init__(self, rules: Sequence[ExtensionRule], workspace: Path, call_s: float = CALL_S) -> None:
+        self._rules, self._workspace, self._call_s = tuple(rules), workspace, call_s
+        self._questions: queue.SimpleQueue[_Question | None] = queue.SimpleQueue()
+        self._loaded: Future[None] = Future()
+        self._lock = threading.Lock()
+        self._closed = False
+        self._process: RuleProcess | None = None
+        self._failures = Failures()
+        self._why = ""
+        self._nowhere: Isolation | None = None
+        # The process dies with the thread that started it, so one thread lives as long as all of them.
+        self._thread = threading.Thread(target=self._keep, name="remit-extensions", daemon=True)
+        self._thread.start()
+
+    def ask(self, names: Sequence[str], facts: Facts) -> Json:
+        """Their answers, in that order. Raises ExtensionError: it crashed, took too long, or there is no sandbox."""
+        answer: Future[Json] = Future()
+        with self._lock:
+            if self._closed:
+                raise _closing()
+            self._questions.put((names, facts, answer))
+        return answer.result()
+
+    def check(self) -> None:
+        """Wait for the first start. Raises PolicyError where a file's own top level failed; nothing where nothing
+        isolates: then each question is refused.
+        """
+        self._loaded.result()
+
+    def unanswerable(self) -> ExtensionError | None:
+        """Why they cannot be asked now; None where they can."""
+        try:
+            self.ask((), facts_of(_WARM_UP))
+        except ExtensionError as error:
+            return error
+        return None
+
+    def close(self) -> None:
+        """End the process; what is being asked is refused. Idempotent."""
+        with self._lock:
+            if self._closed:
+                return
+            self._closed = True
+            self._questions.put(None)
+        process = self._process
+        if process is not None:
+            process.kill()
+        self._thread.join(_STOP_S)
+
+    def _keep(self) -> None:
+        try:
+            self._start()
+            self._loaded.set_result(None)
+        except Exception as error:  # for whoever waits for the start, whatever it is
+            self._loaded.set_exception(error)
+        while (question := self._questions.get()) is not None:
+            names, facts, answer = question
+            try:
+                answer.set_result(self._answer(names, facts))
+            except Exception as error:  # as above; without it the asker would wait for ever
+                answer.set_exception(error)
+            # In the background: it is ready again when the next question comes.
+            self._restart()
+        self._end()
+
+    def _answer(self, names: Sequence[str], facts: Facts) -> Json:
+        if self._process is not None and not self._process.sound:
+            self._failed("it ended by itself, or spoke unasked")
+        process = self._process or self._restart()
+        if process is None:
+            raise self._refusal()
+        try:
+            return process.ask({"rules": list(names), "action": facts}, self._call_s)
+        except QuestionTooLong:
+            raise ExtensionError(
+                _NOT_ASKED, "the action is too long to be handed over", "shorten the command"
+            ) from None
+        except ProcessFailed as failed:
+            self._failed(str(failed))
+            rules, fix = ", ".join(f"`{name}`" for name in names), "see what the rule does; the process is started anew"
+            why = f"while {rules} looked at this: {failed}, {self._call_s * 1000:.0f} ms being the limit"
+            raise ExtensionError("your extension rules gave no answer", why, fix) from failed
+
+    def _restart(self) -> RuleProcess | None:
+        """The process, started again where there is none and that may be; None where there is still none."""
+        if self._process is None and not self._closed and self._failures.wait_s(time.monotonic()) == 0:
+            try:
+                self._start()
+            except PolicyError as error:  # it was right the first time
+                self._failed(error.why)
+        return self._process
+
+    def _start(self) -> None:
+        """Start, load, warm up. Raises PolicyError naming a file that cannot be loaded."""
+        try:
+            self._process = RuleProcess.start(self._workspace)
+        except ProcessFailed as failed:
+            self._failed(str(failed))
+            isolation = choose_sandbox().isolation()
+            self._nowhere = None if isolation.available else isolation
+            return
+        self._nowhere = None
+        if self._closed:
+            return
+        try:
+            self._load(self._process)
+        except PolicyError:
+            self._end()
+            raise
+        try:
+            warm_up: dict[str, Json] = {"rules": [rule.name for rule in self._rules], "action": facts_of(_WARM_UP)}
+            self._process.ask(warm_up, _LOAD_S)
+        except ProcessFailed as failed:
+            self._failed(f"in the call that warms it up {failed}")
+
+    def _load(self, process: RuleProcess) -> None:
+        problems: list[Problem] = []
+        for rule in self._rules:
+            try:
+                fault = process.ask({"load": {"name": rule.name, "file": rule.file, "text": rule.text}}, _LOAD_S)
+            except ProcessFailed as failed:
+                why = f"while the file was loaded, its process failed: {failed}"
+                raise PolicyError((Problem(rule.file, 1, 1, why, "let its top level only define things"),)) from failed
+            if fault is not None:
+                problems.append(_problem(rule, fault))
+        if problems:
+            raise PolicyError(tuple(problems))
+
+    def _failed(self, why: str) -> None:
+        if not self._closed:
+            log.warning("the process of the extension rules failed: %s", why)
+        self._failures, self._why = self._failures.and_one(time.monotonic()), why
+        self._end()
+
+    def _end(self) -> None:
+        if self._process is not None:
+            self._process.close()
+            self._process = None
+
+    def _refusal(self) -> ExtensionError:
+        if self._closed:
+            return _closing()
+        if self._nowhere is not None:
+            return ExtensionError(_NOT_ASKED, f"there is no sandbox: {self._nowhere.why}", self._nowhere.fix)
+        wait = self._failures.wait_s(time.monotonic())
+        why = f"their process keeps failing ({self._why}), and is not started again within {wait:.0f} s"
+        return ExtensionError(_NOT_ASKED, why, "correct the rule's file, or take it away, and start Remit again")
+
+
+def _closing() -> ExtensionError:
+    return ExtensionError(_NOT_ASKED, "their process was ended", "ask again")
+
+
+def _problem(rule: ExtensionRule, fault: Json) -> Problem:
+    """What a file's own top level did wrong, as the process told it; at 1:1 where it told something else."""
+    told = fault if isinstance(fault, dict) else {}
+    line, column, error = (told.get(key) for key in ("line", "column", "error"))
+    at = (line, column) if isinstance(line, int) and isinstance(column, int) else (1, 1)
+    message = error if isinstance(error, str) else "it cannot be loaded"
+    return Problem(rule.file, *at, message, "only Python's standard library can be imported; correct the file")

@@ -1,0 +1,154 @@
+"""The sandboxed process from outside: one question, one answer, by a deadline (threats.md, Sandbox)."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import select
+import struct
+import subprocess
+import time
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, cast
+
+from remit_governance.canonical import Json
+from remit_server.sandbox.bubblewrap import memory_file, own_path
+from remit_server.sandbox.policy_profile import policy_options
+from remit_server.sandbox.seccomp import single_process_filter
+
+START_S = 20.0
+MAX_ANSWER = 1 << 18
+MAX_QUESTION = 1 << 22
+_DEATH_S = 10.0
+
+
+class ProcessFailed(Exception):
+    """It ended, took too long, or said what is no answer; it has to be killed. Its text is the reason."""
+
+
+class QuestionTooLong(Exception):
+    """Nothing was asked."""
+
+
+class RuleProcess:
+    """A running one. Belongs to the thread that started it, with which it dies."""
+
+    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        self._process = process
+        self._to, self._from = process.stdin, process.stdout
+        for pipe in (self._to, self._from):
+            os.set_blocking(pipe.fileno(), False)
+
+    @classmethod
+    def start(cls, workspace: Path) -> RuleProcess:
+        """Start it and hear that Python runs in it. Raises ProcessFailed, and leaves no process behind then.
+
+        A `bwrap` that lies in the workspace is not taken.
+        """
+        try:
+            process = cls(_spawn(own_path(workspace)))
+        except (OSError, ImportError, RuntimeError) as error:
+            raise ProcessFailed(f"it cannot be started: {error}") from error
+        try:
+            process._heard(None, time.monotonic() + START_S)
+        except ProcessFailed:
+            process.kill()
+            raise
+        return process
+
+    def ask(self, message: dict[str, Json], seconds: float) -> Json:
+        """Its answer. Raises ProcessFailed; QuestionTooLong where the message is over MAX_QUESTION bytes."""
+        name = secrets.token_hex(8)
+        body = json.dumps({"id": name, **message}).encode()
+        if len(body) > MAX_QUESTION:
+            raise QuestionTooLong
+        deadline = time.monotonic() + seconds
+        self._write(struct.pack(">I", len(body)) + body, deadline)
+        return self._heard(name, deadline)
+
+    @property
+    def sound(self) -> bool:
+        """Whether it lives, and has said nothing that nobody asked for."""
+        return self._process.poll() is None and not _ready(self._from.fileno(), select.POLLIN, 0)
+
+    def kill(self) -> None:
+        """End it and everything in it; may be called from any thread, and again."""
+        self._process.kill()
+        self._process.wait(_DEATH_S)
+
+    def close(self) -> None:
+        """Kill it and let go of its pipes."""
+        self.kill()
+        for pipe in (self._to, self._from):
+            pipe.close()
+
+    def _heard(self, name: str | None, deadline: float) -> Json:
+        (length,) = struct.unpack(">I", self._read(4, deadline))
+        if length > MAX_ANSWER:
+            raise ProcessFailed("it says too much")
+        try:
+            message: Any = json.loads(self._read(length, deadline))
+        except (ValueError, RecursionError):
+            raise ProcessFailed("it says what is no answer") from None
+        answer = cast("dict[str, Json]", message) if isinstance(message, dict) else {}
+        if answer.keys() != {"id", "answer"} or answer["id"] != name:
+            raise ProcessFailed("it answers what nobody asked")
+        return answer["answer"]
+
+    def _read(self, count: int, deadline: float) -> bytes:
+        data = bytearray()
+        while len(data) < count:
+            self._wait(self._from.fileno(), select.POLLIN, deadline)
+            chunk = os.read(self._from.fileno(), count - len(data))
+            if not chunk:
+                raise ProcessFailed("it ended")
+            data += chunk
+        return bytes(data)
+
+    def _write(self, data: bytes, deadline: float) -> None:
+        left = memoryview(data)
+        while left:
+            self._wait(self._to.fileno(), select.POLLOUT, deadline)
+            try:
+                left = left[os.write(self._to.fileno(), left) :]
+            except BlockingIOError:
+                continue
+            except OSError:
+                raise ProcessFailed("it ended") from None
+
+    def _wait(self, fd: int, event: int, deadline: float) -> None:
+        if not _ready(fd, event, deadline - time.monotonic()):
+            raise ProcessFailed("it took too long")
+
+
+def _ready(fd: int, event: int, seconds: float) -> bool:
+    waiting = select.poll()
+    waiting.register(fd, event)
+    return bool(waiting.poll(max(seconds, 0) * 1000))
+
+
+def _spawn(path: str) -> subprocess.Popen[bytes]:
+    """Raises OSError, and ImportError or RuntimeError without libseccomp."""
+    program = (files("remit_server.extensions") / "program.py").read_bytes()
+    descriptors = [memory_file(data) for data in (single_process_filter(), program)]
+    seccomp, text = descriptors
+    # Found by the path that is given.
+    command = ["bwrap", "--seccomp", str(seccomp), *policy_options(text)]
+    try:
+        return subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env={"PATH": path},
+            pass_fds=descriptors,
+            start_new_session=True,
+            bufsize=0,
+        )
+    finally:
+        for fd in descriptors:
+            os.close(fd)

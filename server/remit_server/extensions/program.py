@@ -1,0 +1,133 @@
+"""The program inside: it is handed rules through its standard input, and answers for them. Standard library only.
+
+Each message is four bytes of length and JSON, `{id, load}` or `{id, rules, action}`; each answer `{id, answer}`.
+This file is not imported outside; it is the text that the sandboxed Python runs.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import struct
+import sys
+import traceback
+from collections.abc import Callable
+from typing import Any
+
+Rule = Callable[[dict[str, Any]], Any]
+
+_VERDICTS = ("allow", "deny", "pass", "require_review")
+_MAX_TEXT = 500
+
+
+def main() -> None:
+    """Serve until standard input ends."""
+    limited(int(sys.argv[1]))
+    source, sink = os.dup(0), os.dup(1)
+    # What a rule prints or reads must not get between the messages. Standard error leads nowhere.
+    os.dup2(2, 0)
+    os.dup2(2, 1)
+    rules: dict[str, tuple[str, Rule]] = {}
+    send(sink, {"id": None, "answer": "ready"})
+    while (message := received(source)) is not None:
+        answer = loaded(rules, message["load"]) if "load" in message else asked(rules, message)
+        send(sink, {"id": message["id"], "answer": answer})
+
+
+def limited(memory_bytes: int) -> None:
+    """Give up what no rule needs, for good, before the first of them is here."""
+    for kind, most in (
+        (resource.RLIMIT_AS, memory_bytes),
+        (resource.RLIMIT_FSIZE, 0),
+        (resource.RLIMIT_CORE, 0),
+        (resource.RLIMIT_NOFILE, 32),
+    ):
+        hard = resource.getrlimit(kind)[1]
+        wanted = most if hard == resource.RLIM_INFINITY else min(most, hard)
+        resource.setrlimit(kind, (wanted, wanted))
+
+
+def loaded(rules: dict[str, tuple[str, Rule]], source: dict[str, str]) -> dict[str, Any] | None:
+    """Run a file's top level and keep its rule; where that fails, what and where."""
+    file, scope = source["file"], {"__name__": source["name"]}
+    try:
+        exec(compile(source["text"], file, "exec", dont_inherit=True), scope)  # noqa: S102 this is what we are for
+        rules[source["name"]] = (file, scope["rule"])  # type: ignore[assignment]
+    except BaseException as error:  # `exit()` too is no reason to end
+        line, column = place(error, file)
+        return {"error": said(error), "line": line, "column": column}
+    return None
+
+
+def asked(rules: dict[str, tuple[str, Rule]], question: dict[str, Any]) -> list[dict[str, Any]]:
+    """What each of the named rules says; every one gets an action of its own."""
+    action = json.dumps(question["action"])
+    return [verdict(*rules[name], json.loads(action)) for name in question["rules"]]
+
+
+def verdict(file: str, rule: Rule, action: dict[str, Any]) -> dict[str, Any]:
+    """One rule's answer, or why there is none."""
+    try:
+        word, reason = spelled(rule(action))
+    except BaseException as error:
+        return {"error": f"{said(error)} (line {place(error, file)[0]})"}
+    if word not in _VERDICTS:
+        return {"error": "it returned none of `allow`, `deny`, `pass`, `require_review`"}
+    return {"verdict": word, "reason": reason}
+
+
+def spelled(result: object) -> tuple[str, str | None]:
+    """The word and the reason in what a rule returned; no word where it is something else."""
+    match result:
+        case str(word) | (str(word), None):
+            return str(word), None
+        case (str(word), str(reason)):
+            return str(word), str(reason)[:_MAX_TEXT]
+        case _:
+            return "", None
+
+
+def said(error: BaseException) -> str:
+    """The error in words, whatever its own text does."""
+    try:
+        text = str(error)
+    except BaseException:
+        text = ""
+    return f"{type(error).__name__}: {text}"[:_MAX_TEXT].removesuffix(": ")
+
+
+def place(error: BaseException, file: str) -> tuple[int, int]:
+    """Line and column, from 1, of the last thing that this file did."""
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
+    return (frames[-1].lineno or 1, (frames[-1].colno or 0) + 1) if frames else (1, 1)
+
+
+def received(source: int) -> dict[str, Any] | None:
+    """The next message; None at the end."""
+    head = exactly(source, 4)
+    body = exactly(source, struct.unpack(">I", head)[0]) if head else b""
+    return json.loads(body) if body else None
+
+
+def exactly(source: int, count: int) -> bytes:
+    """So many bytes; none where they end before."""
+    data = bytearray()
+    while len(data) < count:
+        chunk = os.read(source, count - len(data))
+        if not chunk:
+            return b""
+        data += chunk
+    return bytes(data)
+
+
+def send(sink: int, message: dict[str, Any]) -> None:
+    """Write one message."""
+    body = json.dumps(message).encode()
+    data = memoryview(struct.pack(">I", len(body)) + body)
+    while data:
+        data = data[os.write(sink, data) :]
+
+
+if __name__ == "__main__":
+    main()

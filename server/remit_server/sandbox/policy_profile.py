@@ -1,0 +1,56 @@
+"""What a person's own rules see: a Python runtime and nothing else (003 §Sandbox Templates, `policy-sandbox`)."""
+
+from __future__ import annotations
+
+import os
+import sys
+import sysconfig
+from pathlib import Path
+
+from remit_server.sandbox.profile import CONFINED, system_options
+
+PROGRAM = "/program.py"
+MEMORY_BYTES = 128 * 1024 * 1024
+
+# Libraries, and no programs; `/nix/store` has both in the same folders.
+_LIBRARIES = (
+    *("/usr/lib", "/usr/lib32", "/usr/lib64", "/usr/libx32"),
+    *("/lib", "/lib32", "/lib64", "/libx32", "/nix/store"),
+)
+
+
+def policy_options(program: int) -> list[str]:
+    """Options and command of bwrap(1): Python runs what the descriptor `program` holds. Looks at what exists.
+
+    No workspace, no home but the folders that Python itself may lie in, no /proc, no devices, nothing to write to.
+    """
+    python = runtime()
+    return [
+        *CONFINED,
+        *system_options(_LIBRARIES),
+        *("--ro-bind-try", "/etc/ld.so.cache", "/etc/ld.so.cache"),
+        *(option for path in python for option in ("--ro-bind", str(path), str(path))),
+        *(option for path in python for option in _packages(path)),
+        *("--ro-bind-data", str(program), PROGRAM, "--remount-ro", "/", "--chdir", "/", "--"),
+        *(str(python[0]), "-I", "-S", "-B", "-X", "utf8", PROGRAM, str(MEMORY_BYTES)),
+    ]
+
+
+def runtime() -> tuple[Path, ...]:
+    """The interpreter that runs Remit, outside its virtual environment, and the files that it cannot do without."""
+    named = sysconfig.get_config_vars("LIBDIR", "INSTSONAME", "DESTSHARED")
+    folder, library, modules = (str(value or "") for value in named)
+    executable = os.path.realpath(getattr(sys, "_base_executable", None) or sys.executable)
+    parts = [executable, sysconfig.get_path("stdlib"), modules, os.path.join(folder, library)]  # noqa: PTH118
+    return tuple(path for path in map(Path, parts) if path.is_absolute() and path.exists())
+
+
+def _packages(folder: Path) -> list[str]:
+    """An empty folder over what is installed beside the standard library."""
+    covered = [folder / name for name in ("site-packages", "dist-packages")]
+    return [
+        option
+        for path in covered
+        if path.is_dir() and not path.is_symlink()
+        for option in ("--tmpfs", str(path), "--remount-ro", str(path))
+    ]

@@ -1,0 +1,51 @@
+"""Extension rules in their real sandboxed process, and how often it was asked."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import textwrap
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from remit_governance.canonical import Json
+from remit_governance.policy.extension import ExtensionRule, Facts, read_rule
+from remit_server.extensions.host import ExtensionHost
+from remit_server.sandbox.choose import choose_sandbox
+
+PATIENT_S = 20.0
+"""For tests that are not about the time: a machine may be busy."""
+
+
+def need_sandbox() -> None:
+    if sys.platform != "linux" or shutil.which("bwrap") is None:
+        pytest.skip("there is no bubblewrap: apt-get install bubblewrap util-linux")
+    isolation = choose_sandbox().isolation()
+    if not isolation.available:
+        pytest.skip(f"this system lets nobody make a sandbox: {isolation.why}")
+
+
+def rule(text: str, stem: str = "rule") -> ExtensionRule:
+    return read_rule(f"rules/{stem}.py", stem, textwrap.dedent(text))
+
+
+@dataclass
+class Counted:
+    """The host of these rules, whose questions are counted."""
+
+    rules: Sequence[ExtensionRule]
+    call_s: float = PATIENT_S
+    asked: list[Facts] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.host = ExtensionHost(self.rules, Path("/nowhere"), self.call_s)
+
+    def ask(self, names: Sequence[str], facts: Facts) -> Json:
+        self.asked.append(facts)
+        return self.host.ask(names, facts)
+
+    def close(self) -> None:
+        self.host.close()
