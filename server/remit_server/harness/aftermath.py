@@ -4,17 +4,18 @@ Merge, architecture.md invariant 5).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from remit_governance.permissions import Answer
+from remit_governance.values import Action, Decision, Verdict
 from remit_server.errors import ToolError
 from remit_server.sandbox.layer import Left
 from remit_server.tools.spec import FileChange
-from remit_server.workspace.files import FileImage, image_of_text, read_image
+from remit_server.workspace.files import FileImage, digest_of, image_of_text, read_image
 from remit_server.workspace.paths import Workspace
 from remit_server.workspace.ports import Documents
 from remit_server.workspace.text import Text, plain
-from remit_server.workspace.walk import ignored_in
 
 MAX_TOLD = 20
 """Paths of one kind that a model is told of."""
@@ -29,7 +30,7 @@ class Found:
 
 
 def found_changes(left: Sequence[Left], workspace: Workspace, documents: Documents, started_ns: int) -> Found:
-    """Sort out what a command left. `started_ns` is when it began: a file that somebody else changed since is theirs."""
+    """Sort out what a command left, which began at `started_ns`: a file that somebody else changed since is theirs."""
     changes: list[FileChange] = []
     refused: list[tuple[str, str]] = []
     for each in left:
@@ -70,12 +71,54 @@ def _before(relative: str, workspace: Workspace, documents: Documents, started_n
     return image_of_text(document.text)
 
 
-def without_ignored(found: Found, workspace: Workspace, asks: Callable[[str], bool]) -> Found:
-    """Leave out what the project ignores, unless policy allows it outright: nobody wants to be asked about caches."""
-    ignored = ignored_in(workspace, (change.path.relative for change in found.changes))
-    dropped = {path for path in ignored if asks(path)}
-    kept = tuple(change for change in found.changes if change.path.relative not in dropped)
-    return Found(kept, (*found.refused, *((path, "the project ignores it") for path in sorted(dropped))))
+@dataclass(frozen=True, slots=True)
+class Weighed:
+    """One change, what policy says of it, and the person's standing answer."""
+
+    change: FileChange
+    action: Action
+    decision: Decision
+    answer: Answer
+
+    @property
+    def path(self) -> str:
+        """What is changed."""
+        return self.change.path.relative
+
+
+@dataclass(frozen=True, slots=True)
+class Sorted:
+    """Changes that are taken over, that a person is asked about, and that vanish, with the reason."""
+
+    allowed: tuple[Weighed, ...]
+    asked: tuple[Weighed, ...]
+    refused: tuple[tuple[str, str], ...]
+
+
+def sort_out(weighed: Sequence[Weighed], ignored: frozenset[str]) -> Sorted:
+    """By what was decided. A person is not asked about what the project ignores: caches and build output vanish."""
+    refused: dict[str, str] = {}
+    for each in weighed:
+        if each.answer.word in {"deny", "final_deny"}:
+            refused[each.path] = _denied_by(each)
+        elif each.answer.word == "ask" and each.path in ignored:
+            refused[each.path] = "the project ignores it"
+    # What was moved to where it may not be has to stay where it was.
+    vanished = {digest_of(each.change.after) for each in weighed if each.path in refused and each.change.after}
+    for each in weighed:
+        if each.change.after is None and each.change.before and each.change.before.digest in vanished:
+            refused.setdefault(each.path, "its new place was refused")
+    left = [each for each in weighed if each.path not in refused]
+    return Sorted(
+        tuple(each for each in left if each.answer.word == "allow"),
+        tuple(each for each in left if each.answer.word == "ask"),
+        tuple(refused.items()),
+    )
+
+
+def _denied_by(weighed: Weighed) -> str:
+    rules = ", ".join(weighed.decision.rules) if weighed.decision.verdict is Verdict.DENY else weighed.answer.source
+    return f"{weighed.answer.reason} ({rules or 'default deny'})"
 
 
 def told(taken: Iterable[str], refused: Sequence[tuple[str, str]]) -> str:

@@ -10,8 +10,9 @@ from pydantic import BaseModel
 from remit_governance.approvals import ApprovalSubject, PathBinding
 from remit_governance.permissions import StandingRule, standing_rule
 from remit_governance.policy.risk import risk_of
-from remit_governance.values import Action
+from remit_governance.values import Action, Effect
 from remit_governance.visible import visible
+from remit_server.contract import ReasonPayload
 from remit_server.harness.diffs import file_diff
 from remit_server.harness.naming import named_files
 from remit_server.harness.trail import Trail
@@ -89,7 +90,9 @@ def subject_of(
     )
 
 
-def question(proposal: Proposal, trail: Trail, *, standing: bool) -> dict[str, Any]:
+def question(
+    proposal: Proposal, trail: Trail, *, standing: bool, reasons: tuple[ReasonPayload, ...] | None = None
+) -> dict[str, Any]:
     """What the person is shown, as fields of `approval_required`; hostile characters are made visible."""
     plan = proposal.plan
     command = plan if isinstance(plan, CommandPlan) else None
@@ -100,7 +103,7 @@ def question(proposal: Proposal, trail: Trail, *, standing: bool) -> dict[str, A
         "intent": trail.turn.intent.active,
         "effect": proposal.tool.effect,
         "title": title(proposal),
-        "reasons": trail.asking,
+        "reasons": trail.asking if reasons is None else reasons,
         "diffs": tuple(file_diff(c) for c in plan.changes) if isinstance(plan, WritePlan) else (),
         "argv": tuple(visible(word, "show") for word in command.spec.argv) if command else None,
         "command": visible(command.display, "show") if command else None,
@@ -114,7 +117,8 @@ def title(proposal: Proposal) -> str:
     """One line that says what will happen."""
     match proposal.plan:
         case WritePlan(changes=changes):
-            return "; ".join(_verb(change) for change in changes)
+            what = "; ".join(_verb(change) for change in changes)
+            return f"keep what the command changed: {what}" if proposal.tool.effect is Effect.EXECUTE else what
         case CommandPlan(display=display):
             return f"run {visible(display, 'show')}"
         case ReadPlan():
