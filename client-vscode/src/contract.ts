@@ -175,13 +175,19 @@ export interface FileAttachment {
   readonly path: string;
 }
 
-/** A proposed change to one file, as a unified diff with hostile characters made visible. */
+/**
+ * A proposed change to one file, as a unified diff with hostile characters made visible.
+ *
+ * A file that is only moved has no diff.
+ */
 export interface FileDiff {
   readonly path: string;
   readonly diff: string;
   readonly before_digest: string | null;
   readonly after_digest: string | null;
   readonly created: boolean;
+  readonly deleted: boolean;
+  readonly moved_from: string | null;
 }
 
 /** What a step has declared it is about to do (004 §Tool Schema Injection). */

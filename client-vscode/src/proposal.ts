@@ -28,10 +28,10 @@ export function proposals(): Proposals {
       const diff = question.diffs[index];
       const folder = vscode.workspace.workspaceFolders?.[0];
       if (!diff || !folder) return;
-      const before = diff.created ? '' : await textOf(vscode.Uri.joinPath(folder.uri, diff.path));
+      const before = diff.created ? '' : await textOf(vscode.Uri.joinPath(folder.uri, diff.moved_from ?? diff.path));
       const after = before === null ? null : patched(before, diff.diff);
       // The digest says whether this is byte for byte what would be written; where it is not, the diff alone is shown.
-      const exact = after !== null && digest(after) === diff.after_digest;
+      const exact = after !== null && (diff.deleted ? after === '' : digest(after) === diff.after_digest);
       const name = visibleLine(diff.path);
       if (before === null || after === null || !exact) {
         const text = document(question.approval_id, 'diff', `${diff.path}.diff`, diff.diff);
@@ -67,6 +67,8 @@ function shownIn(tab: vscode.Tab): readonly vscode.Uri[] {
 }
 
 function title(name: string, diff: FileDiff): string {
+  if (diff.deleted) return `${name} (deleted, proposed)`;
+  if (diff.moved_from !== null) return `${visibleLine(diff.moved_from)} → ${name} (moved, proposed)`;
   return diff.created ? `${name} (new file, proposed)` : `${name} (now ↔ proposed)`;
 }
 

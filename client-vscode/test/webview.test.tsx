@@ -39,7 +39,7 @@ describe('the approval card', () => {
     title: 'Edit a\u202E.py\nnow',
     risk: 'high',
     reasons: [{ rule: 'writes-are-reviewed', layer: 'default', action: 'require_review', reason: 'shown first', file: 'p.yaml', line: 3 }],
-    diffs: [{ path: 'a.py', diff: '@@ -1 +1 @@\n-<b>\n+c\n', before_digest: null, after_digest: null, created: false }],
+    diffs: [{ path: 'a.py', diff: '@@ -1 +1 @@\n-<b>\n+c\n', before_digest: null, after_digest: null, created: false, deleted: false, moved_from: null }],
     argv: ['sh', '-c', 'rm x'], cwd: 'src',
   }));
 
@@ -49,6 +49,12 @@ describe('the approval card', () => {
       expect(html).toContain(part);
     }
     expect(drawn(started, question({ title: 'edit a\u202E.py\nnow' }))).toContain('>Edit a⟨U+202E⟩.py↵now<');
+  });
+
+  test('says of a file that it goes, or where it comes from', () => {
+    const diff = { path: 'b.py', diff: '', before_digest: null, after_digest: null, created: false, deleted: false, moved_from: null };
+    expect(drawn(started, question({ diffs: [{ ...diff, deleted: true }] }))).toContain('>deleted<');
+    expect(drawn(started, question({ diffs: [{ ...diff, moved_from: 'a\u202E.py' }] }))).toContain('moved from a⟨U+202E⟩.py');
   });
 
   test('gives as reasons what asks, not what allows', () => {

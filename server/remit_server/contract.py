@@ -248,13 +248,18 @@ class Scope(StrEnum):
 
 
 class FileDiff(Wire):
-    """A proposed change to one file, as a unified diff with hostile characters made visible."""
+    """A proposed change to one file, as a unified diff with hostile characters made visible.
+
+    A file that is only moved has no diff.
+    """
 
     path: str
     diff: str
     before_digest: str | None = None
     after_digest: str | None = None
     created: bool = False
+    deleted: bool = False
+    moved_from: str | None = None
 
 
 class ApprovalRequired(Event):

@@ -38,7 +38,8 @@ def callers(ends: str) -> set[str]:
     [
         ("tool.prepare", {"harness/dispatcher.py"}),
         # A policy file changes by a command of the person's own, which is `policy.update` and no tool.
-        ("write_atomically", {"harness/merge.py", "runtime/policy_update.py"}),
+        # A merge that a crash cut short was approved before it.
+        ("write_atomically", {"harness/merge.py", "runtime/policy_update.py", "workspace/recovery.py"}),
         ("documents.replace", {"harness/merge.py"}),
         # `remit sandbox check` tries the sandbox with attempts of its own.
         ("sandbox.run", {"harness/dispatcher.py", "sandbox/probe.py"}),

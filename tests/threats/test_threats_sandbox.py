@@ -316,12 +316,12 @@ async def test_THR_sandbox_no_memory_or_disk_beyond_the_limits(bench: Bench) -> 
         return True
     attempt("scratch", lambda: fill("/tmp"))
     attempt("shared", lambda: fill("/dev/shm"))
-    for folder in ("/", "/var", "/usr", "/etc", "/dev", "/proc", "."):
+    for folder in ("/", "/var", "/usr", "/etc", "/dev", "/proc"):
         attempt(folder, lambda: open(os.path.join(folder, "new"), "w"))
     """,
     )
     assert "REACHED" not in output
-    assert output.count("refused") == 13
+    assert output.count("refused") == 12
 
 
 async def test_THR_sandbox_no_program_of_the_project_builds_the_sandbox(

@@ -139,8 +139,10 @@ async def test_THR_shell_the_dispatcher_judges_the_same_words_as_policy_explain(
     ],
 )
 async def test_THR_shell_writes_of_every_kind_leave_the_workspace_as_it_is(make_bench: Any, trick: str) -> None:
-    """A command that was let run may try what it likes: it writes nowhere that lasts."""
-    bench: Bench = await make_bench(policy=LAX)
+    """A command that was let run may try what it likes: it writes nowhere that lasts, unless policy allows the file."""
+    bench: Bench = await make_bench(
+        policy=LAX.replace('fs.write, path_glob: ["**"] }, action: allow', "fs.write }, action: deny")
+    )
     before = (bench.workspace / "a.py").read_bytes()
     assert (await script(bench, f"echo started\n{trick}\n")).output.count("started") == 1
     assert (bench.workspace / "a.py").read_bytes() == before

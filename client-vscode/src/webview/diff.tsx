@@ -13,11 +13,13 @@ export function Diff({ diff, open }: { readonly diff: FileDiff; readonly open: (
       <header>
         <span class="path" title={path}>{path}</span>
         {diff.created && <span class="new">new</span>}
+        {diff.deleted && <span class="deleted">deleted</span>}
+        {diff.moved_from !== null && <span class="moved">moved from {visibleLine(diff.moved_from)}, unchanged</span>}
         {plus > 0 && <span class="plus"><span aria-hidden="true">+{plus}</span><span class="only-read">{plus} added</span></span>}
         {minus > 0 && <span class="minus"><span aria-hidden="true">−{minus}</span><span class="only-read">{minus} removed</span></span>}
         {open && <button type="button" class="link" onClick={open}>Open diff</button>}
       </header>
-      <div class="lines" tabIndex={0} role="group" aria-label="Diff">
+      {lines.length > 0 && <div class="lines" tabIndex={0} role="group" aria-label="Diff">
         <table>
           <tbody>
             {lines.map((line, index) => (
@@ -29,7 +31,7 @@ export function Diff({ diff, open }: { readonly diff: FileDiff; readonly open: (
             ))}
           </tbody>
         </table>
-      </div>
+      </div>}
     </section>
   );
 }

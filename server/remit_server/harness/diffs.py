@@ -27,10 +27,12 @@ def file_diff(change: FileChange) -> FileDiff:
     """One change as a diff, bound by digests to the bytes before and after."""
     return FileDiff(
         path=change.path.relative,
-        diff=unified(change),
+        diff="" if change.moved_from else unified(change),
         before_digest=change.before.digest if change.before else None,
-        after_digest=digest_of(change.after),
+        after_digest=None if change.after is None else digest_of(change.after),
         created=change.before is None,
+        deleted=change.after is None,
+        moved_from=change.moved_from.relative if change.moved_from else None,
     )
 
 
@@ -39,13 +41,13 @@ def unified(change: FileChange) -> str:
     relative = change.path.relative
     try:
         before = Text.decode(change.before.data, relative).content if change.before else ""
-        after = Text.decode(change.after, relative).content
+        after = "" if change.after is None else Text.decode(change.after, relative).content
     except ToolError:
         return NOT_TEXT
-    if change.before and before == after:
+    if change.before and change.after is not None and before == after:
         return ONLY_FORM
     name = visible(relative, "show")
-    files = (f"a/{name}" if change.before else "/dev/null", f"b/{name}")
+    files = (f"a/{name}" if change.before else "/dev/null", "/dev/null" if change.after is None else f"b/{name}")
     return "".join(_shown(_compared(before.splitlines(keepends=True), after.splitlines(keepends=True), files)))
 
 

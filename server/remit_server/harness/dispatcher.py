@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, assert_never
@@ -18,19 +19,22 @@ from remit_governance.standing import Offer, offer_for
 from remit_governance.values import Action, Decision, Intent, Verdict
 from remit_server.contract import ErrorCode, IntentSelected
 from remit_server.errors import ToolError
+from remit_server.harness.aftermath import Weighed, found_changes, sort_out, told
 from remit_server.harness.approving import ApprovalDesk
 from remit_server.harness.arguments import ToolCall, declared_intent, finite, parse_arguments
 from remit_server.harness.hiding import out_of_sight
-from remit_server.harness.merge import merge, stale, uninterrupted
-from remit_server.harness.permit import permitted
+from remit_server.harness.merge import Merger, stale, uninterrupted
+from remit_server.harness.permit import answered, permitted
 from remit_server.harness.subject import Proposal, about, measured, question, subject_of
-from remit_server.harness.trail import CallResult, Trail, append, intent_event
+from remit_server.harness.trail import CallResult, Trail, append, asking, intent_event
 from remit_server.harness.turn import Turn
 from remit_server.models.ports import ToolSpec
+from remit_server.sandbox.layer import Left
 from remit_server.sandbox.ports import Sandbox
-from remit_server.tools.spec import CommandPlan, Outcome, ReadPlan, Target, Tool, ToolContext, WritePlan
+from remit_server.tools.spec import CommandPlan, FileChange, Outcome, ReadPlan, Target, Tool, ToolContext, WritePlan
 from remit_server.workspace.paths import Workspace
 from remit_server.workspace.ports import Documents
+from remit_server.workspace.walk import ignored_in
 
 STRICTNESS = ("allow", "ask", "deny", "final_deny")
 MAX_NAME = 100
@@ -46,6 +50,7 @@ class Dispatcher:
     rulebook: Rulebook
     workspace: Workspace
     documents: Documents
+    merger: Merger
     sandbox: Sandbox
     desk: ApprovalDesk
     audit: AuditLog
@@ -89,7 +94,8 @@ class Dispatcher:
             trail.judged(proposal.actions, trail.decisions, self._permission(proposal.actions, trail.decisions, turn))
         else:
             trail.answered_before()
-        with permitted(self.rulebook, proposal.actions, trail, approved=asked) as permit:
+        judged = tuple(zip(proposal.actions, trail.decisions, strict=True))
+        with permitted(self.rulebook, judged, trail, approved=asked or answered(trail)) as permit:
             trail.before()
             permit.use()
             # Redaction and the audit of the outcome are `trail.done`, which nothing that ran can go around.
@@ -217,10 +223,64 @@ class Dispatcher:
                 return outcome
             case WritePlan(changes=changes, outcome=outcome):
                 label = f"Remit: {proposal.tool.name}"
-                await uninterrupted(merge(changes, self.workspace, self.documents, label, trail.changed))
+                await uninterrupted(self.merger.merge(changes, label, trail.changed, trail.policy_version))
                 return outcome
             case CommandPlan(spec=spec, render=render):
                 hidden = await asyncio.to_thread(out_of_sight, self.workspace.root, self._denied(proposal.tool, turn))
-                return render(await self.sandbox.run(replace(spec, hidden=hidden)))
+                started_ns = time.time_ns()
+                output = await self.sandbox.run(replace(spec, hidden=hidden))
+                outcome = render(output)
+                report = await self._take_over(output.left, started_ns, proposal, trail, turn)
+                return replace(outcome, text=f"{outcome.text}\n{report}") if report else outcome
             case _:
                 assert_never(proposal.plan)
+
+    async def _take_over(
+        self, left: tuple[Left, ...], started_ns: int, proposal: Proposal, trail: Trail, turn: Turn
+    ) -> str:
+        """What a command changed, taken over as policy and the person allow it file by file. Says what came of it."""
+        if not left:
+            return ""
+        found = await asyncio.to_thread(found_changes, left, self.workspace, self.documents, started_ns)
+        weighed = await asyncio.to_thread(lambda: [self._weighed(change, proposal, turn) for change in found.changes])
+        trail.policy_version = self.rulebook.policy.version
+        ignored = await asyncio.to_thread(ignored_in, self.workspace, [each.path for each in weighed])
+        chosen = sort_out(weighed, ignored)
+        refused = [*found.refused, *chosen.refused]
+        taken = list(chosen.allowed)
+        try:
+            await self._ask_to_keep(chosen.asked, proposal, trail, turn)
+            taken += chosen.asked
+        except ToolError as no:
+            refused += [(each.path, no.why) for each in chosen.asked]
+        try:
+            await self._keep(taken, proposal, trail)
+        except ToolError as error:
+            refused += [(each.path, error.why) for each in taken if each.path not in trail.changed]
+        trail.merged(refused)
+        return told(trail.changed, refused)
+
+    def _weighed(self, change: FileChange, proposal: Proposal, turn: Turn) -> Weighed:
+        size = len(change.after or b"")
+        action = about(turn, proposal.tool.name, Action("fs.write", change.path.relative, size=size))
+        decision = evaluate(self.rulebook.policy, action)
+        return Weighed(change, action, decision, self._permission((action,), (decision,), turn))
+
+    async def _ask_to_keep(self, asked: tuple[Weighed, ...], proposal: Proposal, trail: Trail, turn: Turn) -> None:
+        """One question about all of them. Raises ToolError on a no."""
+        if not asked:
+            return
+        plan = WritePlan(tuple(each.change for each in asked), Outcome("", ""))
+        kept = replace(proposal, actions=tuple(each.action for each in asked), plan=plan)
+        reasons = tuple(dict.fromkeys(reason for each in asked for reason in asking(each.decision)))
+        shown = question(kept, trail, Offer(), reasons)
+        await self.desk.put(await self._subject(kept, turn, Offer()), shown, trail)
+
+    async def _keep(self, taken: list[Weighed], proposal: Proposal, trail: Trail) -> None:
+        judged = [(each.action, each.decision) for each in taken]
+        if not taken:
+            return
+        with permitted(self.rulebook, judged, trail, approved=True) as permit:
+            permit.use()
+            changes, label = tuple(each.change for each in taken), f"Remit: {proposal.tool.name}"
+            await uninterrupted(self.merger.merge(changes, label, trail.changed, trail.policy_version))

@@ -6,17 +6,18 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
 from remit_governance.capabilities import Holder, NotMinted
 from remit_governance.rulebook import Rulebook
-from remit_governance.values import Action
+from remit_governance.values import Action, Decision
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
 from remit_server.harness.trail import Trail
 
+Judged = Sequence[tuple[Action, Decision]]
 SERVER = "server"
 """The sandbox id of what the server itself carries out."""
 
@@ -40,23 +41,22 @@ class Permit:
 
 
 @contextmanager
-def permitted(rulebook: Rulebook, actions: tuple[Action, ...], trail: Trail, *, approved: bool) -> Generator[Permit]:
-    """A permit for one execution of these actions, as `trail` has seen them judged and a person `approved` them.
+def permitted(rulebook: Rulebook, judged: Judged, trail: Trail, *, approved: bool) -> Generator[Permit]:
+    """A permit for one execution of these actions, as policy has judged them and a person `approved` them.
 
     Raises ToolError where the policy in force is no longer the one that judged them.
     """
     if trail.policy_version != rulebook.policy.version:
         raise not_in_force("other_policy")
     holder = Holder(SERVER, os.getpid())
-    judged = zip(actions, trail.decisions, strict=True)
     token = rulebook.tokens.mint(
-        judged, rulebook.policy, holder, time.monotonic(), max_ops=len(actions), approved=approved or answered(trail)
+        judged, rulebook.policy, holder, time.monotonic(), max_ops=len(judged), approved=approved
     )
     if isinstance(token, NotMinted):
         raise not_in_force("unknown")
     trail.capability_id = str(token.nonce)
     try:
-        yield Permit(rulebook, token.nonce, holder, actions)
+        yield Permit(rulebook, token.nonce, holder, tuple(action for action, _ in judged))
     finally:
         rulebook.tokens.revoke(token.nonce)
 

@@ -10,14 +10,14 @@ from pydantic import BaseModel
 from remit_governance.approvals import ApprovalSubject, PathBinding
 from remit_governance.policy.risk import risk_of
 from remit_governance.standing import Offer, rule_text, sentence
-from remit_governance.values import Action
+from remit_governance.values import Action, Effect
 from remit_governance.visible import visible
+from remit_server.contract import ReasonPayload
 from remit_server.harness.diffs import file_diff
 from remit_server.harness.naming import named_files
 from remit_server.harness.trail import Trail
 from remit_server.harness.turn import Turn
-from remit_server.tools.spec import CommandPlan, Plan, ReadPlan, Tool, WritePlan
-from remit_server.workspace.files import digest_of
+from remit_server.tools.spec import CommandPlan, FileChange, Plan, ReadPlan, Tool, WritePlan
 from remit_server.workspace.paths import Workspace
 
 RISKS = ("low", "medium", "high")
@@ -54,7 +54,8 @@ def measured(actions: tuple[Action, ...], plan: Plan) -> tuple[Action, ...]:
     """The actions with what only the plan knows: how large each file becomes that it writes."""
     if not isinstance(plan, WritePlan):
         return actions
-    sizes = {change.path.relative: len(change.after) for change in plan.changes}
+    sizes = {path.relative: 0 for change in plan.changes for path, _, _ in change.touched}
+    sizes |= {change.path.relative: len(change.after or b"") for change in plan.changes}
     unjudged = sizes.keys() - {action.path for action in actions if action.syscall == "fs.write"}
     assert not unjudged, f"a tool planned a write that policy has not seen: {sorted(unjudged)}"
     return tuple(replace(a, size=sizes.get(a.path or "")) if a.syscall == "fs.write" else a for a in actions)
@@ -84,7 +85,9 @@ def subject_of(
     )
 
 
-def question(proposal: Proposal, trail: Trail, offer: Offer) -> dict[str, Any]:
+def question(
+    proposal: Proposal, trail: Trail, offer: Offer, reasons: tuple[ReasonPayload, ...] | None = None
+) -> dict[str, Any]:
     """What the person is shown, as fields of `approval_required`; hostile characters are made visible."""
     plan = proposal.plan
     command = plan if isinstance(plan, CommandPlan) else None
@@ -94,7 +97,7 @@ def question(proposal: Proposal, trail: Trail, offer: Offer) -> dict[str, Any]:
         "intent": trail.turn.intent.active,
         "effect": proposal.tool.effect,
         "title": title(proposal),
-        "reasons": trail.asking,
+        "reasons": trail.asking if reasons is None else reasons,
         "diffs": tuple(file_diff(c) for c in plan.changes) if isinstance(plan, WritePlan) else (),
         "argv": tuple(visible(word, "show") for word in command.spec.argv) if command else None,
         "command": visible(command.display, "show") if command else None,
@@ -109,8 +112,8 @@ def title(proposal: Proposal) -> str:
     """One line that says what will happen."""
     match proposal.plan:
         case WritePlan(changes=changes):
-            verb = "create" if all(c.before is None for c in changes) else "change"
-            return f"{verb} {', '.join(visible(c.path.relative, 'show') for c in changes)}"
+            what = "; ".join(_verb(change) for change in changes)
+            return f"keep what the command changed: {what}" if proposal.tool.effect is Effect.EXECUTE else what
         case CommandPlan(display=display):
             return f"run {visible(display, 'show')}"
         case ReadPlan():
@@ -119,13 +122,20 @@ def title(proposal: Proposal) -> str:
             assert_never(proposal.plan)
 
 
+def _verb(change: FileChange) -> str:
+    name = visible(change.path.relative, "show")
+    if change.moved_from is not None:
+        return f"move {visible(change.moved_from.relative, 'show')} to {name}"
+    if change.after is None:
+        return f"delete {name}"
+    return f"{'create' if change.before is None else 'change'} {name}"
+
+
 def _bound(proposal: Proposal, workspace: Workspace) -> tuple[tuple[PathBinding, ...], CommandPlan | None]:
     match proposal.plan:
         case WritePlan(changes=changes):
-            written = tuple(
-                PathBinding(c.path.relative, c.before.digest if c.before else None, digest_of(c.after)) for c in changes
-            )
-            return written, None
+            written = (PathBinding(p.relative, old, new) for c in changes for p, old, new in c.touched)
+            return tuple(written), None
         case CommandPlan() as command:
             return named_files(command, workspace), command
         case ReadPlan():

@@ -145,6 +145,15 @@ class Trail:
         said = {"decision": decision, "by": by, "scope": scope}
         self._append(self._event(AuditKind.APPROVAL_RESOLVED, metadata={**said, "rule": rule} if rule else said))
 
+    def merged(self, refused: Sequence[tuple[str, str]]) -> None:
+        """Audit what was taken over of a command's changes, and what vanished and why."""
+        if self.changed:
+            changed = self._summary(", ".join(self.changed))
+            self._append(self._event(AuditKind.MERGE_APPROVED, metadata={"changed": changed}))
+        if refused:
+            vanished = self._summary("; ".join(f"{path}: {why}" for path, why in refused))
+            self._append(self._event(AuditKind.MERGE_REJECTED, metadata={"refused": vanished}))
+
     def done(self, outcome: Outcome) -> CallResult:
         """The call ran: redact, audit the outcome, show it. What is shown and returned is the redacted text."""
         text = self._clean(outcome.text)
@@ -181,10 +190,7 @@ class Trail:
     @property
     def asking(self) -> tuple[ReasonPayload, ...]:
         """The reasons that carry the verdict; the milder ones beside them do not explain a question."""
-        decision = self.decision
-        if decision is None:
-            return ()
-        return tuple(reason_payload(r) for r in decision.reasons if r.verdict is decision.verdict)
+        return asking(self.decision) if self.decision else ()
 
     def _after(self, result: str, summary: str, *, failed: bool = False, exit_code: int | None = None) -> None:
         event = self._event(
@@ -332,6 +338,11 @@ def intent_event(
         policy_version=policy_version,
         metadata={"previous": previous} if previous else {},
     )
+
+
+def asking(decision: Decision) -> tuple[ReasonPayload, ...]:
+    """The reasons that carry the verdict."""
+    return tuple(reason_payload(r) for r in decision.reasons if r.verdict is decision.verdict)
 
 
 def reason_payload(reason: Reason) -> ReasonPayload:

@@ -6,12 +6,15 @@ import asyncio
 import logging
 import os
 
+from remit_governance.audit.record import AuditEvent, AuditKind
+from remit_governance.audit.store import AuditLog
 from remit_governance.errors import AuditError
 from remit_governance.intents import INTENT_TOOLS
 from remit_governance.redaction import Redactor, secret_values
 from remit_server.agent.loop import Agent
 from remit_server.harness.approving import ApprovalDesk
 from remit_server.harness.dispatcher import Dispatcher
+from remit_server.harness.merge import Merger
 from remit_server.models.choose import choose_provider
 from remit_server.runtime.auditing import open_log
 from remit_server.runtime.live import LivePolicy
@@ -21,8 +24,10 @@ from remit_server.runtime.settings import Settings
 from remit_server.sandbox.choose import choose_sandbox
 from remit_server.tools.table import TOOLS
 from remit_server.workspace.files import collect_leftovers
+from remit_server.workspace.merge_log import MergeLog
 from remit_server.workspace.paths import Workspace
 from remit_server.workspace.ports import Documents
+from remit_server.workspace.recovery import recover
 
 log = logging.getLogger(__name__)
 
@@ -42,6 +47,8 @@ def _open(settings: Settings, documents: Documents) -> Runtime:
     workspace = Workspace(settings.workspace)
     collect_leftovers(workspace)
     live = LivePolicy.start(settings, loaded, audit)
+    merges = MergeLog(settings.state / "merges")
+    recovered = recovered_merges(workspace, merges, audit, loaded.policy.version)
     desk = ApprovalDesk(audit, settings.approval_timeout_s, live.keep)
     dispatcher = Dispatcher(
         tools=TOOLS,
@@ -49,6 +56,7 @@ def _open(settings: Settings, documents: Documents) -> Runtime:
         rulebook=live.rulebook,
         workspace=workspace,
         documents=documents,
+        merger=Merger(workspace, documents, merges),
         sandbox=choose_sandbox(settings.workspace),
         desk=desk,
         audit=audit,
@@ -64,4 +72,22 @@ def _open(settings: Settings, documents: Documents) -> Runtime:
         except AuditError:
             log.exception("the last records of the audit log could not be written")
 
-    return Runtime(settings, agent, dispatcher, desk, live, close=close, warnings=lambda: keeper.warnings)
+    return Runtime(
+        settings,
+        agent,
+        dispatcher,
+        desk,
+        live,
+        close=close,
+        warnings=lambda: (*recovered, *keeper.warnings),
+    )
+
+
+def recovered_merges(workspace: Workspace, merges: MergeLog, audit: AuditLog, policy_version: str) -> tuple[str, ...]:
+    """Finish or report what a crash cut short; audited, and told to the person with the next turn."""
+    found = recover(workspace, merges, policy_version)
+    for each in found:
+        kind = AuditKind.MERGE_REJECTED if each.left else AuditKind.MERGE_APPROVED
+        metadata = {"finished": ", ".join(each.finished), "left": ", ".join(each.left), "why": each.why}
+        audit.write(AuditEvent(kind, policy_version=policy_version, metadata={k: v for k, v in metadata.items() if v}))
+    return tuple(each.message for each in found if each.message)

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import shutil
 import tempfile
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
 from remit_server.sandbox.contain import Ended, Job, contain
 from remit_server.sandbox.environment import command_environment
+from remit_server.sandbox.layer import Layer, Left
 from remit_server.sandbox.limits import Limits
 from remit_server.sandbox.ports import CommandOutput, CommandSpec, Isolation
 from remit_server.sandbox.profile import GROUP, PASSWD, bubblewrap_options
@@ -28,9 +31,10 @@ _NAMESPACES = (
 )
 _EVERYTHING = Isolation("bubblewrap", False, "the workspace is the whole file system", "open a folder of it instead")
 # Root may change the mode of its own devices without any capability; a read-only mount forbids it.
-_ROOT_FIRST = (
-    *("unshare", "--mount", "--propagation", "private", "--", "/bin/sh", "-c"),
-    *('mount --bind -o ro /dev /dev && exec "$@"', "sh"),
+_DEVICES = "mount --bind -o ro /dev /dev && "
+_LAYER = (
+    'mount -t overlay overlay -o "lowerdir=$layer/lower,upperdir=$layer/upper,workdir=$layer/work,userxattr" '
+    '"$layer/merged" && '
 )
 
 
@@ -48,6 +52,7 @@ class Bubblewrap:
         self._workspace = workspace
         self._limits = limits or Limits()
         self._isolation: Isolation | None = None
+        self._area: Path | None = None
 
     def isolation(self) -> Isolation:
         """What is known; found out by one real run, which is not repeated once it has succeeded."""
@@ -66,13 +71,14 @@ class Bubblewrap:
         if spec.workspace == Path(spec.workspace.anchor):
             raise unavailable(_EVERYTHING)
         try:
-            ended = await self._contained(spec, progress)
+            ended, left = await self._layered(spec, progress)
         except OSError as error:
             raise unavailable(Isolation("bubblewrap", False, f"bwrap cannot start: {error}", _INSTALL)) from error
         if ended.exit_code is None and not ended.timed_out and ended.stopped is None:
             raise unavailable(_failed(ended))
         note = f"\n[stopped: {ended.stopped}]\n".encode() if ended.stopped else b""
         return CommandOutput(
+            left=left,
             exit_code=ended.exit_code,
             stdout=ended.stdout.value(),
             stderr=ended.stderr.value() + note,
@@ -90,16 +96,49 @@ class Bubblewrap:
             return Isolation("bubblewrap", False, f"libseccomp cannot be used: {error}", _LIBRARY)
         with tempfile.TemporaryDirectory(prefix="remit-") as folder:
             here = Path(folder)
-            ended = await self._contained(CommandSpec(("/bin/true",), here, here, command_environment({}), _PROBE_S))
-        return Isolation("bubblewrap", True) if ended.exit_code == 0 else _failed(ended)
+            trial = CommandSpec(("/bin/true",), here, here, command_environment({}), _PROBE_S)
+            ended = await self._contained(trial)
+            if ended.exit_code != 0:
+                return _failed(ended)
+            self._area = await self._area_for_layers(replace(trial, argv=("/bin/sh", "-c", "echo x > probe")))
+        return Isolation("bubblewrap", available=True, layers=self._area is not None)
 
-    async def _contained(self, spec: CommandSpec, progress: Callable[[bytes], None] | None = None) -> Ended:
+    async def _area_for_layers(self, trial: CommandSpec) -> Path | None:
+        """The first folder in which a layer's parts may lie: it must not be part of an overlay itself."""
+        for area in (Path(tempfile.gettempdir()), Path("/dev/shm")):  # noqa: S108  a private folder is made in it
+            with contextlib.suppress(OSError):
+                layer = Layer.make(area, trial.workspace)
+                try:
+                    ended = await self._contained(trial, layer=layer)
+                    if ended.exit_code == 0 and [left.path for left in layer.changes()] == ["probe"]:
+                        return area
+                finally:
+                    layer.remove()
+        return None
+
+    async def _layered(
+        self, spec: CommandSpec, progress: Callable[[bytes], None] | None
+    ) -> tuple[Ended, tuple[Left, ...]]:
+        """Run it with a layer over the workspace, where there can be one; and what is then in it. Raises OSError."""
+        if not spec.writes or self._area is None:
+            return await self._contained(spec, progress), ()
+        layer = await asyncio.to_thread(Layer.make, self._area, spec.workspace)
+        try:
+            ended = await self._contained(spec, progress, layer=layer)
+            return ended, await asyncio.to_thread(layer.changes)
+        finally:
+            await asyncio.to_thread(layer.remove)
+
+    async def _contained(
+        self, spec: CommandSpec, progress: Callable[[bytes], None] | None = None, layer: Layer | None = None
+    ) -> Ended:
         profile, passwd, group = (memory_file(data) for data in (standard_filter(), PASSWD, GROUP))
         read_status, write_status = os.pipe()
-        options = bubblewrap_options(spec, self._limits, self._hidden, passwd=passwd, group=group)
+        merged = layer.merged if layer else None
+        options = bubblewrap_options(spec, self._limits, self._hidden, passwd=passwd, group=group, merged=merged)
         argv = [
             # The editor goes first, also beside a command that takes all it can get.
-            *("nice", "-n", "10", *(_ROOT_FIRST if os.geteuid() == 0 else ())),
+            *("nice", "-n", "10", *_first(layer)),
             *("bwrap", *options, "--seccomp", str(profile), "--json-status-fd", str(write_status), "--"),
             *("prlimit", *self._limits.prlimit_options(), "--", *spec.argv),
         ]
@@ -113,8 +152,21 @@ class Bubblewrap:
                 max_output_bytes=spec.max_output_bytes,
                 limits=self._limits,
                 progress=progress,
+                layer=layer.upper if layer else None,
             )
         )
+
+
+def _first(layer: Layer | None) -> tuple[str, ...]:
+    """What happens in a mount namespace of our own before bwrap starts there; nothing where nothing has to."""
+    root = os.geteuid() == 0
+    if layer is None and not root:
+        return ()
+    steps = (_DEVICES if root else "") + (_LAYER if layer else "")
+    script = f'layer=$1; shift; {steps}exec "$@"'
+    own = () if root else ("--user", "--map-root-user")
+    folder = str(layer.folder if layer else "")
+    return ("unshare", *own, "--mount", "--propagation", "private", "--", "/bin/sh", "-c", script, "sh", folder)
 
 
 def unavailable(isolation: Isolation) -> ToolError:

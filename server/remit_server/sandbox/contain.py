@@ -9,9 +9,10 @@ import os
 import signal
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
-from remit_server.sandbox.limits import Limits, usage_below
+from remit_server.sandbox.limits import Limits, layer_beyond, usage_below
 from remit_server.sandbox.output import Kept
 
 _CHUNK = 1 << 16
@@ -22,7 +23,10 @@ _DEATH_S = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A bwrap to run, found by `path`. `descriptors` are passed on to it, `status` is where it reports to."""
+    """A bwrap to run, found by `path`. `descriptors` are passed on to it, `status` is where it reports to.
+
+    `layer` is the folder that fills with what it writes to the workspace.
+    """
 
     argv: Sequence[str]
     path: str
@@ -32,6 +36,7 @@ class Job:
     max_output_bytes: int
     limits: Limits
     progress: Callable[[bytes], None] | None = None
+    layer: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +100,7 @@ async def contain(job: Job) -> Ended:
     stdout, stderr = Kept(job.max_output_bytes), Kept(job.max_output_bytes)
     overrun: asyncio.Future[str] = asyncio.get_running_loop().create_future()
     exited = asyncio.create_task(process.wait())
-    watching = asyncio.create_task(_watch(namespace, job.limits, overrun))
+    watching = asyncio.create_task(_watch(namespace, job, overrun))
     draining = [
         asyncio.create_task(_drain(process.stdout, stdout, job, overrun)),
         asyncio.create_task(_drain(process.stderr, stderr, job, overrun)),
@@ -183,11 +188,13 @@ async def _listen(status: int, namespace: _Namespace) -> None:
         transport.close()
 
 
-async def _watch(namespace: _Namespace, limits: Limits, overrun: asyncio.Future[str]) -> None:
+async def _watch(namespace: _Namespace, job: Job, overrun: asyncio.Future[str]) -> None:
     """Look at the totals, which no limit of a single process bounds, until one is passed."""
     await namespace.heard.wait()
     while namespace.init is not None and not overrun.done():
-        reason = usage_below(namespace.init).beyond(limits)
+        reason = usage_below(namespace.init).beyond(job.limits)
+        if reason is None and job.layer is not None:
+            reason = await asyncio.to_thread(layer_beyond, job.layer, job.limits)
         if reason is not None and not overrun.done():
             overrun.set_result(reason)
         await asyncio.sleep(_WATCH_S)

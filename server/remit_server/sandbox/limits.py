@@ -9,6 +9,8 @@ from collections import defaultdict
 from dataclasses import dataclass
 from pathlib import Path
 
+from remit_server.sandbox.layer import size_below
+
 MIB = 1024 * 1024
 
 
@@ -23,6 +25,8 @@ class Limits:
     file_bytes: int = 256 * MIB
     scratch_bytes: int = 256 * MIB
     shared_bytes: int = 64 * MIB
+    layer_bytes: int = 512 * MIB
+    layer_files: int = 50_000
     open_files: int = 1024
     output_factor: int = 64
 
@@ -77,6 +81,14 @@ def usage_below(root: int) -> Usage:
         pending += children[pid]
     resident = sum(pages[pid] for pid in found) * resource.getpagesize()
     return Usage(len(found), sum(threads[pid] for pid in found), resident)
+
+
+def layer_beyond(folder: Path, limits: Limits) -> str | None:
+    """Which limit is passed by what was written to the workspace, in words, or None."""
+    written, files = size_below(folder, limits.layer_files)
+    if files > limits.layer_files:
+        return f"more than {limits.layer_files} files written"
+    return f"more than {limits.layer_bytes // MIB} MiB written" if written > limits.layer_bytes else None
 
 
 def _allowed(kind: int, most: int) -> int:

@@ -7,12 +7,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Protocol
 
+from remit_server.sandbox.layer import Left
+
 
 @dataclass(frozen=True, slots=True)
 class CommandSpec:
     """A command exactly as it will run: argv, an absolute cwd below `workspace`, a scrubbed environment, seconds.
 
-    `hidden` are files of the workspace that it cannot open, and folders that it finds empty.
+    `hidden` are files of the workspace that it cannot open, and folders that it finds empty. With `writes`, what it
+    writes there goes to a layer of its own, which the output hands over.
     """
 
     argv: tuple[str, ...]
@@ -22,6 +25,7 @@ class CommandSpec:
     timeout_s: float
     max_output_bytes: int = 1_000_000
     hidden: tuple[Path, ...] = ()
+    writes: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,16 +37,21 @@ class CommandOutput:
     stderr: bytes
     timed_out: bool = False
     truncated: bool = False
+    left: tuple[Left, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Isolation:
-    """What a sandbox really gives on this machine; `available` is false with `why` and `fix` where it gives nothing."""
+    """What a sandbox really gives on this machine; `available` is false with `why` and `fix` where it gives nothing.
+
+    `layers`: commands may write, into a layer over the workspace; else the workspace is read-only to them.
+    """
 
     name: Literal["bubblewrap", "none"]
     available: bool
     why: str = ""
     fix: str = ""
+    layers: bool = False
 
 
 class Sandbox(Protocol):

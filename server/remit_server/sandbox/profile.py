@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import re
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -25,6 +27,7 @@ _ETC = (
     *("ssl/certs", "ssl/openssl.cnf", "ca-certificates", "pki/tls/certs", "pki/ca-trust/extracted"),
     *("nsswitch.conf", "protocols", "services", "python3", "java", "fonts"),
 )
+_OCTAL = re.compile(r"\\([0-7]{3})")
 _PROC_HIDDEN = (
     *("kcore", "keys", "key-users", "kmsg", "kallsyms", "timer_list", "sched_debug"),
     *("kpagecount", "kpageflags", "kpagecgroup", "slabinfo"),
@@ -38,9 +41,12 @@ _CREDENTIALS = (
 
 
 def bubblewrap_options(
-    spec: CommandSpec, limits: Limits, hidden: Iterable[Path], *, passwd: int, group: int
+    spec: CommandSpec, limits: Limits, hidden: Iterable[Path], *, passwd: int, group: int, merged: Path | None = None
 ) -> list[str]:
-    """Options of bwrap(1), without its program; the descriptors hold PASSWD and GROUP. Looks at what exists."""
+    """Options of bwrap(1), without its program; the descriptors hold PASSWD and GROUP. Looks at what exists.
+
+    `merged` is the workspace with a layer over it, to be written to; without one it is read-only.
+    """
     return [
         *CONFINED,
         *system_options(SYSTEM_FOLDERS),
@@ -49,7 +55,8 @@ def bubblewrap_options(
         *_proc(),
         *_devices(limits),
         *("--size", str(limits.scratch_bytes), "--tmpfs", SCRATCH, "--dir", "/var", "--symlink", SCRATCH, "/var/tmp"),  # noqa: S108
-        *("--ro-bind", str(spec.workspace), str(spec.workspace)),
+        *("--bind" if merged else "--ro-bind", str(merged or spec.workspace), str(spec.workspace)),
+        *(_mounted_below(spec.workspace) if merged else ()),
         *_hidden((*hidden, *spec.hidden, *(spec.workspace / name for name in _CREDENTIALS)), spec.workspace),
         *("--remount-ro", "/", "--chdir", str(spec.cwd)),
         *(option for name, value in spec.environment.items() for option in ("--setenv", name, value)),
@@ -64,6 +71,17 @@ def system_options(folders: Iterable[str]) -> list[str]:
             options += ["--symlink", str(folder.readlink()), str(folder)]
         elif folder.is_dir():
             options += ["--ro-bind", str(folder), str(folder)]
+    return options
+
+
+def _mounted_below(workspace: Path) -> list[str]:
+    """Other file systems inside the workspace, read-only: a layer over it does not show them."""
+    options: list[str] = []
+    with contextlib.suppress(OSError):
+        for line in Path("/proc/self/mountinfo").read_text().splitlines():
+            place = Path(_OCTAL.sub(lambda found: chr(int(found[1], 8)), line.split()[4]))
+            if place != workspace and place.is_relative_to(workspace):
+                options += ["--ro-bind", str(place), str(place)]
     return options
 
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import difflib
+from collections import defaultdict
 from dataclasses import dataclass
+from operator import eq
 
 from remit_server.tools.occurrences import find_all, line_numbers
 
 _MAX_LINES = 20_000
 _MAX_CANDIDATES = 200
 _MAX_LINE_CHARS = 200
+_MAX_ANCHORS = 20
 _ENOUGH = 0.6
 
 
@@ -31,6 +34,12 @@ def explain(content: str, wanted: str, *, whole_word: bool) -> NearMiss:
         if at := _window([form(line) for line in lines], [form(part) for part in parts]):
             shown = "\n".join(line[:_MAX_LINE_CHARS] for line in lines[at - 1 : at - 1 + min(len(parts), 10)])
             return NearMiss(f"only {what} differs from line {at}", f"copy it exactly from the file:\n{shown}")
+    if block := _block(lines, parts):
+        start, line = block
+        shown = "\n".join(each[:_MAX_LINE_CHARS] for each in lines[start - 1 : start - 1 + min(len(parts), 10)])
+        there, given = (each.strip()[:_MAX_LINE_CHARS] for each in (lines[line - 1], parts[line - start]))
+        why = f"it is close to lines {start}-{start + len(parts) - 1}, but line {line} is `{there}`, not `{given}`"
+        return NearMiss(why, f"copy it exactly from the file:\n{shown}")
     closest = _closest(lines, max(parts, key=len))
     if closest is None:
         return NearMiss("nothing in the file is close to it", "read the file again and copy the text exactly")
@@ -61,6 +70,27 @@ def _window(lines: list[str], parts: list[str]) -> int | None:
         ):
             return at + 1
     return None
+
+
+def _block(lines: list[str], parts: list[str]) -> tuple[int, int] | None:
+    """Where most of several wanted lines stand in their order, and the first line that differs, both from 1."""
+    where: dict[str, list[int]] = defaultdict(list)
+    for number, line in enumerate(lines):
+        where[line].append(number)
+    known = (n for n, part in enumerate(parts) if part.strip() and where.get(part))
+    telling = sorted(known, key=lambda n: len(where[parts[n]]))
+    starts = dict.fromkeys(number - n for n in telling[:_MAX_ANCHORS] for number in where[parts[n]][:_MAX_ANCHORS])
+    best: tuple[int, int] | None = None
+    for start in starts:
+        if start < 0 or start + len(parts) > len(lines):
+            continue
+        same = sum(map(eq, lines[start : start + len(parts)], parts))
+        if best is None or same > best[0]:
+            best = (same, start)
+    if best is None or best[0] * 2 < len(parts) or len(parts) == 1:
+        return None
+    start = best[1]
+    return start + 1, start + 1 + next(n for n, part in enumerate(parts) if lines[start + n] != part)
 
 
 def _closest(lines: list[str], wanted: str) -> tuple[int, str] | None:

@@ -1,4 +1,4 @@
-"""`run_command`: a shell command in the sandbox, which cannot change the workspace (001 §3.6)."""
+"""`run_command`: a shell command in the sandbox; what it changes is taken over as policy allows (001 §3.6)."""
 
 from __future__ import annotations
 
@@ -42,6 +42,7 @@ async def _prepare(arguments: RunCommandArguments, ctx: ToolContext) -> Plan:
         workspace=ctx.workspace.root,
         environment=command_environment(os.environ),
         timeout_s=float(arguments.timeout),
+        writes=True,
     )
     return CommandPlan(spec, display=command, render=lambda output: rendered(output, arguments.timeout, ctx.redact))
 
@@ -100,7 +101,7 @@ def _checked(command: str) -> str:
 
 RUN_COMMAND = Tool(
     name="run_command",
-    summary="Run a shell command in a sandbox: no network, files of the workspace are read-only.",
+    summary="Run a shell command in a sandbox without network. What it changes is reviewed before it counts.",
     effect=Effect.EXECUTE,
     arguments=RunCommandArguments,
     targets=_targets,

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
+from pathlib import Path
 
+from remit_server.contract import ErrorCode
+from remit_server.errors import ToolError
 from remit_server.tools.spec import ToolContext
 from remit_server.workspace.files import FileImage, image_of_text, read_image
 from remit_server.workspace.paths import WorkspacePath
-from remit_server.workspace.text import Text
+from remit_server.workspace.text import Text, plain
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +26,29 @@ def current_image(path: WorkspacePath, ctx: ToolContext) -> FileImage:
     """The bytes that a change of `path` starts from. Raises ToolError (`not_found`, `not_a_file`, `too_large`)."""
     document = ctx.documents.get(path.relative)
     return read_image(ctx.workspace, path) if document is None else image_of_text(document.text)
+
+
+def saved_image(path: WorkspacePath, ctx: ToolContext) -> FileImage:
+    """The bytes on disk of a file that is to go. Raises ToolError, also where the editor holds unsaved ones."""
+    image = read_image(ctx.workspace, path)
+    document = ctx.documents.get(path.relative)
+    if document is not None and plain(document.text) != Text.decode(image.data, path.relative).content:
+        raise ToolError(
+            f"cannot touch `{path.relative}`",
+            "it is open in the editor with changes that are not saved",
+            "ask the person to save or discard them first",
+            code=ErrorCode.STALE,
+        )
+    return image
+
+
+def not_a_link(text: str, path: WorkspacePath, ctx: ToolContext) -> None:
+    """Raises ToolError where `text` names a link to `path`: what is meant, the link or the file, cannot be known."""
+    given = Path(os.path.normpath(ctx.workspace.root / text))
+    if given.is_symlink():
+        raise ToolError(
+            f"cannot touch `{text}`", f"it is a link to `{path.relative}`", "name the file that is meant itself"
+        )
 
 
 def read_source(path: WorkspacePath, ctx: ToolContext) -> Source:

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, JsonValue
 
 from remit_governance.values import Effect
 from remit_server.sandbox.ports import CommandOutput, CommandSpec
-from remit_server.workspace.files import FileImage
+from remit_server.workspace.files import FileImage, digest_of
 from remit_server.workspace.paths import Workspace, WorkspacePath
 from remit_server.workspace.ports import Documents
 
@@ -52,11 +52,25 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
-    """One file from exactly `before` (None: it does not exist) to exactly `after`."""
+    """One file from exactly `before` (None: it does not exist) to exactly `after` (None: it is removed).
+
+    With `moved_from`, the file of that path, which holds `before`, gets this one, where nothing is yet; `after` are the
+    same bytes.
+    """
 
     path: WorkspacePath
     before: FileImage | None
-    after: bytes
+    after: bytes | None
+    moved_from: WorkspacePath | None = None
+
+    @property
+    def touched(self) -> tuple[tuple[WorkspacePath, str | None, str | None], ...]:
+        """Each path that changes, with the digests of what it held before and holds afterwards."""
+        before = self.before.digest if self.before else None
+        after = None if self.after is None else digest_of(self.after)
+        if self.moved_from is None:
+            return ((self.path, before, after),)
+        return ((self.moved_from, before, None), (self.path, None, after))
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,11 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
+from remit_server.tools.apply_diff import APPLY_DIFF
+from remit_server.tools.delete_file import DELETE_FILE
 from remit_server.tools.edit_file import EDIT_FILE
 from remit_server.tools.list_files import LIST_FILES
+from remit_server.tools.move_file import MOVE_FILE
 from remit_server.tools.read_file import READ_FILE
 from remit_server.tools.run_command import RUN_COMMAND
 from remit_server.tools.search_files import SEARCH_FILES
@@ -21,6 +24,9 @@ TOOLS: Mapping[str, Tool[Any]] = MappingProxyType(
         "search_files": SEARCH_FILES,
         "write_file": WRITE_FILE,
         "edit_file": EDIT_FILE,
+        "apply_diff": APPLY_DIFF,
+        "delete_file": DELETE_FILE,
+        "move_file": MOVE_FILE,
         "run_command": RUN_COMMAND,
     }
 )

@@ -86,11 +86,11 @@ def write_atomically(workspace: Workspace, path: WorkspacePath, before: FileImag
     if before is not None and not before.mode & 0o222:
         raise _not_written(path, ErrorCode.READ_ONLY, "the file is marked read-only", "make it writable (`chmod u+w`)")
     with contextlib.ExitStack() as undo:
-        undo.callback(_remove_empty, workspace, _missing_folders(path))
+        undo.callback(remove_empty, workspace, missing_folders(path))
         try:
             image = _write(workspace, path, before, after)
         except OSError as error:
-            raise _explained(path, error) from error
+            raise explained(path, error) from error
         undo.pop_all()
     return image
 
@@ -142,7 +142,7 @@ def _write(workspace: Workspace, path: WorkspacePath, before: FileImage | None, 
     return FileImage(after, digest_of(after), mode)
 
 
-def _missing_folders(path: WorkspacePath) -> tuple[WorkspacePath, ...]:
+def missing_folders(path: WorkspacePath) -> tuple[WorkspacePath, ...]:
     """The folders on the way to `path` that are not there, innermost first."""
     missing: list[WorkspacePath] = []
     with contextlib.suppress(OSError):
@@ -156,7 +156,7 @@ def _missing_folders(path: WorkspacePath) -> tuple[WorkspacePath, ...]:
     return tuple(missing)
 
 
-def _remove_empty(workspace: Workspace, folders: tuple[WorkspacePath, ...]) -> None:
+def remove_empty(workspace: Workspace, folders: tuple[WorkspacePath, ...]) -> None:
     """Take back folders that were made for a file which was then not written; one that holds something else stays."""
     for path in folders:
         with contextlib.suppress(OSError, ToolError):
@@ -226,7 +226,7 @@ def _appear(folder: int, temporary: str, path: WorkspacePath) -> None:
             _must_be_free(folder, path.names[-1])
             os.rename(temporary, path.names[-1], src_dir_fd=folder, dst_dir_fd=folder)
     except FileExistsError as error:
-        raise _stale(path, "a file of that name has appeared") from error
+        raise stale_file(path, "a file of that name has appeared") from error
 
 
 def _must_be_free(folder: int, name: str) -> None:
@@ -237,23 +237,29 @@ def _must_be_free(folder: int, name: str) -> None:
 
 def _replace(folder: int, temporary: str, path: WorkspacePath, before: FileImage) -> None:
     """Put the finished file in the old one's place, if that still is `before`."""
-    name = path.names[-1]
+    status = must_hold(folder, path, before)
+    # Best effort, and only where we have the right: a file keeps its owner.
+    if (status.st_uid, status.st_gid) != (os.geteuid(), os.getegid()):
+        with contextlib.suppress(OSError):
+            os.chown(temporary, status.st_uid, status.st_gid, dir_fd=folder, follow_symlinks=False)
+    os.rename(temporary, path.names[-1], src_dir_fd=folder, dst_dir_fd=folder)
+
+
+def must_hold(folder: int, path: WorkspacePath, before: FileImage) -> os.stat_result:
+    """The status of the file in this folder, which holds exactly `before`. Raises ToolError `stale`, OSError."""
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     try:
-        fd = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
+        fd = os.open(path.names[-1], flags, dir_fd=folder)
     except FileNotFoundError as error:
-        raise _stale(path, "it has been removed") from error
+        raise stale_file(path, "it has been removed") from error
     try:
         status = os.fstat(fd)
         now = _image(fd, max(len(before.data), 1)) if stat.S_ISREG(status.st_mode) else None
     finally:
         os.close(fd)
     if now is None or now.digest != before.digest:
-        raise _stale(path, "its contents have changed")
-    # Best effort, and only where we have the right: a file keeps its owner.
-    if (status.st_uid, status.st_gid) != (os.geteuid(), os.getegid()):
-        with contextlib.suppress(OSError):
-            os.chown(temporary, status.st_uid, status.st_gid, dir_fd=folder, follow_symlinks=False)
-    os.rename(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
+        raise stale_file(path, "its contents have changed")
+    return status
 
 
 def _remove_stale(workspace: Workspace, path: WorkspacePath) -> None:
@@ -274,7 +280,8 @@ def _not_written(path: WorkspacePath, code: ErrorCode, why: str, fix: str) -> To
     return ToolError(f"cannot write `{path.relative}`", why, fix, code=code)
 
 
-def _stale(path: WorkspacePath, why: str) -> ToolError:
+def stale_file(path: WorkspacePath, why: str) -> ToolError:
+    """The refusal of a change to a file that is not what the change was made for."""
     return ToolError(
         f"cannot write `{path.relative}`",
         f"{why} since it was read",
@@ -303,9 +310,10 @@ _REASONS: dict[int, tuple[ErrorCode, str, str]] = {
 }
 
 
-def _explained(path: WorkspacePath, error: OSError) -> ToolError:
+def explained(path: WorkspacePath, error: OSError) -> ToolError:
+    """Why the system did not let a file be changed, for a model and a person."""
     if error.errno in {errno.ELOOP, errno.ENOENT}:
-        return _stale(path, "a folder or link on its way has changed")
+        return stale_file(path, "a folder or link on its way has changed")
     unknown = (ErrorCode.READ_ONLY, (error.strerror or str(error)).lower(), "check the disk and try again")
     code, why, fix = _REASONS.get(error.errno or 0, unknown)
     return _not_written(path, code, why, fix)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import stat
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from pathspec import GitIgnoreSpec
@@ -55,6 +56,28 @@ def walk(workspace: Workspace, base: WorkspacePath, limits: Limits) -> Iterator[
     layers = _layers_above(workspace, base)
     prefix = "" if base.relative == "." else base.relative + "/"
     yield from _below(fd, prefix, layers, limits)
+
+
+def ignored_in(workspace: Workspace, paths: Iterable[str]) -> frozenset[str]:
+    """Those of the relative paths that the project's `.gitignore` files exclude, themselves or a folder they are in."""
+    return frozenset(path for path in paths if _is_ignored(workspace, path))
+
+
+def _is_ignored(workspace: Workspace, path: str) -> bool:
+    layers: Layers = ()
+    prefix = ""
+    *folders, _ = names = path.split("/")
+    for number, name in enumerate(names):
+        with contextlib.suppress(ToolError):  # a folder that is not there, or is a file, ignores nothing
+            fd = workspace.open_folder(WorkspacePath(prefix.rstrip("/") or ".", workspace.root.joinpath(prefix)))
+            try:
+                layers = _with_ignore_file(fd, len(prefix), layers)
+            finally:
+                os.close(fd)
+        if _ignored(prefix + name, layers, folder=number < len(folders)):
+            return True
+        prefix += name + "/"
+    return False
 
 
 def _below(fd: int, prefix: str, layers: Layers, limits: Limits) -> Iterator[str]:

@@ -1,0 +1,165 @@
+"""What a command wrote: an overlay's upper layer, read as changes once the command is dead (003 §Output and Merge).
+
+The layer is laid over the workspace inside the sandbox alone, so that a command may write wherever it likes and nothing
+of it reaches the workspace by itself.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import stat
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+MAX_FILES = 2_000
+MAX_BYTES = 64 * 1024 * 1024
+_OPAQUE = "user.overlay.opaque"
+_PARTS = ("upper", "work", "merged")
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """One path that a command left otherwise than it found it. `data` is None where it removed the file.
+
+    `odd` says why it cannot be taken over: it is no regular file, or too large.
+    """
+
+    path: str
+    data: bytes | None
+    executable: bool = False
+    odd: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """A folder with an overlay's parts, and `lower`, a link to the workspace: its name may hold any character."""
+
+    folder: Path
+    workspace: Path
+
+    @classmethod
+    def make(cls, area: Path, workspace: Path) -> Self:
+        """A fresh one below `area`. Raises OSError."""
+        folder = Path(tempfile.mkdtemp(prefix="remit-layer-", dir=area))
+        for part in _PARTS:
+            (folder / part).mkdir(mode=0o700)
+        (folder / "lower").symlink_to(workspace)
+        return cls(folder, workspace)
+
+    @property
+    def merged(self) -> Path:
+        """Where the overlay is mounted, for bwrap to bind."""
+        return self.folder / "merged"
+
+    @property
+    def upper(self) -> Path:
+        """What is written goes here."""
+        return self.folder / "upper"
+
+    def changes(self) -> tuple[Left, ...]:
+        """What differs from the workspace as it is now, by path; stops at 2,000 files or 64 MiB, and says so."""
+        found: list[Left] = []
+        room = MAX_BYTES
+        for each in _changed(self.upper, self.workspace, ""):
+            room -= len(each.data or b"")
+            if len(found) >= MAX_FILES or room < 0:
+                found.append(Left(each.path, None, odd=f"more than {MAX_FILES} files or {MAX_BYTES} bytes changed"))
+                break
+            found.append(each)
+        return tuple(sorted(found, key=lambda left: left.path))
+
+    def remove(self) -> None:
+        """Clear it away, whatever modes the command gave its folders. Never raises."""
+        with contextlib.suppress(OSError):
+            for folder, _, _ in os.walk(self.folder, onerror=None):
+                with contextlib.suppress(OSError):
+                    Path(folder).chmod(0o700)
+        for part in (self.folder / "work").glob("*"):
+            with contextlib.suppress(OSError):
+                part.chmod(0o700)
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def size_below(folder: Path, most_entries: int) -> tuple[int, int]:
+    """Bytes on disk and entries below a folder, counted up to `most_entries`."""
+    total = entries = 0
+    pending = [folder]
+    while pending and entries <= most_entries:
+        # The command is at work there meanwhile.
+        with contextlib.suppress(OSError), os.scandir(pending.pop()) as found:
+            for entry in found:
+                entries += 1
+                with contextlib.suppress(OSError):
+                    status = entry.stat(follow_symlinks=False)
+                    total += status.st_blocks * 512
+                    if stat.S_ISDIR(status.st_mode):
+                        pending.append(Path(entry.path))
+    return total, entries
+
+
+def _changed(upper: Path, lower: Path, prefix: str) -> Iterator[Left]:
+    """Folders are opened by their names: nobody but us has access by now."""
+    for entry in sorted(os.scandir(upper), key=lambda entry: entry.name):
+        relative = prefix + entry.name
+        below = lower / entry.name
+        status = entry.stat(follow_symlinks=False)
+        if stat.S_ISCHR(status.st_mode) and status.st_rdev == 0:
+            yield from (Left(path, None) for path in _files(below, relative))
+        elif stat.S_ISDIR(status.st_mode):
+            yield from _folder(Path(entry.path), below, relative)
+        elif stat.S_ISREG(status.st_mode):
+            yield from _file(Path(entry.path), status, below, relative)
+        else:
+            yield Left(relative, None, odd="it is a link, a pipe or a device")
+
+
+def _folder(upper: Path, lower: Path, relative: str) -> Iterator[Left]:
+    with contextlib.suppress(OSError):
+        upper.chmod(0o700)
+    if lower.is_symlink():
+        yield Left(relative, None, odd="it takes the place of a link")
+        return
+    if lower.is_file():
+        yield Left(relative, None)
+    elif _is_opaque(upper):
+        # A folder that was removed and made anew: what is not in it any more is gone.
+        below = (path for path in _files(lower, relative) if not os.path.lexists(upper / path[len(relative) + 1 :]))
+        yield from (Left(path, None) for path in below)
+    yield from _changed(upper, lower, f"{relative}/")
+
+
+def _is_opaque(upper: Path) -> bool:
+    with contextlib.suppress(OSError):
+        return os.getxattr(upper, _OPAQUE) == b"y"
+    return False
+
+
+def _file(upper: Path, status: os.stat_result, lower: Path, relative: str) -> Iterator[Left]:
+    if lower.is_dir() and not lower.is_symlink():
+        yield from (Left(path, None) for path in _files(lower, relative))
+    with contextlib.suppress(OSError):
+        upper.chmod(0o600)
+    if status.st_size > MAX_BYTES:
+        yield Left(relative, None, odd=f"it is larger than {MAX_BYTES} bytes")
+        return
+    data = upper.read_bytes()
+    if lower.is_symlink():
+        yield Left(relative, None, odd="it takes the place of a link")
+    elif not lower.is_file() or lower.read_bytes() != data:
+        yield Left(relative, data, executable=bool(status.st_mode & 0o100))
+
+
+def _files(lower: Path, relative: str) -> Iterator[str]:
+    """The regular files at and below a path of the workspace."""
+    if lower.is_symlink():
+        return
+    if lower.is_file():
+        yield relative
+    elif lower.is_dir():
+        for entry in sorted(os.scandir(lower), key=lambda entry: entry.name):
+            yield from _files(Path(entry.path), f"{relative}/{entry.name}")

@@ -1,0 +1,1 @@
+"""Unified diffs as models write them: read leniently, applied strictly."""

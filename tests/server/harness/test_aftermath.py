@@ -1,0 +1,174 @@
+"""What a command changes reaches the workspace only as policy and the person allow, file by file (003 §Output and
+Merge, architecture.md invariant 5)."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from bench_runtime import SHOP, Answering, Bench, call, intent
+
+from remit_governance.audit.record import AuditKind
+
+pytestmark = pytest.mark.skipif(shutil.which("bwrap") is None, reason="there is no bwrap")
+
+RUN = "capabilities:\n  - { name: run, match: { syscall: process.exec }, action: allow }\n"
+READS = "  - { name: reads, match: { syscall: [fs.read, fs.list] }, action: allow }\n"
+ALLOW = RUN + READS + "  - { name: w, match: { syscall: fs.write }, action: allow }\n"
+REVIEW = RUN + READS + "  - { name: w, match: { syscall: fs.write }, action: require_review }\n"
+GENERATOR = "echo '# new' >> a.py; mkdir -p gen/deep; echo x = 1 > gen/deep/made.py; rm old.txt"
+
+
+async def ran(make_bench: Any, command: str, policy: str, asker: Answering | None = None) -> Bench:
+    """Run a program of the workspace that does what `command` says: policy cannot see beforehand what it writes."""
+    bench: Bench = await make_bench(
+        {"calls": [intent("EXECUTE"), call("run_command", command="make -s it")]}, {"text": "ok"}, policy=policy
+    )
+    write(bench.workspace / "old.txt", "old\n")
+    write(bench.workspace / "Makefile", "it:\n\tsh work.sh\n")
+    write(bench.workspace / "work.sh", command)
+    await bench.ask("go", asker=asker or Answering())
+    return bench
+
+
+def write(path: Path, text: str) -> None:
+    path.write_text(text)
+
+
+def files(bench: Bench) -> list[str]:
+    found = (p.relative_to(bench.workspace).as_posix() for p in bench.workspace.rglob("*") if p.is_file())
+    return sorted(set(found) - {"Makefile", "work.sh"})
+
+
+def output(bench: Bench) -> str:
+    return bench.of("tool_result")[0].output
+
+
+async def test_what_policy_allows_is_taken_over_without_a_question(make_bench: Any) -> None:
+    asker = Answering()
+    bench = await ran(make_bench, GENERATOR, ALLOW, asker)
+    assert asker.asked == []
+    assert files(bench) == ["a.py", "gen/deep/made.py"]
+    assert (bench.workspace / "a.py").read_text() == SHOP + "# new\n"
+    (result,) = bench.of("tool_result")
+    assert result.changed_files == ("a.py", "gen/deep/made.py", "old.txt")
+    assert "changed in the workspace: a.py, gen/deep/made.py, old.txt" in result.output
+
+
+async def test_what_policy_wants_reviewed_is_one_question_with_every_diff(make_bench: Any) -> None:
+    asker = Answering()
+    bench = await ran(make_bench, GENERATOR, REVIEW, asker)
+    (question,) = asker.asked
+    assert question.title.startswith("keep what the command changed: change a.py; create gen/deep/made.py; delete old")
+    assert [(d.path, d.created, d.deleted) for d in question.diffs] == [
+        ("a.py", False, False),
+        ("gen/deep/made.py", True, False),
+        ("old.txt", False, True),
+    ]
+    assert question.scopes == ("once",)
+    assert files(bench) == ["a.py", "gen/deep/made.py"]
+
+
+async def test_a_no_leaves_the_workspace_as_it_was(make_bench: Any) -> None:
+    bench = await ran(make_bench, GENERATOR, REVIEW, Answering(decision="deny"))
+    assert files(bench) == ["a.py", "old.txt"]
+    assert (bench.workspace / "a.py").read_text() == SHOP
+    assert "not taken over, because the person said no" in output(bench)
+    kinds = [r.event.kind for r in bench.audit()]
+    assert AuditKind.MERGE_REJECTED in kinds
+    assert AuditKind.MERGE_APPROVED not in kinds
+
+
+async def test_nobody_to_ask_is_a_no(make_bench: Any) -> None:
+    bench = await ran(make_bench, GENERATOR, REVIEW, Answering(style="never"))
+    assert files(bench) == ["a.py", "old.txt"]
+    assert bench.of("tool_result")[0].ok
+
+
+PROTECTED = {
+    ".git/hooks/pre-commit": "mkdir -p .git/hooks; echo x > .git/hooks/pre-commit",
+    ".vscode/tasks.json": "mkdir .vscode; echo x > .vscode/tasks.json",
+    ".remit/policy.yaml": "mkdir .remit; echo 'version: 1' > .remit/policy.yaml",
+    ".bashrc": "python3 -c \"open('.bashrc', 'w').write('x')\"",
+    "sub/.ssh/id_rsa": "mkdir -p sub/.ssh; cp a.py sub/.ssh/id_rsa",
+    ".envrc": "mv a.py .envrc",
+}
+
+
+@pytest.mark.parametrize("path", PROTECTED)
+async def test_thr_config_protected_files_do_not_survive_a_command(make_bench: Any, path: str) -> None:
+    """THR-config-subprocess: a command may write them in its layer; they vanish with it, whatever policy allows."""
+    bench = await ran(make_bench, f"{PROTECTED[path]}; echo fine > fine.txt", ALLOW)
+    assert path not in files(bench)
+    assert {"a.py", "fine.txt"} <= set(files(bench))
+    assert "(builtin." in output(bench)
+    assert path in output(bench)
+    rejected = [r.event for r in bench.audit() if r.event.kind is AuditKind.MERGE_REJECTED]
+    assert path in rejected[0].metadata["refused"]
+
+
+LEADING_OUT = {
+    "a link": "ln -s /etc/passwd link.txt",
+    "a link over a file": "rm a.py; ln -s /etc/passwd a.py",
+    "a pipe": "mkfifo pipe",
+    "a folder that becomes a link": "mkdir d; touch d/x; rm -r d; ln -s / d",
+}
+
+
+@pytest.mark.parametrize("how", LEADING_OUT)
+async def test_thr_sandbox_nothing_but_regular_files_is_taken_over(make_bench: Any, how: str) -> None:
+    """THR-sandbox-links-left: a link that a command leaves could lead the next write out of the workspace."""
+    bench = await ran(make_bench, LEADING_OUT[how], ALLOW)
+    assert not any(p.is_symlink() or p.is_fifo() for p in bench.workspace.rglob("*"))
+    assert "it is a link, a pipe or a device" in output(bench)
+
+
+async def test_what_the_project_ignores_is_not_asked_about(make_bench: Any) -> None:
+    asker = Answering()
+    command = "mkdir cache; echo x > cache/x; echo y > deep.log; echo z > z.txt"
+    bench: Bench = await make_bench(policy=REVIEW)
+    write(bench.workspace / ".gitignore", "cache/\n*.log\n")
+    bench = await ran(make_bench, command, REVIEW, asker)
+    assert [d.path for d in asker.asked[0].diffs] == ["z.txt"]
+    assert "because the project ignores it: cache/x, deep.log" in output(bench)
+
+
+async def test_thr_approvals_a_file_changed_while_the_command_ran_is_not_overwritten(make_bench: Any) -> None:
+    """THR-approvals-lost-update: the person's own edit stays, whatever the command wrote."""
+    bench: Bench = await make_bench(policy=ALLOW)
+    running = asyncio.create_task(ran(make_bench, "echo theirs > a.py; echo > began; sleep 2", ALLOW))
+    await asyncio.sleep(1.2)
+    write(bench.workspace / "a.py", "mine\n")
+    bench = await running
+    assert (bench.workspace / "a.py").read_text() == "mine\n"
+    assert "it was changed while the command ran" in output(bench)
+
+
+async def test_thr_shell_a_file_that_is_denied_reading_is_neither_seen_nor_replaced(make_bench: Any) -> None:
+    """THR-shell-hidden-write: hidden files stay hidden where the workspace can be written to."""
+    policy = ALLOW + "  - { name: secret, match: { path_glob: [secret.txt] }, action: deny }\n"
+    bench: Bench = await make_bench(
+        {
+            "calls": [
+                intent("EXECUTE"),
+                call("run_command", command="cat secret.txt; rm -f secret.txt; echo x > secret.txt"),
+            ]
+        },
+        {"text": "ok"},
+        policy=policy,
+    )
+    write(bench.workspace / "secret.txt", "hush\n")
+    await bench.ask("go")
+    assert "hush" not in output(bench)
+    assert (bench.workspace / "secret.txt").read_text() == "hush\n"
+
+
+async def test_thr_sandbox_a_command_that_fills_the_disk_is_stopped(make_bench: Any) -> None:
+    """THR-sandbox-disk-fill: many files of little size are counted too."""
+    command = "i=0; while true; do i=$((i+1)); dd if=/dev/zero of=f$i bs=1M count=64 2>/dev/null; done"
+    bench = await ran(make_bench, command, ALLOW)
+    assert "MiB written" in output(bench) or "stopped" in output(bench)
+    assert files(bench) == ["a.py", "old.txt"] or len(files(bench)) < 10
