@@ -6,15 +6,17 @@ import asyncio
 import logging
 import os
 
+from remit_governance.audit.record import AuditKind
 from remit_governance.errors import AuditError
 from remit_governance.intents import INTENT_TOOLS
 from remit_governance.redaction import Redactor, secret_values
 from remit_governance.rulebook import Rulebook
 from remit_server.agent.loop import Agent
+from remit_server.errors import SetupError
 from remit_server.harness.approving import ApprovalDesk
 from remit_server.harness.dispatcher import Dispatcher
 from remit_server.models.choose import choose_provider
-from remit_server.runtime.auditing import open_log
+from remit_server.runtime.auditing import open_log, record_kernel
 from remit_server.runtime.policies import load_in_force
 from remit_server.runtime.runtime import Runtime
 from remit_server.runtime.settings import Settings
@@ -39,6 +41,7 @@ def _open(settings: Settings, documents: Documents) -> Runtime:
     loaded = load_in_force(settings)
     keeper = open_log(settings)
     audit = keeper.log
+    record_kernel(audit, AuditKind.KERNEL_START, loaded.policy.version)
     workspace = Workspace(settings.workspace)
     collect_leftovers(workspace)
     desk = ApprovalDesk(audit, settings.approval_timeout_s)
@@ -60,8 +63,9 @@ def _open(settings: Settings, documents: Documents) -> Runtime:
         workspace.close()
         loaded.close()
         try:
+            record_kernel(audit, AuditKind.KERNEL_SHUTDOWN, rulebook.policy.version)
             keeper.close()
-        except AuditError:
+        except (AuditError, SetupError):
             log.exception("the last records of the audit log could not be written")
 
     return Runtime(settings, agent, dispatcher, desk, close, warnings=lambda: keeper.warnings)
