@@ -12,6 +12,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 from urllib.parse import quote, quote_plus
 
@@ -79,7 +80,7 @@ class Redactor:
     `more` is asked each time for the patterns that are in force: a policy can be replaced.
     """
 
-    __slots__ = ("_kinds", "_markers", "_more", "_patterns", "_secrets")
+    __slots__ = ("_more", "_patterns", "_secrets")
 
     def __init__(
         self,
@@ -88,11 +89,10 @@ class Redactor:
         more: Callable[[], Sequence[SecretPattern]] = tuple,
     ) -> None:
         self._more = more
-        self._kinds = tuple(patterns)
-        joined = "|".join(f"(?P<k{i}>{p})" for i, p in enumerate(patterns.values()))
-        self._patterns = re.compile(joined) if joined else None
-        known = all(PATTERNS.get(kind) == pattern for kind, pattern in patterns.items())
-        self._markers = tuple(m for kind in patterns for m in _MARKERS[kind]) if known else ("",)
+        self._patterns = tuple(
+            (kind, pattern, _MARKERS[kind] if PATTERNS.get(kind) == pattern else ("",))
+            for kind, pattern in patterns.items()
+        )
         spellings = sorted({s for secret in secrets for s in _spellings(secret)}, key=lambda s: (-len(s), s))
         self._secrets = re.compile("|".join(map(re.escape, spellings))) if spellings else None
 
@@ -108,8 +108,9 @@ class Redactor:
         count = 0
         if self._secrets is not None:
             text, count = self._secrets.subn(lambda match: label("secret", match), text)
-        if self._patterns is not None and any(marker in text for marker in self._markers):
-            text, found = self._patterns.subn(lambda match: label(self._kind(match), match), text)
+        present = tuple((kind, p) for kind, p, markers in self._patterns if any(m in text for m in markers))
+        if present:
+            text, found = _joined(present).subn(lambda match: label(_kind(present, match), match), text)
             count += found
         return self._own(Redacted(text, count), keep_lines=keep_lines)
 
@@ -125,8 +126,15 @@ class Redactor:
             count += found
         return Redacted(data.decode("utf-8", "surrogatepass"), count) if count > so_far.count else so_far
 
-    def _kind(self, match: re.Match[str]) -> str:
-        return self._kinds[int((match.lastgroup or "k0")[1:])]
+
+@lru_cache(maxsize=256)
+def _joined(patterns: tuple[tuple[str, str], ...]) -> re.Pattern[str]:
+    """One expression of those that can match at all: each further one is tried at every character of a large text."""
+    return re.compile("|".join(f"(?P<k{i}>{pattern})" for i, (_, pattern) in enumerate(patterns)))
+
+
+def _kind(patterns: tuple[tuple[str, str], ...], match: re.Match[str]) -> str:
+    return patterns[int((match.lastgroup or "k0")[1:])][0]
 
 
 def secret_values(environment: Mapping[str, str]) -> tuple[str, ...]:

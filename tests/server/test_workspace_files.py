@@ -182,20 +182,23 @@ except ToolError as error:
 
 def test_files_collect_leftovers(workspace: Workspace) -> None:
     (workspace.root / "sub").mkdir()
-    dead = workspace.root / "sub" / (TEMPORARY_PREFIX + "dead")
-    dead.write_bytes(b"half")
+    dead, alive = (TEMPORARY_PREFIX + letter * 24 for letter in "da")
+    (workspace.root / "sub" / dead).write_bytes(b"half")
+    for name in ("notes", "d" * 23, "d" * 25, "g" * 24, "D" * 24, "d" * 24 + ".py"):
+        (workspace.root / (TEMPORARY_PREFIX + name)).write_bytes(b"a file of the person's own")
     writer = subprocess.Popen(
         [sys.executable, "-c", "import fcntl,sys,time; f=open(sys.argv[1],'w'); fcntl.flock(f,2); print('x',flush=True); time.sleep(60)",
-         str(workspace.root / (TEMPORARY_PREFIX + "alive"))], stdout=subprocess.PIPE)  # fmt: skip
+         str(workspace.root / alive)], stdout=subprocess.PIPE)  # fmt: skip
     try:
         assert writer.stdout is not None
         writer.stdout.readline()
-        assert collect_leftovers(workspace) == (f"sub/{TEMPORARY_PREFIX}dead",)
-        assert leftovers(workspace.root) == [TEMPORARY_PREFIX + "alive"]
+        assert collect_leftovers(workspace) == (f"sub/{dead}",)
+        assert alive in leftovers(workspace.root)
+        assert len(leftovers(workspace.root)) == 7
     finally:
         writer.kill()
         writer.communicate()
-    assert collect_leftovers(workspace) == (f"{TEMPORARY_PREFIX}alive",)
+    assert collect_leftovers(workspace) == (alive,)
 
 
 def test_thr_storage_kill_at_any_moment(workspace: Workspace) -> None:

@@ -10,7 +10,7 @@ from typing import assert_never
 
 from remit_governance.values import Intent
 from remit_server.agent.prompt import system_prompt, user_text
-from remit_server.contract import ErrorCode, TextInput, TokenDelta, TokenUsage, UsageEvent, WarningEvent
+from remit_server.contract import ContextPayload, ErrorCode, TextInput, TokenDelta, TokenUsage, UsageEvent, WarningEvent
 from remit_server.contract import ThinkingDelta as ThinkingEvent
 from remit_server.errors import ModelUnavailable, RemitError
 from remit_server.harness.arguments import ToolCall
@@ -60,8 +60,10 @@ class Agent:
         """The same agent with at most `max_steps` steps a turn; a run may only tighten its limits."""
         return self if max_steps is None else replace(self, max_steps=min(max_steps, self.max_steps))
 
-    async def answer(self, request: TextInput, conversation: Conversation, turn: Turn) -> str:
-        """Work off one message of the person; returns the answer's text.
+    async def answer(
+        self, request: TextInput, conversation: Conversation, turn: Turn, context: ContextPayload | None = None
+    ) -> str:
+        """Work off one message of the person, in whose editor `context` is open; returns the answer's text.
 
         Raises RemitError with `limit_reached` after `max_steps`, or where the model repeats one call over and over;
         ModelUnavailable and ModelFailed where the model gives out.
@@ -69,7 +71,7 @@ class Agent:
         intents = self.dispatcher.offered(turn)
         if not conversation.messages:
             conversation.messages.append(SystemMessage(system_prompt(intents)))
-        conversation.messages.append(UserMessage(user_text(request)))
+        conversation.messages.append(UserMessage(user_text(request, context)))
         seen: dict[str, int] = {}
         for _ in range(self.max_steps):
             turn.begin_step()

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import time
 from collections.abc import Mapping, Sequence
@@ -62,7 +63,10 @@ class CallResult:
 
 @dataclass(slots=True)
 class Trail:
-    """One call on its way through the dispatcher, and what is known of it so far. `tool` is its name as it is shown."""
+    """One call on its way through the dispatcher, and what is known of it so far.
+
+    `tool` is its name as it is shown, `shown` its arguments without secrets, `waited` the seconds a person took.
+    """
 
     call: ToolCall
     turn: Turn
@@ -72,6 +76,7 @@ class Trail:
     args_digest: str
     started: float
     tool: str
+    shown: dict[str, JsonValue]
     decision: Decision | None = None
     answer: Answer | None = None
     actions: tuple[Action, ...] = ()
@@ -80,18 +85,21 @@ class Trail:
     capability_id: str | None = None
     changed: list[str] = field(default_factory=list[str])
     recorded_before: bool = False
+    asked_at: float | None = None
+    waited: float = 0.0
 
     @classmethod
     def begin(cls, call: ToolCall, turn: Turn, audit: AuditLog, redactor: Redactor, policy_version: str) -> Trail:
         """Announce the call; nothing has been decided."""
         tool = redactor.redact(visible(call.name, "show")).text
-        trail = cls(call, turn, audit, redactor, policy_version, digest(call.arguments), time.monotonic(), tool)
+        shown = redacted_json(call.arguments, redactor)
+        trail = cls(call, turn, audit, redactor, policy_version, digest(call.arguments), time.monotonic(), tool, shown)
         turn.emit(
             ToolCallEvent,
             tool_call_id=call.id,
             tool=tool,
             intent=turn.intent.active,
-            arguments=redacted_json(call.arguments, redactor),
+            arguments=shown,
         )
         return trail
 
@@ -137,13 +145,18 @@ class Trail:
 
     def question(self, approval_id: str, subject_digest: str) -> None:
         """Audit that a person is asked."""
-        self.approval_id = approval_id
+        self.approval_id, self.asked_at = approval_id, time.monotonic()
         self._append(self._event(AuditKind.APPROVAL_REQUIRED, metadata={"digest": subject_digest}))
 
     def resolved(self, decision: str, by: str, scope: str, rule: str | None = None) -> None:
-        """Audit how the question ended; `rule` is what the answer writes."""
-        said = {"decision": decision, "by": by, "scope": scope}
-        self._append(self._event(AuditKind.APPROVAL_RESOLVED, metadata={**said, "rule": rule} if rule else said))
+        """Audit how the question ended, and how long that took: waiting is no part of running.
+
+        `rule` is what the answer writes.
+        """
+        metadata = {"decision": decision, "by": by, "scope": scope} | ({"rule": rule} if rule else {})
+        took = time.monotonic() - self.asked_at if self.asked_at is not None else 0.0
+        self.asked_at, self.waited = None, self.waited + took
+        self._append(self._event(AuditKind.APPROVAL_RESOLVED, metadata=metadata, duration_ms=round(took * 1000, 3)))
 
     def merged(self, refused: Sequence[tuple[str, str]]) -> None:
         """Audit what was taken over of a command's changes, and what vanished and why."""
@@ -174,13 +187,18 @@ class Trail:
         return CallResult(False, text, self.args_digest)
 
     def interrupted(self, error: BaseException) -> None:
-        """The call was cut short, by a cancellation or a defect: the audit says so, and what it had changed."""
+        """The call was cut short, by a cancellation or a defect: audit and client are told, and what it had changed."""
         text = f"interrupted: {type(error).__name__}"
         try:
             self.before()
             self._after(text, text, failed=True)
         except ToolError:  # what cut the call short matters more than that it could not be recorded
             log.exception("the end of call %s could not be audited", self.call.id)
+        try:
+            cut = cut_short(self.tool, cancelled=isinstance(error, asyncio.CancelledError))
+            self._show(f"{cut.what}: {cut.why}", f"error {cut.code}: {cut.what}: {cut.why}", error=cut.payload())
+        except Exception:  # the client is gone, which may be what cut it short
+            log.warning("nobody was told how call %s ended", self.call.id)
 
     @property
     def reasons(self) -> tuple[ReasonPayload, ...]:
@@ -296,7 +314,8 @@ class Trail:
         return next((s for s in syscalls if s not in READING), syscalls[0] if syscalls else None)
 
     def _input(self) -> str:
-        return self._summary(str(redacted_json(self.call.arguments, self.redactor)))
+        # Once more as a whole, for what is a secret only there; each part is cut first, after its own redaction.
+        return self._summary(str(shortened(self.shown)))
 
     def _clean(self, text: str) -> str:
         return truncate(self.redactor.redact(text).text, MAX_OUTPUT, "middle").text
@@ -305,7 +324,7 @@ class Trail:
         return truncate(self.redactor.redact(text).text, MAX_SUMMARY, "middle").text
 
     def _elapsed_ms(self) -> float:
-        return round((time.monotonic() - self.started) * 1000, 3)
+        return round(max(0.0, time.monotonic() - self.started - self.waited) * 1000, 3)
 
 
 def append(audit: AuditLog, event: AuditEvent) -> None:
@@ -362,6 +381,25 @@ def clean_payload(error: RemitError, redactor: Redactor) -> ErrorPayload:
     payload = error.payload()
     texts = {name: redactor.redact(getattr(payload, name)).text for name in ("message", "what", "why", "fix")}
     return payload.model_copy(update={name: truncate(text, MAX_OUTPUT, "middle").text for name, text in texts.items()})
+
+
+def cut_short(tool: str, *, cancelled: bool) -> ToolError:
+    """What a call ends with that did not come to its end."""
+    if cancelled:
+        return ToolError(f"`{tool}` was stopped", "it was cancelled", "ask again to go on", code=ErrorCode.CANCELLED)
+    why, fix = "something went wrong inside Remit", "look into the server's log and report it"
+    return ToolError(f"`{tool}` failed", why, fix, code=ErrorCode.INTERNAL)
+
+
+def shortened(value: Any) -> Any:
+    """A redacted JSON value with every long string in it cut in the middle: no more of it is summarised."""
+    if isinstance(value, str):
+        return truncate(value, 2 * MAX_SUMMARY, "middle").text
+    if isinstance(value, dict):
+        return {key: shortened(item) for key, item in cast("dict[str, JsonValue]", value).items()}
+    if isinstance(value, list):
+        return [shortened(item) for item in cast("list[JsonValue]", value)]
+    return value
 
 
 def redacted_json(value: Any, redactor: Redactor) -> Any:

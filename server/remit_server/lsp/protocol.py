@@ -72,6 +72,7 @@ class RemitProtocol(LanguageServerProtocol):
         self.phase = Phase.NEW
         self._running: dict[MessageId, asyncio.Future[Any]] = {}
         self._notified: set[asyncio.Future[Any]] = set()
+        self._closing: asyncio.Task[Any] | None = None
         self._table = cast("Any", self.fm)  # pygls leaves its tables untyped
         for method in _OURS_ALONE:
             self._table.builtin_features.pop(method, None)
@@ -127,6 +128,9 @@ class RemitProtocol(LanguageServerProtocol):
         except JsonRpcException as refusal:
             self._refuse(msg_id, refusal)
             return
+
+        if method == lsp.SHUTDOWN:
+            self.phase = Phase.SHUT_DOWN  # now: an `exit` may be right behind
 
         def answer(future: Future[Any] | asyncio.Future[Any]) -> None:
             self._running.pop(msg_id, None)
@@ -216,11 +220,12 @@ class RemitProtocol(LanguageServerProtocol):
             task.cancel()
 
     async def cancel_running(self) -> None:
-        """Cancel every handler but the one that asks, and wait until they have ended."""
+        """Cancel every handler but the one that asks, and wait until they have ended; what closes is let finish."""
         mine = asyncio.current_task()
         others = [task for task in (*self._running.values(), *self._notified) if task is not mine]
         for task in others:
-            task.cancel()
+            if task is not self._closing:
+                task.cancel()
         await asyncio.gather(*others, return_exceptions=True)
 
     # What goes out
@@ -305,7 +310,7 @@ class RemitProtocol(LanguageServerProtocol):
     @lsp_method(lsp.SHUTDOWN)
     async def lsp_shutdown(self, *_: Any) -> None:  # type: ignore[override]
         """Cancel what runs, close the runtime, and only then answer: some clients kill the server right after."""
-        self.phase = Phase.SHUT_DOWN
+        self._closing = asyncio.current_task()
         await self.cancel_running()
         await self._remit.close()
 

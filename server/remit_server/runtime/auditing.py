@@ -15,13 +15,14 @@ from remit_governance.audit.keeper import Keeper
 from remit_governance.audit.keys import person_vault
 from remit_governance.audit.notary import CheckpointFile, Notary
 from remit_governance.audit.query import AuditFilter, query_audit, stream_audit
-from remit_governance.audit.record import AuditRecord
+from remit_governance.audit.record import AuditEvent, AuditKind, AuditRecord
 from remit_governance.audit.report import Report, examine
 from remit_governance.audit.retention import AuditRules
 from remit_governance.audit.store import AuditLog
 from remit_governance.audit.vouched import Fault
 from remit_governance.canonical import Json, canonical
 from remit_governance.errors import AuditError
+from remit_server import __version__
 from remit_server.contract import ErrorCode
 from remit_server.errors import SetupError
 from remit_server.runtime.settings import Settings
@@ -51,6 +52,12 @@ def open_log(settings: Settings) -> Keeper:
             raise
     keeper.start()
     return keeper
+
+
+def record_kernel(log: AuditLog, kind: AuditKind, policy_version: str) -> None:
+    """Record that the runtime opens or closes, which program it is, and under which policy. Raises SetupError."""
+    with _setup_errors(ErrorCode.AUDIT_BROKEN):
+        log.write(AuditEvent(kind, policy_version=policy_version, metadata={"version": __version__}))
 
 
 def make_checkpoint(settings: Settings) -> SignedCheckpoint | None:

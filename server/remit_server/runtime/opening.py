@@ -12,11 +12,12 @@ from remit_governance.errors import AuditError
 from remit_governance.intents import INTENT_TOOLS
 from remit_governance.redaction import Redactor, secret_values
 from remit_server.agent.loop import Agent
+from remit_server.errors import SetupError
 from remit_server.harness.approving import ApprovalDesk
 from remit_server.harness.dispatcher import Dispatcher
 from remit_server.harness.merge import Merger
 from remit_server.models.choose import choose_provider
-from remit_server.runtime.auditing import open_log
+from remit_server.runtime.auditing import open_log, record_kernel
 from remit_server.runtime.live import LivePolicy
 from remit_server.runtime.policies import load_in_force
 from remit_server.runtime.runtime import Runtime
@@ -44,6 +45,7 @@ def _open(settings: Settings, documents: Documents) -> Runtime:
     loaded = load_in_force(settings)
     keeper = open_log(settings)
     audit = keeper.log
+    record_kernel(audit, AuditKind.KERNEL_START, loaded.policy.version)
     workspace = Workspace(settings.workspace)
     collect_leftovers(workspace)
     live = LivePolicy.start(settings, loaded, audit)
@@ -68,8 +70,9 @@ def _open(settings: Settings, documents: Documents) -> Runtime:
         workspace.close()
         live.close()
         try:
+            record_kernel(audit, AuditKind.KERNEL_SHUTDOWN, live.rulebook.policy.version)
             keeper.close()
-        except AuditError:
+        except (AuditError, SetupError):
             log.exception("the last records of the audit log could not be written")
 
     return Runtime(

@@ -207,7 +207,7 @@ class Runtime:
         for number, part in enumerate(request.parts):
             match part:
                 case TextInput():
-                    output = await agent.answer(part, session.conversation, turn)
+                    output = await agent.answer(part, session.conversation, turn, request.context)
                 case CallInput():
                     await self._own_call(part, number, turn)
         return output

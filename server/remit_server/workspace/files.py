@@ -7,6 +7,7 @@ import errno
 import fcntl
 import hashlib
 import os
+import re
 import secrets
 import stat
 from collections.abc import Generator
@@ -19,6 +20,7 @@ from remit_server.workspace.paths import Workspace, WorkspacePath
 
 MAX_FILE_BYTES = 10 * 1024 * 1024
 TEMPORARY_PREFIX = ".remit-tmp-"
+_TEMPORARY_NAME = re.compile(re.escape(TEMPORARY_PREFIX) + r"[0-9a-f]{24}")
 
 _CHUNK = 1 << 20
 _ATTEMPTS = 8
@@ -102,7 +104,7 @@ def collect_leftovers(workspace: Workspace, *, below: bool = True) -> tuple[str,
     for folder, folders, files in os.walk(workspace.root, followlinks=False):
         folders[:] = [name for name in folders if below and name != ".git"]
         for file in files:
-            if file.startswith(TEMPORARY_PREFIX):
+            if _TEMPORARY_NAME.fullmatch(file):
                 absolute = Path(folder, file)
                 path = WorkspacePath(absolute.relative_to(workspace.root).as_posix(), absolute)
                 with contextlib.suppress(OSError, ToolError):

@@ -11,6 +11,7 @@ from bench_runtime import Answering, call, intent
 from remit_server.contract import RunRequest
 from remit_server.errors import RemitError
 from remit_server.harness.ports import NobodyToAsk
+from remit_server.models.ports import UserMessage
 
 
 def request(turn: str, text: str = "hello", session: str = "s") -> RunRequest:
@@ -162,3 +163,10 @@ async def test_every_call_keeps_its_answer_in_the_conversation_when_a_turn_is_cu
     calls = [c.id for m in messages if type(m).__name__ == "AssistantMessage" for c in m.calls]
     answered = [m.call_id for m in messages if type(m).__name__ == "ToolMessage"]
     assert answered == calls
+
+
+async def test_what_the_editor_shows_reaches_the_model(make_bench: Any) -> None:
+    bench = await make_bench({"text": "one"})
+    await bench.ask("hello", context={"open_document": "a.py"})
+    (said,) = [m.text for m in bench.runtime._session("s").conversation.messages if isinstance(m, UserMessage)]
+    assert "open document: a.py" in said

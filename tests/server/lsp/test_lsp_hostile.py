@@ -249,6 +249,22 @@ async def test_a_client_that_dies_while_its_message_is_open(start, runtime_log, 
     assert not (client.root / "target.txt").exists()
 
 
+@pytest.mark.parametrize("running", [False, True], ids=["idle", "in-a-turn"])
+async def test_shutdown_exit_and_the_end_all_at_once(start, runtime_log, running):
+    """A client that waits for nothing has ended the server in order all the same: it closes, answers and exits with 0."""
+    client = await start()
+    await client.initialize(remit={"approvals": "stream"})
+    if running:
+        client.run("ask", token="T")
+        await client.until(lambda: [e for e in client.events("T") if e["kind"] == "approval_required"])
+    _, answer = client.start("shutdown")
+    client.send({"jsonrpc": "2.0", "method": "exit"})
+    client.process.stdin.close()
+    assert await client.wait() == 0
+    assert (await answer)["result"] is None
+    assert not running or runtime_log()[-1] == "closed"
+
+
 async def test_a_client_whose_process_is_gone_though_its_pipe_is_open(start):
     gone = await asyncio.create_subprocess_exec("sleep", "600")
     client = await start()
