@@ -16,13 +16,16 @@ import re2  # type: ignore[import-untyped]  # pyright: ignore[reportMissingTypeS
 MAX_LENGTH = 1_000
 """Characters of one expression."""
 
-_MEMORY = 1 << 20
-"""Bytes that an expression may take once compiled; a larger one is refused."""
+MAX_STEPS = 1_500
+"""Steps of a compiled expression: each character of a text may cost as many."""
 
 _re2 = cast("Any", re2)
 
 
 class _Compiled(Protocol):
+    @property
+    def programsize(self) -> int: ...
+
     def search(self, text: bytes) -> object | None: ...
 
     def subn(self, replacement: Callable[[Any], bytes], text: bytes) -> tuple[bytes, int]: ...
@@ -60,11 +63,13 @@ def _compile(pattern: str) -> _Compiled:
     if len(pattern) > MAX_LENGTH:
         raise ValueError(f"the pattern is longer than {MAX_LENGTH} characters: write several shorter ones")
     options = _re2.Options()
-    options.max_mem, options.log_errors = _MEMORY, False
+    options.log_errors = False
     try:
         compiled = cast("_Compiled", _re2.compile(pattern, options))
     except (_re2.error, UnicodeEncodeError) as error:
         raise ValueError(f"the pattern `{pattern}` cannot be used, {_why(error)}: see RE2's syntax") from None
+    if compiled.programsize > MAX_STEPS:
+        raise ValueError(f"the pattern `{pattern}` is too large once compiled: repeat less, or name fewer characters")
     if compiled.search(b"") is not None:
         raise ValueError(f"the pattern `{pattern}` matches nothing at all, so everywhere: make a part of it required")
     return compiled

@@ -48,7 +48,7 @@ def test_what_follows_keeps_its_line() -> None:
     assert redactor(BADGE).redact("badge 1234\n5678\nend", keep_lines=True).text == "[redacted staff badge]\n\nend"
 
 
-@pytest.mark.parametrize("pattern", ["(a+)+$", "(a|aa)+$", "(.*)*x", "(?s).*.*.*=z", "a{1,1000}b{1,1000}c"])
+@pytest.mark.parametrize("pattern", ["(a+)+$", "(a|aa)+$", "(.*)*x", "(?s).*.*.*=z", "a{1,300}b{1,300}c"])
 def test_THR_redaction_no_pattern_takes_exponential_time(pattern: str) -> None:
     """What takes longer than a test may take fails here: a backtracking engine would need years."""
     SecretPattern("x", pattern).redact(b"a" * 500_000 + b"!", keep_lines=False)
@@ -63,6 +63,7 @@ def test_THR_redaction_no_pattern_takes_exponential_time(pattern: str) -> None:
         "(",
         "x{1001}",
         "(((x{30}){30}){30}){30}",
+        "a{1000}b{1000}",
         "x*",
         "x" * (MAX_LENGTH + 1),
         "\ud800",

@@ -142,7 +142,13 @@ def test_without_a_command_nobody_knows_what_runs() -> None:
     assert risk_of(Action("process.exec")) == "high"
 
 
-@given(st.lists(st.sampled_from([*LOW, *MEDIUM, *HIGH]).filter(lambda x: 0 < len(x) < 99), min_size=1, max_size=3))
+@given(
+    st.lists(
+        st.sampled_from([*LOW, *MEDIUM, *HIGH]).filter(lambda x: 0 < len(x) < 99 and "'open" not in x),
+        min_size=1,
+        max_size=3,
+    )
+)
 def test_a_line_is_at_least_what_its_highest_part_is(lines: list[str]) -> None:
     alone = [score_of(Action("process.exec", script=line)) for line in lines]
     assert score_of(Action("process.exec", script="\n".join(lines))) >= min(max(alone), 4)

@@ -62,16 +62,18 @@ class PipeClient:
                 return message["result"]
         raise AssertionError("the server ended without an answer")
 
-    def turn(self, number: int, answer: str) -> list[Json]:
-        """All events of the turn that runs as request `number`; each question in it is answered with `answer`."""
+    def turn(self, name: str, number: int, answer: str) -> list[Json]:
+        """All events of this turn, which runs as request `number`; each question in it is answered with `answer`."""
         events: list[Json] = []
         for message in self._messages():
             if message.get("id") == number and "method" not in message:
                 assert "result" in message, message
                 return events
             event = message["params"]["value"] if message.get("method") == "$/progress" else {}
-            events += [event] if event else []
-            if event.get("kind") == "approval_required":
+            if event.get("turn_id") != name:
+                continue
+            events.append(event)
+            if event["kind"] == "approval_required":
                 self.request("remit/approval/respond", {"approval_id": event["approval_id"], "decision": answer})
         raise AssertionError("the server ended in the middle of a turn")
 

@@ -57,8 +57,8 @@ class RunningServer:
 
     def call(self, tool: str, answer: str = "deny", **arguments: Any) -> Called:
         """One call of the person's own, as `remit run-tool` makes it; whatever is asked is answered with `answer`."""
-        number = self.client.run(f"t{next(self._numbers)}", own(tool, **arguments))
-        events = self.client.turn(number, answer)
+        turn = f"t{next(self._numbers)}"
+        events = self.client.turn(turn, self.client.run(turn, own(tool, **arguments)), answer)
         (result,) = (event for event in events if event["kind"] == "tool_result")
         return Called(result, tuple(event for event in events if event["kind"] == "approval_required"))
 

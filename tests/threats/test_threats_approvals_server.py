@@ -27,10 +27,10 @@ capabilities:
 """
 
 
-@pytest.fixture
-def asking(tmp_path: Path) -> Iterator[RunningServer]:
-    """A server that asks about everything it would change."""
-    with RunningServer(tmp_path, ASKS) as running:
+@pytest.fixture(scope="module")
+def asking(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
+    """A server that asks about everything it would change, for a whole file of tests."""
+    with RunningServer(tmp_path_factory.mktemp("asking"), ASKS) as running:
         yield running
 
 
@@ -70,7 +70,8 @@ def test_THR_approvals_ids_count_once_and_for_their_own_question(asking: Running
     _, three = _begin(asking, "3", "three.py", "first")
     assert not _answer(asking, approval_id=one["approval_id"], decision="allow", digest=three["digest"])["accepted"]
     assert three["approval_id"] not in {one["approval_id"], two["approval_id"]}
-    assert sorted(path.name for path in asking.workspace.iterdir()) == ["two.py"]
+    made = [name for name in ("one.py", "two.py", "three.py") if (asking.workspace / name).exists()]
+    assert made == ["two.py"]
 
 
 def test_THR_approvals_one_no_leaves_other_questions_open(asking: RunningServer) -> None:
@@ -81,7 +82,7 @@ def test_THR_approvals_one_no_leaves_other_questions_open(asking: RunningServer)
         assert _answer(asking, approval_id=question["approval_id"], decision=decision)["accepted"]
     for n in range(3):  # a session's next turn begins when the one before has ended
         _begin(asking, f"next-{n}", "x.py", f"session-{n}")
-    assert {path.name for path in asking.workspace.iterdir()} == {"1.py", "2.py"}
+    assert [n for n in range(3) if (asking.workspace / f"{n}.py").exists()] == [1, 2]
 
 
 @pytest.mark.slow
@@ -94,22 +95,23 @@ def test_THR_approvals_no_answer_in_time_is_a_no(tmp_path: Path) -> None:
         assert list(running.workspace.iterdir()) == []
 
 
-def test_THR_approvals_a_client_that_goes_away_has_said_no(asking: RunningServer) -> None:
+def test_THR_approvals_a_client_that_goes_away_has_said_no(tmp_path: Path) -> None:
     """THR-approvals-lost-client: in the middle of a question."""
-    _begin(asking, "1", "lost.py")
-    asking.client.hang_up()
-    assert list(asking.workspace.iterdir()) == []
+    with RunningServer(tmp_path, ASKS) as running:
+        _begin(running, "1", "lost.py")
+        running.client.hang_up()
+        assert list(running.workspace.iterdir()) == []
 
 
 def test_THR_approvals_a_script_rewritten_while_a_running_server_asks(asking: RunningServer) -> None:
     """THR-approvals-rewritten-script."""
     script = asking.workspace / "run.sh"
     script.write_text("echo good\n")
-    number = asking.client.run("1", own("run_command", command="sh run.sh"))
-    question = asking.client.event("approval_required")
+    number = asking.client.run("script", own("run_command", command="sh run.sh"))
+    question = asking.client.event("approval_required", "script")
     script.write_text("echo evil\n")
     asking.client.request("remit/approval/respond", {"approval_id": question["approval_id"], "decision": "allow"})
-    assert asking.client.event("tool_result")["error"]["code"] == "stale"
+    assert asking.client.event("tool_result", "script")["error"]["code"] == "stale"
     asking.client.result(number)
 
 
