@@ -40,7 +40,8 @@ def _links(root: Path, outside: Path) -> None:
 
 
 def _files(root: Path) -> set[Path]:
-    return {path for path in root.rglob("*") if "state" not in path.parts}
+    """All but what Remit keeps for itself, which comes and goes meanwhile."""
+    return {path for path in root.rglob("*") if not {"state", "data"} & set(path.relative_to(root).parts)}
 
 
 OUTSIDE = [

@@ -216,5 +216,5 @@ def test_THR_paths_temporary_names_cannot_be_foreseen(tmp_path: Path) -> None:
 
 
 def _names(folder: Path) -> list[str]:
-    kept = (path for path in folder.rglob("*") if folder / "state" not in path.parents)
+    kept = (path for path in folder.rglob("*") if not {"state", "data"} & set(path.relative_to(folder).parts))
     return sorted(str(path.relative_to(folder)) for path in kept)
