@@ -39,7 +39,7 @@ _LAYER = (
 
 
 class Bubblewrap:
-    """Runs each command in namespaces of its own: no network, a read-only workspace, no capabilities.
+    """Runs each command in namespaces of its own: no network, no capabilities, what it writes kept apart.
 
     `hidden` are files and folders of the workspace that no command may see. Its own programs come from nowhere below
     `workspace`: whoever has activated a virtual environment there has a folder of it in PATH.
