@@ -110,7 +110,7 @@ def test_its_audit_verifies_from_anywhere(demo: Demo) -> None:
         record["kind"] for record in demo.remit("audit", "log", "--workspace", str(demo.workspace), "--json").lines
     }
     calls = {"intent_selected", "tool_intent", "tool_outcome", "approval_required", "approval_resolved"}
-    assert kinds == {*calls, "checkpoint"}
+    assert kinds == {*calls, "checkpoint", "kernel_start", "kernel_shutdown"}
 
 
 @pytest.mark.parametrize("place", ["first", "middle", "last"])

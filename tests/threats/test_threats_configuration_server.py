@@ -164,10 +164,10 @@ def _hostile_repository(workspace: Path, marker: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.usefixtures("sandbox")
 def test_THR_config_a_hostile_repository_runs_nothing_outside_the_sandbox(remit: CommandLine, marker: Path) -> None:
-    """THR-config-fsmonitor, THR-config-filters: what git starts for an allowed command changes nothing that lasts, here,
-    in a nested repository and through a pointer file; Remit itself never asks git."""
+    """THR-config-fsmonitor, THR-config-filters: what git starts for an allowed command changes no repository, here,
+    nested or through a pointer file, under a yes to every question; Remit itself never asks git."""
     _hostile_repository(remit.workspace, marker)
-    before = {path: path.read_bytes() for path in remit.workspace.rglob("*") if path.is_file()}
+    before = _repositories(remit.workspace)
     for command in ("git status", "git diff", "git -C vendor status", "git st", "git add a.py", "git log"):
         call = json.dumps({"command": f"git config --global safe.directory '*'; {command}"})
         remit("run-tool", "run_command", call, "--intent", "EXECUTE", "--approve", "session", "--json")
@@ -176,7 +176,11 @@ def test_THR_config_a_hostile_repository_runs_nothing_outside_the_sandbox(remit:
         done = remit("run-tool", tool, json.dumps(arguments), "--intent", "ANALYZE", "--json")
         assert done.of("tool_result")[0]["ok"]
     assert not marker.exists()
-    assert {path: path.read_bytes() for path in remit.workspace.rglob("*") if path.is_file()} == before
+    assert _repositories(remit.workspace) == before
+
+
+def _repositories(workspace: Path) -> dict[Path, bytes]:
+    return {path: path.read_bytes() for path in workspace.rglob("*") if path.is_file() and ".git" in path.parts}
 
 
 @pytest.mark.slow
@@ -197,11 +201,7 @@ def test_THR_config_the_agent_cannot_change_its_own_policy(remit: CommandLine) -
         "                lambda: os.link('new.yaml', p), lambda: os.symlink('new.yaml', p), lambda: os.chmod(p, 0o777)):\n"
         "        try: act()\n        except OSError: pass\n"
     )
-    before = {
-        path: path.read_bytes()
-        for path in (*remit.config.rglob("*.yaml"), *remit.workspace.rglob("*.*"))
-        if path.is_file()
-    }
+    before = {path: path.read_bytes() for path in (*remit.config.rglob("*.yaml"), project)}
     calls = [
         ("write_file", {"path": str(person), "content": allows}, "CODE"),
         ("write_file", {"path": ".remit/policy.yaml", "content": allows}, "CODE"),
@@ -217,6 +217,7 @@ def test_THR_config_the_agent_cannot_change_its_own_policy(remit: CommandLine) -
         ),
     ]
     for tool, arguments, intent in calls:
+        (remit.workspace / "new.yaml").write_text(allows)
         remit("run-tool", tool, json.dumps(arguments), "--intent", intent, "--approve", "session", "--json")
         assert {path: path.read_bytes() for path in before} == before, (tool, arguments)
     assert remit(*READ).of("tool_result")[0]["rules"] == ["reads"]

@@ -71,7 +71,7 @@ class Agent:
         intents = self.dispatcher.offered(turn)
         if not conversation.messages:
             conversation.messages.append(SystemMessage(system_prompt(intents)))
-        conversation.messages.append(UserMessage(user_text(request, context)))
+        conversation.messages.append(UserMessage(user_text(request, context if self.provider.reads_context else None)))
         seen: dict[str, int] = {}
         for _ in range(self.max_steps):
             turn.begin_step()

@@ -50,7 +50,7 @@ async def _reloaded(ls: RemitServer) -> Notice | None:
     except RemitError as error:
         known = isinstance(before, RemitError) and before.payload() == error.payload()
         return None if known else Notice(good=False, message=f"{error.what}: {error.why}; {error.fix}")
-    return notice if before is None else notice or Notice(good=True, message="the policy can be used again")
+    return notice if before is None else notice or Notice(good=True, message="The policy can be used again")
 
 
 def _tell(ls: RemitServer, notice: Notice) -> None:

@@ -63,6 +63,11 @@ class MlxProvider:
         return "busy" if host.busy else "ready"
 
     @property
+    def reads_context(self) -> bool:
+        """The embedded model has never seen any."""
+        return self._reference != EMBEDDED
+
+    @property
     def pid(self) -> int | None:
         """The model process, while there is one."""
         host = _host_of(self._start) if self._start is not None and self._start.done() else None

@@ -129,6 +129,11 @@ class ModelProvider(Protocol):
         """What a status bar shows."""
         ...
 
+    @property
+    def reads_context(self) -> bool:
+        """Whether it is told what the editor shows. A small model takes a name there for the one that is meant."""
+        ...
+
     def generate(self, request: GenerateRequest) -> AsyncGenerator[ModelEvent, None]:
         """Stream one generation, ending with exactly one `Finished`.
 

@@ -86,6 +86,11 @@ class ScriptedProvider:
         return self._name
 
     @property
+    def reads_context(self) -> bool:
+        """A script may look at it."""
+        return True
+
+    @property
     def state(self) -> ModelState:
         """What a status bar shows."""
         if self._closed:

@@ -78,9 +78,9 @@ async function told(name, story) {
   console.log(`${name}: ${((Date.now() - before) / 1000).toFixed(1)} s`);
 }
 
-/** VS Code's own: a licence module that code-server leaves out, sign-in, what a reload cuts short, a busy machine's save. */
+/** Not VS Code's own (a licence module, sign-in, what a reload cuts short, a busy machine's save) and not the broken policy. */
 function ours(problems) {
-  const foreign = /\/vsda\/|authentication provider|\[lifecycle\]|'vscode-log:|onWillSaveTextDocument/;
+  const foreign = /\/vsda\/|The files on disk are not in force|authentication provider|\[lifecycle\]|'vscode-log:|onWillSaveTextDocument/;
   return problems.filter((problem) => !foreign.test(problem));
 }
 
