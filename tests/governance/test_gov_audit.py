@@ -228,6 +228,7 @@ for i in range(int(sys.argv[2])):
 """
 
 
+@pytest.mark.slow
 def test_kill_9_leaves_a_chain_that_verifies(tmp_path: Path) -> None:
     """THR-storage-kill-audit: 20 times, at a random record; what `append` returned from is on disk."""
     path = tmp_path / "a"

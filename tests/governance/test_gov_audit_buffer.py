@@ -274,6 +274,7 @@ for number in range(int(sys.argv[2]), 10**9):
 """
 
 
+@pytest.mark.slow
 def test_thr_storage_kill_while_buffering(tmp_path: Path) -> None:
     """THR-storage-kill-audit-buffered: 15 kills. No security event that was acknowledged is lost, nor what came before
     it; order holds, and so does the chain."""

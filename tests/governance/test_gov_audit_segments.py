@@ -209,6 +209,7 @@ print("closed", flush=True)
 """
 
 
+@pytest.mark.slow
 def test_thr_storage_kill_in_the_middle_of_closing_a_segment(tmp_path: Path) -> None:
     """THR-storage-kill-rotation: killed at every statement and every file operation; the log is whole, and goes on."""
     closed = 0
@@ -304,6 +305,7 @@ EVENT = st.builds(
 COLUMNS = ("content", "hash", "number", "before", "previous", "started", "count", "head")
 
 
+@pytest.mark.slow
 @given(st.lists(EVENT | st.none(), max_size=12), st.integers(0, 10**6), st.sampled_from(COLUMNS), st.booleans())
 @example([None, AuditEvent(AuditKind.DENIED), None], 0, "count", True)
 @settings(max_examples=60, deadline=None)
@@ -335,6 +337,7 @@ def change(path: Path, luck: int, column: str) -> None:
         database.execute(f"UPDATE {table} SET {column} = ? WHERE rowid = ?", (new, row))
 
 
+@pytest.mark.slow
 def test_thr_storage_one_byte_at_every_position(tmp_path: Path) -> None:
     """THR-storage-audit-one-byte: each byte of each record and of its hash, in the file, in two segments."""
     path = written(tmp_path / "a", 3)

@@ -110,6 +110,7 @@ def unfinished(killed: Killed) -> None:
     raise AssertionError("no such moment")
 
 
+@pytest.mark.slow
 def test_what_cannot_be_finished_is_reported_and_kept(killed: Killed) -> None:
     unfinished(killed)
     (killed.root / "c.txt").write_text("the person's\n")
@@ -121,6 +122,7 @@ def test_what_cannot_be_finished_is_reported_and_kept(killed: Killed) -> None:
     assert "new c\n" * 1000 in [path.read_text() for path in Path(recovered.kept).iterdir()]
 
 
+@pytest.mark.slow
 def test_another_policy_finishes_nothing(killed: Killed) -> None:
     unfinished(killed)
     before = killed.holds()
@@ -129,6 +131,7 @@ def test_another_policy_finishes_nothing(killed: Killed) -> None:
     assert killed.holds() == before
 
 
+@pytest.mark.slow
 def test_thr_paths_a_link_put_on_the_way_after_the_crash(killed: Killed) -> None:
     """THR-paths-link-before-recovery: what was approved for one path is not written to another."""
     unfinished(killed)

@@ -201,6 +201,7 @@ def test_files_collect_leftovers(workspace: Workspace) -> None:
     assert collect_leftovers(workspace) == (alive,)
 
 
+@pytest.mark.slow
 def test_thr_storage_kill_at_any_moment(workspace: Workspace) -> None:
     """THR-storage-kill: 100 writers killed at random moments; the file is whole each time, and so is a new one."""
     path = workspace.resolve("a.txt")

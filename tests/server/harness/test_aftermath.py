@@ -166,6 +166,7 @@ async def test_thr_shell_a_file_that_is_denied_reading_is_neither_seen_nor_repla
     assert (bench.workspace / "secret.txt").read_text() == "hush\n"
 
 
+@pytest.mark.slow
 async def test_thr_sandbox_a_command_that_fills_the_disk_is_stopped(make_bench: Any) -> None:
     """THR-sandbox-disk-fill: many files of little size are counted too."""
     command = "i=0; while true; do i=$((i+1)); dd if=/dev/zero of=f$i bs=1M count=64 2>/dev/null; done"
