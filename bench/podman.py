@@ -1,6 +1,6 @@
 """A sandboxed `true` beside `podman run` of the same, by turns in one run.
 
-Remit: the whole of Bubblewrap's adapter, with namespaces, seccomp, limits and clean-up. Podman: the `podman run --rm` of an
+Remit: the whole of Bubblewrap's adapter, with namespaces, seccomp, limits and clean-up. Podman: `podman run --rm` of an
 image of empty folders with this system's programs mounted, without network and with Podman's own seccomp profile.
 """
 
@@ -58,7 +58,7 @@ async def measured(rounds: int) -> dict:
             assert (await sandbox.run(spec)).exit_code == 0
             times["remit"].append(time.perf_counter() - started)
             started = time.perf_counter()
-            subprocess.run(podman, check=True)
+            await asyncio.to_thread(subprocess.run, podman, check=True)
             times["podman"].append(time.perf_counter() - started)
     report: dict = {
         name: {"median_ms": median(taken) * 1000, "minimum_ms": min(taken) * 1000} for name, taken in times.items()

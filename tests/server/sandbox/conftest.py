@@ -35,7 +35,8 @@ def runtime(request: pytest.FixtureRequest) -> RuntimeName:
             pytest.skip(f"there is no {program}: apt-get install {packages}")
     isolation = adapter(name).isolation()
     if not isolation.available:
-        pytest.skip(f"{name} does not isolate on this machine: {isolation.why}")
+        whose = "needs podman to work" if name == "podman" else f"{name} does not isolate on this machine"
+        pytest.skip(f"{whose}: {isolation.why}")
     return name
 
 
