@@ -20,7 +20,13 @@ _ORDER: dict[str, tuple[RuntimeName, ...]] = {
     "linux": ("bubblewrap", "podman", "docker"),
     "darwin": ("seatbelt", "podman", "docker"),
 }
-_PROGRAMS = {"bubblewrap": "bwrap", "podman": "podman", "docker": "docker", "seatbelt": "sandbox-exec"}
+_ELSEWHERE: tuple[RuntimeName, ...] = ("podman", "docker")
+_PROGRAMS: dict[RuntimeName, str] = {
+    "bubblewrap": "bwrap",
+    "podman": "podman",
+    "docker": "docker",
+    "seatbelt": "sandbox-exec",
+}
 
 
 def choose_sandbox(
@@ -36,14 +42,16 @@ def choose_sandbox(
     chosen = (os.environ if environment is None else environment).get(CHOICE, "")
     if chosen and chosen not in RUNTIMES:
         return NoSandbox(f"{CHOICE} is `{chosen}`", f"set it to one of {', '.join(RUNTIMES)}, or leave it away")
-    name = next((name for name in RUNTIMES if name == chosen), None) or best(sys.platform, _is_there(workspace))
+    named: RuntimeName | None = next((name for name in RUNTIMES if name == chosen), None)
+    name = named or best(sys.platform, _is_there(workspace))
     return sandbox_named(name, workspace, hidden)
 
 
 def best(platform: str, is_there: Callable[[str], bool]) -> RuntimeName:
     """The first of this system's whose program is there, or the first, which then says how to get it."""
-    order = _ORDER.get(platform, ("podman", "docker"))
-    return next((name for name in order if is_there(_PROGRAMS[name])), order[0])
+    order = _ORDER.get(platform, _ELSEWHERE)
+    there: RuntimeName | None = next((name for name in order if is_there(_PROGRAMS[name])), None)
+    return there or order[0]
 
 
 def sandbox_named(name: RuntimeName, workspace: Path | None = None, hidden: tuple[Path, ...] = ()) -> Sandbox:

@@ -84,7 +84,13 @@ def profile_filter(profile: ProfileName) -> bytes:
         # Negative: this architecture has no such call.
         if seccomp.resolve_syscall(seccomp.Arch.NATIVE, rule.call) < 0:
             continue
-        made.add_rule(seccomp.ERRNO(rule.answer), rule.call, *([] if rule.index is None else [_argument(rule)]))
+        if rule.index is None:
+            made.add_rule(seccomp.ERRNO(rule.answer), rule.call)
+            continue
+        masked = rule.compare == "MASKED_EQ"
+        compare = {"EQ": seccomp.EQ, "GT": seccomp.GT, "MASKED_EQ": seccomp.MASKED_EQ}[rule.compare]
+        values = (rule.mask, rule.value) if masked else (rule.value,)
+        made.add_rule(seccomp.ERRNO(rule.answer), rule.call, seccomp.Arg(rule.index, compare, *values))
     with tempfile.TemporaryFile() as file:
         made.export_bpf(file)
         file.seek(0)
@@ -143,14 +149,6 @@ def _refused_kinds(*kinds: int) -> tuple[Rule, ...]:
         for call in ("socket", "socketpair")
         for kind in kinds
     )
-
-
-def _argument(rule: Rule) -> object:
-    import pyseccomp as seccomp
-
-    if rule.compare == "MASKED_EQ":
-        return seccomp.Arg(rule.index, seccomp.MASKED_EQ, rule.mask, rule.value)
-    return seccomp.Arg(rule.index, {"EQ": seccomp.EQ, "GT": seccomp.GT}[rule.compare], rule.value)
 
 
 def _written(rule: Rule) -> dict[str, object]:
