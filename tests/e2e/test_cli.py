@@ -29,6 +29,7 @@ EVERY = {
     ("policy", "explain"): True,
     ("run-tool",): True,
     ("sandbox", "check"): True,
+    ("sandbox", "run"): True,
     ("serve",): False,
 }
 """Each command, and whether it has something to say in JSON."""
@@ -247,6 +248,18 @@ def test_the_sandbox_is_tried_from_inside(bwrap: str, remit: CommandLine) -> Non
     done = remit("sandbox", "check", "--json")
     assert (done.code, done.json["available"]) == (DONE, True)
     assert all(found["holds"] for found in done.json["properties"])
+
+
+def test_a_command_runs_as_the_tools_run_it_and_changes_nothing(bwrap: str, remit: CommandLine) -> None:
+    before = {path: path.read_bytes() for path in remit.workspace.rglob("*") if path.is_file()}
+    script = "echo out; echo x > made; rm -r src; exit 3"
+    done = remit("sandbox", "run", "--json", "--template", "code-executor", "--", "sh", "-c", script)
+    assert (done.code, done.json["exit_code"], done.json["stdout"]) == (3, 3, "out\n")
+    assert {"path": "made", "what": "2 bytes"} in done.json["discarded"]
+    assert {"path": "src/cart.py", "what": "removed"} in done.json["discarded"]
+    assert {path: path.read_bytes() for path in remit.workspace.rglob("*") if path.is_file()} == before
+    refused = remit("sandbox", "run", "--keep", "--json", "--", "true")
+    assert "policy judges" in wrong(refused)["why"]
 
 
 @pytest.mark.model

@@ -41,8 +41,8 @@ def callers(ends: str) -> set[str]:
         # A merge that a crash cut short was approved before it.
         ("write_atomically", {"harness/merge.py", "runtime/policy_update.py", "workspace/recovery.py"}),
         ("documents.replace", {"harness/merge.py"}),
-        # `remit sandbox check` tries the sandbox with attempts of its own.
-        ("sandbox.run", {"harness/dispatcher.py", "sandbox/probe.py"}),
+        # `remit sandbox check` tries the sandbox with attempts of its own, `remit sandbox run` runs a person's command.
+        ("sandbox.run", {"cli/sandbox.py", "harness/dispatcher.py", "sandbox/probe.py"}),
     ],
 )
 def test_only_the_harness_carries_out_a_plan(ends: str, modules: set[str]) -> None:

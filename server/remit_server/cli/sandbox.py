@@ -1,4 +1,4 @@
-"""`remit sandbox check`: what isolates commands on this machine, tried from inside."""
+"""`remit sandbox`: what isolates commands on this machine, tried from inside, and a command run as the tools run it."""
 
 from __future__ import annotations
 
@@ -10,20 +10,39 @@ from pathlib import Path
 
 from remit_server.cli.console import print_json, say, styled
 from remit_server.cli.main import DONE, FAILED
-from remit_server.sandbox.choose import choose_sandbox
+from remit_server.cli.usage import WrongUsage
+from remit_server.harness.hiding import out_of_sight
+from remit_server.sandbox.choose import RUNTIMES, choose_sandbox, sandbox_named
+from remit_server.sandbox.environment import command_environment
+from remit_server.sandbox.layer import Left
+from remit_server.sandbox.ports import CommandOutput, CommandSpec
 from remit_server.sandbox.probe import probe
+from remit_server.sandbox.templates import TEMPLATES
+
+TIMED_OUT = 124
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
-    commands = parser.add_subparsers(dest="sandbox_command", metavar="check", required=True)
+    commands = parser.add_subparsers(dest="sandbox_command", metavar="check|run", required=True)
     check = commands.add_parser("check", help="try each property from inside; exits 1 where one does not hold")
-    check.add_argument("--json", action="store_true", help="one JSON object, for machines")
+    run_one = commands.add_parser("run", help="run a command as the tools do; what it changes is shown and discarded")
+    for command in (check, run_one):
+        command.add_argument("--runtime", choices=RUNTIMES, help="this one, and not the one that would be chosen")
+        command.add_argument("--json", action="store_true", help="one JSON object, for machines")
+    run_one.add_argument("--template", choices=tuple(TEMPLATES), default="code-executor", help="what it may use")
+    run_one.add_argument("--keep", action="store_true", help=argparse.SUPPRESS)
+    run_one.add_argument("argv", nargs="+", metavar="CMD", help="after `--`: the program and its arguments")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Check."""
-    sandbox = choose_sandbox(Path.cwd())
+    """Check, or run one command."""
+    return _check(arguments) if arguments.sandbox_command == "check" else _run(arguments)
+
+
+def _check(arguments: argparse.Namespace) -> int:
+    here = Path.cwd()
+    sandbox = sandbox_named(arguments.runtime, here) if arguments.runtime else choose_sandbox(here)
     isolation = sandbox.isolation()
     found = asyncio.run(probe(sandbox, Path.home(), os.getpid())) if isolation.available else ()
     if arguments.json:
@@ -35,3 +54,57 @@ def run(arguments: argparse.Namespace) -> int:
         for each in found:
             say(f"  {styled('✓', 'green') if each.holds else styled('✗', 'red')} {each.name}: {each.detail}")
     return DONE if isolation.available and all(p.holds for p in found) else FAILED
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    if arguments.keep:
+        raise WrongUsage(
+            "cannot keep what the command changes",
+            "changes reach the workspace only through the agent's tools, where policy judges each file",
+            "leave `--keep` away, or use `remit run-tool run_command`",
+        )
+    here = Path.cwd().resolve()
+    sandbox = sandbox_named(arguments.runtime, here) if arguments.runtime else choose_sandbox(here)
+    spec = CommandSpec(
+        argv=tuple(arguments.argv),
+        cwd=here,
+        workspace=here,
+        environment=command_environment(os.environ),
+        timeout_s=TEMPLATES[arguments.template].seconds,
+        hidden=out_of_sight(here, lambda _: False),
+        writes=True,
+        template=arguments.template,
+    )
+    output = asyncio.run(sandbox.run(spec))
+    if arguments.json:
+        print_json({"runtime": sandbox.isolation().name, "template": arguments.template, **_as_json(output)})
+    else:
+        _show(output, spec.timeout_s)
+    return TIMED_OUT if output.exit_code is None else output.exit_code
+
+
+def _as_json(output: CommandOutput) -> dict[str, object]:
+    return {
+        "exit_code": output.exit_code,
+        "timed_out": output.timed_out,
+        "truncated": output.truncated,
+        "stdout": output.stdout.decode(errors="replace"),
+        "stderr": output.stderr.decode(errors="replace"),
+        "discarded": [{"path": left.path, "what": _what(left)} for left in output.left],
+    }
+
+
+def _show(output: CommandOutput, seconds: float) -> None:
+    for data in (output.stdout, output.stderr):
+        if data:
+            say(data.decode(errors="replace").rstrip("\n"))
+    if output.timed_out:
+        say(f"stopped after {seconds:g} s")
+    for left in output.left:
+        say(styled(f"discarded: {left.path} ({_what(left)})", "dim"))
+
+
+def _what(left: Left) -> str:
+    if left.odd:
+        return left.odd
+    return "removed" if left.data is None else f"{len(left.data)} bytes"

@@ -18,7 +18,7 @@ from remit_governance.policy.extension import ExtensionRule, Facts, facts_of
 from remit_governance.values import Action
 from remit_server.extensions.process import ProcessFailed, QuestionTooLong, RuleProcess
 from remit_server.extensions.restarts import Failures
-from remit_server.sandbox.choose import choose_sandbox
+from remit_server.sandbox.bubblewrap import Bubblewrap
 from remit_server.sandbox.ports import Isolation
 
 log = logging.getLogger(__name__)
@@ -136,7 +136,7 @@ class ExtensionHost:
             self._process = RuleProcess.start(self._workspace)
         except ProcessFailed as failed:
             self._failed(str(failed))
-            isolation = choose_sandbox().isolation()
+            isolation = Bubblewrap().isolation()  # rules run in no other
             self._nowhere = None if isolation.available else isolation
             return
         self._nowhere = None

@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any, cast
 
 from remit_governance.canonical import Json
-from remit_server.sandbox.bubblewrap import memory_file, own_path
+from remit_server.sandbox.bubblewrap import memory_file
+from remit_server.sandbox.outcome import own_path
 from remit_server.sandbox.policy_profile import policy_options
 from remit_server.sandbox.seccomp import single_process_filter
 

@@ -12,17 +12,20 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
-from remit_server.contract import ErrorCode
-from remit_server.errors import ToolError
+from remit_server.sandbox.cgroup import ControlGroup
 from remit_server.sandbox.contain import Ended, Job, contain
 from remit_server.sandbox.environment import command_environment
 from remit_server.sandbox.layer import Layer, Left
 from remit_server.sandbox.limits import Limits
+from remit_server.sandbox.outcome import command_output, last_line, never_began, own_path, unavailable
+from remit_server.sandbox.owner import clear_layers, this_server
 from remit_server.sandbox.ports import CommandOutput, CommandSpec, Isolation
 from remit_server.sandbox.profile import GROUP, PASSWD, bubblewrap_options
-from remit_server.sandbox.seccomp import standard_filter
+from remit_server.sandbox.seccomp import profile_filter, standard_filter
+from remit_server.sandbox.templates import TEMPLATES
 
 _PROBE_S = 20.0
+_KILLED = 137
 _INSTALL = "install bubblewrap 0.8 or newer and util-linux, for example `apt install bubblewrap util-linux`"
 _LIBRARY = "install libseccomp, for example `apt install libseccomp2`"
 _NAMESPACES = (
@@ -50,7 +53,7 @@ class Bubblewrap:
     ) -> None:
         self._hidden = hidden
         self._workspace = workspace
-        self._limits = limits or Limits()
+        self._limits = limits
         self._isolation: Isolation | None = None
         self._area: Path | None = None
 
@@ -74,17 +77,9 @@ class Bubblewrap:
             ended, left = await self._layered(spec, progress)
         except OSError as error:
             raise unavailable(Isolation("bubblewrap", False, f"bwrap cannot start: {error}", _INSTALL)) from error
-        if ended.exit_code is None and not ended.timed_out and ended.stopped is None:
+        if never_began(ended):
             raise unavailable(_failed(ended))
-        note = f"\n[stopped: {ended.stopped}]\n".encode() if ended.stopped else b""
-        return CommandOutput(
-            left=left,
-            exit_code=ended.exit_code,
-            stdout=ended.stdout.value(),
-            stderr=ended.stderr.value() + note,
-            timed_out=ended.timed_out,
-            truncated=ended.stdout.truncated or ended.stderr.truncated,
-        )
+        return command_output(ended, left)
 
     async def _try(self) -> Isolation:
         for program in ("bwrap", "prlimit", "nice", "unshare"):
@@ -107,7 +102,8 @@ class Bubblewrap:
         """The first folder in which a layer's parts may lie: it must not be part of an overlay itself."""
         for area in (Path(tempfile.gettempdir()), Path("/dev/shm")):  # noqa: S108  a private folder is made in it
             with contextlib.suppress(OSError):
-                layer = Layer.make(area, trial.workspace)
+                clear_layers(area)
+                layer = Layer.make(area, trial.workspace, this_server())
                 try:
                     ended = await self._contained(trial, layer=layer)
                     if ended.exit_code == 0 and [left.path for left in layer.changes()] == ["probe"]:
@@ -122,7 +118,7 @@ class Bubblewrap:
         """Run it with a layer over the workspace, where there can be one; and what is then in it. Raises OSError."""
         if not spec.writes or self._area is None:
             return await self._contained(spec, progress), ()
-        layer = await asyncio.to_thread(Layer.make, self._area, spec.workspace)
+        layer = await asyncio.to_thread(Layer.make, self._area, spec.workspace, this_server())
         try:
             ended = await self._contained(spec, progress, layer=layer)
             return ended, await asyncio.to_thread(layer.changes)
@@ -132,28 +128,45 @@ class Bubblewrap:
     async def _contained(
         self, spec: CommandSpec, progress: Callable[[bytes], None] | None = None, layer: Layer | None = None
     ) -> Ended:
-        profile, passwd, group = (memory_file(data) for data in (standard_filter(), PASSWD, GROUP))
+        template = TEMPLATES[spec.template]
+        control = await asyncio.to_thread(ControlGroup.make, template)
+        try:
+            ended = await contain(self._job(spec, control, progress, layer))
+            why = control.stopped() if control and ended.exit_code == _KILLED else None
+            return replace(ended, exit_code=None, stopped=why) if why else ended
+        finally:
+            if control:
+                await asyncio.to_thread(control.remove)
+
+    def _job(
+        self,
+        spec: CommandSpec,
+        control: ControlGroup | None,
+        progress: Callable[[bytes], None] | None,
+        layer: Layer | None,
+    ) -> Job:
+        template = TEMPLATES[spec.template]
+        limits = self._limits or template.limits
+        profile, passwd, group = (memory_file(data) for data in (profile_filter(template.seccomp), PASSWD, GROUP))
         read_status, write_status = os.pipe()
         merged = layer.merged if layer else None
-        options = bubblewrap_options(spec, self._limits, self._hidden, passwd=passwd, group=group, merged=merged)
+        options = bubblewrap_options(spec, limits, self._hidden, passwd=passwd, group=group, merged=merged)
         argv = [
             # The editor goes first, also beside a command that takes all it can get.
-            *("nice", "-n", "10", *_first(layer)),
+            *(*(control.joining() if control else ()), "nice", "-n", "10", *_first(layer)),
             *("bwrap", *options, "--seccomp", str(profile), "--json-status-fd", str(write_status), "--"),
-            *("prlimit", *self._limits.prlimit_options(), "--", *spec.argv),
+            *("prlimit", *limits.prlimit_options(), "--", *spec.argv),
         ]
-        return await contain(
-            Job(
-                argv=argv,
-                path=own_path(spec.workspace, self._workspace),
-                descriptors=(profile, passwd, group, write_status),
-                status=read_status,
-                timeout_s=spec.timeout_s,
-                max_output_bytes=spec.max_output_bytes,
-                limits=self._limits,
-                progress=progress,
-                layer=layer.upper if layer else None,
-            )
+        return Job(
+            argv=argv,
+            path=own_path(spec.workspace, self._workspace),
+            descriptors=(profile, passwd, group, write_status),
+            status=read_status,
+            timeout_s=spec.timeout_s,
+            max_output_bytes=spec.max_output_bytes,
+            limits=limits,
+            progress=progress,
+            layer=layer.upper if layer else None,
         )
 
 
@@ -169,29 +182,10 @@ def _first(layer: Layer | None) -> tuple[str, ...]:
     return ("unshare", *own, "--mount", "--propagation", "private", "--", "/bin/sh", "-c", script, "sh", folder)
 
 
-def unavailable(isolation: Isolation) -> ToolError:
-    """The refusal of a command where nothing isolates."""
-    return ToolError(
-        "cannot run the command",
-        f"there is no sandbox: {isolation.why}",
-        isolation.fix,
-        code=ErrorCode.SANDBOX_UNAVAILABLE,
-    )
-
-
-def own_path(*workspaces: Path | None) -> str:
-    """PATH for the programs that build the sandbox: a project must not bring its own `bwrap`."""
-    theirs = [workspace.resolve() for workspace in workspaces if workspace]
-    folders = (Path(folder) for folder in os.environ.get("PATH", os.defpath).split(os.pathsep))
-    return os.pathsep.join(
-        str(f) for f in folders if f.is_absolute() and not any(f.resolve().is_relative_to(w) for w in theirs)
-    )
-
-
 def _failed(ended: Ended) -> Isolation:
-    said = ended.stderr.value().decode(errors="replace").strip() or "bwrap did not start"
+    said = last_line(ended.stderr.value()) or "bwrap did not start"
     missing = "Unknown option" in said
-    return Isolation("bubblewrap", False, said.splitlines()[-1], _INSTALL if missing else _NAMESPACES)
+    return Isolation("bubblewrap", False, said, _INSTALL if missing else _NAMESPACES)
 
 
 def memory_file(data: bytes) -> int:

@@ -2,21 +2,78 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import get_args
 
 from remit_server.sandbox.bubblewrap import Bubblewrap
 from remit_server.sandbox.nothing import NoSandbox
-from remit_server.sandbox.ports import Sandbox
+from remit_server.sandbox.ports import RuntimeName, Sandbox
+
+CHOICE = "REMIT_SANDBOX"
+RUNTIMES: tuple[RuntimeName, ...] = get_args(RuntimeName)
+
+# In order; the next is looked at only where one's program is missing.
+_ORDER: dict[str, tuple[RuntimeName, ...]] = {
+    "linux": ("bubblewrap", "podman", "docker"),
+    "darwin": ("seatbelt", "podman", "docker"),
+}
+_ELSEWHERE: tuple[RuntimeName, ...] = ("podman", "docker")
+_PROGRAMS: dict[RuntimeName, str] = {
+    "bubblewrap": "bwrap",
+    "podman": "podman",
+    "docker": "docker",
+    "seatbelt": "sandbox-exec",
+}
 
 
-def choose_sandbox(workspace: Path | None = None, hidden: tuple[Path, ...] = ()) -> Sandbox:
-    """The best adapter for this system; whether it works here is its own `isolation()` to find out, later.
+def choose_sandbox(
+    workspace: Path | None = None,
+    hidden: tuple[Path, ...] = (),
+    environment: Mapping[str, str] | None = None,
+) -> Sandbox:
+    """The adapter that `REMIT_SANDBOX` names in the person's own environment, else the first whose program is there.
 
-    What builds the sandbox is never taken from `workspace`; `hidden` are files and folders of it that no command may
-    see.
+    Whether it works here is its own `isolation()` to find out, later. What builds the sandbox is never taken from
+    `workspace`; `hidden` are files and folders of it that no command may see.
     """
-    if sys.platform != "linux":
-        why = f"commands cannot be isolated on {sys.platform} yet"
-        return NoSandbox(why, "run commands yourself, or use Remit on Linux")
-    return Bubblewrap(hidden, workspace=workspace)
+    chosen = (os.environ if environment is None else environment).get(CHOICE, "")
+    if chosen and chosen not in RUNTIMES:
+        return NoSandbox(f"{CHOICE} is `{chosen}`", f"set it to one of {', '.join(RUNTIMES)}, or leave it away")
+    named: RuntimeName | None = next((name for name in RUNTIMES if name == chosen), None)
+    name = named or best(sys.platform, _is_there(workspace))
+    return sandbox_named(name, workspace, hidden)
+
+
+def best(platform: str, is_there: Callable[[str], bool]) -> RuntimeName:
+    """The first of this system's whose program is there, or the first, which then says how to get it."""
+    order = _ORDER.get(platform, _ELSEWHERE)
+    there: RuntimeName | None = next((name for name in order if is_there(_PROGRAMS[name])), None)
+    return there or order[0]
+
+
+def sandbox_named(name: RuntimeName, workspace: Path | None = None, hidden: tuple[Path, ...] = ()) -> Sandbox:
+    """That adapter, whatever else there is."""
+    from remit_server.sandbox.container_runtime import Containers
+    from remit_server.sandbox.seatbelt import Seatbelt
+
+    match name:
+        case "bubblewrap":
+            return Bubblewrap(hidden, workspace=workspace)
+        case "podman" | "docker":
+            return Containers(name, hidden, workspace)
+        case "seatbelt":
+            return Seatbelt(hidden)
+        case "none":
+            return NoSandbox(f"{CHOICE} is `none`", f"leave {CHOICE} away, or set it to a sandbox that you have")
+
+
+def _is_there(workspace: Path | None) -> Callable[[str], bool]:
+    import shutil
+
+    from remit_server.sandbox.outcome import own_path
+
+    path = own_path(workspace)
+    return lambda program: shutil.which(program, path=path) is not None

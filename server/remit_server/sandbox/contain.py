@@ -17,7 +17,7 @@ from remit_server.sandbox.output import Kept
 
 _CHUNK = 1 << 16
 _WATCH_S = 0.1
-_HEARD_S = 1.0
+_HEARD_S = 5.0
 _DEATH_S = 10.0
 
 
@@ -95,19 +95,28 @@ class _Namespace:
 
 async def contain(job: Job) -> Ended:
     """Run it and see it end, at its limits at the latest, and when cancelled. Raises OSError where it cannot start."""
-    process = await _started(job)
+    starting = asyncio.create_task(_started(job))
+    cancelled = False
+    try:
+        process = await asyncio.shield(starting)
+    except asyncio.CancelledError:
+        # Killed in the midst of its start, it would leave a process that we do not know.
+        process, cancelled = await starting, True
     namespace = _Namespace()
     stdout, stderr = Kept(job.max_output_bytes), Kept(job.max_output_bytes)
     overrun: asyncio.Future[str] = asyncio.get_running_loop().create_future()
     exited = asyncio.create_task(process.wait())
     watching = asyncio.create_task(_watch(namespace, job, overrun))
+    most = job.max_output_bytes * job.limits.output_factor
     draining = [
-        asyncio.create_task(_drain(process.stdout, stdout, job, overrun)),
-        asyncio.create_task(_drain(process.stderr, stderr, job, overrun)),
+        asyncio.create_task(drain(process.stdout, stdout, most, job.progress, overrun)),
+        asyncio.create_task(drain(process.stderr, stderr, most, job.progress, overrun)),
         asyncio.create_task(_listen(job.status, namespace)),
     ]
     try:
         ends: set[asyncio.Future[Any]] = {exited, overrun}
+        if cancelled:
+            raise asyncio.CancelledError
         await asyncio.wait(ends, timeout=job.timeout_s, return_when=asyncio.FIRST_COMPLETED)
         by_itself = exited.done()
         stopped = overrun.result() if overrun.done() and not by_itself else None
@@ -154,8 +163,9 @@ async def _end(
     if process.returncode is None:
         with contextlib.suppress(ProcessLookupError):
             process.kill()
-    await process.wait()
+    # First: bwrap may have died before its child was bound to die with it, and the child holds our pipes open.
     await namespace.end()
+    await process.wait()
     done, pending = await asyncio.wait(draining, timeout=_DEATH_S)
     for task in pending:
         task.cancel()
@@ -163,13 +173,18 @@ async def _end(
         task.result()
 
 
-async def _drain(stream: asyncio.StreamReader | None, kept: Kept, job: Job, overrun: asyncio.Future[str]) -> None:
-    """Read to the end, whatever is kept of it, so that the command never waits for us."""
-    most = job.max_output_bytes * job.limits.output_factor
+async def drain(
+    stream: asyncio.StreamReader | None,
+    kept: Kept,
+    most: int,
+    progress: Callable[[bytes], None] | None,
+    overrun: asyncio.Future[str],
+) -> None:
+    """Read to the end, whatever is kept of it, so that the command never waits for us; `overrun` past `most` bytes."""
     while stream is not None and (chunk := await stream.read(_CHUNK)):
         kept.add(chunk)
-        if job.progress is not None:
-            job.progress(chunk)
+        if progress is not None:
+            progress(chunk)
         if kept.total > most and not overrun.done():
             overrun.set_result(f"more than {most} bytes of output")
 

@@ -19,6 +19,7 @@ from typing import Self
 MAX_FILES = 2_000
 MAX_BYTES = 64 * 1024 * 1024
 _OPAQUE = "user.overlay.opaque"
+PREFIX = "remit-layer-"
 _PARTS = ("upper", "work", "merged")
 
 
@@ -43,9 +44,9 @@ class Layer:
     workspace: Path
 
     @classmethod
-    def make(cls, area: Path, workspace: Path) -> Self:
-        """A fresh one below `area`. Raises OSError."""
-        folder = Path(tempfile.mkdtemp(prefix="remit-layer-", dir=area))
+    def make(cls, area: Path, workspace: Path, owner: str = "") -> Self:
+        """A fresh one below `area`, in a folder that names its `owner`. Raises OSError."""
+        folder = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{owner}-", dir=area))
         for part in _PARTS:
             (folder / part).mkdir(mode=0o700)
         (folder / "lower").symlink_to(workspace)

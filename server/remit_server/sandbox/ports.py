@@ -8,6 +8,9 @@ from pathlib import Path
 from typing import Literal, Protocol
 
 from remit_server.sandbox.layer import Left
+from remit_server.sandbox.templates import TemplateName
+
+RuntimeName = Literal["bubblewrap", "podman", "docker", "seatbelt", "none"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +29,7 @@ class CommandSpec:
     max_output_bytes: int = 1_000_000
     hidden: tuple[Path, ...] = ()
     writes: bool = False
+    template: TemplateName = "code-executor"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +51,7 @@ class Isolation:
     `layers`: commands may write, into a layer over the workspace; else the workspace is read-only to them.
     """
 
-    name: Literal["bubblewrap", "none"]
+    name: RuntimeName
     available: bool
     why: str = ""
     fix: str = ""

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import shlex
+import socket
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
 from remit_server.sandbox.environment import command_environment
-from remit_server.sandbox.ports import CommandSpec, Sandbox
+from remit_server.sandbox.ports import CommandOutput, CommandSpec, Sandbox
 
 _PROBE_S = 30.0
+_MANY = 1000
+_NAME = "probe"
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,34 +27,84 @@ class Property:
 
 # Name, what is tried in words, and a shell attempt that succeeds only where the property is broken.
 _ATTEMPTS: tuple[tuple[str, str, str], ...] = (
-    ("network", "look for a network interface", "tail -n +3 /proc/net/dev | grep -v '^ *lo:' | grep -q ."),
     ("workspace", "write into the workspace", "touch ./probe"),
     ("system", "write to system folders", "touch /usr/remit-probe || touch /etc/remit-probe || touch /remit-probe"),
     ("home", "read the home folder", "ls {home}"),
+    ("user", "be root", 'test "$(id -u)" = 0'),
+    (
+        "environment",
+        "find a variable of the server's",
+        '(env; tr "\\0" "\\n" </proc/1/environ) | grep -vE "^(LC_[A-Z]*|PWD|OLDPWD|SHLVL|_|{variables})=" | grep .',
+    ),
+    ("memory", "use memory without a limit", 'test "$(ulimit -d)" = unlimited && test "$(ulimit -v)" = unlimited'),
+    ("signals", "signal the server", "kill -0 {server}"),
+    (
+        "network",
+        "reach a port of this machine, or find an interface",
+        "bash -c 'exec 3<>/dev/tcp/127.0.0.1/{port}' || tail -n +3 /proc/net/dev | grep -v '^ *lo:' | grep -q .",
+    ),
+)
+# Where the kernel is Linux, whatever runs there.
+_LINUX: tuple[tuple[str, str, str], ...] = (
     ("capabilities", "look for a capability", "grep -E '^Cap(Inh|Prm|Eff|Bnd|Amb):.*[1-9a-f]' /proc/self/status"),
     ("privileges", "look whether they can grow", "grep -E '^NoNewPrivs:[[:space:]]*0' /proc/self/status"),
     ("seccomp", "make a user namespace", "unshare --user true || grep -E '^Seccomp:[[:space:]]*0' /proc/self/status"),
     ("kernel", "write a kernel setting", "cat /proc/sys/kernel/hostname > /proc/sys/kernel/hostname"),
-    ("processes", "see or signal others", 'test "$(ls -d /proc/[0-9]* | wc -l)" -gt 20 || kill -0 {server}'),
-    ("memory", "use memory without a limit", 'test "$(ulimit -d)" = unlimited'),
-    ("user", "be root", 'test "$(id -u)" = 0'),
+    ("processes", "see others", 'test "$(ls -d /proc/[0-9]* | wc -l)" -gt 20'),
 )
 
 
 async def probe(sandbox: Sandbox, home: Path, server: int) -> tuple[Property, ...]:
     """Try each property once; `home` and the process id `server` are what must not be reachable."""
     isolation = sandbox.isolation()
+    attempts = _ATTEMPTS + (() if isolation.name == "seatbelt" else _LINUX)
     if not isolation.available:
-        return tuple(Property(name, False, isolation.why) for name, _, _ in _ATTEMPTS)
-    script = "\n".join(
-        f"({attempt.format(home=shlex.quote(str(home)), server=server)}) >/dev/null 2>&1 && echo {name}"
-        for name, _, attempt in _ATTEMPTS
-    )
-    with tempfile.TemporaryDirectory(prefix="remit-") as folder:
-        here = Path(folder)
-        output = await sandbox.run(
-            CommandSpec(("/bin/sh", "-c", f"{script}\necho end"), here, here, command_environment({}), _PROBE_S)
+        return tuple(Property(name, False, isolation.why) for name, _, _ in attempts)
+    with tempfile.TemporaryDirectory(prefix="remit-") as folder, socket.socket() as listening:
+        here = _readable(folder)
+        listening.bind(("127.0.0.1", 0))
+        listening.listen()
+        known = {
+            "home": shlex.quote(str(home)),
+            "server": server,
+            "port": listening.getsockname()[1],
+            "variables": "|".join(command_environment({})),
+        }
+        script = "\n".join(
+            f"({attempt.format(**known)}) >/dev/null 2>&1 && echo {name}" for name, _, attempt in attempts
         )
-    broken = output.stdout.decode(errors="replace").split()
-    finished = "end" in broken
-    return tuple(Property(name, finished and name not in broken, f"tried to {what}") for name, what, _ in _ATTEMPTS)
+        broken = (await _run(sandbox, here, f"{script}\necho end")).stdout.decode(errors="replace").split()
+        return (
+            *(Property(name, "end" in broken and name not in broken, f"tried to {what}") for name, what, _ in attempts),
+            await _limits(sandbox, here),
+            await _layer(sandbox, here, layers=isolation.layers),
+        )
+
+
+async def _limits(sandbox: Sandbox, here: Path) -> Property:
+    """Many sleeping processes at once: refused, or stopped while they sleep."""
+    script = f"i=0; while [ $i -lt {_MANY} ]; do sleep 3 & i=$((i+1)); done; wait; echo all"
+    output = await _run(sandbox, here, script)
+    return Property("limits", b"all" not in output.stdout, f"tried to start {_MANY} processes")
+
+
+async def _layer(sandbox: Sandbox, here: Path, *, layers: bool) -> Property:
+    """A write lands in the layer, or nowhere; never in the workspace."""
+    output = await _run(sandbox, here, f"echo x > {_NAME}", writes=True)
+    apart = not (here / _NAME).exists()
+    if not layers:
+        return Property("layer", apart and output.exit_code != 0, "tried to write; there is no layer, so nothing may")
+    landed = [left.path for left in output.left] == [_NAME]
+    return Property("layer", apart and landed, "wrote, and looked where it landed")
+
+
+async def _run(sandbox: Sandbox, here: Path, script: str, *, writes: bool = False) -> CommandOutput:
+    environment = command_environment({})
+    return await sandbox.run(CommandSpec(("/bin/sh", "-c", script), here, here, environment, _PROBE_S, writes=writes))
+
+
+def _readable(folder: str) -> Path:
+    """A private folder that a user inside may look into; its real name, as macOS compares it."""
+    here = Path(folder).resolve()
+    here.chmod(0o755)
+    return here

@@ -22,7 +22,7 @@ CONFINED = (
     *("--unshare-all", "--unshare-user", "--disable-userns", "--uid", str(USER_ID), "--gid", str(USER_ID)),
     *("--die-with-parent", "--new-session", "--cap-drop", "ALL", "--hostname", "remit", "--clearenv"),
 )
-_ETC = (
+ETC = (
     *("ld.so.cache", "ld.so.conf", "ld.so.conf.d", "alternatives", "localtime", "timezone", "mime.types"),
     *("ssl/certs", "ssl/openssl.cnf", "ca-certificates", "pki/tls/certs", "pki/ca-trust/extracted"),
     *("nsswitch.conf", "protocols", "services", "python3", "java", "fonts"),
@@ -50,14 +50,14 @@ def bubblewrap_options(
     return [
         *CONFINED,
         *system_options(SYSTEM_FOLDERS),
-        *(option for name in _ETC for option in ("--ro-bind-try", f"/etc/{name}", f"/etc/{name}")),
+        *(option for name in ETC for option in ("--ro-bind-try", f"/etc/{name}", f"/etc/{name}")),
         *("--ro-bind-data", str(passwd), "/etc/passwd", "--ro-bind-data", str(group), "/etc/group"),
         *_proc(),
         *_devices(limits),
         *("--size", str(limits.scratch_bytes), "--tmpfs", SCRATCH, "--dir", "/var", "--symlink", SCRATCH, "/var/tmp"),  # noqa: S108
         *("--bind" if merged else "--ro-bind", str(merged or spec.workspace), str(spec.workspace)),
         *(_mounted_below(spec.workspace) if merged else ()),
-        *_hidden((*hidden, *spec.hidden, *(spec.workspace / name for name in _CREDENTIALS)), spec.workspace),
+        *_hidden(hidden_below(spec, hidden)),
         *("--remount-ro", "/", "--chdir", str(spec.cwd)),
         *(option for name, value in spec.environment.items() for option in ("--setenv", name, value)),
     ]
@@ -97,13 +97,22 @@ def _devices(limits: Limits) -> list[str]:
     return ["--dev", "/dev", *shared, "--remount-ro", "/dev"]
 
 
-def _hidden(paths: Iterable[Path], workspace: Path) -> list[str]:
-    """An empty file or folder over each of the paths that exists and really lies in the workspace."""
+def _hidden(paths: Iterable[Path]) -> list[str]:
+    """An empty file or folder over each of the paths."""
     options: list[str] = []
-    for path in paths:
-        real = path.resolve()
-        if real == workspace or not real.is_relative_to(workspace) or not real.exists():
-            continue
+    for real in paths:
         covered = ["--tmpfs", str(real), "--remount-ro", str(real)] if real.is_dir() else []
         options += covered or ["--ro-bind", os.devnull, str(real)]
     return options
+
+
+def really_hidden(paths: Iterable[Path], workspace: Path) -> tuple[Path, ...]:
+    """Those of the paths that exist and really lie in the workspace, links followed."""
+    real = (path.resolve() for path in paths)
+    return tuple(path for path in real if path != workspace and path.is_relative_to(workspace) and path.exists())
+
+
+def hidden_below(spec: CommandSpec, hidden: Iterable[Path]) -> tuple[Path, ...]:
+    """All that one command may not see of its workspace."""
+    credentials = (spec.workspace / name for name in _CREDENTIALS)
+    return really_hidden((*hidden, *spec.hidden, *credentials), spec.workspace)

@@ -1,0 +1,47 @@
+"""The image that commands run in where no other is named: empty folders to mount this system's own programs on."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import tarfile
+from collections.abc import Iterable
+from pathlib import Path
+
+from remit_server.sandbox.environment import SCRATCH, SYSTEM_FOLDERS
+from remit_server.sandbox.profile import ETC, GROUP, PASSWD
+
+_FOLDERS = ("/usr", "/etc", "/proc", "/sys", "/dev", "/run", "/var")
+
+
+def system_image(system: Iterable[str] = SYSTEM_FOLDERS) -> tuple[str, bytes]:
+    """The image's name, which changes with its content, and a tar file of it. Looks at what is a link here."""
+    data = io.BytesIO()
+    with tarfile.open(fileobj=data, mode="w") as tar:
+        for name in _FOLDERS:
+            tar.addfile(_entry(name, tarfile.DIRTYPE, 0o755))
+        tar.addfile(_entry(SCRATCH, tarfile.DIRTYPE, 0o1777))
+        for folder in map(Path, system):
+            if folder.is_symlink():
+                link = _entry(str(folder), tarfile.SYMTYPE, 0o777)
+                link.linkname = str(folder.readlink())
+                tar.addfile(link)
+        for name, content in (("/etc/passwd", PASSWD), ("/etc/group", GROUP)):
+            entry = _entry(name, tarfile.REGTYPE, 0o644)
+            entry.size = len(content)
+            tar.addfile(entry, io.BytesIO(content))
+    digest = hashlib.sha256(data.getvalue()).hexdigest()[:12]
+    return f"localhost/remit-system:{digest}", data.getvalue()
+
+
+def system_paths() -> tuple[Path, ...]:
+    """What is mounted on it: this system's programs, and the few files of /etc that they need."""
+    folders = (Path(name) for name in SYSTEM_FOLDERS)
+    files = (Path("/etc", name) for name in ETC)
+    return (*(f for f in folders if f.is_dir() and not f.is_symlink()), *(f for f in files if f.exists()))
+
+
+def _entry(name: str, kind: bytes, mode: int) -> tarfile.TarInfo:
+    entry = tarfile.TarInfo(name.lstrip("/"))
+    entry.type, entry.mode = kind, mode
+    return entry

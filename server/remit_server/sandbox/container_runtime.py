@@ -1,0 +1,265 @@
+"""Podman and Docker behind the port: one container a command, gone with it (003 §Container Runtime Abstraction)."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import secrets
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from remit_server.sandbox import containers
+from remit_server.sandbox.attend import Errand, attend
+from remit_server.sandbox.contain import Ended
+from remit_server.sandbox.container_image import system_image, system_paths
+from remit_server.sandbox.containers import Container, ProgramName
+from remit_server.sandbox.environment import command_environment
+from remit_server.sandbox.limits import MIB
+from remit_server.sandbox.outcome import command_output, last_line, never_began, own_path, unavailable
+from remit_server.sandbox.owner import is_dead, this_server
+from remit_server.sandbox.ports import CommandOutput, CommandSpec, Isolation
+from remit_server.sandbox.profile import USER_ID, hidden_below
+from remit_server.sandbox.seccomp import profile_json
+from remit_server.sandbox.templates import TEMPLATES
+
+_TRIAL_S = 60.0
+_ACT_S = 30.0
+_NEVER_STARTED = (125, 126, 127)
+_KILLED = 137
+# How the programs find their daemon, their own settings and the user's images; nothing else of ours reaches them.
+_PASSED = (
+    *("HOME", "USER", "TMPDIR", "XDG_RUNTIME_DIR", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "DBUS_SESSION_BUS_ADDRESS"),
+    *("DOCKER_HOST", "DOCKER_CONTEXT", "DOCKER_CONFIG", "CONTAINER_HOST", "CONTAINERS_CONF"),
+)
+_WORKS = "see that `{} run` works for this user, or on Linux install bubblewrap"
+_IMAGE = "REMIT_SANDBOX_IMAGE"
+_READ_LIMITS = (
+    "cat /sys/fs/cgroup/pids.max /sys/fs/cgroup/pids/pids.max; "
+    "cat /sys/fs/cgroup/memory.max /sys/fs/cgroup/memory/memory.limit_in_bytes; true"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """What the trial found: the image, whether the runtime is rootless, and a folder of files to mount."""
+
+    image: str
+    rootless: bool
+    folder: Path
+
+
+class Containers:
+    """Runs each command in a container of its own: no network, a read-only workspace, no capabilities, no layers.
+
+    `hidden` are files and folders of the workspace that no command may see. Without an image of the person's own
+    (`REMIT_SANDBOX_IMAGE`) it shows this system's programs, as Bubblewrap does.
+    """
+
+    def __init__(
+        self,
+        program: ProgramName,
+        hidden: tuple[Path, ...] = (),
+        workspace: Path | None = None,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        self._program: ProgramName = program
+        self._hidden = hidden
+        self._workspace = workspace
+        given = os.environ if environment is None else environment
+        self._image = given.get(_IMAGE, "")
+        self._environment = {
+            "PATH": own_path(workspace),
+            **{name: given[name] for name in _PASSED if name in given},
+        }
+        self._isolation: Isolation | None = None
+        self._place: _Place | None = None
+        self._files: tempfile.TemporaryDirectory[str] | None = None
+
+    def isolation(self) -> Isolation:
+        """What is known; found out by one real run, which is not repeated once it has succeeded."""
+        if self._isolation is None or not self._isolation.available:
+            # In a thread of its own, for the caller's may have a running loop.
+            with ThreadPoolExecutor(1) as thread:
+                self._isolation = thread.submit(lambda: asyncio.run(self._try())).result()
+        return self._isolation
+
+    async def run(self, spec: CommandSpec, progress: Callable[[bytes], None] | None = None) -> CommandOutput:
+        """Run to the end, the limit, or cancellation. Raises ToolError (`sandbox_unavailable`)."""
+        if self._isolation is None or not self._isolation.available:
+            self._isolation = await self._try()
+        if self._place is None or not self._isolation.available:
+            raise unavailable(self._isolation)
+        if spec.workspace == Path(spec.workspace.anchor):
+            raise unavailable(self._nothing("the workspace is the whole file system", "open a folder of it instead"))
+        try:
+            ended = await self._contained(spec, self._place, progress)
+        except OSError as error:
+            raise unavailable(
+                self._nothing(f"{self._program} cannot start: {error}", _WORKS.format(self._program))
+            ) from error
+        if never_began(ended):
+            raise unavailable(self._did_not_start(ended))
+        return command_output(ended)
+
+    async def collect(self) -> list[str]:
+        """Remove the containers of servers that are dead; their names."""
+        listed = await self._act(containers.owned_argv(self._program))
+        pairs = (line.split() for line in listed.stdout.value().decode(errors="replace").splitlines())
+        left = [pair[0] for pair in pairs if len(pair) == 2 and is_dead(pair[1])]
+        if left:
+            await self._act(containers.remove_argv(self._program, left))
+        return left
+
+    async def _try(self) -> Isolation:
+        if shutil.which(self._program, path=self._environment["PATH"]) is None:
+            return self._nothing(f"there is no program `{self._program}`", f"install {self._program}")
+        if sys.platform != "linux" and not self._image:
+            why = "the programs of this system cannot run in a container"
+            return self._nothing(why, f"name an image that has yours: `{_IMAGE}=IMAGE` in your environment")
+        try:
+            await self.collect()
+            self._place = await self._prepared()
+            return await self._trial(self._place)
+        except (OSError, RuntimeError) as error:
+            return self._nothing(str(error), _WORKS.format(self._program))
+
+    async def _prepared(self) -> _Place:
+        """Raises RuntimeError where there is no image and none can be made."""
+        if self._files is None:
+            self._files = await asyncio.to_thread(_files)
+        folder = Path(self._files.name)
+        image, content = (self._image, b"") if self._image else await asyncio.to_thread(system_image)
+        if (await self._act(containers.exists_argv(self._program, image))).exit_code != 0:
+            if not content:
+                raise RuntimeError(f"there is no image `{image}`: {self._program} pull it first")
+            await self._import(image, content)
+        return _Place(image, await self._is_rootless(), folder)
+
+    async def _import(self, image: str, content: bytes) -> None:
+        process = await asyncio.create_subprocess_exec(
+            *containers.import_argv(self._program, image),
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.DEVNULL,
+            stderr=asyncio.subprocess.PIPE,
+            env=self._environment,
+            cwd="/",
+        )
+        _, said = await process.communicate(content)
+        if process.returncode != 0:
+            raise RuntimeError(last_line(said) or f"{self._program} cannot import an image")
+
+    async def _is_rootless(self) -> bool:
+        if self._program == "docker":
+            return False
+        shown = await self._act(["podman", "info", "--format", "{{.Host.Security.Rootless}}"])
+        return shown.stdout.value().strip() == b"true"
+
+    async def _trial(self, place: _Place) -> Isolation:
+        with tempfile.TemporaryDirectory(prefix="remit-") as folder:
+            here = _readable(folder)
+            trial = CommandSpec(("/bin/sh", "-c", _READ_LIMITS), here, here, command_environment({}), _TRIAL_S)
+            ended = await self._contained(trial, place)
+        if ended.exit_code != 0:
+            return self._did_not_start(ended)
+        template = TEMPLATES[trial.template]
+        if not {b"%d" % template.limits.tasks, b"%d" % template.memory} <= set(ended.stdout.value().split()):
+            why = f"{self._program} cannot limit memory and processes here"
+            return self._nothing(why, "let this user have control groups: delegate `memory` and `pids` to it")
+        return Isolation(self._program, available=True)
+
+    async def _contained(
+        self, spec: CommandSpec, place: _Place, progress: Callable[[bytes], None] | None = None
+    ) -> Ended:
+        template = TEMPLATES[spec.template]
+        container = Container(
+            program=self._program,
+            name=f"remit-{secrets.token_hex(8)}",
+            image=place.image,
+            owner=this_server(),
+            user=_user(),
+            seccomp=place.folder / f"{template.seccomp}.json",
+            empty_folder=place.folder / "folder",
+            empty_file=place.folder / "file",
+            rootless=place.rootless,
+            shown=() if self._image else system_paths(),
+            hidden=hidden_below(spec, self._hidden),
+        )
+        errand = Errand(
+            argv=containers.run_argv(container, spec, template),
+            environment=self._environment,
+            timeout_s=spec.timeout_s,
+            kept=spec.max_output_bytes,
+            most_output=spec.max_output_bytes * template.limits.output_factor,
+            end=_kill,
+            progress=progress,
+        )
+        try:
+            ended = await attend(errand)
+            return await self._judged(ended, container.name, template.memory)
+        finally:
+            await asyncio.shield(asyncio.create_task(self._remove(container.name)))
+
+    async def _judged(self, ended: Ended, name: str, memory: int) -> Ended:
+        """The same, with what only the runtime knows: that nothing started, or that the kernel ended it."""
+        if ended.exit_code not in (*_NEVER_STARTED, _KILLED):
+            return ended
+        shown = await self._act(containers.ended_argv(self._program, name))
+        words = shown.stdout.value().decode(errors="replace").split()
+        if len(words) < 4 or words[0] == "created" or words[3].startswith("0001"):
+            return replace(ended, exit_code=None)
+        if words[2] == "true":
+            return replace(ended, exit_code=None, stopped=f"more than {memory // MIB} MiB of memory")
+        return ended
+
+    async def _remove(self, name: str) -> None:
+        """Whatever state it is in, and whether it is there or not."""
+        with contextlib.suppress(OSError):
+            await self._act(containers.remove_argv(self._program, [name]))
+
+    async def _act(self, argv: list[str]) -> Ended:
+        """One short call of the program. Raises OSError where it cannot start."""
+        return await attend(Errand(argv, self._environment, _ACT_S, MIB, MIB, _kill))
+
+    def _did_not_start(self, ended: Ended) -> Isolation:
+        said = last_line(ended.stderr.value()) or f"{self._program} did not start a container"
+        return self._nothing(said, _WORKS.format(self._program))
+
+    def _nothing(self, why: str, fix: str) -> Isolation:
+        return Isolation(self._program, available=False, why=why, fix=fix)
+
+
+async def _kill(process: asyncio.subprocess.Process) -> None:
+    """End the program that attends to a container; the container itself is removed after it."""
+    if process.returncode is None:
+        with contextlib.suppress(ProcessLookupError):
+            process.kill()
+    await process.wait()
+
+
+def _user() -> str:
+    """Never root: where the server is, commands are somebody else, who reads what anyone may."""
+    return f"{os.geteuid() or USER_ID}:{os.getegid() or USER_ID}"
+
+
+def _readable(folder: str) -> Path:
+    """A private folder of ours that the user inside may look into."""
+    here = Path(folder)
+    here.chmod(0o755)
+    return here
+
+
+def _files() -> tempfile.TemporaryDirectory[str]:
+    """The seccomp profiles, and an empty folder and an unreadable file to lay over what is hidden."""
+    made = tempfile.TemporaryDirectory(prefix="remit-containers-")
+    folder = _readable(made.name)
+    (folder / "folder").mkdir(mode=0o555)
+    (folder / "file").touch(mode=0o000)
+    for template in TEMPLATES.values():
+        (folder / f"{template.seccomp}.json").write_text(profile_json(template.seccomp))
+    return made

@@ -1,0 +1,55 @@
+"""What the adapters share at their edges: how an end is told, how a refusal reads, where their programs come from."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from remit_server.contract import ErrorCode
+from remit_server.errors import ToolError
+from remit_server.sandbox.contain import Ended
+from remit_server.sandbox.layer import Left
+from remit_server.sandbox.ports import CommandOutput, Isolation
+
+
+def command_output(ended: Ended, left: tuple[Left, ...] = ()) -> CommandOutput:
+    """How a command ended, as the tools are told."""
+    note = f"\n[stopped: {ended.stopped}]\n".encode() if ended.stopped else b""
+    return CommandOutput(
+        left=left,
+        exit_code=ended.exit_code,
+        stdout=ended.stdout.value(),
+        stderr=ended.stderr.value() + note,
+        timed_out=ended.timed_out,
+        truncated=ended.stdout.truncated or ended.stderr.truncated,
+    )
+
+
+def never_began(ended: Ended) -> bool:
+    """Whether the command did not run at all, for reasons of the sandbox's own."""
+    return ended.exit_code is None and not ended.timed_out and ended.stopped is None
+
+
+def unavailable(isolation: Isolation) -> ToolError:
+    """The refusal of a command where nothing isolates."""
+    return ToolError(
+        "cannot run the command",
+        f"there is no sandbox: {isolation.why}",
+        isolation.fix,
+        code=ErrorCode.SANDBOX_UNAVAILABLE,
+    )
+
+
+def own_path(*workspaces: Path | None) -> str:
+    """PATH for the programs that build the sandbox: a project must not bring its own `bwrap`."""
+    theirs = [workspace.resolve() for workspace in workspaces if workspace]
+    folders = (Path(folder) for folder in os.environ.get("PATH", os.defpath).split(os.pathsep))
+    return os.pathsep.join(
+        str(f) for f in folders if f.is_absolute() and not any(f.resolve().is_relative_to(w) for w in theirs)
+    )
+
+
+def last_line(said: bytes) -> str:
+    """The last thing that a program said, or nothing."""
+    lines = said.decode(errors="replace").strip().splitlines()
+    return lines[-1] if lines else ""

@@ -1,0 +1,53 @@
+"""Every adapter of this machine, for the conformance suite."""
+
+from __future__ import annotations
+
+import functools
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+from remit_server.sandbox.choose import sandbox_named
+from remit_server.sandbox.ports import RuntimeName, Sandbox
+
+# What CI has, and how to get it. Docker needs a daemon and Seatbelt macOS: without them their tests are left out anywhere.
+PACKAGES = {"bubblewrap": ("bwrap", "bubblewrap util-linux"), "podman": ("podman", "podman runc")}
+
+
+@functools.cache
+def adapter(name: RuntimeName) -> Sandbox:
+    return sandbox_named(name)
+
+
+@pytest.fixture(
+    params=[
+        "bubblewrap",
+        *(pytest.param(name, marks=pytest.mark.slow) for name in ("podman", "docker", "seatbelt")),
+    ]
+)
+def runtime(request: pytest.FixtureRequest) -> RuntimeName:
+    name: RuntimeName = request.param
+    if name in PACKAGES:
+        program, packages = PACKAGES[name]
+        if sys.platform != "linux" or shutil.which(program) is None:
+            pytest.skip(f"there is no {program}: apt-get install {packages}")
+    isolation = adapter(name).isolation()
+    if not isolation.available:
+        whose = "needs podman to work" if name == "podman" else f"{name} does not isolate on this machine"
+        pytest.skip(f"{whose}: {isolation.why}")
+    return name
+
+
+@pytest.fixture
+def sandbox(runtime: RuntimeName) -> Sandbox:
+    return adapter(runtime)
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    """A folder that whoever commands run as may read."""
+    folder = tmp_path / "workspace"
+    folder.mkdir(mode=0o755)
+    return folder.resolve()

@@ -1,0 +1,178 @@
+"""What the adapters would start, on every machine: the parts that nobody can choose (003 §Sandbox Configuration)."""
+
+from __future__ import annotations
+
+import csv
+import itertools
+import json
+from pathlib import Path
+
+import pytest
+
+from remit_server.sandbox import containers
+from remit_server.sandbox.choose import best, choose_sandbox
+from remit_server.sandbox.container_image import system_image
+from remit_server.sandbox.containers import Container, ProgramName, run_argv
+from remit_server.sandbox.limits import MIB
+from remit_server.sandbox.ports import CommandSpec, RuntimeName
+from remit_server.sandbox.seatbelt import alive_below, descendants
+from remit_server.sandbox.seatbelt_profile import profile_text, quoted, seatbelt_argv
+from remit_server.sandbox.seccomp import profile_filter, profile_json
+from remit_server.sandbox.templates import TEMPLATES, TemplateName
+
+HERE = Path("/work space/a,b")
+SPEC = CommandSpec(("make", "--", "x y"), HERE / "deep", HERE, {"PATH": "/usr/bin", "A": "b c"}, 60)
+
+
+def container(program: ProgramName, **more: object) -> Container:
+    given: dict[str, object] = {
+        "program": program,
+        "name": "remit-1",
+        "image": "image:1",
+        "owner": "1-2-3",
+        "user": "1000:1000",
+        "seccomp": Path("/files/standard.json"),
+        "empty_folder": Path("/files/folder"),
+        "empty_file": Path("/files/file"),
+    }
+    return Container(**{**given, **more})  # type: ignore[arg-type]
+
+
+def options(argv: list[str], name: str) -> list[str]:
+    return [value for option, value in itertools.pairwise(argv) if option == name]
+
+
+def test_the_seeds_table_of_templates() -> None:
+    """003 §Sandbox Templates."""
+    table = {
+        name: (t.network, t.memory // MIB, t.cpus, t.processes, t.seconds, t.seccomp) for name, t in TEMPLATES.items()
+    }
+    assert table == {
+        "ai-provider": ("restricted", 256, 0.5, 10, 120, "strict"),
+        "code-executor": ("none", 1024, 1.0, 100, 300, "standard"),
+        "policy-sandbox": ("none", 128, 0.25, 5, 0.1, "strict"),
+        "integration-test": ("restricted", 1024, 1.0, 100, 300, "standard-net"),
+    }
+
+
+@pytest.mark.parametrize("program", ["podman", "docker"])
+@pytest.mark.parametrize("template", TEMPLATES)
+def test_what_is_fixed_in_every_container(program: ProgramName, template: TemplateName) -> None:
+    argv = run_argv(container(program), SPEC, TEMPLATES[template])
+    assert argv[:2] == [program, "run"]
+    assert "--read-only" in argv
+    assert options(argv, "--network") == ["none"]
+    assert options(argv, "--cap-drop") == ["ALL"]
+    assert options(argv, "--pull") == ["never"]
+    assert options(argv, "--user") == ["1000:1000"]
+    assert set(options(argv, "--security-opt")) >= {"no-new-privileges", "seccomp=/files/standard.json"}
+    assert options(argv, "--memory") == options(argv, "--memory-swap") == [str(TEMPLATES[template].memory)]
+    assert options(argv, "--pids-limit") == [str(TEMPLATES[template].limits.tasks)]
+    assert options(argv, "--tmpfs")[0].startswith("/tmp:rw,exec,nosuid,nodev,size=")
+    assert not {"--privileged", "--cap-add", "--device", "--pid", "--volume", "-v"} & set(argv)
+    assert ".sock" not in " ".join(argv)
+
+
+@pytest.mark.parametrize("program", ["podman", "docker"])
+def test_the_command_its_environment_and_nothing_else_go_in(program: ProgramName) -> None:
+    argv = run_argv(container(program), SPEC, TEMPLATES["code-executor"])
+    assert argv[argv.index("image:1") :] == [
+        *("image:1", "-i", "PATH=/usr/bin", "A=b c", "nice", "-n", "10", "make", "--", "x y")
+    ]
+    assert options(argv, "--entrypoint") == ["/usr/bin/env"]
+    assert options(argv, "--workdir") == ["/work space/a,b/deep"]
+
+
+def test_mounts_are_read_only_whatever_a_path_holds(tmp_path: Path) -> None:
+    (tmp_path / 'hidden,"folder').mkdir()
+    hidden = (tmp_path / 'hidden,"folder', tmp_path / "file")
+    argv = run_argv(
+        container("docker", shown=(Path("/usr"),), hidden=hidden, rootless=True), SPEC, TEMPLATES["code-executor"]
+    )
+    mounts = [next(csv.reader([mount])) for mount in options(argv, "--mount")]
+    assert [mount[1:3] for mount in mounts] == [
+        ["src=/usr", "dst=/usr"],
+        [f"src={HERE}", f"dst={HERE}"],
+        ["src=/files/folder", f"dst={hidden[0]}"],
+        ["src=/files/file", f"dst={hidden[1]}"],
+    ]
+    assert all(mount[3:] == ["readonly=true", "bind-nonrecursive=true"] for mount in mounts)
+    assert options(argv, "--userns") == ["keep-id"]
+
+
+def test_the_other_calls() -> None:
+    assert containers.remove_argv("podman", ["a", "b"]) == ["podman", "rm", "--force", "--time", "0", "a", "b"]
+    assert containers.remove_argv("docker", ["a"]) == ["docker", "rm", "--force", "a"]
+    assert containers.owned_argv("docker")[3:5] == ["--filter", "label=remit.server"]
+
+
+def test_the_image_changes_its_name_with_its_content(tmp_path: Path) -> None:
+    (tmp_path / "lib").symlink_to("usr/lib")
+    first, again, other = system_image(()), system_image(()), system_image((str(tmp_path / "lib"),))
+    assert first == again
+    assert other[0] != first[0]
+
+
+@pytest.mark.parametrize("profile", ["strict", "standard", "standard-net"])
+def test_seccomp_is_the_same_list_for_containers(profile: str) -> None:
+    """The kernel takes the BPF, and the runtime the JSON: tried in the conformance suite."""
+    written = json.loads(profile_json(profile))  # type: ignore[arg-type]
+    refused = {name for rule in written["syscalls"] if "args" not in rule for name in rule["names"]}
+    assert written["defaultAction"] == "SCMP_ACT_ALLOW"
+    assert {"ptrace", "mount", "unshare", "bpf", "keyctl", "io_uring_setup"} <= refused
+    assert ("connect" in refused) == (profile != "standard-net")
+    assert ("fork" in refused) == (profile == "strict")
+    assert len(profile_filter(profile)) > 500  # type: ignore[arg-type]
+
+
+def test_the_profile_of_seatbelt_denies_what_it_does_not_name() -> None:
+    text = profile_text(SPEC, Path("/scratch"), [(HERE / 'odd"name', False), (HERE / "folder", True)])
+    assert text.startswith("(version 1)\n(deny default)\n")
+    assert text.rstrip().endswith("(deny network*)")
+    writes = [line for line in text.splitlines() if line.startswith("(allow") and "file-write" in line]
+    assert writes == [
+        '(allow file-read* file-write* (subpath "/scratch"))',
+        '(allow file-write* (literal "/dev/null") (literal "/dev/zero") (literal "/dev/tty"))',
+    ]
+    assert '(deny file-read* file-write* (literal "/work space/a,b/odd\\"name"))' in text
+    assert '(deny file-read* file-write* (subpath "/work space/a,b/folder"))' in text
+    assert "process-fork" in text
+    assert "process-fork" not in profile_text(SPEC, Path("/scratch"), profile="strict")
+    assert quoted('a\\"b') == '"a\\\\\\"b"'
+
+
+def test_the_command_line_of_seatbelt() -> None:
+    argv = seatbelt_argv(SPEC, "(version 1)", TEMPLATES["code-executor"].limits, Path("/scratch"))
+    assert argv[3:6] == ["/usr/bin/sandbox-exec", "-p", "(version 1)"]
+    inside = ["/usr/bin/env", "-i", "PATH=/usr/bin", "A=b c", "HOME=/scratch", "TMPDIR=/scratch"]
+    assert argv[6:12] == inside
+    assert argv[-4:] == ["/work space/a,b/deep", "make", "--", "x y"]
+
+
+def test_what_seatbelt_has_to_end() -> None:
+    listed = "1 0 1 S\n10 1 10 S\n11 10 10 S\n12 11 12 S\n13 1 12 S\n14 1 14 S\n15 10 10 Z+\n"
+    assert descendants(listed, {10}) == {10, 11, 12, 13, 15}
+    assert alive_below(listed, {10, 99}) == {10, 11, 12, 13}
+
+
+@pytest.mark.parametrize(
+    ("platform", "programs", "chosen"),
+    [
+        ("linux", {"bwrap", "podman", "docker"}, "bubblewrap"),
+        ("linux", {"podman", "docker"}, "podman"),
+        ("linux", {"docker"}, "docker"),
+        ("linux", set(), "bubblewrap"),
+        ("darwin", {"sandbox-exec", "docker"}, "seatbelt"),
+        ("win32", {"docker"}, "docker"),
+    ],
+)
+def test_which_one_is_chosen(platform: str, programs: set[str], chosen: RuntimeName) -> None:
+    assert best(platform, programs.__contains__) == chosen
+
+
+@pytest.mark.parametrize("name", ["none", "bublewrap"])
+def test_a_person_may_choose_and_a_wrong_choice_runs_nothing(name: str) -> None:
+    isolation = choose_sandbox(environment={"REMIT_SANDBOX": name}).isolation()
+    assert (isolation.name, isolation.available) == ("none", False)
+    assert name in isolation.why
+    assert choose_sandbox(environment={"REMIT_SANDBOX": "bubblewrap", "PATH": ""}).isolation().name == "bubblewrap"

@@ -1,0 +1,224 @@
+"""What every adapter promises, tried on each that this machine has (003 §Container Runtime Abstraction, agent.md §3)."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+import subprocess
+import uuid
+from pathlib import Path
+
+import pytest
+
+from remit_server.sandbox.environment import command_environment
+from remit_server.sandbox.ports import CommandOutput, CommandSpec, RuntimeName, Sandbox
+from remit_server.sandbox.probe import probe
+
+PATIENT_S = 60.0
+
+
+def of(workspace: Path, script: str, **more: object) -> CommandSpec:
+    given = {"cwd": workspace, "workspace": workspace, "environment": command_environment({}), "timeout_s": PATIENT_S}
+    return CommandSpec(("/bin/sh", "-c", script), **{**given, **more})  # type: ignore[arg-type]
+
+
+async def told(sandbox: Sandbox, workspace: Path, script: str, **more: object) -> str:
+    output = await sandbox.run(of(workspace, script, **more))
+    return output.stdout.decode()
+
+
+def running(mark: str) -> list[str]:
+    """Processes of this machine whose command line holds the mark."""
+    listed = subprocess.run(["ps", "-axo", "pid=,args="], capture_output=True, text=True, check=True).stdout
+    return [line for line in listed.splitlines() if mark in line and "ps -axo" not in line]
+
+
+async def test_every_property_that_the_probe_tries_holds(sandbox: Sandbox) -> None:
+    found = await asyncio.to_thread(lambda: asyncio.run(probe(sandbox, Path.home(), os.getpid())))
+    assert [each for each in found if not each.holds] == []
+    assert {"network", "workspace", "capabilities", "seccomp", "limits", "layer", "processes"} <= {
+        each.name for each in found
+    }
+
+
+@pytest.mark.parametrize("code", [0, 1, 3, 125, 126, 127, 255])
+async def test_the_exit_code_is_the_commands_own(sandbox: Sandbox, workspace: Path, code: int) -> None:
+    output = await sandbox.run(of(workspace, f"echo out; echo err >&2; exit {code}"))
+    assert output == CommandOutput(code, b"out\n", b"err\n")
+
+
+async def test_a_program_that_is_not_there_is_127_and_said(sandbox: Sandbox, workspace: Path) -> None:
+    output = await sandbox.run(CommandSpec(("/no/such/program",), workspace, workspace, {}, PATIENT_S))
+    assert output.exit_code == 127
+    assert b"/no/such/program" in output.stderr
+
+
+async def test_arguments_and_environment_arrive_as_they_are(sandbox: Sandbox, workspace: Path) -> None:
+    odd = ["a b", "", "'\"", "$HOME", "*", "ü\n", "--", "x=y"]
+    argv = ("/bin/sh", "-c", 'printf "%s|" "$@"; printf %s "$ODD"', "sh", *odd)
+    environment = {"PATH": "/usr/bin:/bin", "ODD": "a b'\"$x\n="}
+    output = await sandbox.run(CommandSpec(argv, workspace, workspace, environment, PATIENT_S))
+    assert output.stdout.decode() == "|".join(odd) + "|" + environment["ODD"]
+
+
+async def test_nothing_of_the_servers_environment(
+    sandbox: Sandbox, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("API_KEY", "servers-secret")
+    monkeypatch.setenv("DOCKER_HOST", os.environ.get("DOCKER_HOST", ""))
+    seen = await told(sandbox, workspace, "env; cat /proc/*/environ 2>/dev/null; true")
+    assert "servers-secret" not in seen
+    names = {line.partition("=")[0] for line in (await told(sandbox, workspace, "env")).splitlines()}
+    assert names <= {*command_environment({}), "PWD", "OLDPWD", "SHLVL", "_"}
+
+
+async def test_a_time_out_ends_the_whole_tree(sandbox: Sandbox, workspace: Path) -> None:
+    mark = f"31.{uuid.uuid4().int % 10**9}"
+    script = f"(setsid sleep {mark} &) ; sleep {mark} & echo begun; sleep {mark}"
+    output = await sandbox.run(of(workspace, script, timeout_s=1.5))
+    assert (output.exit_code, output.timed_out) == (None, True)
+    assert running(mark) == []
+
+
+async def test_what_a_command_leaves_running_ends_with_it(sandbox: Sandbox, workspace: Path) -> None:
+    mark = f"32.{uuid.uuid4().int % 10**9}"
+    output = await sandbox.run(of(workspace, f"setsid sleep {mark} >/dev/null 2>&1 & echo begun"))
+    assert (output.exit_code, output.stdout) == (0, b"begun\n")
+    assert running(mark) == []
+
+
+async def test_cancelling_ends_the_whole_tree(sandbox: Sandbox, workspace: Path) -> None:
+    mark = f"33.{uuid.uuid4().int % 10**9}"
+    begun = asyncio.Event()
+    task = asyncio.create_task(
+        sandbox.run(of(workspace, f"sleep {mark} & echo begun; sleep {mark}"), lambda _: begun.set())
+    )
+    await asyncio.wait_for(begun.wait(), PATIENT_S)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert running(mark) == []
+
+
+async def test_cancelling_before_it_has_begun_leaves_nothing(sandbox: Sandbox, workspace: Path) -> None:
+    mark = f"34.{uuid.uuid4().int % 10**9}"
+    for wait in (0.0, 0.02, 0.1):
+        task = asyncio.create_task(sandbox.run(of(workspace, f"sleep {mark}")))
+        await asyncio.sleep(wait)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+    assert running(mark) == []
+
+
+async def test_output_is_bounded_and_endless_output_ends(sandbox: Sandbox, workspace: Path) -> None:
+    output = await sandbox.run(of(workspace, "seq 1 5000", max_output_bytes=1000))
+    assert (output.exit_code, output.truncated) == (0, True)
+    assert len(output.stdout) < 1200
+    assert output.stdout.startswith(b"1\n")
+    assert output.stdout.endswith(b"5000\n")
+    endless = await sandbox.run(of(workspace, "yes", max_output_bytes=10_000))
+    assert (endless.exit_code, endless.timed_out, endless.truncated) == (None, False, True)
+    assert b"stopped: more than 640000 bytes of output" in endless.stderr
+
+
+async def test_progress_is_told_as_it_comes(sandbox: Sandbox, workspace: Path) -> None:
+    chunks: list[bytes] = []
+    await sandbox.run(of(workspace, "echo one; sleep 0.3; echo two"), chunks.append)
+    assert b"".join(chunks) == b"one\ntwo\n"
+    assert len(chunks) == 2
+
+
+async def test_no_network_not_even_this_machines(sandbox: Sandbox, workspace: Path) -> None:
+    with socket.socket() as listening:
+        listening.bind(("0.0.0.0", 0))
+        listening.listen()
+        port = listening.getsockname()[1]
+        script = (
+            f"bash -c 'exec 3<>/dev/tcp/127.0.0.1/{port}' && echo REACHED; getent hosts example.org && echo REACHED"
+        )
+        seen = await told(sandbox, workspace, f"{script}; echo end")
+    assert seen == "end\n"
+
+
+async def test_nothing_is_written_outside_and_nothing_of_it_read(
+    sandbox: Sandbox, workspace: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "neighbour").write_text("neighbour-secret")
+    (workspace / "out").symlink_to(tmp_path)
+    script = (
+        f"cat {tmp_path}/neighbour out/neighbour /etc/shadow; ls {Path.home()} /var/run/docker.sock /run/podman; "
+        f"for f in /usr/made /etc/made /made /proc/sys/kernel/domainname; do echo x > $f && echo WROTE $f; done; "
+        f"echo x > out/made; echo x > {tmp_path}/made; true"
+    )
+    output = await sandbox.run(of(workspace, script))
+    assert (output.exit_code, output.stdout) == (0, b"")
+    assert not (tmp_path / "made").exists()
+
+
+async def test_the_workspace_keeps_its_content(sandbox: Sandbox, workspace: Path) -> None:
+    (workspace / "kept").write_text("kept")
+    output = await sandbox.run(of(workspace, "echo new > made; echo changed > kept; echo end", writes=True))
+    assert not (workspace / "made").exists()
+    assert (workspace / "kept").read_text() == "kept"
+    if sandbox.isolation().layers:
+        assert {left.path: left.data for left in output.left} == {"made": b"new\n", "kept": b"changed\n"}
+    else:
+        assert output.left == ()
+        assert b"ead-only" in output.stderr or b"not permitted" in output.stderr
+
+
+async def test_scratch_is_fresh_each_time(sandbox: Sandbox, workspace: Path) -> None:
+    script = 'test ! -e "$TMPDIR/made" && echo x > "$TMPDIR/made" && cat "$TMPDIR/made"'
+    assert await told(sandbox, workspace, script) == "x\n"
+    assert await told(sandbox, workspace, script) == "x\n"
+
+
+async def test_hidden_files_and_folders_are_empty(sandbox: Sandbox, workspace: Path) -> None:
+    (workspace / "a,b").mkdir()
+    for name in ("secret", "a,b/inner", "seen", ".npmrc"):
+        (workspace / name).write_text(f"content of {name}")
+        (workspace / name).chmod(0o644)
+    (workspace / "a,b").chmod(0o755)
+    script = "cat secret seen .npmrc; ls 'a,b'; cat 'a,b/inner'; true"
+    seen = await told(sandbox, workspace, script, hidden=(workspace / "secret", workspace / "a,b"))
+    assert seen == "content of seen"
+
+
+async def test_odd_names_of_a_workspace(sandbox: Sandbox, tmp_path: Path) -> None:
+    odd = (tmp_path / "a,b:c \"d\" 'e' $f").resolve()
+    (odd / "sub folder").mkdir(parents=True)
+    (odd / "file").write_text("it")
+    for folder in (odd, odd / "sub folder"):
+        folder.chmod(0o755)
+    output = await sandbox.run(of(odd, "pwd; cat ../file", cwd=odd / "sub folder"))
+    assert output.stdout.decode() == f"{odd}/sub folder\nit"
+
+
+@pytest.mark.slow
+async def test_memory_and_a_fork_bomb_end_and_the_next_command_works(
+    sandbox: Sandbox, runtime: RuntimeName, workspace: Path
+) -> None:
+    if runtime == "seatbelt":
+        pytest.skip("macOS bounds no command's memory")
+    hog = "kept = [bytearray(b'x') * (64 << 20) for _ in range(64)]; print('ALL')"
+    output = await sandbox.run(CommandSpec(("python3", "-c", hog), workspace, workspace, command_environment({}), 60))
+    assert output.exit_code != 0
+    assert b"ALL" not in output.stdout
+    bomb = await sandbox.run(of(workspace, "b() { b | b & b; }; b", timeout_s=3.0))
+    assert bomb.exit_code != 0
+    assert await told(sandbox, workspace, "echo works") == "works\n"
+
+
+async def test_a_strict_command_starts_no_other(sandbox: Sandbox, runtime: RuntimeName, workspace: Path) -> None:
+    output = await sandbox.run(of(workspace, "echo first; /bin/true; echo second", template="ai-provider"))
+    assert output.stdout.startswith(b"first")
+    assert b"ork" in output.stderr
+    assert output.exit_code != 0
+
+
+async def test_many_at_once_do_not_meet(sandbox: Sandbox, workspace: Path) -> None:
+    specs = [of(workspace, f'echo {n} > "$TMPDIR/n"; sleep 0.1; cat "$TMPDIR/n"') for n in range(4)]
+    outputs = await asyncio.gather(*(sandbox.run(spec) for spec in specs))
+    assert [output.stdout for output in outputs] == [b"0\n", b"1\n", b"2\n", b"3\n"]

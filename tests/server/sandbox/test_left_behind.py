@@ -1,0 +1,147 @@
+"""What a dead server left is cleared away at the next start, and nothing of a living one (003 §Lifecycle)."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from remit_server.sandbox.bubblewrap import Bubblewrap
+from remit_server.sandbox.cgroup import ControlGroup, parents_here
+from remit_server.sandbox.container_runtime import Containers
+from remit_server.sandbox.environment import command_environment
+from remit_server.sandbox.layer import Layer
+from remit_server.sandbox.owner import clear_layers, is_dead, this_server
+from remit_server.sandbox.ports import CommandSpec, RuntimeName, Sandbox
+from remit_server.sandbox.templates import TEMPLATES
+
+SERVER = """
+import asyncio, sys
+from pathlib import Path
+from remit_server.sandbox.choose import sandbox_named
+from remit_server.sandbox.environment import command_environment
+from remit_server.sandbox.ports import CommandSpec
+here = Path(sys.argv[2])
+spec = CommandSpec(("/bin/sh", "-c", "echo begun; sleep 3333"), here, here, command_environment({}), 3600, writes=True)
+asyncio.run(sandbox_named(sys.argv[1]).run(spec, lambda _: print("begun", flush=True)))
+"""
+
+
+def dead_owner() -> str:
+    """The identity that a process had which is gone."""
+    code = "from remit_server.sandbox.owner import this_server; print(this_server())"
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="this system has no /proc")
+def test_who_is_dead() -> None:
+    assert is_dead(dead_owner())
+    assert not is_dead(this_server())
+    space, pid, started = this_server().split("-")
+    assert is_dead(f"{space}-{pid}-{int(started) + 1}")  # its number went to another
+    assert not is_dead(f"{int(space) + 1}-{pid}-{int(started) + 1}")  # cannot be seen from here
+    assert not any(map(is_dead, ("", "x", "0-1-1", "1-", f"{space}-x-1")))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="this system has no /proc")
+def test_layers_of_dead_servers_are_removed_and_others_stay(tmp_path: Path) -> None:
+    workspace = tmp_path / "workspace"
+    workspace.mkdir()
+    (workspace / "kept").write_text("kept")
+    mine = Layer.make(tmp_path, workspace, this_server())
+    left = Layer.make(tmp_path, workspace, dead_owner())
+    (left.upper / "closed").mkdir(mode=0o000)
+    link = tmp_path / left.folder.name.replace(left.folder.name[-8:], "linklink")
+    link.symlink_to(workspace)
+    assert clear_layers(tmp_path) == [left.folder]
+    assert clear_layers(tmp_path) == []
+    assert mine.folder.is_dir()
+    assert (workspace / "kept").read_text() == "kept"
+
+
+def test_removing_twice_is_the_same_as_once(tmp_path: Path) -> None:
+    layer = Layer.make(tmp_path, tmp_path, this_server())
+    layer.remove()
+    layer.remove()
+    assert not layer.folder.exists()
+
+
+@pytest.mark.slow
+def test_a_killed_server_leaves_nothing_after_the_next_start(runtime: RuntimeName, workspace: Path) -> None:
+    server = subprocess.Popen(
+        [sys.executable, "-c", SERVER, runtime, str(workspace)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    assert server.stdout
+    assert server.stdout.readline() == "begun\n"
+    server.stdout.close()
+    server.kill()
+    server.wait()
+    match runtime:
+        case "podman" | "docker":
+            assert asyncio.run(Containers(runtime).collect()) != []
+            assert asyncio.run(Containers(runtime).collect()) == []
+        case "bubblewrap":
+            fresh = Bubblewrap()
+            assert fresh.isolation().available
+            areas = (Path(os.environ.get("TMPDIR", "/tmp")), Path("/dev/shm"))
+            left = [folder for area in areas for folder in area.glob(f"remit-layer-*-{server.pid}-*")]
+            assert left == []
+    listed = subprocess.run(["ps", "-axo", "args="], capture_output=True, text=True, check=True).stdout
+    assert "sleep 3333" not in [line.strip() for line in listed.splitlines()]
+
+
+def group_tree(tmp_path: Path) -> Path:
+    (tmp_path / "cgroup.controllers").write_text("memory pids")
+    (tmp_path / "slice/own").mkdir(parents=True)
+    return tmp_path
+
+
+def test_a_control_group_is_made_beside_the_servers_own(tmp_path: Path) -> None:
+    mounted = group_tree(tmp_path)
+    (tmp_path / "ours").write_text("4:memory:/old\n0::/slice/own\n")
+    assert parents_here(tmp_path / "ours", mounted) == (mounted / "slice", mounted / "slice/own")
+    (tmp_path / "ours").write_text("4:memory:/old\n")
+    assert parents_here(tmp_path / "ours", mounted) == ()
+
+
+def test_a_folder_that_takes_no_limits_is_no_control_group(tmp_path: Path) -> None:
+    assert ControlGroup.make(TEMPLATES["code-executor"], (tmp_path, tmp_path / "none")) is None
+    assert list(tmp_path.iterdir()) == []
+
+
+async def test_a_real_control_group_bounds_a_command(workspace: Path) -> None:
+    group = ControlGroup.make(TEMPLATES["code-executor"])
+    if group is None:
+        pytest.skip("this user can make no control group (cgroups v2 with memory and pids)")
+    try:
+        script = 'cat /proc/self/cgroup; cat "$0"/pids.max'
+        argv = (*group.joining(), "/bin/sh", "-c", script, str(group.folder))
+        process = await asyncio.create_subprocess_exec(*argv, stdout=asyncio.subprocess.PIPE)
+        said, _ = await process.communicate()
+    finally:
+        group.remove()
+    assert group.folder.name.encode() in said
+    assert said.splitlines()[-1] == b"400"
+    assert not group.folder.exists()
+
+
+@pytest.mark.slow
+async def test_nothing_is_left_of_a_command_that_ended(sandbox: Sandbox, runtime: RuntimeName, workspace: Path) -> None:
+    spec = CommandSpec(("/bin/sh", "-c", "exit 3"), workspace, workspace, command_environment({}), 60, writes=True)
+    await sandbox.run(spec)
+    if runtime in {"podman", "docker"}:
+        listed = subprocess.run([runtime, "ps", "-aq"], capture_output=True, text=True, check=True)
+        owned = subprocess.run(
+            [runtime, "ps", "-aq", "--filter", f"label=remit.server={this_server()}"],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert owned.stdout == "", listed.stdout
