@@ -15,6 +15,7 @@ from remit_server.tools.list_files import LIST_FILES
 from remit_server.tools.move_file import MOVE_FILE
 from remit_server.tools.read_file import READ_FILE
 from remit_server.tools.run_command import RUN_COMMAND
+from remit_server.tools.run_tests import RUN_TESTS
 from remit_server.tools.search_files import SEARCH_FILES
 from remit_server.tools.spec import Tool
 from remit_server.tools.write_file import WRITE_FILE
@@ -32,6 +33,7 @@ TOOLS: Mapping[str, Tool[Any]] = MappingProxyType(
         "run_command": RUN_COMMAND,
         "git_status": GIT_STATUS,
         "git_diff": GIT_DIFF,
+        "run_tests": RUN_TESTS,
     }
 )
 
