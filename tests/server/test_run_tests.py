@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -88,9 +87,10 @@ def with_pytest(folder: Path) -> None:
     """A virtual environment of the system's Python, with the pytest that runs this."""
     subprocess.run(["/usr/bin/python3", "-m", "venv", "--without-pip", str(folder / ".venv")], check=True)
     (site,) = (folder / ".venv" / "lib").glob("python*/site-packages")
+    ours = Path(pytest.__file__).parent.parent
     for name in ("pytest", "_pytest", "pluggy", "iniconfig", "packaging", "pygments"):
-        source = Path(sys.modules["pytest"].__file__ or "").parent.parent / name
-        shutil.copytree(source, site / name, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(ours / name, site / name, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ours / "py.py", site)
     program = folder / ".venv" / "bin" / "pytest"
     program.write_text(f"#!{folder}/.venv/bin/python3\nimport pytest\nraise SystemExit(pytest.main())\n")
     program.chmod(0o755)
@@ -213,3 +213,41 @@ async def test_what_cannot_be_run_is_said(
         pytest.skip("this machine has go")
     bench = await ran(make_bench, files, **arguments)
     assert bench.of("tool_result")[0].error.code == code
+
+
+@needs_python
+async def test_a_rule_that_allows_the_runner_is_enough(make_bench: Any) -> None:
+    allows = ALLOW.replace("match: { syscall: process.exec }", "match: { command: [python3 -m unittest] }")
+    bench = await ran(make_bench, {"test_cart.py": UNITTEST}, policy=allows, filter="ok")
+    assert output(bench).startswith("unittest: 1 passed")
+
+
+@needs_python
+async def test_who_is_asked_sees_the_command(make_bench: Any) -> None:
+    asks = ALLOW.replace("action: allow }", "action: require_review }", 1)
+    asker = Answering()
+    bench: Bench = await make_bench(
+        {"calls": [intent("EXECUTE"), call("run_tests", filter="ok")]}, {"text": "ok"}, policy=asks
+    )
+    (bench.workspace / "test_cart.py").write_text(UNITTEST)
+    await bench.ask("test it", asker=asker)
+    (question,) = asker.asked
+    assert question.title == "run python3 -m unittest -k ok"
+    assert output(bench).startswith("unittest: 1 passed")
+
+
+@needs_python
+async def test_thr_a_test_rewritten_while_its_approval_is_pending_does_not_run(make_bench: Any, tmp_path: Path) -> None:
+    asks = ALLOW.replace("action: allow }", "action: require_review }", 1)
+    test = tmp_path / "shop" / "test_cart.py"
+    asker = Answering(before=lambda: write(test, UNITTEST + "\nprint('other')\n"))
+    bench: Bench = await make_bench(
+        {"calls": [intent("EXECUTE"), call("run_tests", path="test_cart.py")]}, {"text": "ok"}, policy=asks
+    )
+    test.write_text(UNITTEST)
+    await bench.ask("test it", asker=asker)
+    assert bench.of("tool_result")[0].error.code == "stale"
+
+
+def write(path: Path, text: str) -> None:
+    path.write_text(text)

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, RootModel, ValidationError
 
-from remit_server.tools.testing.results import BadReport, Ending, Kind, TestResult, first_lines
+from remit_server.tools.testing.results import BadReport, Ending, Kind, Result, first_lines
 
 _ENDINGS: dict[str, Ending] = {"passed": "passed", "failed": "failed", "pass": "passed", "fail": "failed"}
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
@@ -66,49 +66,49 @@ class _Event(_Form):
     import_path: str = Field(default="", alias="ImportPath")
 
 
-def jest_results(data: bytes, root: Path) -> tuple[TestResult, ...]:
+def jest_results(data: bytes, root: Path) -> tuple[Result, ...]:
     """Those of Jest and Vitest. Raises BadReport."""
-    results: list[TestResult] = []
+    results: list[Result] = []
     for file in _read(_Jest, data).files:
         name = file.name.removeprefix(f"{root}/")
         results += [_jest_test(name, test, root) for test in file.tests]
         if file.status == "failed" and not file.tests:
-            results.append(TestResult(name, "error", None, "error", first_lines(_plain(file.message)), name))
+            results.append(Result(name, "error", None, "error", first_lines(_plain(file.message)), name))
     return tuple(results)
 
 
-def _jest_test(file: str, test: _JestTest, root: Path) -> TestResult:
+def _jest_test(file: str, test: _JestTest, root: Path) -> Result:
     test_id = " > ".join((file, *test.ancestors, test.title))
     ending = _ENDINGS.get(test.status, "skipped")
     seconds = None if test.duration is None else test.duration / 1000
     if ending != "failed":
-        return TestResult(test_id, ending, seconds)
+        return Result(test_id, ending, seconds)
     text = _plain("\n".join(test.failures or []))
     places = [(path.removeprefix(f"{root}/"), int(line)) for path, line in _JS_PLACE.findall(text)]
     own = next((place for place in places if place[0] == file), None)
     kind: Kind = "assertion" if _JS_ASSERTION.search(text.partition("\n    at ")[0]) else "error"
     said = first_lines("\n".join(line for line in text.splitlines() if not line.lstrip().startswith("at ")))
-    return TestResult(test_id, "failed", seconds, kind, said, file, own[1] if own else None)
+    return Result(test_id, "failed", seconds, kind, said, file, own[1] if own else None)
 
 
-def unittest_results(data: bytes, root: Path) -> tuple[TestResult, ...]:
+def unittest_results(data: bytes, root: Path) -> tuple[Result, ...]:
     """Those of `inside_unittest.py`. Raises BadReport."""
-    results: list[TestResult] = []
+    results: list[Result] = []
     for test in _read(_UnittestRun, data).root:
         places = [(path.removeprefix(f"{root}/"), int(line)) for path, line in _PY_PLACE.findall(test.text)]
         own = next((place for place in reversed(places) if not place[0].startswith(("/", "<"))), (None, None))
         # A traceback's last line says what happened; what leads to it is for the place.
         tail = test.text[test.text.rfind("\n  File ") + 1 :] if "\n  File " in test.text else test.text
         said = "\n".join(line for line in tail.splitlines() if not line.startswith("  "))
-        results.append(TestResult(test.id, test.ending, test.seconds, test.kind, first_lines(said or tail), *own))
+        results.append(Result(test.id, test.ending, test.seconds, test.kind, first_lines(said or tail), *own))
     return tuple(results)
 
 
-def go_results(data: bytes, root: Path) -> tuple[TestResult, ...]:
+def go_results(data: bytes, root: Path) -> tuple[Result, ...]:
     """Those of `go test -json`; a package that fails without a failed test is an error. Raises BadReport."""
     del root
     printed: dict[str, list[str]] = {}
-    results: dict[str, TestResult] = {}
+    results: dict[str, Result] = {}
     for line in data.splitlines():
         if not line.startswith(b"{"):
             continue
@@ -121,27 +121,27 @@ def go_results(data: bytes, root: Path) -> tuple[TestResult, ...]:
             results[test_id] = _go_test(test_id, event, "".join(printed.get(test_id, [])))
         elif event.action in {"fail", "build-fail"} and not _failed_in(name, results):
             said = "".join(printed.get(name, []))
-            results[name] = _placed(TestResult(name, "error", None, "error", first_lines(said)), said)
+            results[name] = _placed(Result(name, "error", None, "error", first_lines(said)), said)
     return tuple(results.values())
 
 
-def _go_test(test_id: str, event: _Event, printed: str) -> TestResult:
+def _go_test(test_id: str, event: _Event, printed: str) -> Result:
     ending = _ENDINGS.get(event.action, "skipped")
     if ending != "failed":
-        return TestResult(test_id, ending, event.elapsed)
+        return Result(test_id, ending, event.elapsed)
     said = "".join(line for line in printed.splitlines(keepends=True) if not line.lstrip().startswith(("===", "---")))
     kind: Kind = "error" if re.search(r"^panic: ", said, re.MULTILINE) else "assertion"
-    return _placed(TestResult(test_id, "failed", event.elapsed, kind, first_lines(said)), said)
+    return _placed(Result(test_id, "failed", event.elapsed, kind, first_lines(said)), said)
 
 
-def _placed(result: TestResult, text: str) -> TestResult:
+def _placed(result: Result, text: str) -> Result:
     place = _GO_PLACE.search(text)
     if place is None:
         return result
     return replace(result, file=place[1].removeprefix("./"), line=int(place[2]))
 
 
-def _failed_in(package: str, results: dict[str, TestResult]) -> bool:
+def _failed_in(package: str, results: dict[str, Result]) -> bool:
     return any(
         each.ending in {"failed", "error"} and (key == package or key.startswith(f"{package}."))
         for key, each in results.items()

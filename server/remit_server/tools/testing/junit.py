@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
-from remit_server.tools.testing.results import BadReport, Kind, TestResult, first_lines
+from remit_server.tools.testing.results import BadReport, Kind, Result, first_lines
 
 _UNUSABLE = re.compile(
     r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]|&#(?:x0*(?:[0-8bcef]|1[0-9a-f])|\d);", re.IGNORECASE
@@ -17,13 +17,13 @@ _PLACE = re.compile(r"^([^\s/:][^\n:]*):(\d+): ", re.MULTILINE)
 _URL = re.compile(r"file://([^\s()]+?):(\d+):\d+")
 
 
-def pytest_results(data: bytes, root: Path) -> tuple[TestResult, ...]:
+def pytest_results(data: bytes, root: Path) -> tuple[Result, ...]:
     """pytest's, of the family xunit1, which names files. Raises BadReport."""
     del root
     return tuple(_pytest(case) for _, case in _cases(data))
 
 
-def node_results(data: bytes, root: Path) -> tuple[TestResult, ...]:
+def node_results(data: bytes, root: Path) -> tuple[Result, ...]:
     """Those of `node --test`. Raises BadReport."""
     return tuple(_node(suites, case, root) for suites, case in _cases(data))
 
@@ -48,7 +48,7 @@ def _cases(data: bytes) -> Iterator[tuple[tuple[str, ...], ET.Element]]:
         pending += [(inner, child) for child in reversed(element)]
 
 
-def _pytest(case: ET.Element) -> TestResult:
+def _pytest(case: ET.Element) -> Result:
     name, file = case.get("name", ""), case.get("file")
     test_id = name
     if file is not None:
@@ -59,17 +59,17 @@ def _pytest(case: ET.Element) -> TestResult:
         test_id = file if collected else "::".join(filter(None, (file, *inner.split("."), name)))
     seconds = _seconds(case)
     if case.find("skipped") is not None:
-        return TestResult(test_id, "skipped", seconds)
+        return Result(test_id, "skipped", seconds)
     broken = _one_of(case, "error", "failure")
     if broken is None:
-        return TestResult(test_id, "passed", seconds)
+        return Result(test_id, "passed", seconds)
     text, message = broken.text or "", broken.get("message", "")
     said = "\n".join(line[1:].strip() for line in text.splitlines() if line.startswith("E  "))
     kind: Kind = "assertion" if broken.tag == "failure" and _ASSERTION.match(message) else "error"
     place = next(reversed(_PLACE.findall(text)), None)
     if place is None and file is not None and case.get("line", "").isdigit():
         place = (file, str(int(case.get("line", "0")) + 1))
-    return TestResult(
+    return Result(
         id=test_id,
         ending="error" if broken.tag == "error" else "failed",
         seconds=seconds,
@@ -80,21 +80,21 @@ def _pytest(case: ET.Element) -> TestResult:
     )
 
 
-def _node(suites: tuple[str, ...], case: ET.Element, root: Path) -> TestResult:
+def _node(suites: tuple[str, ...], case: ET.Element, root: Path) -> Result:
     name = _below(case.get("name", ""), root)
     test_id = " > ".join((*suites, name))
     seconds = _seconds(case)
     if case.find("skipped") is not None:
-        return TestResult(test_id, "skipped", seconds)
+        return Result(test_id, "skipped", seconds)
     broken = _one_of(case, "failure", "error")
     if broken is None:
-        return TestResult(test_id, "passed", seconds)
+        return Result(test_id, "passed", seconds)
     text = broken.text or ""
     # A file that could not even be run is reported as a test of its own name.
     whole_file = "exitCode:" in text and name != case.get("name")
     places = ((_below(found[0], root), int(found[1])) for found in _URL.findall(text))
     file, line = next((place for place in places if not place[0].startswith("/")), (None, None))
-    return TestResult(
+    return Result(
         id=test_id,
         ending="error" if whole_file else "failed",
         seconds=seconds,

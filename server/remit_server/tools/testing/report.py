@@ -13,7 +13,7 @@ from remit_server.sandbox.ports import CommandOutput
 from remit_server.tools.run_command import head_and_tail
 from remit_server.tools.spec import Outcome
 from remit_server.tools.testing.coverage import FileCoverage, percent
-from remit_server.tools.testing.results import BadReport, TestResult
+from remit_server.tools.testing.results import BadReport, Result
 from remit_server.tools.testing.runners import Ask, Runner
 
 MAX_SHOWN = 20
@@ -57,9 +57,7 @@ def rendered(output: CommandOutput, runner: Runner, ask: Ask, root: Path, redact
     )
 
 
-def _tests(
-    report: bytes, output: CommandOutput, runner: Runner, root: Path
-) -> tuple[tuple[TestResult, ...], list[str]]:
+def _tests(report: bytes, output: CommandOutput, runner: Runner, root: Path) -> tuple[tuple[Result, ...], list[str]]:
     """The results, and what is wrong with the report."""
     if output.truncated and len(output.stdout) > len(output.stderr):
         raise ToolError(
@@ -82,7 +80,7 @@ def _ended(output: CommandOutput, stopped: bool) -> str:
     return "stopped at a limit of the sandbox" if output.exit_code is None else f"exit code {output.exit_code}"
 
 
-def _told(test: TestResult) -> list[str]:
+def _told(test: Result) -> list[str]:
     place = f" {test.file}:{test.line}" if test.file and test.line else f" {test.file}" if test.file else ""
     word = "FAILED" if test.ending == "failed" else "ERROR"
     kind = f" ({test.kind})" if test.kind else ""
@@ -115,7 +113,7 @@ def _coverage_data(files: tuple[FileCoverage, ...]) -> JsonValue:
     }
 
 
-def _as_data(test: TestResult, redact: Callable[[str], str]) -> dict[str, JsonValue]:
+def _as_data(test: Result, redact: Callable[[str], str]) -> dict[str, JsonValue]:
     return {
         "id": test.id,
         "outcome": test.ending,

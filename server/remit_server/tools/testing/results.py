@@ -17,7 +17,7 @@ class BadReport(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class TestResult:
+class Result:
     """One test. `kind` says of one that did not pass whether an assertion failed or something broke before or in it.
 
     `message` is a few lines, `file` a path as the runner gives it, `seconds` None where the runner does not say.

@@ -11,7 +11,7 @@ from remit_server.tools.testing.cargo_text import cargo_results
 from remit_server.tools.testing.coverage import FileCoverage, coverage_py, go_profile, istanbul, lcov
 from remit_server.tools.testing.json_reports import go_results, jest_results, unittest_results
 from remit_server.tools.testing.junit import node_results, pytest_results
-from remit_server.tools.testing.results import TestResult
+from remit_server.tools.testing.results import Result
 
 # Inside the sandbox, where this folder is the command's own.
 REPORT = "/tmp/remit-report"  # noqa: S108
@@ -43,7 +43,7 @@ class Runner:
     name: str
     program: str
     said: Callable[[Ask], tuple[str, ...]]
-    results: Callable[[bytes, Path], tuple[TestResult, ...]]
+    results: Callable[[bytes, Path], tuple[Result, ...]]
     coverage: Callable[[bytes, Path], tuple[FileCoverage, ...]] | None = None
     coverage_file: str = f"{COVERAGE_FOLDER}/report"
     runs: Callable[[Ask], tuple[str, ...]] | None = None
