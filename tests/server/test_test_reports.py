@@ -234,5 +234,6 @@ def test_every_runner_is_told_where_and_what() -> None:
     assert said["go"] == "go test -json -coverprofile=/tmp/remit-coverage/report -run adds ./src/x/..."
     assert said["cargo"] == "cargo test --offline --no-fail-fast adds"
     assert said["node"].endswith("--test-name-pattern=adds ./src/x/a.test.js")
-    assert said["jest"].endswith("-t adds src/x")
+    assert said["jest"].endswith("-t adds /src/x/")
     assert said["vitest"].startswith("vitest run --reporter=json")
+    assert said["vitest"].endswith("-t adds src/x/")

@@ -27,7 +27,11 @@ def _result(name: str, ending: Ending, said: str) -> Result:
     place = _PLACE.search(said)
     start = said.find("panicked at")
     message = first_lines(
-        "\n".join(line for line in said[max(0, start) :].splitlines() if not line.startswith("note: "))
+        "\n".join(
+            line
+            for line in said[max(0, start) :].partition("\nstack backtrace:\n")[0].splitlines()
+            if not line.startswith("note: ")
+        )
     )
     return Result(
         id=name,

@@ -14,7 +14,7 @@ from remit_server.tools.testing.results import BadReport, Ending, Kind, Result, 
 _ENDINGS: dict[str, Ending] = {"passed": "passed", "failed": "failed", "pass": "passed", "fail": "failed"}
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 _JS_PLACE = re.compile(r"(/[^\s():]+):(\d+):\d+")
-_JS_ASSERTION = re.compile(r"AssertionError|JestAssertionError|expect\(|ERR_ASSERTION")
+_JS_ASSERTION = re.compile(r"AssertionError|expect\(|\bassert(?:\.\w+)?\(|ERR_ASSERTION")
 _GO_PLACE = re.compile(r"^\s*(\S+\.go):(\d+)", re.MULTILINE)
 _PY_PLACE = re.compile(r'File "([^"]+)", line (\d+)')
 

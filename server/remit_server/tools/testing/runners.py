@@ -81,7 +81,15 @@ def _vitest(ask: Ask) -> tuple[str, ...]:
         if ask.coverage
         else ()
     )
-    return ("vitest", "run", "--reporter=json", f"--outputFile={REPORT}", *covered, *_option("-t", ask), *_path(ask))
+    return (
+        "vitest",
+        "run",
+        "--reporter=json",
+        f"--outputFile={REPORT}",
+        *covered,
+        *_option("-t", ask),
+        *_path(ask, "", "/"),
+    )
 
 
 def _jest(ask: Ask) -> tuple[str, ...]:
@@ -90,7 +98,9 @@ def _jest(ask: Ask) -> tuple[str, ...]:
         if ask.coverage
         else ()
     )
-    return ("jest", "--ci", "--json", f"--outputFile={REPORT}", *covered, *_option("-t", ask), *_path(ask))
+    # A pattern, which is looked for anywhere in a path, unless it is said to be one.
+    path = _path(ask, "/", "/") if ask.is_folder else ("--runTestsByPath", *_path(ask))
+    return ("jest", "--ci", "--json", f"--outputFile={REPORT}", *covered, *_option("-t", ask), *path)
 
 
 def _node(ask: Ask) -> tuple[str, ...]:
@@ -123,8 +133,11 @@ def _option(name: str, ask: Ask) -> tuple[str, ...]:
     return (name, ask.part) if ask.part else ()
 
 
-def _path(ask: Ask) -> tuple[str, ...]:
-    return (ask.path,) if ask.path else ()
+def _path(ask: Ask, before: str = "", after: str = "") -> tuple[str, ...]:
+    """The path; a folder's between two signs, for runners that look for it as a part of others."""
+    if not ask.path or ask.path == ".":
+        return ()
+    return (f"{before}{ask.path}{after}" if ask.is_folder else ask.path,)
 
 
 RUNNERS: tuple[Runner, ...] = (
