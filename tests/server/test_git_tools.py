@@ -66,6 +66,7 @@ async def test_a_status_says_branch_and_every_state(make_bench: Any, tmp_path: P
     ]
 
 
+@pytest.mark.slow
 async def test_a_status_knows_what_a_branch_follows_and_how_far_it_is(make_bench: Any, tmp_path: Path) -> None:
     shop = repository(tmp_path)
     git(tmp_path, "clone", "-q", "--bare", str(shop), "up.git")
@@ -94,6 +95,7 @@ async def test_a_status_knows_what_a_branch_follows_and_how_far_it_is(make_bench
         ("echo x > .git/index", "index file smaller than expected"),
     ],
 )
+@pytest.mark.slow
 async def test_whatever_a_repository_is_the_answer_is_clear(
     make_bench: Any, tmp_path: Path, make: str, said: str
 ) -> None:
@@ -103,6 +105,7 @@ async def test_whatever_a_repository_is_the_answer_is_clear(
     assert said in output(bench)
 
 
+@pytest.mark.slow
 async def test_conflicts_and_submodules(make_bench: Any, tmp_path: Path) -> None:
     shop = repository(tmp_path)
     git(shop, "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(shop), "sub")
@@ -143,6 +146,7 @@ async def test_a_diff_counts_and_shows(make_bench: Any, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("base", ["--output=x", "nowhere", "HEAD:.env", "HEAD^{tree}", "HEAD:.env^{blob}", "-", ""])
+@pytest.mark.slow
 async def test_what_is_no_commit_is_refused(make_bench: Any, tmp_path: Path, base: str) -> None:
     shop = repository(tmp_path)
     blob = git(shop, "rev-parse", "HEAD:.env").strip()
@@ -151,6 +155,7 @@ async def test_what_is_no_commit_is_refused(make_bench: Any, tmp_path: Path, bas
     assert "first of .env" not in output(bench) + output(bench, 1)
 
 
+@pytest.mark.slow
 async def test_a_huge_diff_is_cut_and_says_so(make_bench: Any, tmp_path: Path) -> None:
     shop = repository(tmp_path)
     (shop / "b.py").write_text("line of a large file\n" * 400_000)
@@ -232,6 +237,7 @@ def test_where_git_sees_the_settings_the_same_repository_does_start_programs(tmp
     assert "+PWNED" in git(shop, "diff", "b.py")
 
 
+@pytest.mark.slow
 async def test_a_tree_is_read_as_its_settings_say(make_bench: Any, tmp_path: Path) -> None:
     """Line ends and modes: without these settings, every file would differ."""
     shop = repository(tmp_path)

@@ -97,6 +97,7 @@ def with_pytest(folder: Path) -> None:
 
 
 @needs_python
+@pytest.mark.slow
 async def test_pytest(make_bench: Any, tmp_path: Path) -> None:
     (tmp_path / "shop").mkdir()
     with_pytest(tmp_path / "shop")
@@ -107,6 +108,7 @@ async def test_pytest(make_bench: Any, tmp_path: Path) -> None:
 
 
 @needs_python
+@pytest.mark.slow
 async def test_pytest_tells_what_failed_and_what_broke(make_bench: Any, tmp_path: Path) -> None:
     (tmp_path / "shop").mkdir()
     with_pytest(tmp_path / "shop")
@@ -146,6 +148,7 @@ async def test_unittest(make_bench: Any) -> None:
         ({"path": "tests", "filter": "nothing"}, "unittest: no test ran (exit code 1)"),
     ],
 )
+@pytest.mark.slow
 async def test_a_part_of_the_tests(make_bench: Any, arguments: dict[str, Any], first: str) -> None:
     bench = await ran(make_bench, {"tests/test_cart.py": UNITTEST}, **arguments)
     assert output(bench).splitlines()[0] == first
@@ -163,6 +166,7 @@ async def test_node(make_bench: Any) -> None:
 
 
 @needs_node
+@pytest.mark.slow
 async def test_one_folder_of_node_tests(make_bench: Any) -> None:
     files = {"in/cart.test.mjs": NODE, "out/other.test.mjs": NODE}
     bench = await ran(make_bench, files, path="in", filter="inner|ok")
@@ -170,6 +174,7 @@ async def test_one_folder_of_node_tests(make_bench: Any) -> None:
 
 
 @needs_python
+@pytest.mark.slow
 async def test_a_test_that_hangs_is_stopped_and_the_others_are_told(make_bench: Any) -> None:
     hangs = UNITTEST.replace("def test_skip(self):\n        pass", "def test_z(self):\n        pass") + (
         "    def test_zz(self):\n        import time; time.sleep(60)\n"
@@ -216,6 +221,7 @@ async def test_what_cannot_be_run_is_said(
 
 
 @needs_python
+@pytest.mark.slow
 async def test_a_rule_that_allows_the_runner_is_enough(make_bench: Any) -> None:
     allows = ALLOW.replace("match: { syscall: process.exec }", "match: { command: [python3 -m unittest] }")
     bench = await ran(make_bench, {"test_cart.py": UNITTEST}, policy=allows, filter="ok")
@@ -223,6 +229,7 @@ async def test_a_rule_that_allows_the_runner_is_enough(make_bench: Any) -> None:
 
 
 @needs_python
+@pytest.mark.slow
 async def test_who_is_asked_sees_the_command(make_bench: Any) -> None:
     asks = ALLOW.replace("action: allow }", "action: require_review }", 1)
     asker = Answering()
