@@ -9,10 +9,13 @@ from typing import Any
 from remit_server.tools.apply_diff import APPLY_DIFF
 from remit_server.tools.delete_file import DELETE_FILE
 from remit_server.tools.edit_file import EDIT_FILE
+from remit_server.tools.git_diff import GIT_DIFF
+from remit_server.tools.git_status import GIT_STATUS
 from remit_server.tools.list_files import LIST_FILES
 from remit_server.tools.move_file import MOVE_FILE
 from remit_server.tools.read_file import READ_FILE
 from remit_server.tools.run_command import RUN_COMMAND
+from remit_server.tools.run_tests import RUN_TESTS
 from remit_server.tools.search_files import SEARCH_FILES
 from remit_server.tools.spec import Tool
 from remit_server.tools.write_file import WRITE_FILE
@@ -28,6 +31,9 @@ TOOLS: Mapping[str, Tool[Any]] = MappingProxyType(
         "delete_file": DELETE_FILE,
         "move_file": MOVE_FILE,
         "run_command": RUN_COMMAND,
+        "git_status": GIT_STATUS,
+        "git_diff": GIT_DIFF,
+        "run_tests": RUN_TESTS,
     }
 )
 

@@ -1,0 +1,39 @@
+"""What one test came to, whoever ran it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+MAX_LINES = 6
+MAX_LINE_CHARS = 240
+
+Ending = Literal["passed", "failed", "skipped", "error"]
+Kind = Literal["assertion", "error"]
+
+
+class BadReport(Exception):
+    """A runner's report that cannot be read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """One test. `kind` says of one that did not pass whether an assertion failed or something broke before or in it.
+
+    `message` is a few lines, `file` a path as the runner gives it, `seconds` None where the runner does not say.
+    """
+
+    id: str
+    ending: Ending
+    seconds: float | None = None
+    kind: Kind | None = None
+    message: str = ""
+    file: str | None = None
+    line: int | None = None
+
+
+def first_lines(text: str) -> str:
+    """The first few lines that say something, each cut."""
+    lines = [line.rstrip() for line in text.splitlines() if line.strip()]
+    cut = [line if len(line) <= MAX_LINE_CHARS else f"{line[:MAX_LINE_CHARS]}…" for line in lines[:MAX_LINES]]
+    return "\n".join([*cut, *(["…"] if len(lines) > MAX_LINES else [])])

@@ -1,0 +1,259 @@
+"""Git's state and differences, of repositories that nobody vouches for (agent.md §2)."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from bench_runtime import Answering, Bench, call, intent
+
+pytestmark = pytest.mark.skipif(
+    shutil.which("bwrap") is None or shutil.which("git") is None, reason="there is no bwrap or no git"
+)
+
+READS = "capabilities:\n  - { name: reads, match: { syscall: [fs.read, fs.list] }, action: allow }\n"
+SECRET = READS + "  - { name: secret, match: { syscall: fs.read, path_glob: [.env] }, action: deny }\n"
+
+
+def git(folder: Path, *words: str) -> str:
+    whole = ("git", "-c", "user.name=a", "-c", "user.email=a@b", "-c", "init.defaultBranch=main", *words)
+    return subprocess.run(whole, cwd=folder, check=True, capture_output=True, text=True).stdout
+
+
+def repository(folder: Path) -> Path:
+    shop = folder / "shop"
+    shop.mkdir()
+    git(shop, "init", "-q")
+    for name in ("a.py", "b.py", "c c.py", ".env"):
+        (shop / name).write_text(f"first of {name}\n" + "x = 1\n" * 20)
+    git(shop, "add", "-A")
+    git(shop, "commit", "-qm", "first")
+    return shop
+
+
+async def asked(make_bench: Any, *calls: Any, policy: str = READS, asker: Answering | None = None) -> Bench:
+    asker = asker or Answering(decision="deny")
+    bench: Bench = await make_bench({"calls": [intent("ANALYZE"), *calls]}, {"text": "ok"}, policy=policy)
+    (bench.workspace / "a.py").write_text("first of a.py\n" + "x = 1\n" * 20)
+    await bench.ask("look", asker=asker)
+    assert asker.asked == []
+    return bench
+
+
+def output(bench: Bench, number: int = 0) -> str:
+    return bench.of("tool_result")[number].output
+
+
+async def test_a_status_says_branch_and_every_state(make_bench: Any, tmp_path: Path) -> None:
+    shop = repository(tmp_path)
+    git(shop, "mv", "b.py", "renamed.py")
+    (shop / "c c.py").write_text("changed\n")
+    (shop / "new.py").write_text("")
+    bench = await asked(make_bench, call("git_status"))
+    (result,) = bench.of("tool_result")
+    assert result.output.splitlines() == [
+        "on branch main",
+        "staged:",
+        "  renamed: b.py -> renamed.py",
+        "not staged:",
+        "  modified: c c.py",
+        "untracked:",
+        "  new.py",
+    ]
+
+
+@pytest.mark.slow
+async def test_a_status_knows_what_a_branch_follows_and_how_far_it_is(make_bench: Any, tmp_path: Path) -> None:
+    shop = repository(tmp_path)
+    git(tmp_path, "clone", "-q", "--bare", str(shop), "up.git")
+    git(shop, "remote", "add", "origin", str(tmp_path / "up.git"))
+    git(shop, "fetch", "-q", "origin")
+    git(shop, "branch", "-u", "origin/main")
+    git(shop, "commit", "-qm", "second", "--allow-empty")
+    bench = await asked(make_bench, call("git_status"))
+    assert output(bench) == (
+        "on branch main, which follows origin/main: 1 ahead, 0 behind\n"
+        "nothing differs from the last commit, and nothing is untracked"
+    )
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        ("rm -rf .git", "the workspace has no `.git` of its own"),
+        ("rm -rf .git && git init -q --bare .", "the workspace is a bare repository"),
+        ("mv .git ../elsewhere && echo 'gitdir: ../elsewhere' > .git", "`.git` only points to a repository elsewhere"),
+        ("mv .git ../elsewhere && ln -s ../elsewhere .git", "outside the workspace"),
+        ("git config extensions.objectFormat sha256", "its format is sha256"),
+        ("git checkout -q --detach", "HEAD is detached at "),
+        ("rm -rf .git && git init -q -b new .", "on branch new, without a commit yet"),
+        ("rm .git/HEAD", "cannot look at the repository"),
+        ("echo x > .git/index", "index file smaller than expected"),
+    ],
+)
+@pytest.mark.slow
+async def test_whatever_a_repository_is_the_answer_is_clear(
+    make_bench: Any, tmp_path: Path, make: str, said: str
+) -> None:
+    shop = repository(tmp_path)
+    subprocess.run(["sh", "-ec", make], cwd=shop, check=True)
+    bench = await asked(make_bench, call("git_status"))
+    assert said in output(bench)
+
+
+@pytest.mark.slow
+async def test_conflicts_and_submodules(make_bench: Any, tmp_path: Path) -> None:
+    shop = repository(tmp_path)
+    git(shop, "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(shop), "sub")
+    git(shop, "commit", "-qm", "sub")
+    git(shop / "sub", "commit", "-qm", "moved on", "--allow-empty")
+    git(shop, "checkout", "-qb", "other")
+    (shop / "b.py").write_text("theirs\n")
+    git(shop, "commit", "-qm", "theirs", "b.py")
+    git(shop, "checkout", "-q", "main")
+    (shop / "b.py").write_text("ours\n")
+    git(shop, "commit", "-qm", "ours", "b.py")
+    subprocess.run(["git", "merge", "-q", "other"], cwd=shop, check=False, capture_output=True)
+    bench = await asked(make_bench, call("git_status"), call("git_diff"))
+    assert output(bench).splitlines() == ["on branch main", "conflicts:", "  b.py", "not staged:", "  modified: sub"]
+    diff = output(bench, 1)
+    assert "  conflict: b.py" in diff
+    assert "++<<<<<<< HEAD" in diff
+    assert "  modified: sub +1 -1" in diff
+    assert "+Subproject commit" in diff
+
+
+async def test_a_diff_counts_and_shows(make_bench: Any, tmp_path: Path) -> None:
+    shop = repository(tmp_path)
+    (shop / "b.py").write_text("other of b.py\n" + "x = 1\n" * 20)
+    (shop / "c c.py").write_text("other of c\n" + "x = 1\n" * 20)
+    git(shop, "mv", "c c.py", "d \t d.py")
+    git(shop, "add", "d \t d.py")
+    bench = await asked(
+        make_bench,
+        call("git_diff"),
+        call("git_diff", staged=True),
+        call("git_diff", base="HEAD", paths=["b.py"], context_lines=0),
+    )
+    assert output(bench).startswith("1 files, +1 -1\n  modified: b.py +1 -1\n\ndiff --git a/b.py b/b.py\n")
+    assert "-first of b.py\n+other of b.py\n" in output(bench)
+    assert "  renamed: c c.py -> d ⟨U+0009⟩ d.py +1 -1" in output(bench, 1)
+    assert output(bench, 2).endswith("@@ -1 +1 @@\n-first of b.py\n+other of b.py")
+
+
+@pytest.mark.parametrize("base", ["--output=x", "nowhere", "HEAD:.env", "HEAD^{tree}", "HEAD:.env^{blob}", "-", ""])
+@pytest.mark.slow
+async def test_what_is_no_commit_is_refused(make_bench: Any, tmp_path: Path, base: str) -> None:
+    shop = repository(tmp_path)
+    blob = git(shop, "rev-parse", "HEAD:.env").strip()
+    bench = await asked(make_bench, call("git_diff", base=base), call("git_diff", base=blob, paths=["a.py"]))
+    assert [result.ok for result in bench.of("tool_result")] == [False, False]
+    assert "first of .env" not in output(bench) + output(bench, 1)
+
+
+@pytest.mark.slow
+async def test_a_huge_diff_is_cut_and_says_so(make_bench: Any, tmp_path: Path) -> None:
+    shop = repository(tmp_path)
+    (shop / "b.py").write_text("line of a large file\n" * 400_000)
+    (shop / "c c.py").write_text("small\n")
+    bench = await asked(make_bench, call("git_diff"), call("git_diff", paths=["c c.py"]))
+    assert "the diff is larger than 2000000 bytes: only its beginning was looked at" in output(bench)
+    assert "more characters of this file are left out" in output(bench)
+    assert "not shown in full: b.py; ask for them with `paths`" in output(bench)
+    assert output(bench, 1).startswith("1 files, +1 -21\n")
+
+
+async def test_thr_files_that_policy_denies_show_in_no_status_and_no_diff(make_bench: Any, tmp_path: Path) -> None:
+    """Git has their content from its database, and on disk they are hidden: neither says anything about them."""
+    shop = repository(tmp_path)
+    git(shop, "mv", ".env", "plain.txt")
+    (shop / "b.py").write_text("second\n")
+    bench = await asked(
+        make_bench,
+        *(call("git_status"), call("git_diff", base="HEAD"), call("git_diff", staged=True)),
+        call("git_diff", base="HEAD", paths=[".env"]),
+        policy=SECRET,
+    )
+    whole = "".join(output(bench, number) for number in range(3))
+    assert "first of .env" not in whole
+    assert "plain.txt" not in whole
+    assert "modified: b.py" in output(bench)
+    assert "1 paths that policy keeps from being read are left out" in whole
+    assert "+second" in output(bench, 1)
+    assert "1 files that policy keeps from being read are left out" in whole
+    assert bench.of("tool_result")[3].error.code == "denied"
+
+
+async def test_who_denies_reading_git_denies_git(make_bench: Any, tmp_path: Path) -> None:
+    repository(tmp_path)
+    policy = READS + "  - { name: no-git, match: { syscall: fs.read, path_glob: [.git] }, action: deny }\n"
+    bench = await asked(make_bench, call("git_status"), call("git_diff"), policy=policy)
+    assert [result.error.code for result in bench.of("tool_result")] == ["denied", "denied"]
+
+
+async def test_thr_a_hostile_repository_starts_nothing(make_bench: Any, tmp_path: Path) -> None:
+    """Every setting that names a program, each of which would leave its mark in the output or fail the command."""
+    shop = repository(tmp_path)
+    evil = shop / "evil.sh"
+    evil.write_text("#!/bin/sh\necho PWNED; echo PWNED >&2; exit 1\n")
+    evil.chmod(0o755)
+    program = str(evil)
+    for name in (
+        *("core.fsmonitor", "core.pager", "core.sshCommand", "core.editor", "diff.external", "diff.x.textconv"),
+        *("diff.x.command", "filter.x.clean", "filter.x.smudge", "filter.x.process", "credential.helper"),
+        *("merge.x.driver", "interactive.diffFilter", "pager.status", "pager.diff"),
+    ):
+        git(shop, "config", name, program)
+    git(shop, "config", "filter.x.required", "true")
+    git(shop, "config", "alias.status", f"!{program}")
+    git(shop, "config", "core.hooksPath", str(shop))
+    git(shop, "config", "core.worktree", "/etc")
+    git(shop, "config", "include.path", "../more")
+    (shop / "more").write_text(f"[core]\n\tfsmonitor = {program}\n")
+    (shop / "config").write_text(f"[core]\n\tfsmonitor = {program}\n")
+    (shop / ".git" / "commondir").write_text("..\n")
+    (shop / ".git" / "config.worktree").write_text(f"[core]\n\tfsmonitor = {program}\n")
+    (shop / ".gitattributes").write_text("* filter=x diff=x merge=x\n")
+    (shop / "post-index-change").symlink_to(evil)
+    (shop / "b.py").write_text("changed\n")
+
+    bench = await asked(make_bench, call("git_status"), call("git_diff"), call("git_diff", base="HEAD"))
+    assert [result.ok for result in bench.of("tool_result")] == [True, True, True], output(bench)
+    assert "modified: b.py" in output(bench)
+    assert "+changed" in output(bench, 1)
+    assert "PWNED" not in "".join(output(bench, number) for number in range(3))
+
+
+def test_where_git_sees_the_settings_the_same_repository_does_start_programs(tmp_path: Path) -> None:
+    """The attack above is one: git alone starts a filter under a name that nobody can know beforehand."""
+    shop = repository(tmp_path)
+    git(shop, "config", "filter.x.clean", "echo PWNED")
+    (shop / ".gitattributes").write_text("* filter=x\n")
+    (shop / "b.py").write_text("changed\n")
+    assert "+PWNED" in git(shop, "diff", "b.py")
+
+
+@pytest.mark.slow
+async def test_a_tree_is_read_as_its_settings_say(make_bench: Any, tmp_path: Path) -> None:
+    """Line ends and modes: without these settings, every file would differ."""
+    shop = repository(tmp_path)
+    git(shop, "config", "core.autocrlf", "true")
+    git(shop, "config", "core.fileMode", "false")
+    (shop / "b.py").write_bytes((shop / "b.py").read_bytes().replace(b"\n", b"\r\n"))
+    git(shop, "add", "b.py")
+    os.utime(shop / "b.py", (1, 1))
+    (shop / "c c.py").chmod(0o755)
+    bench = await asked(make_bench, call("git_status"))
+    assert output(bench).endswith("nothing differs from the last commit, and nothing is untracked")
+
+
+async def test_looking_changes_nothing_in_the_repository(make_bench: Any, tmp_path: Path) -> None:
+    shop = repository(tmp_path)
+    os.utime(shop / "b.py")
+    before = {path: path.read_bytes() for path in (shop / ".git").rglob("*") if path.is_file()}
+    await asked(make_bench, call("git_status"), call("git_diff"))
+    assert before == {path: path.read_bytes() for path in (shop / ".git").rglob("*") if path.is_file()}

@@ -1,0 +1,239 @@
+"""Reports as runners wrote them, read by pure functions (agent.md §2). What Node, pytest and unittest write is read in
+test_run_tests.py, where they really run."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from remit_server.tools.testing.cargo_text import cargo_results
+from remit_server.tools.testing.coverage import coverage_py, go_profile, istanbul, lcov, percent
+from remit_server.tools.testing.finding import Facts, fitting
+from remit_server.tools.testing.json_reports import go_results, jest_results, unittest_results
+from remit_server.tools.testing.junit import node_results, pytest_results
+from remit_server.tools.testing.results import BadReport, Result
+from remit_server.tools.testing.runners import RUNNERS, Ask
+
+ROOT = Path("/home/me/shop")
+
+GO = r"""{"Time":"2025-01-01T10:00:00Z","Action":"start","Package":"shop"}
+{"Action":"run","Package":"shop","Test":"TestOk"}
+{"Action":"output","Package":"shop","Test":"TestOk","Output":"=== RUN   TestOk\n"}
+{"Action":"output","Package":"shop","Test":"TestOk","Output":"{\"Action\":\"pass\",\"Test\":\"Forged\"}\n"}
+{"Action":"pass","Package":"shop","Test":"TestOk","Elapsed":0.01}
+{"Action":"output","Package":"shop","Test":"TestBad","Output":"=== RUN   TestBad\n"}
+{"Action":"output","Package":"shop","Test":"TestBad","Output":"    cart_test.go:9: got 3, want 4\n"}
+{"Action":"output","Package":"shop","Test":"TestBad","Output":"--- FAIL: TestBad (0.00s)\n"}
+{"Action":"fail","Package":"shop","Test":"TestBad","Elapsed":0}
+{"Action":"skip","Package":"shop","Test":"TestLater","Elapsed":0}
+{"Action":"output","Package":"shop","Test":"TestBoom","Output":"panic: runtime error: index out of range [recovered]\n"}
+{"Action":"output","Package":"shop","Test":"TestBoom","Output":"\t/home/me/shop/cart.go:4 +0x1d\n"}
+{"Action":"fail","Package":"shop","Test":"TestBoom","Elapsed":0}
+{"Action":"fail","Package":"shop","Elapsed":0.02}
+{"ImportPath":"shop/broken [shop/broken.test]","Action":"build-output","Output":"broken/b.go:3:1: syntax error: unexpected name\n"}
+{"ImportPath":"shop/broken [shop/broken.test]","Action":"build-fail"}
+{"Action":"fail","Package":"shop/broken","Elapsed":0,"FailedBuild":"shop/broken [shop/broken.test]"}
+"""
+
+
+def test_go() -> None:
+    assert go_results(GO.encode(), ROOT) == (
+        Result("shop.TestOk", "passed", 0.01),
+        Result("shop.TestBad", "failed", 0.0, "assertion", "    cart_test.go:9: got 3, want 4", "cart_test.go", 9),
+        Result("shop.TestLater", "skipped", 0.0),
+        Result(
+            "shop.TestBoom",
+            "failed",
+            0.0,
+            "error",
+            "panic: runtime error: index out of range [recovered]\n\t/home/me/shop/cart.go:4 +0x1d",
+            "/home/me/shop/cart.go",
+            4,
+        ),
+        Result(
+            "shop/broken", "error", None, "error", "broken/b.go:3:1: syntax error: unexpected name", "broken/b.go", 3
+        ),
+    )
+
+
+JEST = {
+    "numFailedTests": 2,
+    "success": False,
+    "testResults": [
+        {
+            "name": "/home/me/shop/src/cart.test.ts",
+            "status": "failed",
+            "message": "",
+            "assertionResults": [
+                {"ancestorTitles": ["cart"], "title": "adds", "status": "passed", "duration": 2, "failureMessages": []},
+                {
+                    "ancestorTitles": ["cart"],
+                    "title": "takes away",
+                    "status": "failed",
+                    "duration": 5.5,
+                    "failureMessages": [
+                        (
+                            "Error: \u001b[2mexpect(\u001b[22m\u001b[31mreceived\u001b[39m).toBe(2)\n\nExpected: 2\nReceived: 3\n"
+                            "    at Object.toBe (/home/me/shop/src/cart.test.ts:9:13)\n"
+                            "    at run (/home/me/shop/node_modules/jest/run.js:1:2)"
+                        )
+                    ],
+                },
+                {
+                    "ancestorTitles": [],
+                    "title": "breaks",
+                    "status": "failed",
+                    "duration": None,
+                    "failureMessages": ["TypeError: no\n    at /home/me/shop/src/cart.ts:4:1"],
+                },
+                {"ancestorTitles": [], "title": "later", "status": "pending", "failureMessages": []},
+            ],
+        },
+        {"name": "/home/me/shop/b.test.ts", "status": "failed", "message": "SyntaxError: no", "assertionResults": []},
+    ],
+}
+
+
+def test_jest_and_vitest() -> None:
+    file = "src/cart.test.ts"
+    assert jest_results(json.dumps(JEST).encode(), ROOT) == (
+        Result(f"{file} > cart > adds", "passed", 0.002),
+        Result(
+            f"{file} > cart > takes away",
+            "failed",
+            0.0055,
+            "assertion",
+            "Error: expect(received).toBe(2)\nExpected: 2\nReceived: 3",
+            file,
+            9,
+        ),
+        Result(f"{file} > breaks", "failed", None, "error", "TypeError: no", file, None),
+        Result(f"{file} > later", "skipped"),
+        Result("b.test.ts", "error", None, "error", "SyntaxError: no", "b.test.ts"),
+    )
+
+
+CARGO = """
+running 4 tests
+test tests::ok ... ok
+test tests::bad ... FAILED
+test tests::later ... ignored, not yet
+test tests::boom - should panic ... FAILED
+
+failures:
+
+---- tests::bad stdout ----
+something printed
+thread 'tests::bad' panicked at src/lib.rs:9:9:
+assertion `left == right` failed
+  left: 1
+ right: 2
+note: run with `RUST_BACKTRACE=1` environment variable to display a backtrace
+
+---- tests::boom stdout ----
+note: test did not panic as expected
+
+failures:
+    tests::bad
+    tests::boom
+
+test result: FAILED. 1 passed; 2 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.00s
+"""
+
+
+def test_cargo() -> None:
+    assert [(r.id, r.ending, r.kind, r.file, r.line) for r in cargo_results(CARGO.encode(), ROOT)] == [
+        ("tests::ok", "passed", None, None, None),
+        ("tests::bad", "failed", "assertion", "src/lib.rs", 9),
+        ("tests::later", "skipped", None, None, None),
+        ("tests::boom", "failed", "error", None, None),
+    ]
+
+
+def test_signs_that_xml_has_not_do_no_harm() -> None:
+    xml = b'<testsuites><testcase name="a&#x1b;[0m\x00b" classname="m" file="m.py"/></testsuites>'
+    (result,) = pytest_results(xml, ROOT)
+    assert (result.id, result.ending) == ("m.py::a\ufffd[0m\ufffdb", "passed")
+
+
+@pytest.mark.parametrize(
+    "report",
+    [
+        b"<testsuites><testcase",
+        b'<!DOCTYPE x [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;">]><testsuites>&b;</testsuites>',
+        b"<a>" * 5000,
+    ],
+)
+def test_xml_that_is_none_or_grows_is_refused(report: bytes) -> None:
+    with pytest.raises(BadReport):
+        pytest_results(report, ROOT)
+
+
+@given(st.binary(max_size=200))
+def test_any_report_is_read_or_refused(report: bytes) -> None:
+    for read in (pytest_results, node_results, jest_results, unittest_results, go_results, cargo_results):
+        try:
+            read(report, ROOT)
+        except BadReport:
+            continue
+
+
+def test_coverage_of_every_kind() -> None:
+    python = {"files": {"a.py": {"summary": {"covered_lines": 3, "num_statements": 4}, "missing_lines": [7]}}}
+    assert [(f.path, f.ran, f.all, f.missed) for f in coverage_py(json.dumps(python).encode(), ROOT)] == [
+        ("a.py", 3, 4, (7,))
+    ]
+    summary = {
+        "total": {"lines": {"covered": 3, "total": 4}},
+        "/home/me/shop/a.ts": {"lines": {"covered": 3, "total": 4}},
+    }
+    assert [(f.path, f.ran, f.all) for f in istanbul(json.dumps(summary).encode(), ROOT)] == [("a.ts", 3, 4)]
+    node = lcov(b"TN:\nSF:a.mjs\nDA:1,1\nDA:2,0\nend_of_record\n", ROOT)
+    assert [(f.path, f.ran, f.all, f.missed) for f in node] == [("a.mjs", 1, 2, (2,))]
+    go = go_profile(b"mode: set\nshop/a.go:1.2,3.4 2 1\nshop/a.go:5.2,6.4 2 0\nshop/a.go:1.2,3.4 2 0\n", ROOT)
+    assert percent(go) == 50.0
+    assert percent(()) is None
+
+
+@pytest.mark.parametrize("data", [b"", b"[]", b'{"files": []}', b'{"files": {"a": 1}}', b'{"a": {"lines": 1}}'])
+def test_coverage_that_cannot_be_read_is_refused(data: bytes) -> None:
+    for read in (coverage_py, istanbul):
+        with pytest.raises(BadReport):
+            read(data, ROOT)
+
+
+@pytest.mark.parametrize(
+    ("top", "files", "texts", "suffix", "found"),
+    [
+        ("", "tests/test_a.py", {}, "", ("unittest",)),
+        ("conftest.py", "", {}, "", ("pytest",)),
+        ("", "a_test.py", {"pyproject.toml": "[tool.pytest.ini_options]"}, "", ("pytest",)),
+        ("package.json", "a.test.js", {"package.json": '{"devDependencies": {"vitest": "1"}}'}, "", ("vitest",)),
+        ("jest.config.js", "a.test.js", {}, "", ("jest",)),
+        ("package.json", "a.test.js", {"package.json": '{"scripts": {"test": "echo jest"}}'}, "", ("node",)),
+        ("package.json", "", {"package.json": "[1"}, "", ()),
+        ("go.mod Cargo.toml", "", {}, "", ("go", "cargo")),
+        ("go.mod", "test_a.py a.test.mjs", {}, ".mjs", ("node",)),
+    ],
+)
+def test_the_runner_that_a_workspace_speaks_for(
+    top: str, files: str, texts: dict[str, str], suffix: str, found: tuple[str, ...]
+) -> None:
+    assert fitting(Facts(frozenset(top.split()), tuple(files.split()), texts), suffix) == found
+
+
+def test_every_runner_is_told_where_and_what() -> None:
+    ask = Ask("src/x", True, "adds", True, ("./src/x/a.test.js",))
+    said = {runner.name: " ".join(runner.said(ask)) for runner in RUNNERS}
+    assert said["pytest"].endswith("--cov=. --cov-report=json:/tmp/remit-coverage/report -k adds src/x")
+    assert said["unittest"] == "python3 -m unittest discover -s src/x -k adds"
+    assert said["go"] == "go test -json -coverprofile=/tmp/remit-coverage/report -run adds ./src/x/..."
+    assert said["cargo"] == "cargo test --offline --no-fail-fast adds"
+    assert said["node"].endswith("--test-name-pattern=adds ./src/x/a.test.js")
+    assert said["jest"].endswith("-t adds /src/x/")
+    assert said["vitest"].startswith("vitest run --reporter=json")
+    assert said["vitest"].endswith("-t adds src/x/")
