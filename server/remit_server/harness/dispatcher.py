@@ -22,6 +22,7 @@ from remit_server.errors import ToolError
 from remit_server.harness.aftermath import Weighed, found_changes, sort_out, told
 from remit_server.harness.approving import ApprovalDesk
 from remit_server.harness.arguments import ToolCall, declared_intent, finite, parse_arguments
+from remit_server.harness.attempts import Attempts
 from remit_server.harness.hiding import out_of_sight
 from remit_server.harness.merge import Merger, stale, uninterrupted
 from remit_server.harness.permit import answered, permitted
@@ -175,6 +176,7 @@ class Dispatcher:
             cwd=target.cwd.relative if target.cwd else None,
             script=target.script,
             size=target.size,
+            host=target.host,
         )
         return about(turn, tool.name, action)
 
@@ -228,10 +230,12 @@ class Dispatcher:
             case CommandPlan(spec=spec, render=render):
                 hidden = await asyncio.to_thread(out_of_sight, self.workspace.root, self._denied(proposal.tool, turn))
                 started_ns = time.time_ns()
-                output = await self.sandbox.run(replace(spec, hidden=hidden))
+                attempts = Attempts(trail.network)
+                output = await self.sandbox.run(replace(spec, hidden=hidden, attempted=attempts.tell))
                 outcome = render(output)
                 report = await self._take_over(output.left, started_ns, proposal, trail, turn)
-                return replace(outcome, text=f"{outcome.text}\n{report}") if report else outcome
+                said = [text for text in (outcome.text, attempts.report(), report) if text]
+                return replace(outcome, text="\n".join(said))
             case _:
                 assert_never(proposal.plan)
 

@@ -114,8 +114,9 @@ def title(proposal: Proposal) -> str:
         case WritePlan(changes=changes):
             what = "; ".join(_verb(change) for change in changes)
             return f"keep what the command changed: {what}" if proposal.tool.effect is Effect.EXECUTE else what
-        case CommandPlan(display=display):
-            return f"run {visible(display, 'show')}"
+        case CommandPlan(spec=spec, display=display):
+            reaching = f" with network to {', '.join(spec.network)}" if spec.network else ""
+            return f"run {visible(display, 'show')}{reaching}"
         case ReadPlan():
             return f"read {visible(proposal.name, 'show')}"
         case _:

@@ -7,20 +7,23 @@ import contextlib
 import os
 import shutil
 import tempfile
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
+from remit_governance.hosts import parse_endpoint
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
 from remit_server.sandbox.contain import Ended, Job, contain
+from remit_server.sandbox.door import NO_DOOR, Door, opened, relay_text
 from remit_server.sandbox.environment import command_environment
 from remit_server.sandbox.layer import Layer, Left
 from remit_server.sandbox.limits import Limits
 from remit_server.sandbox.ports import CommandOutput, CommandSpec, Isolation
 from remit_server.sandbox.profile import GROUP, PASSWD, bubblewrap_options
-from remit_server.sandbox.seccomp import standard_filter
+from remit_server.sandbox.proxy import Attempt, Proxy
+from remit_server.sandbox.seccomp import network_filter, standard_filter
 
 _PROBE_S = 20.0
 _INSTALL = "install bubblewrap 0.8 or newer and util-linux, for example `apt install bubblewrap util-linux`"
@@ -39,7 +42,7 @@ _LAYER = (
 
 
 class Bubblewrap:
-    """Runs each command in namespaces of its own: no network, a read-only workspace, no capabilities.
+    """Runs each command in namespaces of its own: no network but a proxy's, a read-only workspace, no capabilities.
 
     `hidden` are files and folders of the workspace that no command may see. Its own programs come from nowhere below
     `workspace`: whoever has activated a virtual environment there has a folder of it in PATH.
@@ -132,21 +135,30 @@ class Bubblewrap:
     async def _contained(
         self, spec: CommandSpec, progress: Callable[[bytes], None] | None = None, layer: Layer | None = None
     ) -> Ended:
-        profile, passwd, group = (memory_file(data) for data in (standard_filter(), PASSWD, GROUP))
+        async with way_out(spec) as door:
+            return await self._behind(door, spec, progress, layer)
+
+    async def _behind(
+        self, door: Door, spec: CommandSpec, progress: Callable[[bytes], None] | None, layer: Layer | None
+    ) -> Ended:
+        rules = network_filter() if spec.network else standard_filter()
+        profile, passwd, group = (memory_file(data) for data in (rules, PASSWD, GROUP))
         read_status, write_status = os.pipe()
         merged = layer.merged if layer else None
-        options = bubblewrap_options(spec, self._limits, self._hidden, passwd=passwd, group=group, merged=merged)
+        options = bubblewrap_options(
+            spec, self._limits, self._hidden, passwd=passwd, group=group, merged=merged, more=door.options
+        )
         argv = [
             # The editor goes first, also beside a command that takes all it can get.
             *("nice", "-n", "10", *_first(layer)),
             *("bwrap", *options, "--seccomp", str(profile), "--json-status-fd", str(write_status), "--"),
-            *("prlimit", *self._limits.prlimit_options(), "--", *spec.argv),
+            *(*door.command, "prlimit", *self._limits.prlimit_options(), "--", *spec.argv),
         ]
         return await contain(
             Job(
                 argv=argv,
                 path=own_path(spec.workspace, self._workspace),
-                descriptors=(profile, passwd, group, write_status),
+                descriptors=(profile, passwd, group, write_status, *door.descriptors),
                 status=read_status,
                 timeout_s=spec.timeout_s,
                 max_output_bytes=spec.max_output_bytes,
@@ -167,6 +179,21 @@ def _first(layer: Layer | None) -> tuple[str, ...]:
     own = () if root else ("--user", "--map-root-user")
     folder = str(layer.folder if layer else "")
     return ("unshare", *own, "--mount", "--propagation", "private", "--", "/bin/sh", "-c", script, "sh", folder)
+
+
+@contextlib.asynccontextmanager
+async def way_out(spec: CommandSpec) -> AsyncGenerator[Door]:
+    """The door to the proxy of a command that may reach something."""
+    if not spec.network:
+        yield NO_DOOR
+        return
+    listed = frozenset(map(parse_endpoint, spec.network))
+    async with opened(Proxy(listed, spec.attempted or _unheard), memory_file(relay_text())) as door:
+        yield door
+
+
+def _unheard(attempt: Attempt) -> None:
+    del attempt
 
 
 def unavailable(isolation: Isolation) -> ToolError:

@@ -33,7 +33,8 @@ _ABSENT = (
 
 _NEW_NAMESPACE = (0x00020000, 0x02000000, 0x04000000, 0x08000000, 0x10000000, 0x20000000, 0x40000000)
 _THREAD = 0x00010000
-_AF_UNIX = 1
+_AF_UNIX, _AF_INET, _AF_INET6 = 1, 2, 10
+_OTHERS = tuple(family for family in range(_AF_INET6) if family != _AF_INET)
 _SOCKET_TYPE, _DATAGRAM, _RAW = 0xF, 2, 3
 # A lease on a file of the workspace makes whoever saves it outside wait for 45 seconds.
 _SET_LEASE = 1024
@@ -53,8 +54,17 @@ def single_process_filter() -> bytes:
     return _program((*_FORBIDDEN, "fork", "vfork"), _THREAD)
 
 
-def _program(forbidden: tuple[str, ...], only_clone: int | None = None) -> bytes:
-    """The filter as BPF; with `only_clone`, clone(2) needs this flag."""
+@functools.cache
+def network_filter() -> bytes:
+    """The `standard-net` profile: streams over IP may connect, in namespaces that hold no network but a loopback.
+
+    No socket of the file system is reachable: UNIX ones are had in pairs only. Raises RuntimeError.
+    """
+    return _program(tuple(name for name in _FORBIDDEN if name != "connect"), network=True)
+
+
+def _program(forbidden: tuple[str, ...], only_clone: int | None = None, *, network: bool = False) -> bytes:
+    """The filter as BPF; with `only_clone`, clone(2) needs this flag; with `network`, sockets are those of IP."""
     import pyseccomp as seccomp
 
     rules = seccomp.SyscallFilter(seccomp.ALLOW)
@@ -71,8 +81,12 @@ def _program(forbidden: tuple[str, ...], only_clone: int | None = None) -> bytes
     for request in _TERMINAL_INJECTION:
         rules.add_rule(refused, "ioctl", seccomp.Arg(1, seccomp.MASKED_EQ, _LOW_32, request))
     rules.add_rule(refused, "fcntl", seccomp.Arg(1, seccomp.EQ, _SET_LEASE))
+    family = seccomp.ERRNO(errno.EAFNOSUPPORT)
     for name in ("socket", "socketpair"):
-        rules.add_rule(seccomp.ERRNO(errno.EAFNOSUPPORT), name, seccomp.Arg(0, seccomp.GT, _AF_UNIX))
+        streams = network and name == "socket"
+        rules.add_rule(family, name, seccomp.Arg(0, seccomp.GT, _AF_INET6 if streams else _AF_UNIX))
+        for other in _OTHERS if streams else ():
+            rules.add_rule(family, name, seccomp.Arg(0, seccomp.EQ, other))
         for kind in (_DATAGRAM, _RAW):
             # A datagram socket needs no connect to reach one that lies in the workspace.
             rules.add_rule(refused, name, seccomp.Arg(1, seccomp.MASKED_EQ, _SOCKET_TYPE, kind))

@@ -30,7 +30,7 @@ class Arguments(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """One thing a call touches, for policy: a resolved path, or a command line and the folder it runs in."""
+    """One thing a call touches, for policy: a resolved path, a command line and the folder it runs in, or a host."""
 
     syscall: str
     path: WorkspacePath | None = None
@@ -38,6 +38,7 @@ class Target:
     cwd: WorkspacePath | None = None
     script: str | None = None
     size: int | None = None
+    host: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
