@@ -147,6 +147,25 @@ async def echo() -> AsyncIterator[int]:
         yield server.sockets[0].getsockname()[1]
 
 
+async def test_a_tunnel_that_breaks_inside_ends_outside() -> None:
+    ended = asyncio.Event()
+
+    async def waiting(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with contextlib.suppress(OSError):
+            await reader.read()
+        ended.set()
+        writer.close()
+
+    async with await asyncio.start_server(waiting, "127.0.0.1", 0) as server:
+        target = server.sockets[0].getsockname()[1]
+        async with served(Proxy(frozenset({Endpoint("127.0.0.1", target)}), lambda _: None)) as port:
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(f"CONNECT 127.0.0.1:{target} HTTP/1.1\r\n\r\n".encode())
+            await reader.readuntil(b"\r\n\r\n")
+            writer.transport.abort()
+            await asyncio.wait_for(ended.wait(), 20)
+
+
 async def test_what_cannot_be_recorded_is_not_reached() -> None:
     def told(_: Attempt) -> None:
         raise ToolError("it is full", "the disk is full", "free some", code=ErrorCode.AUDIT_BROKEN)

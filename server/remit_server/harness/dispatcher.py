@@ -32,7 +32,17 @@ from remit_server.harness.turn import Turn
 from remit_server.models.ports import ToolSpec
 from remit_server.sandbox.layer import Left
 from remit_server.sandbox.ports import Sandbox
-from remit_server.tools.spec import CommandPlan, FileChange, Outcome, ReadPlan, Target, Tool, ToolContext, WritePlan
+from remit_server.tools.spec import (
+    CommandPlan,
+    FileChange,
+    Outcome,
+    Plan,
+    ReadPlan,
+    Target,
+    Tool,
+    ToolContext,
+    WritePlan,
+)
 from remit_server.workspace.paths import Workspace
 from remit_server.workspace.ports import Documents
 from remit_server.workspace.walk import ignored_in
@@ -86,7 +96,7 @@ class Dispatcher:
         actions = tuple(self._action(tool, target, turn) for target in targets)
         await self._judge(actions, trail, turn)
         plan = await tool.prepare(arguments, context)
-        proposal = Proposal(tool, arguments, measured(actions, plan), plan)
+        proposal = Proposal(tool, arguments, measured(actions, plan, layers=await self._holds_back(plan)), plan)
         # Once more, for only the plan knows how large the files become.
         asked = await self._judge(proposal.actions, trail, turn)
         if asked:
@@ -189,6 +199,10 @@ class Dispatcher:
             decisions = await asyncio.to_thread(lambda: tuple(evaluate(policy, action) for action in actions))
         trail.policy_version = policy.version
         return trail.judged(actions, decisions, self._permission(actions, decisions, turn))
+
+    async def _holds_back(self, plan: Plan) -> bool:
+        """Whether what this plan's command writes goes to a layer, to be judged when it is known."""
+        return isinstance(plan, CommandPlan) and (await asyncio.to_thread(self.sandbox.isolation)).layers
 
     def _permission(self, actions: tuple[Action, ...], decisions: tuple[Decision, ...], turn: Turn) -> Answer:
         """The person's standing answer about all parts of the call: the strictest of them."""

@@ -169,16 +169,18 @@ class Proxy:
             both.create_task(self._pass_on(outside[0], inside[1]))
 
     async def _pass_on(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """One direction of a tunnel, until its end or the limit."""
-        with contextlib.suppress(OSError):
+        """One direction of a tunnel, until its end or the limit; what breaks on one side is cut on the other."""
+        try:
             while self._carried < self.max_bytes and (chunk := await reader.read(_CHUNK)):
                 self._carried += len(chunk)
                 writer.write(chunk)
                 await writer.drain()
-            if self._carried >= self.max_bytes:
-                writer.transport.abort()
-            elif writer.can_write_eof():
+            if self._carried < self.max_bytes:
                 writer.write_eof()
+                return
+        except OSError:
+            pass
+        writer.transport.abort()
 
 
 async def _addresses(endpoint: Endpoint) -> list[IPAddress]:

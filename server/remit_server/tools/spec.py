@@ -56,13 +56,14 @@ class FileChange:
     """One file from exactly `before` (None: it does not exist) to exactly `after` (None: it is removed).
 
     With `moved_from`, the file of that path, which holds `before`, gets this one, where nothing is yet; `after` are the
-    same bytes.
+    same bytes. `executable` says whether it becomes so; None leaves that as it is, and a new file is not.
     """
 
     path: WorkspacePath
     before: FileImage | None
     after: bytes | None
     moved_from: WorkspacePath | None = None
+    executable: bool | None = None
 
     @property
     def touched(self) -> tuple[tuple[WorkspacePath, str | None, str | None], ...]:

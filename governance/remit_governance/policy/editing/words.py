@@ -65,6 +65,7 @@ KEYS: Mapping[type[BaseModel], Mapping[str, str]] = MappingProxyType(
             "cwd": "The folder the command would run in, relative to the workspace.",
             "host": "The network host.",
             "size": "How many bytes the file would have afterwards.",
+            "held": "Whether what the command line writes is judged by itself afterwards; its review may wait.",
         },
     }
 )
