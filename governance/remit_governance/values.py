@@ -93,7 +93,8 @@ class Action:
     """One thing that is about to happen, as policy sees it (protocol.md §4 `policy explain`).
 
     `path` is relative to the workspace, with `/`, already resolved; `size` is bytes. `command` is a resolved argv,
-    `cwd` where it would run, relative like `path`. `script` is a whole command line, which is judged part by part.
+    `cwd` where it would run, relative like `path`. `script` is a whole command line, which is judged part by part;
+    where it is `held`, nothing that it writes takes effect before each file has been judged by itself.
     """
 
     syscall: str
@@ -108,3 +109,4 @@ class Action:
     mode: str = "strict"
     cwd: str | None = None
     script: str | None = None
+    held: bool = False

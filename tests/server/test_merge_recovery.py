@@ -12,13 +12,18 @@ from pathlib import Path
 
 import merges_by_step
 import pytest
-from merges_by_step import CHANGES, reset
+from merges_by_step import CHANGES, EXECUTABLE, reset
 
-from remit_server.workspace.merge_log import MergeLog
+from remit_server.workspace.files import digest_of
+from remit_server.workspace.merge_log import MergeLog, Step
 from remit_server.workspace.paths import Workspace
 from remit_server.workspace.recovery import recover
 
 RUNS = 200
+
+
+def runs_alone(path: Path) -> bool:
+    return bool(path.stat().st_mode & 0o100)
 
 
 class Killed:
@@ -68,6 +73,7 @@ def test_thr_storage_kill_at_every_step_of_a_merge(killed: Killed) -> None:
         assert all(not each.left for each in recovered), (step, recovered)
         found = killed.holds()
         assert found in (OLD, NEW), (step, found)
+        assert runs_alone(killed.root / EXECUTABLE) == (found == NEW)
         outcomes["old" if found == OLD else "new"] += 1
         assert recover(killed.workspace, MergeLog(killed.log), "policy") == ()
         assert not killed.log.exists() or list(killed.log.iterdir()) == []
@@ -149,3 +155,38 @@ def test_a_merge_that_is_under_way_is_left_alone(killed: Killed, tmp_path: Path)
     assert list(MergeLog(tmp_path / "merges").unfinished()) == []
     merge.end()
     assert list((tmp_path / "merges").iterdir()) == []
+
+
+def crashed(root: Path, before: bytes, after: bytes, executable: bool) -> tuple[Workspace, MergeLog, Path]:
+    """A workspace with one file, and a merge of which nothing is noted as done."""
+    (root / "work").mkdir()
+    (root / "work" / "run.sh").write_bytes(before)
+    log = MergeLog(root / "merges")
+    step = Step("run.sh", digest_of(before), digest_of(after), executable=executable)
+    log.begin([(step, after)], "policy").release()
+    return Workspace(root / "work"), MergeLog(root / "merges"), root / "work" / "run.sh"
+
+
+@pytest.mark.parametrize("after", [b"same", b"other"])
+def test_a_mode_that_was_due_is_put_on(tmp_path: Path, after: bytes) -> None:
+    workspace, log, file = crashed(tmp_path, b"same", after, executable=True)
+    (recovered,) = recover(workspace, log, "policy")
+    assert recovered.finished == ("run.sh",)
+    assert runs_alone(file)
+    assert file.read_bytes() == after
+
+
+def test_a_mode_that_is_there_is_done(tmp_path: Path) -> None:
+    workspace, log, file = crashed(tmp_path, b"same", b"same", executable=True)
+    file.chmod(0o755)
+    (recovered,) = recover(workspace, log, "policy")
+    assert (recovered.finished, recovered.left) == ((), ())
+    assert runs_alone(file)
+
+
+def test_new_contents_without_their_mode_are_somebody_elses(tmp_path: Path) -> None:
+    workspace, log, file = crashed(tmp_path, b"old", b"new", executable=True)
+    file.write_bytes(b"new")
+    (recovered,) = recover(workspace, log, "policy")
+    assert recovered.left == ("run.sh",)
+    assert not runs_alone(file)

@@ -45,6 +45,28 @@ def test_files_read_image(workspace: Workspace) -> None:
     assert (image.data, image.mode, image.links, image.digest) == (b"old", 0o640, 2, digest_of(b"old"))
 
 
+@pytest.mark.parametrize(
+    ("mode", "becomes", "afterwards"),
+    [(0o644, True, 0o755), (0o750, False, 0o640), (0o600, True, 0o700), (0o755, None, 0o755)],
+)
+def test_files_become_executable_for_whoever_may_read_them(
+    workspace: Workspace, mode: int, becomes: bool | None, afterwards: int
+) -> None:
+    path = workspace.resolve("a.txt")
+    path.absolute.chmod(mode)
+    assert write_atomically(workspace, path, read_image(workspace, path), b"new", becomes).mode == afterwards
+    assert stat.S_IMODE(path.absolute.stat().st_mode) == afterwards
+
+
+def test_files_are_born_executable_within_the_umask(workspace: Workspace) -> None:
+    before = os.umask(0o027)
+    try:
+        assert write_atomically(workspace, workspace.resolve("new.sh"), None, b"x", executable=True).mode == 0o750
+        assert write_atomically(workspace, workspace.resolve("new.txt"), None, b"x").mode == 0o640
+    finally:
+        os.umask(before)
+
+
 @pytest.mark.parametrize(("name", "code"), [("none", ErrorCode.NOT_FOUND), (".", ErrorCode.NOT_A_FILE)])
 def test_files_read_refused(workspace: Workspace, name: str, code: ErrorCode) -> None:
     with pytest.raises(ToolError) as refused:

@@ -22,6 +22,9 @@ CHANGES: Mapping[str, tuple[str | None, str | None]] = {
 }
 """Every path of the merge, with what it holds before and after."""
 
+EXECUTABLE = "c.txt"
+"""The one of them that becomes so."""
+
 
 def reset(workspace: Path) -> None:
     """The files as they are before."""
@@ -53,7 +56,8 @@ def serve(root: Path, log: Path) -> None:
             path = workspace.resolve(name)
             image = None if before is None else read_image(workspace, path)
             if not name.endswith("moved.txt"):
-                made.append(FileChange(path, image, None if after is None else after.encode()))
+                runs = True if name == EXECUTABLE else None
+                made.append(FileChange(path, image, None if after is None else after.encode(), executable=runs))
             elif image is not None:
                 made.append(FileChange(workspace.resolve(f"to/{name}"), image, image.data, moved_from=path))
         return tuple(made)

@@ -39,6 +39,8 @@ class AuditKind(StrEnum):
     APPROVAL_REFUSED = "approval_refused"
     MERGE_APPROVED = "merge_approved"
     MERGE_REJECTED = "merge_rejected"
+    NETWORK_ALLOWED = "network_allowed"
+    NETWORK_DENIED = "network_denied"
     POLICY_UPDATE = "policy_update"
     SESSION_MODE_CHANGE = "session_mode_change"
     STATE_TRANSITION = "state_transition"

@@ -6,7 +6,7 @@ import difflib
 from dataclasses import replace
 from typing import Annotated, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, StrictBool, ValidationError
 
 from remit_governance.canonical import Json
 from remit_governance.capabilities import DEFAULT_MAX_OPS, DEFAULT_TTL_S, Claim, Holder, Token, scope_of
@@ -64,6 +64,7 @@ class ActionForm(BaseModel):
     cwd: str | None = None
     host: str | None = None
     size: Annotated[int, Field(ge=0, strict=True)] | None = None
+    held: StrictBool = False
 
     def action(self) -> Action:
         """The same as a value of the core."""
@@ -80,6 +81,7 @@ class ActionForm(BaseModel):
             mode=self.mode,
             cwd=self.cwd,
             script=self.command if isinstance(self.command, str) else None,
+            held=self.held,
         )
 
 
@@ -123,6 +125,7 @@ def form_of(action: Action) -> dict[str, Json]:
         "size": action.size,
         "state": None if action.state == "idle" else action.state,
         "mode": None if action.mode == "strict" else action.mode,
+        "held": action.held or None,
     }
     return form | {name: value for name, value in others.items() if value is not None}
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 
+from remit_governance.hosts import DEFAULT_PORT, host_and_port
 from remit_governance.policy.commands import command_prefix, resembles, starts_with
 from remit_governance.policy.file import MatchForm
 from remit_governance.policy.globs import compile_globs
@@ -16,13 +17,16 @@ from remit_governance.policy.rules import Condition, Subject
 def compile_match(form: MatchForm, fold_case: bool, *, stops: bool = False, indexed: bool = False) -> Condition:
     """A predicate that holds where every given key does.
 
-    `stops` is for rules that deny or ask: their commands are meant in every spelling. `indexed` leaves `syscall` out:
+    `stops` is for rules that deny or ask: their commands are meant in every spelling, their
+    hosts at every port. `indexed` leaves `syscall` out:
     the predicate is asked only about actions that have been found by it.
     """
     given = {key: values for key, values in form if values is not None and not (indexed and key == "syscall")}
-    path, command = given.pop("path_glob", None), given.pop("command", None)
+    path, command, host = (given.pop(key, None) for key in ("path_glob", "command", "host"))
     conditions = [CONDITIONS[key](values) for key, values in given.items()]
     # The cheap ones first: most rules that are asked and do not match fail by a word.
+    if host is not None:
+        conditions.append(_host(host, stops=stops))
     if command is not None:
         conditions.append(_command(command, stops=stops))
     if path is not None:
@@ -107,9 +111,18 @@ def _command(commands: tuple[str, ...], *, stops: bool) -> Condition:
     return condition
 
 
-def _host(hosts: tuple[str, ...]) -> Condition:
-    wanted = frozenset(host.lower() for host in hosts)
-    return lambda subject: subject.action.host is not None and subject.action.host.lower() in wanted
+def _host(hosts: tuple[str, ...], *, stops: bool) -> Condition:
+    wanted = frozenset(map(host_and_port, hosts))
+
+    def condition(subject: Subject) -> bool:
+        if subject.action.host is None:
+            return False
+        name, port = host_and_port(subject.action.host)
+        port = port or DEFAULT_PORT
+        # A rule without a port stops the host at every one, and allows it at the usual one.
+        return (name, port) in wanted or ((stops or port == DEFAULT_PORT) and (name, None) in wanted)
+
+    return condition
 
 
 def _risk(levels: tuple[str, ...]) -> Condition:
@@ -125,8 +138,7 @@ CONDITIONS: Mapping[str, Callable[[tuple[str, ...]], Condition]] = MappingProxyT
         "mode": _mode,
         "intent": _intent,
         "tool": _tool,
-        "host": _host,
         "risk": _risk,
     }
 )
-"""What makes a condition of a `match` key's values; `path_glob` and `command` need to know more."""
+"""What makes a condition of a `match` key's values; `path_glob`, `command` and `host` need to know more."""

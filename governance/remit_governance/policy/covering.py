@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
+from remit_governance.hosts import host_and_port
 from remit_governance.policy.commands import command_prefix
 from remit_governance.policy.file import MatchForm
 from remit_governance.policy.paths import fold
@@ -48,7 +49,9 @@ def _among(wide: Sequence[str], narrow: Sequence[str]) -> bool:
 
 
 def _hosts_cover(wide: Sequence[str], narrow: Sequence[str]) -> bool:
-    return _among([host.lower() for host in wide], [host.lower() for host in narrow])
+    """A rule that stops a host without a port stops it at every one."""
+    known = set(map(host_and_port, wide))
+    return all((name, port) in known or (name, None) in known for name, port in map(host_and_port, narrow))
 
 
 def _including(globs: Sequence[str]) -> list[str]:

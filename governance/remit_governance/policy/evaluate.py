@@ -35,8 +35,9 @@ def evaluate(policy: Policy, action: Action, claim: Claim | None = None) -> Deci
 
     Reasons are those of every rule that spoke, by layer and name. A layer that denies ends it: later ones are not
     asked. An error inside a rule is that rule's deny, with code `rule_error`. A `script` is judged part by part, the
-    strictest decision counts, and what is not certain about it is never allowed without a look. A `claim` that covers
-    the action stands in for every layer but the built-in one; any other claim changes nothing.
+    strictest decision counts, and what is not certain about it is never allowed without a look. Of a
+    `held` one no write is reviewed yet. A `claim` that covers the action stands in for every layer but the built-in
+    one; any other claim changes nothing.
     """
     permit = None
     if claim is not None and claim.refusal(action, policy.version) is None:
@@ -51,7 +52,8 @@ def _permit(token: Token) -> Reason:
 def _script(policy: Policy, action: Action, permit: Reason | None) -> Decision:
     parts = parts_of(action)
     doubtful = bool(parts.doubts)
-    decisions = [_one(policy, part, permit, doubtful=doubtful) for part in parts.actions]
+    judged = ((part, _one(policy, part, permit, doubtful=doubtful)) for part in parts.actions)
+    decisions = [decision for part, decision in judged if not _later(part, decision)]
     shadows = (_one(policy, part, permit, doubtful=doubtful) for part in parts.shadows)
     # A wrapper needs no rule that allows it; but where a rule denies it, that counts.
     decisions += [shadow for shadow in shadows if shadow.verdict is Verdict.DENY and shadow.rules]
@@ -61,6 +63,11 @@ def _script(policy: Policy, action: Action, permit: Reason | None) -> Decision:
         decisions.append(Decision(Verdict.REQUIRE_REVIEW, (unclear,)))
     whole = strictest(decisions)
     return Decision(whole.verdict, tuple(dict.fromkeys(whole.reasons)))
+
+
+def _later(part: Action, decision: Decision) -> bool:
+    """Whether the review of a write may wait: the file that is held back is judged then, and shown as it became."""
+    return part.held and part.syscall == "fs.write" and decision.verdict is Verdict.REQUIRE_REVIEW
 
 
 def _suspicions(policy: Policy, suspects: Iterable[Action], permit: Reason | None) -> Iterator[str]:

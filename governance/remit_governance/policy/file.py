@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StrictBool, StrictStr
 
+from remit_governance.hosts import parse_endpoint
 from remit_governance.patterns import SecretPattern
 from remit_governance.policy.commands import command_prefix
 from remit_governance.policy.globs import glob_fault
@@ -29,6 +30,14 @@ def _command(command: str) -> str:
     return command
 
 
+def _host(host: str) -> str:
+    try:
+        parse_endpoint(host)
+    except ValueError as error:
+        raise ValueError(f"the host `{host}` can never match: {error}") from None
+    return host
+
+
 def _pattern(pattern: str) -> str:
     SecretPattern("", pattern)
     return pattern
@@ -42,6 +51,7 @@ Word = Annotated[StrictStr, Field(min_length=1)]
 Words = Annotated[tuple[Word, ...], BeforeValidator(_many)]
 Globs = Annotated[tuple[Annotated[Word, AfterValidator(_glob)], ...], BeforeValidator(_many)]
 Commands = Annotated[tuple[Annotated[Word, AfterValidator(_command)], ...], BeforeValidator(_many)]
+Hosts = Annotated[tuple[Annotated[Word, AfterValidator(_host)], ...], BeforeValidator(_many)]
 Size = Annotated[int, BeforeValidator(_size)]
 
 
@@ -62,7 +72,7 @@ class MatchForm(Form):
     intent: Annotated[tuple[Intent, ...], BeforeValidator(_many)] | None = None
     tool: Words | None = None
     command: Commands | None = None
-    host: Words | None = None
+    host: Hosts | None = None
     risk: Annotated[tuple[Literal["low", "medium", "high"], ...], BeforeValidator(_many)] | None = None
 
     def same(self, other: MatchForm) -> bool:

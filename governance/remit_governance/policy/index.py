@@ -13,6 +13,7 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import Generic, NamedTuple, TypeVar
 
+from remit_governance.hosts import host_and_port
 from remit_governance.policy.commands import command_prefix
 from remit_governance.policy.file import MatchForm
 from remit_governance.policy.paths import fold, normalise, outside
@@ -134,7 +135,7 @@ def keys_of_match(match: MatchForm, fold_case: bool) -> tuple[Key, ...]:
     if "command" in given:
         return tuple(f"command {posixpath.basename(command_prefix(each)[0])}" for each in given["command"])
     if "host" in given:
-        return tuple(f"host {host.lower()}" for host in given["host"])
+        return tuple(f"host {host_and_port(host)[0]}" for host in given["host"])
     for name in ("tool", "caller_tag", "intent", "state", "mode"):
         if name in given:
             return tuple(f"{name} {value}" for value in given[name])
@@ -188,7 +189,7 @@ VALUES: Mapping[str, Callable[[Action], Iterable[str | None]]] = MappingProxyTyp
     {
         "caller_tag": lambda action: action.caller_tags,
         "command": lambda action: (posixpath.basename(action.command[0]),) if action.command else (),
-        "host": lambda action: () if action.host is None else (action.host.lower(),),
+        "host": lambda action: () if action.host is None else (host_and_port(action.host)[0],),
         "intent": lambda action: (action.intent,),
         "mode": lambda action: (action.mode,),
         "state": lambda action: (action.state,),

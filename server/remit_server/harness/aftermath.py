@@ -12,7 +12,7 @@ from remit_governance.values import Action, Decision, Verdict
 from remit_server.errors import ToolError
 from remit_server.sandbox.layer import Left
 from remit_server.tools.spec import FileChange
-from remit_server.workspace.files import FileImage, digest_of, image_of_text, read_image
+from remit_server.workspace.files import FileImage, digest_of, image_of_text, is_executable, read_image
 from remit_server.workspace.paths import Workspace
 from remit_server.workspace.ports import Documents
 from remit_server.workspace.text import Text, plain
@@ -49,9 +49,14 @@ def _change(left: Left, workspace: Workspace, documents: Documents, started_ns: 
     if path.relative != left.path:
         raise ToolError(f"cannot take over `{left.path}`", f"it leads to `{path.relative}`", "name that file")
     before = _before(left.path, workspace, documents, started_ns)
-    if left.data is None and before is None:
-        return None
-    return FileChange(path, before, left.data)
+    if left.data is None:
+        return FileChange(path, before, None) if before else None
+    was = before is not None and is_executable(path.absolute.lstat().st_mode)
+    if left.executable == was:
+        return FileChange(path, before, left.data)
+    if documents.get(left.path) is not None:
+        raise ToolError(f"cannot take over `{left.path}`", "its mode changes, and it is open in the editor", "close it")
+    return FileChange(path, before, left.data, executable=left.executable)
 
 
 def _before(relative: str, workspace: Workspace, documents: Documents, started_ns: int) -> FileImage | None:

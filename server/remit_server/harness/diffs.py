@@ -36,9 +36,16 @@ def file_diff(change: FileChange) -> FileDiff:
     )
 
 
+def mode_word(executable: bool) -> str:
+    """What a file becomes, in a word or two."""
+    return "executable" if executable else "not executable"
+
+
 def unified(change: FileChange) -> str:
     """A unified diff with three lines of context; line ends other than LF are seen as such."""
     relative = change.path.relative
+    if change.executable is not None and change.before and change.before.data == change.after:
+        return f"(only its mode changes: it becomes {mode_word(change.executable)})\n"
     try:
         before = Text.decode(change.before.data, relative).content if change.before else ""
         after = "" if change.after is None else Text.decode(change.after, relative).content

@@ -22,6 +22,7 @@ from remit_server.errors import ToolError
 from remit_server.harness.aftermath import Weighed, found_changes, sort_out, told
 from remit_server.harness.approving import ApprovalDesk
 from remit_server.harness.arguments import ToolCall, declared_intent, finite, parse_arguments
+from remit_server.harness.attempts import Attempts
 from remit_server.harness.hiding import out_of_sight
 from remit_server.harness.merge import Merger, stale, uninterrupted
 from remit_server.harness.permit import answered, permitted
@@ -31,7 +32,17 @@ from remit_server.harness.turn import Turn
 from remit_server.models.ports import ToolSpec
 from remit_server.sandbox.layer import Left
 from remit_server.sandbox.ports import Sandbox
-from remit_server.tools.spec import CommandPlan, FileChange, Outcome, ReadPlan, Target, Tool, ToolContext, WritePlan
+from remit_server.tools.spec import (
+    CommandPlan,
+    FileChange,
+    Outcome,
+    Plan,
+    ReadPlan,
+    Target,
+    Tool,
+    ToolContext,
+    WritePlan,
+)
 from remit_server.workspace.paths import Workspace
 from remit_server.workspace.ports import Documents
 from remit_server.workspace.walk import ignored_in
@@ -85,7 +96,7 @@ class Dispatcher:
         actions = tuple(self._action(tool, target, turn) for target in targets)
         await self._judge(actions, trail, turn)
         plan = await tool.prepare(arguments, context)
-        proposal = Proposal(tool, arguments, measured(actions, plan), plan)
+        proposal = Proposal(tool, arguments, measured(actions, plan, layers=await self._holds_back(plan)), plan)
         # Once more, for only the plan knows how large the files become.
         asked = await self._judge(proposal.actions, trail, turn)
         if asked:
@@ -175,6 +186,7 @@ class Dispatcher:
             cwd=target.cwd.relative if target.cwd else None,
             script=target.script,
             size=target.size,
+            host=target.host,
         )
         return about(turn, tool.name, action)
 
@@ -187,6 +199,10 @@ class Dispatcher:
             decisions = await asyncio.to_thread(lambda: tuple(evaluate(policy, action) for action in actions))
         trail.policy_version = policy.version
         return trail.judged(actions, decisions, self._permission(actions, decisions, turn))
+
+    async def _holds_back(self, plan: Plan) -> bool:
+        """Whether what this plan's command writes goes to a layer, to be judged when it is known."""
+        return isinstance(plan, CommandPlan) and (await asyncio.to_thread(self.sandbox.isolation)).layers
 
     def _permission(self, actions: tuple[Action, ...], decisions: tuple[Decision, ...], turn: Turn) -> Answer:
         """The person's standing answer about all parts of the call: the strictest of them."""
@@ -228,10 +244,12 @@ class Dispatcher:
             case CommandPlan(spec=spec, render=render):
                 hidden = await asyncio.to_thread(out_of_sight, self.workspace.root, self._denied(proposal.tool, turn))
                 started_ns = time.time_ns()
-                output = await self.sandbox.run(replace(spec, hidden=hidden))
+                attempts = Attempts(trail.network)
+                output = await self.sandbox.run(replace(spec, hidden=hidden, attempted=attempts.tell))
                 outcome = render(output)
                 report = await self._take_over(output.left, started_ns, proposal, trail, turn)
-                return replace(outcome, text=f"{outcome.text}\n{report}") if report else outcome
+                said = [text for text in (outcome.text, attempts.report(), report) if text]
+                return replace(outcome, text="\n".join(said))
             case _:
                 assert_never(proposal.plan)
 

@@ -85,6 +85,7 @@ class Merger:
             after=None if change.after is None else digest_of(change.after),
             moved_from=change.moved_from.relative if change.moved_from else None,
             in_editor=self.documents.get(change.path.relative) is not None,
+            executable=change.executable,
         )
 
 
@@ -112,7 +113,9 @@ async def _merge_one(change: FileChange, workspace: Workspace, documents: Docume
         return
     document = documents.get(relative)
     if document is None:
-        await asyncio.to_thread(write_atomically, workspace, change.path, change.before, change.after)
+        await asyncio.to_thread(
+            write_atomically, workspace, change.path, change.before, change.after, change.executable
+        )
         return
     if change.before is None or image_of_text(document.text).digest != change.before.digest:
         raise stale(relative)

@@ -13,12 +13,12 @@ from remit_governance.standing import Offer, rule_text, sentence
 from remit_governance.values import Action, Effect
 from remit_governance.visible import visible
 from remit_server.contract import ReasonPayload
-from remit_server.harness.diffs import file_diff
+from remit_server.harness.diffs import file_diff, mode_word
 from remit_server.harness.naming import named_files
 from remit_server.harness.trail import Trail
 from remit_server.harness.turn import Turn
 from remit_server.tools.spec import CommandPlan, FileChange, Plan, ReadPlan, Tool, WritePlan
-from remit_server.workspace.paths import Workspace
+from remit_server.workspace.paths import Workspace, WorkspacePath
 
 RISKS = ("low", "medium", "high")
 
@@ -50,8 +50,12 @@ def about(turn: Turn, tool: str, action: Action) -> Action:
     )
 
 
-def measured(actions: tuple[Action, ...], plan: Plan) -> tuple[Action, ...]:
-    """The actions with what only the plan knows: how large each file becomes that it writes."""
+def measured(actions: tuple[Action, ...], plan: Plan, *, layers: bool = False) -> tuple[Action, ...]:
+    """The actions with what only the plan knows: how large each file becomes that it writes, and whether what a command
+    writes is held back: the plan wants that, and the sandbox has `layers`."""
+    if isinstance(plan, CommandPlan):
+        held = plan.spec.writes and layers
+        return tuple(replace(action, held=held and action.script is not None) for action in actions)
     if not isinstance(plan, WritePlan):
         return actions
     sizes = {path.relative: 0 for change in plan.changes for path, _, _ in change.touched}
@@ -114,8 +118,9 @@ def title(proposal: Proposal) -> str:
         case WritePlan(changes=changes):
             what = "; ".join(_verb(change) for change in changes)
             return f"keep what the command changed: {what}" if proposal.tool.effect is Effect.EXECUTE else what
-        case CommandPlan(display=display):
-            return f"run {visible(display, 'show')}"
+        case CommandPlan(spec=spec, display=display):
+            reaching = f" with network to {', '.join(spec.network)}" if spec.network else ""
+            return f"run {visible(display, 'show')}{reaching}"
         case ReadPlan():
             return f"read {visible(proposal.name, 'show')}"
         case _:
@@ -128,14 +133,19 @@ def _verb(change: FileChange) -> str:
         return f"move {visible(change.moved_from.relative, 'show')} to {name}"
     if change.after is None:
         return f"delete {name}"
-    return f"{'create' if change.before is None else 'change'} {name}"
+    said = f"{'create' if change.before is None else 'change'} {name}"
+    return said if change.executable is None else f"{said} ({mode_word(change.executable)})"
+
+
+def _written(change: FileChange, path: WorkspacePath, before: str | None, after: str | None) -> PathBinding:
+    mode = "" if change.executable is None else f" {mode_word(change.executable)}"
+    return PathBinding(path.relative, before, None if after is None else after + mode)
 
 
 def _bound(proposal: Proposal, workspace: Workspace) -> tuple[tuple[PathBinding, ...], CommandPlan | None]:
     match proposal.plan:
         case WritePlan(changes=changes):
-            written = (PathBinding(p.relative, old, new) for c in changes for p, old, new in c.touched)
-            return tuple(written), None
+            return tuple(_written(c, *touched) for c in changes for touched in c.touched), None
         case CommandPlan() as command:
             return named_files(command, workspace), command
         case ReadPlan():

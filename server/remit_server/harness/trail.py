@@ -35,6 +35,7 @@ from remit_server.contract import (
 from remit_server.errors import RemitError, ToolError
 from remit_server.harness.arguments import ToolCall
 from remit_server.harness.turn import Turn
+from remit_server.sandbox.proxy import Attempt
 from remit_server.tools.spec import Outcome
 
 log = logging.getLogger(__name__)
@@ -166,6 +167,12 @@ class Trail:
         if refused:
             vanished = self._summary("; ".join(f"{path}: {why}" for path, why in refused))
             self._append(self._event(AuditKind.MERGE_REJECTED, metadata={"refused": vanished}))
+
+    def network(self, attempt: Attempt) -> None:
+        """Audit what a command tried to reach. Raises ToolError where that cannot be done."""
+        kind = AuditKind.NETWORK_ALLOWED if attempt.allowed else AuditKind.NETWORK_DENIED
+        host = self._summary(visible(attempt.target, "show"))
+        self._append(self._event(kind, deny_reason=attempt.why or None, metadata={"host": host}))
 
     def done(self, outcome: Outcome) -> CallResult:
         """The call ran: redact, audit the outcome, show it. What is shown and returned is the redacted text."""
@@ -360,8 +367,9 @@ def intent_event(
 
 
 def asking(decision: Decision) -> tuple[ReasonPayload, ...]:
-    """The reasons that carry the verdict."""
-    return tuple(reason_payload(r) for r in decision.reasons if r.verdict is decision.verdict)
+    """The reasons that carry the verdict, each once."""
+    carrying = dict.fromkeys(r for r in decision.reasons if r.verdict is decision.verdict)
+    return tuple(map(reason_payload, carrying))
 
 
 def reason_payload(reason: Reason) -> ReasonPayload:

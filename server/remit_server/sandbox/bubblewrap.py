@@ -7,13 +7,15 @@ import contextlib
 import os
 import shutil
 import tempfile
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
+from remit_governance.hosts import parse_endpoint
 from remit_server.sandbox.cgroup import ControlGroup
 from remit_server.sandbox.contain import Ended, Job, contain
+from remit_server.sandbox.door import NO_DOOR, Door, opened, relay_text
 from remit_server.sandbox.environment import command_environment
 from remit_server.sandbox.layer import Layer, Left
 from remit_server.sandbox.limits import Limits
@@ -21,6 +23,7 @@ from remit_server.sandbox.outcome import command_output, last_line, never_began,
 from remit_server.sandbox.owner import clear_layers, this_server
 from remit_server.sandbox.ports import CommandOutput, CommandSpec, Isolation
 from remit_server.sandbox.profile import GROUP, PASSWD, bubblewrap_options
+from remit_server.sandbox.proxy import Attempt, Proxy
 from remit_server.sandbox.seccomp import profile_filter, standard_filter
 from remit_server.sandbox.templates import TEMPLATES
 
@@ -42,7 +45,7 @@ _LAYER = (
 
 
 class Bubblewrap:
-    """Runs each command in namespaces of its own: no network, no capabilities, what it writes kept apart.
+    """Runs each command in namespaces of its own: no network but a proxy's, no capabilities, what it writes kept apart.
 
     `hidden` are files and folders of the workspace that no command may see. Its own programs come from nowhere below
     `workspace`: whoever has activated a virtual environment there has a folder of it in PATH.
@@ -131,7 +134,8 @@ class Bubblewrap:
         template = TEMPLATES[spec.template]
         control = await asyncio.to_thread(ControlGroup.make, template)
         try:
-            ended = await contain(self._job(spec, control, progress, layer))
+            async with way_out(spec) as door:
+                ended = await contain(self._job(spec, control, progress, layer, door))
             why = control.stopped() if control and ended.exit_code == _KILLED else None
             return replace(ended, exit_code=None, stopped=why) if why else ended
         finally:
@@ -144,23 +148,27 @@ class Bubblewrap:
         control: ControlGroup | None,
         progress: Callable[[bytes], None] | None,
         layer: Layer | None,
+        door: Door,
     ) -> Job:
         template = TEMPLATES[spec.template]
         limits = self._limits or template.limits
-        profile, passwd, group = (memory_file(data) for data in (profile_filter(template.seccomp), PASSWD, GROUP))
+        rules = profile_filter("standard-net" if spec.network else template.seccomp)
+        profile, passwd, group = (memory_file(data) for data in (rules, PASSWD, GROUP))
         read_status, write_status = os.pipe()
         merged = layer.merged if layer else None
-        options = bubblewrap_options(spec, limits, self._hidden, passwd=passwd, group=group, merged=merged)
+        options = bubblewrap_options(
+            spec, limits, self._hidden, passwd=passwd, group=group, merged=merged, more=door.options
+        )
         argv = [
             # The editor goes first, also beside a command that takes all it can get.
             *(*(control.joining() if control else ()), "nice", "-n", "10", *_first(layer)),
             *("bwrap", *options, "--seccomp", str(profile), "--json-status-fd", str(write_status), "--"),
-            *("prlimit", *limits.prlimit_options(), "--", *spec.argv),
+            *(*door.command, "prlimit", *limits.prlimit_options(), "--", *spec.argv),
         ]
         return Job(
             argv=argv,
             path=own_path(spec.workspace, self._workspace),
-            descriptors=(profile, passwd, group, write_status),
+            descriptors=(profile, passwd, group, write_status, *door.descriptors),
             status=read_status,
             timeout_s=spec.timeout_s,
             max_output_bytes=spec.max_output_bytes,
@@ -180,6 +188,21 @@ def _first(layer: Layer | None) -> tuple[str, ...]:
     own = () if root else ("--user", "--map-root-user")
     folder = str(layer.folder if layer else "")
     return ("unshare", *own, "--mount", "--propagation", "private", "--", "/bin/sh", "-c", script, "sh", folder)
+
+
+@contextlib.asynccontextmanager
+async def way_out(spec: CommandSpec) -> AsyncGenerator[Door]:
+    """The door to the proxy of a command that may reach something."""
+    if not spec.network:
+        yield NO_DOOR
+        return
+    listed = frozenset(map(parse_endpoint, spec.network))
+    async with opened(Proxy(listed, spec.attempted or _unheard), memory_file(relay_text())) as door:
+        yield door
+
+
+def _unheard(attempt: Attempt) -> None:
+    del attempt
 
 
 def _failed(ended: Ended) -> Isolation:

@@ -25,7 +25,8 @@ _PARTS = ("upper", "work", "merged")
 
 @dataclass(frozen=True, slots=True)
 class Left:
-    """One path that a command left otherwise than it found it. `data` is None where it removed the file.
+    """One path that a command left otherwise than it found it, in bytes or in being executable. `data` is None where it
+    removed the file.
 
     `odd` says why it cannot be taken over: it is no regular file, or too large.
     """
@@ -151,8 +152,12 @@ def _file(upper: Path, status: os.stat_result, lower: Path, relative: str) -> It
     data = upper.read_bytes()
     if lower.is_symlink():
         yield Left(relative, None, odd="it takes the place of a link")
-    elif not lower.is_file() or lower.read_bytes() != data:
-        yield Left(relative, data, executable=bool(status.st_mode & 0o100))
+    elif not lower.is_file() or _runs(lower.stat()) != _runs(status) or lower.read_bytes() != data:
+        yield Left(relative, data, executable=_runs(status))
+
+
+def _runs(status: os.stat_result) -> bool:
+    return bool(status.st_mode & 0o100)
 
 
 def _files(lower: Path, relative: str) -> Iterator[str]:

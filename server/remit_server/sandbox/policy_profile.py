@@ -30,7 +30,7 @@ def policy_options(program: int) -> list[str]:
         *system_options(_LIBRARIES),
         *("--ro-bind-try", "/etc/ld.so.cache", "/etc/ld.so.cache"),
         *(option for path in python for option in ("--ro-bind", str(path), str(path))),
-        *(option for path in python for option in _packages(path)),
+        *(option for path in python for option in packages_covered(path)),
         *("--ro-bind-data", str(program), PROGRAM, "--remount-ro", "/", "--chdir", "/", "--"),
         *(str(python[0]), "-I", "-S", "-B", "-X", "utf8", PROGRAM, str(MEMORY_BYTES)),
     ]
@@ -45,7 +45,7 @@ def runtime() -> tuple[Path, ...]:
     return tuple(path for path in map(Path, parts) if path.is_absolute() and path.exists())
 
 
-def _packages(folder: Path) -> list[str]:
+def packages_covered(folder: Path) -> list[str]:
     """An empty folder over what is installed beside the standard library."""
     covered = [folder / name for name in ("site-packages", "dist-packages")]
     return [

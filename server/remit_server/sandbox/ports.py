@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Literal, Protocol
 
 from remit_server.sandbox.layer import Left
+from remit_server.sandbox.proxy import Told
 from remit_server.sandbox.templates import TemplateName
 
 RuntimeName = Literal["bubblewrap", "podman", "docker", "seatbelt", "none"]
@@ -18,7 +19,8 @@ class CommandSpec:
     """A command exactly as it will run: argv, an absolute cwd below `workspace`, a scrubbed environment, seconds.
 
     `hidden` are files of the workspace that it cannot open, and folders that it finds empty. With `writes`, what it
-    writes there goes to a layer of its own, which the output hands over.
+    writes there goes to a layer of its own, which the output hands over. `network` are the hosts it may reach, each
+    `host` or `host:port`, by a proxy that says every attempt to `attempted`; where it is empty, there is no network.
     """
 
     argv: tuple[str, ...]
@@ -30,6 +32,8 @@ class CommandSpec:
     hidden: tuple[Path, ...] = ()
     writes: bool = False
     template: TemplateName = "code-executor"
+    network: tuple[str, ...] = ()
+    attempted: Told | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +63,10 @@ class Isolation:
 
 
 class Sandbox(Protocol):
-    """Runs commands where they can neither see the network nor change the workspace."""
+    """Runs commands where they see no network but what was listed, and cannot change the workspace.
+
+    An adapter that has no proxy runs a command with `network` where there is none.
+    """
 
     def isolation(self) -> Isolation:
         """What isolates here, found out by trying it once."""

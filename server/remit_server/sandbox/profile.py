@@ -41,11 +41,19 @@ _CREDENTIALS = (
 
 
 def bubblewrap_options(
-    spec: CommandSpec, limits: Limits, hidden: Iterable[Path], *, passwd: int, group: int, merged: Path | None = None
+    spec: CommandSpec,
+    limits: Limits,
+    hidden: Iterable[Path],
+    *,
+    passwd: int,
+    group: int,
+    merged: Path | None = None,
+    more: Iterable[str] = (),
 ) -> list[str]:
     """Options of bwrap(1), without its program; the descriptors hold PASSWD and GROUP. Looks at what exists.
 
-    `merged` is the workspace with a layer over it, to be written to; without one it is read-only.
+    `merged` is the workspace with a layer over it, to be written to; without one it is read-only. `more` are options
+    for what else is to be seen.
     """
     return [
         *CONFINED,
@@ -58,6 +66,7 @@ def bubblewrap_options(
         *("--bind" if merged else "--ro-bind", str(merged or spec.workspace), str(spec.workspace)),
         *(_mounted_below(spec.workspace) if merged else ()),
         *_hidden(hidden_below(spec, hidden)),
+        *more,
         *("--remount-ro", "/", "--chdir", str(spec.cwd)),
         *(option for name, value in spec.environment.items() for option in ("--setenv", name, value)),
     ]

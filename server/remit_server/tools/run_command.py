@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from typing import Annotated
 
 from pydantic import Field
 
+from remit_governance.hosts import Endpoint, parse_endpoint
 from remit_governance.policy.commands import command_words
 from remit_governance.values import Effect
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
+from remit_server.sandbox.door import network_environment
 from remit_server.sandbox.environment import command_environment
 from remit_server.sandbox.ports import CommandOutput, CommandSpec
 from remit_server.tools.spec import Arguments, CommandPlan, Outcome, Plan, Target, Tool, ToolContext
 
 MAX_SHOWN_CHARS = 20_000
+MAX_HOSTS = 16
 
 
 class RunCommandArguments(Arguments):
@@ -23,28 +27,50 @@ class RunCommandArguments(Arguments):
 
     command: str = Field(min_length=1, max_length=20_000, description="shell command")
     working_dir: str = Field(default=".", max_length=4096, description="folder, relative to the workspace")
+    network: list[Annotated[str, Field(max_length=300)]] = Field(
+        default=[], max_length=MAX_HOSTS, description="hosts it has to reach over https, each host or host:port"
+    )
     timeout: int = Field(default=60, ge=1, le=600, description="seconds until it is stopped")
 
 
 def _targets(arguments: RunCommandArguments, ctx: ToolContext) -> tuple[Target, ...]:
     folder = ctx.resolve(arguments.working_dir)
     command = _checked(arguments.command)
-    return (Target("process.exec", command=command_words(command), script=command, cwd=folder),)
+    runs = Target("process.exec", command=command_words(command), script=command, cwd=folder)
+    return (runs, *(Target("net.connect", host=str(endpoint)) for endpoint in _endpoints(arguments.network)))
 
 
 async def _prepare(arguments: RunCommandArguments, ctx: ToolContext) -> Plan:
     command = _checked(arguments.command)
     folder = ctx.resolve(arguments.working_dir)
     os.close(ctx.workspace.open_folder(folder))
+    endpoints = _endpoints(arguments.network)
     spec = CommandSpec(
         argv=("/bin/sh", "-c", command),
         cwd=folder.absolute,
         workspace=ctx.workspace.root,
-        environment=command_environment(os.environ),
+        environment=command_environment(os.environ) | (network_environment(endpoints) if endpoints else {}),
         timeout_s=float(arguments.timeout),
         writes=True,
+        network=tuple(map(str, endpoints)),
     )
     return CommandPlan(spec, display=command, render=lambda output: rendered(output, arguments.timeout, ctx.redact))
+
+
+def _endpoints(hosts: Iterable[str]) -> tuple[Endpoint, ...]:
+    """Each host once, in its one spelling. Raises ToolError for what is none."""
+    found: dict[Endpoint, None] = {}
+    for host in hosts:
+        try:
+            found[parse_endpoint(host)] = None
+        except ValueError as error:
+            raise ToolError(
+                f"cannot run the command with network to {host!r}",
+                str(error),
+                "name each host exactly, such as `pypi.org` or `example.org:8443`",
+                code=ErrorCode.INVALID_ARGUMENTS,
+            ) from error
+    return tuple(found)
 
 
 def rendered(output: CommandOutput, timeout_s: int, redact: Callable[[str], str]) -> Outcome:
@@ -101,7 +127,10 @@ def _checked(command: str) -> str:
 
 RUN_COMMAND = Tool(
     name="run_command",
-    summary="Run a shell command in a sandbox without network. What it changes is reviewed before it counts.",
+    summary=(
+        "Run a shell command in a sandbox: no network but the hosts it lists. "
+        "What it changes is reviewed before it counts."
+    ),
     effect=Effect.EXECUTE,
     arguments=RunCommandArguments,
     targets=_targets,

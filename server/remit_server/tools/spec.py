@@ -30,7 +30,7 @@ class Arguments(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """One thing a call touches, for policy: a resolved path, or a command line and the folder it runs in."""
+    """One thing a call touches, for policy: a resolved path, a command line and the folder it runs in, or a host."""
 
     syscall: str
     path: WorkspacePath | None = None
@@ -38,6 +38,7 @@ class Target:
     cwd: WorkspacePath | None = None
     script: str | None = None
     size: int | None = None
+    host: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,13 +56,14 @@ class FileChange:
     """One file from exactly `before` (None: it does not exist) to exactly `after` (None: it is removed).
 
     With `moved_from`, the file of that path, which holds `before`, gets this one, where nothing is yet; `after` are the
-    same bytes.
+    same bytes. `executable` says whether it becomes so; None leaves that as it is, and a new file is not.
     """
 
     path: WorkspacePath
     before: FileImage | None
     after: bytes | None
     moved_from: WorkspacePath | None = None
+    executable: bool | None = None
 
     @property
     def touched(self) -> tuple[tuple[WorkspacePath, str | None, str | None], ...]:

@@ -37,6 +37,11 @@ class FileImage:
     links: int = 1
 
 
+def is_executable(mode: int) -> bool:
+    """Whether its owner may run a file of this mode."""
+    return bool(mode & 0o100)
+
+
 def digest_of(data: bytes) -> str:
     """The digest by which contents are compared everywhere."""
     return "sha256:" + hashlib.sha256(data).hexdigest()
@@ -77,11 +82,18 @@ def read_image(workspace: Workspace, path: WorkspacePath, max_bytes: int = MAX_F
     return image
 
 
-def write_atomically(workspace: Workspace, path: WorkspacePath, before: FileImage | None, after: bytes) -> FileImage:
+def write_atomically(
+    workspace: Workspace,
+    path: WorkspacePath,
+    before: FileImage | None,
+    after: bytes,
+    executable: bool | None = None,
+) -> FileImage:
     """Turn the file from exactly `before` (None: it does not exist) into exactly `after`, and see it on disk.
 
-    A hard link's other names keep the old contents. Raises ToolError: `stale` where the file is no longer
-    `before`, `read_only`, `not_a_file`, `limit_reached` where the disk is full; the file is then as it was.
+    `executable` says whether it becomes so; None leaves that as it is, and a new file is not. A hard link's other names
+    keep the old contents. Raises ToolError: `stale` where the file is no longer `before`, `read_only`, `not_a_file`,
+    `limit_reached` where the disk is full; the file is then as it was.
     """
     if not path.names:
         raise _not_written(path, ErrorCode.NOT_A_FILE, "it is a folder", "name a file in it")
@@ -90,7 +102,7 @@ def write_atomically(workspace: Workspace, path: WorkspacePath, before: FileImag
     with contextlib.ExitStack() as undo:
         undo.callback(remove_empty, workspace, missing_folders(path))
         try:
-            image = _write(workspace, path, before, after)
+            image = _write(workspace, path, before, after, executable)
         except OSError as error:
             raise explained(path, error) from error
         undo.pop_all()
@@ -126,11 +138,15 @@ def _image(fd: int, max_bytes: int) -> FileImage | None:
     return FileImage(whole, digest_of(whole), stat.S_IMODE(status.st_mode), status.st_nlink)
 
 
-def _write(workspace: Workspace, path: WorkspacePath, before: FileImage | None, after: bytes) -> FileImage:
+def _write(
+    workspace: Workspace, path: WorkspacePath, before: FileImage | None, after: bytes, executable: bool | None
+) -> FileImage:
+    # A new file is born with what the umask leaves; an existing one's mode is put on before it appears.
+    born = 0o600 if before else 0o777 if executable else 0o666
     folder = workspace.open_folder(path.parent) if before else workspace.make_folder(path.parent)
     try:
-        with _temporary(folder, private=before is not None) as (name, fd):
-            _fill(fd, after, None if before is None else before.mode)
+        with _temporary(folder, born) as (name, fd):
+            _fill(fd, after, None if before is None else _mode(before.mode, executable))
             mode = stat.S_IMODE(os.fstat(fd).st_mode)
             if before is None:
                 _appear(folder, name, path)
@@ -142,6 +158,13 @@ def _write(workspace: Workspace, path: WorkspacePath, before: FileImage | None, 
     finally:
         os.close(folder)
     return FileImage(after, digest_of(after), mode)
+
+
+def _mode(mode: int, executable: bool | None) -> int:
+    """As chmod does it: whoever may read an executable may run it."""
+    if executable is None:
+        return mode
+    return mode | (mode & 0o444) >> 2 if executable else mode & ~0o111
 
 
 def missing_folders(path: WorkspacePath) -> tuple[WorkspacePath, ...]:
@@ -170,10 +193,9 @@ def remove_empty(workspace: Workspace, folders: tuple[WorkspacePath, ...]) -> No
 
 
 @contextlib.contextmanager
-def _temporary(folder: int, *, private: bool) -> Generator[tuple[str, int]]:
+def _temporary(folder: int, mode: int) -> Generator[tuple[str, int]]:
     """A new, locked file under a name nobody can guess; gone at the end unless it was renamed."""
-    # A new file is born with what the umask leaves; an existing one's mode is put on before it appears.
-    name, fd = _create_temporary(folder, 0o600 if private else 0o666)
+    name, fd = _create_temporary(folder, mode)
     try:
         yield name, fd
     finally:

@@ -25,6 +25,7 @@ class Step:
     """One file of a merge, by digests: from `before` (None: it is made) to `after` (None: it is removed).
 
     With `moved_from`, the file of that path gets this one. `in_editor`: the editor makes this change, in its buffer.
+    `executable`: whether it becomes so, where that changes.
     """
 
     path: str
@@ -32,6 +33,7 @@ class Step:
     after: str | None
     moved_from: str | None = None
     in_editor: bool = False
+    executable: bool | None = None
 
 
 @dataclass(slots=True)

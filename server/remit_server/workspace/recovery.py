@@ -7,7 +7,7 @@ from typing import Literal
 
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
-from remit_server.workspace.files import FileImage, read_image, write_atomically
+from remit_server.workspace.files import FileImage, is_executable, read_image, write_atomically
 from remit_server.workspace.merge_log import LoggedMerge, MergeLog, Step
 from remit_server.workspace.paths import Workspace, WorkspacePath
 from remit_server.workspace.removal import move_file, remove_file
@@ -68,9 +68,12 @@ def _recover(workspace: Workspace, merge: LoggedMerge, policy_version: str) -> R
 
 def _standing(workspace: Workspace, step: Step) -> Standing:
     """How far a step had got that is not noted as done: what it does is one rename, so it is done or it is due."""
-    now = _digest(workspace, step.path)
+    image = _image(workspace, _exactly(workspace, step.path))
+    now = None if image is None else image.digest
     if step.moved_from is None:
-        return "done" if now == step.after else "due" if now == step.before else "changed"
+        # One rename brings both its bytes and its mode.
+        has_mode = image is None or step.executable in {None, is_executable(image.mode)}
+        return "done" if now == step.after and has_mode else "due" if now == step.before else "changed"
     source = _digest(workspace, step.moved_from)
     if now == step.after and source is None:
         return "done"
@@ -90,7 +93,7 @@ def _do(workspace: Workspace, merge: LoggedMerge, number: int, step: Step) -> No
     elif step.after is None:
         remove_file(workspace, path, read_image(workspace, path))
     else:
-        write_atomically(workspace, path, _image(workspace, path), merge.content(number))
+        write_atomically(workspace, path, _image(workspace, path), merge.content(number), step.executable)
     merge.finished(number)
 
 

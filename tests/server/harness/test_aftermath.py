@@ -5,13 +5,20 @@ from __future__ import annotations
 
 import asyncio
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from bench_runtime import SHOP, Answering, Bench, call, intent
+from threat_bench import own
 
 from remit_governance.audit.record import AuditKind
+from remit_governance.intents import IntentState
+from remit_governance.values import Intent
+from remit_server.harness.arguments import ToolCall
+from remit_server.harness.turn import SessionMemory, Turn
+from remit_server.sandbox.ports import CommandOutput, CommandSpec, Isolation
 
 pytestmark = pytest.mark.skipif(shutil.which("bwrap") is None, reason="there is no bwrap")
 
@@ -173,3 +180,91 @@ async def test_thr_sandbox_a_command_that_fills_the_disk_is_stopped(make_bench: 
     bench = await ran(make_bench, command, ALLOW)
     assert "MiB written" in output(bench) or "stopped" in output(bench)
     assert files(bench) == ["a.py", "old.txt"] or len(files(bench)) < 10
+
+
+def executable(path: Path) -> bool:
+    return bool(path.stat().st_mode & 0o100)
+
+
+async def test_what_a_command_makes_executable_stays_so(make_bench: Any) -> None:
+    command = "printf '#!/bin/sh\\n' > new.sh; chmod +x new.sh; chmod 755 a.py; chmod 644 run.sh; echo x > plain.txt"
+    first: Bench = await make_bench(policy=REVIEW)
+    write(first.workspace / "run.sh", "run\n")
+    (first.workspace / "run.sh").chmod(0o755)
+    asker = Answering()
+    bench = await ran(make_bench, command, REVIEW, asker)
+    (question,) = asker.asked
+    assert question.title == (
+        "keep what the command changed: change a.py (executable); create new.sh (executable); create plain.txt; "
+        "change run.sh (not executable)"
+    )
+    assert [d.diff for d in question.diffs if "mode" in d.diff] == [
+        "(only its mode changes: it becomes executable)\n",
+        "(only its mode changes: it becomes not executable)\n",
+    ]
+    modes = {name: executable(bench.workspace / name) for name in ("a.py", "new.sh", "plain.txt", "run.sh")}
+    assert modes == {"a.py": True, "new.sh": True, "plain.txt": False, "run.sh": False}
+    assert (bench.workspace / "a.py").read_text() == SHOP
+
+
+async def test_a_change_of_mode_alone_is_judged_like_any_other(make_bench: Any) -> None:
+    bench = await ran(make_bench, "chmod +x a.py", RUN + READS)
+    assert not executable(bench.workspace / "a.py")
+    assert "not taken over" in output(bench)
+
+
+REDIRECTIONS = {"a redirection": "echo x > made.txt", "tee": "echo x | tee made.txt", "both": "echo x > made.txt; true"}
+
+
+@pytest.mark.parametrize("how", REDIRECTIONS)
+async def test_what_a_command_line_writes_is_reviewed_once_and_as_it_became(make_bench: Any, how: str) -> None:
+    asker = Answering()
+    bench: Bench = await make_bench(policy=REVIEW)
+    await bench.ask(own("run_command", command=REDIRECTIONS[how]), asker=asker)
+    assert [question.title for question in asker.asked] == ["keep what the command changed: create made.txt"]
+    assert (bench.workspace / "made.txt").read_text() == "x\n"
+
+
+async def test_thr_shell_a_denied_write_is_denied_beforehand_with_layers_too(make_bench: Any) -> None:
+    """THR-shell-held-writes: what may wait is a review, and only of a write."""
+    policy = REVIEW + "  - { name: no, match: { syscall: fs.write, path_glob: [no.txt] }, action: deny }\n"
+    asker = Answering()
+    bench: Bench = await make_bench(policy=policy)
+    for command in (
+        "echo x > no.txt",
+        "echo x > a.py; echo y | tee no.txt",
+        "echo x > ../out.txt",
+        "echo x > .vscode/a",
+    ):
+        await bench.ask(own("run_command", command=command), asker=asker)
+    assert [event.error.code for event in bench.of("tool_result")] == ["denied"] * 4
+    assert asker.asked == []
+    await bench.ask(own("run_command", command="$X > made.txt"), asker=asker)
+    assert "builtin.unclear-command" in [reason.rule for reason in asker.asked[0].reasons]
+
+
+class Flat:
+    """A sandbox without layers, as where no overlay can be mounted: the workspace is read-only in it."""
+
+    def __init__(self) -> None:
+        self.ran: list[CommandSpec] = []
+
+    def isolation(self) -> Isolation:
+        return Isolation("bubblewrap", available=True)
+
+    async def run(self, spec: CommandSpec, progress: Any = None) -> CommandOutput:
+        self.ran.append(spec)
+        return CommandOutput(0, b"", b"")
+
+
+async def test_thr_shell_without_layers_a_write_is_asked_about_beforehand(make_bench: Any) -> None:
+    """THR-shell-no-layers: nothing is laxer where a command's writes are not held back."""
+    bench: Bench = await make_bench(policy=REVIEW)
+    flat, asker = Flat(), Answering(decision="deny")
+    dispatcher = replace(bench.runtime._dispatcher, sandbox=flat)
+    turn = Turn("t", SessionMemory("s"), bench.events.append, asker, intent=IntentState(Intent.EXECUTE))
+    result = await dispatcher.execute(ToolCall("1", "run_command", {"command": "echo x > made.txt"}), turn)
+    assert not result.ok
+    assert [question.title for question in asker.asked] == ["run echo x > made.txt"]
+    assert [reason.rule for reason in asker.asked[0].reasons] == ["w"]
+    assert flat.ran == []

@@ -41,7 +41,7 @@ KEYS: Mapping[type[BaseModel], Mapping[str, str]] = MappingProxyType(
             "intent": "The intent that the step has declared.",
             "tool": "The tool's name.",
             "command": "The first words of the command: `npm test` also covers `npm test --watch`.",
-            "host": "The network host, by its whole name.",
+            "host": "The network host, by its whole name; `host:port` for another port than 443.",
             "risk": "How much the action can do: by its kind, and by how sensitive its path is.",
         },
         ConstraintsForm: {
@@ -65,6 +65,7 @@ KEYS: Mapping[type[BaseModel], Mapping[str, str]] = MappingProxyType(
             "cwd": "The folder the command would run in, relative to the workspace.",
             "host": "The network host.",
             "size": "How many bytes the file would have afterwards.",
+            "held": "Whether what the command line writes is judged by itself afterwards; its review may wait.",
         },
     }
 )
@@ -75,6 +76,7 @@ _SYSCALLS = {
     "fs.list": "listing a folder",
     "fs.write": "creating, changing, moving or deleting a file",
     "process.exec": "running a command",
+    "net.connect": "letting a command reach a network host",
     "policy.update": "changing the policy",
 }
 _TAGS = {

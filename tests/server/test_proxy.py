@@ -1,0 +1,220 @@
+"""The proxy's own rules: what it takes for a request, and which addresses a name may lead to (003 §Network Isolation)."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import ipaddress
+import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from remit_governance.hosts import Endpoint
+from remit_server.contract import ErrorCode
+from remit_server.errors import ToolError
+from remit_server.harness.attempts import MAX_DENIED, Attempts
+from remit_server.sandbox.addresses import refused_address
+from remit_server.sandbox.proxy import MAX_HEAD, MAX_OPEN, Attempt, Denied, Proxy, requested
+
+LISTED = frozenset({Endpoint("example.org"), Endpoint("127.0.0.1", 8080)})
+
+
+@pytest.mark.parametrize("target", ["example.org:443", "EXAMPLE.ORG:443", "example.org.:443"])
+def test_a_listed_host_is_the_same_in_every_spelling(target: str) -> None:
+    assert requested(f"CONNECT {target} HTTP/1.1\r\nHost: evil.org\r\n\r\n".encode(), LISTED) == Endpoint("example.org")
+
+
+REFUSED = (
+    *("CONNECT example.org:80 HTTP/1.1", "CONNECT example.org HTTP/1.1", "CONNECT sub.example.org:443 HTTP/1.1"),
+    *(
+        "CONNECT evil.org:443 HTTP/1.1",
+        "CONNECT example.org@evil.org:443 HTTP/1.1",
+        "CONNECT  example.org:443 HTTP/1.1",
+    ),
+    *("GET http://example.org/ HTTP/1.1", "GET / HTTP/1.1", "connect example.org:443 HTTP/1.1", "CONNECT"),
+    *("CONNECT example.org:443 HTTP/1.1 x", "CONNECT example.org:443", "CONNECT example.org:443 HTTP/2", ""),
+    *(
+        "CONNECT /run/docker.sock HTTP/1.1",
+        "CONNECT unix:/run/docker.sock:443 HTTP/1.1",
+        "CONNECT 2130706433:8080 HTTP/1.1",
+    ),
+    *("CONNECT 127.1:8080 HTTP/1.1", "CONNECT [::ffff:127.0.0.1]:8080 HTTP/1.1", "CONNECT example.org\t:443 HTTP/1.1"),
+    *("CONNECT exam\u212ale.org:443 HTTP/1.1", "CONNECT example.org\u3002:443 HTTP/1.1", "CONNECT *:443 HTTP/1.1"),
+)
+
+
+@pytest.mark.parametrize("line", REFUSED)
+def test_thr_sandbox_network_another_spelling_is_another_host(line: str) -> None:
+    """THR-sandbox-network-spellings: user parts, wide dots, wrapped and shortened addresses, paths, other methods."""
+    with pytest.raises(Denied):
+        requested(f"{line}\r\n\r\n".encode(), LISTED)
+
+
+@given(st.binary(max_size=60))
+def test_whatever_comes_is_a_listed_host_or_denied(head: bytes) -> None:
+    for text in (head, b"CONNECT " + head + b" HTTP/1.1\r\n\r\n"):
+        try:
+            endpoint = requested(text, LISTED)
+        except Denied:
+            continue
+        assert endpoint in LISTED
+
+
+INSIDE = (
+    *(
+        "127.0.0.1",
+        "127.9.9.9",
+        "10.0.0.1",
+        "172.16.0.1",
+        "192.168.1.1",
+        "169.254.169.254",
+        "100.100.100.200",
+        "0.0.0.0",
+    ),
+    *("168.63.129.16", "192.0.0.192", "224.0.0.1", "255.255.255.255", "240.0.0.1", "198.18.0.1", "203.0.113.1"),
+    *("::1", "::", "fe80::1", "fd00:ec2::254", "fc00::1", "ff02::1", "::ffff:127.0.0.1", "::ffff:169.254.169.254"),
+    *("64:ff9b::7f00:1", "2002:7f00:1::", "2002:a9fe:a9fe::", "2001:db8::1"),
+)
+
+
+@pytest.mark.parametrize("address", INSIDE)
+def test_thr_sandbox_network_no_name_leads_inside(address: str) -> None:
+    """THR-sandbox-network-private-address: only an address that is listed itself, with its port, may be such a one."""
+    parsed = ipaddress.ip_address(address)
+    assert refused_address(parsed, 443, LISTED) is not None
+    assert refused_address(parsed, 443, frozenset({Endpoint(str(parsed), 444)})) is not None
+    assert refused_address(parsed, 443, frozenset({Endpoint(str(parsed), 443)})) is None
+
+
+@pytest.mark.parametrize("address", ["1.1.1.1", "93.184.216.34", "2606:4700::1111", "64:ff9b::101:101"])
+def test_a_public_address_may_be_reached(address: str) -> None:
+    assert refused_address(ipaddress.ip_address(address), 443, LISTED) is None
+
+
+@asynccontextmanager
+async def served(proxy: Proxy) -> AsyncIterator[int]:
+    """The proxy on a port of this machine, for a client that needs no sandbox."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen()
+        async with proxy.serving(listener):
+            yield listener.getsockname()[1]
+
+
+async def said(port: int, text: bytes) -> bytes:
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    writer.write(text)
+    try:
+        return await reader.read()
+    finally:
+        writer.close()
+
+
+async def test_a_request_without_end_is_cut_off() -> None:
+    told: list[Attempt] = []
+    async with served(Proxy(LISTED, told.append)) as port:
+        with_luck = await said(port, b"CONNECT example.org:443 HTTP/1.1\r\nX: " + b"x" * 2 * MAX_HEAD)
+    assert b"200" not in with_luck
+    assert told == []
+
+
+async def test_no_more_than_so_many_connections_at_one_time() -> None:
+    async with served(Proxy(LISTED, lambda _: None)) as port:
+        idle = [await asyncio.open_connection("127.0.0.1", port) for _ in range(MAX_OPEN)]
+        with contextlib.suppress(ConnectionResetError):
+            assert await said(port, b"CONNECT x:1 HTTP/1.1\r\n\r\n") == b""
+        idle[0][1].close()
+        await idle[0][1].wait_closed()
+    for reader, writer in idle[1:]:
+        assert await reader.read() == b""  # cut with the proxy
+        writer.close()
+
+
+async def _echo(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    with contextlib.suppress(OSError):
+        while chunk := await reader.read(1000):
+            writer.write(chunk)
+    writer.close()
+
+
+@asynccontextmanager
+async def echo() -> AsyncIterator[int]:
+    async with await asyncio.start_server(_echo, "127.0.0.1", 0) as server:
+        yield server.sockets[0].getsockname()[1]
+
+
+async def test_a_tunnel_that_breaks_inside_ends_outside() -> None:
+    ended = asyncio.Event()
+
+    async def waiting(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with contextlib.suppress(OSError):
+            await reader.read()
+        ended.set()
+        writer.close()
+
+    async with await asyncio.start_server(waiting, "127.0.0.1", 0) as server:
+        target = server.sockets[0].getsockname()[1]
+        async with served(Proxy(frozenset({Endpoint("127.0.0.1", target)}), lambda _: None)) as port:
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(f"CONNECT 127.0.0.1:{target} HTTP/1.1\r\n\r\n".encode())
+            await reader.readuntil(b"\r\n\r\n")
+            writer.transport.abort()
+            await asyncio.wait_for(ended.wait(), 20)
+
+
+async def test_what_cannot_be_recorded_is_not_reached() -> None:
+    def told(_: Attempt) -> None:
+        raise ToolError("it is full", "the disk is full", "free some", code=ErrorCode.AUDIT_BROKEN)
+
+    async with echo() as target, served(Proxy(frozenset({Endpoint("127.0.0.1", target)}), told)) as port:
+        answer = await said(port, f"CONNECT 127.0.0.1:{target} HTTP/1.1\r\n\r\nhello".encode())
+    assert answer.startswith(b"HTTP/1.1 403")
+    assert b"hello" not in answer
+
+
+async def test_the_tunnels_carry_no_more_than_the_limit() -> None:
+    async with echo() as target:
+        proxy = Proxy(frozenset({Endpoint("127.0.0.1", target)}), lambda _: None, max_bytes=10_000)
+        async with served(proxy) as port:
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(f"CONNECT 127.0.0.1:{target} HTTP/1.1\r\n\r\n".encode())
+            got = 0
+            try:
+                while got < 1_000_000:
+                    writer.write(b"x" * 1000)
+                    await writer.drain()
+                    chunk = await reader.read(100_000)
+                    if not chunk:
+                        break
+                    got += len(chunk)
+            except OSError:
+                pass
+            writer.close()
+    assert got < 100_000
+
+
+async def test_a_name_that_leads_to_this_machine_is_denied() -> None:
+    """THR-sandbox-network-rebinding: the address that was checked is the one that is connected to."""
+    told: list[Attempt] = []
+    async with echo() as target, served(Proxy(frozenset({Endpoint("localhost", target)}), told.append)) as port:
+        answer = await said(port, f"CONNECT localhost:{target} HTTP/1.1\r\n\r\n".encode())
+    assert answer.startswith(b"HTTP/1.1 403")
+    assert [(a.allowed, a.target) for a in told] == [(False, f"localhost:{target}")]
+    assert "not public" in told[0].why
+
+
+def test_attempts_are_recorded_once_each_and_not_without_end() -> None:
+    recorded: list[Attempt] = []
+    attempts = Attempts(recorded.append)
+    for number in range(3 * MAX_DENIED):
+        attempts.tell(Attempt(f"h{number}.org", allowed=False, why="it is not listed"))
+        attempts.tell(Attempt("example.org", allowed=True))
+    attempts.tell(Attempt("other.org", allowed=True))
+    assert len(recorded) == MAX_DENIED + 3
+    assert recorded[-1] == Attempt("other.org", allowed=True)
+    assert "network: reached example.org, 300 times" in attempts.report()
+    assert attempts.report().endswith(f"network: and {len(recorded) - 20} more")

@@ -1,0 +1,319 @@
+"""Out through the proxy by every way there is: a command reaches what it listed, and nothing else (threats.md, Sandbox).
+
+Each test runs a real command in a real sandbox against real servers, under a policy that allows every host.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+import textwrap
+import threading
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+from bench_runtime import Answering, Bench
+from threat_bench import LAX, own, result
+
+from remit_governance.audit.record import AuditEvent, AuditKind
+from remit_server.harness.attempts import Attempts
+
+pytestmark = pytest.mark.usefixtures("sandbox")
+
+NET = LAX + "  - { name: net, match: { syscall: net.connect }, action: allow }\n"
+
+# What an attack says with: a request to the proxy by hand, and what came back.
+SAY = """
+    import socket, sys
+    def say(*parts, port=3128, host="127.0.0.1"):
+        with socket.create_connection((host, port), timeout=20) as talk:
+            for part in parts:
+                talk.sendall(part)
+            talk.shutdown(socket.SHUT_WR)
+            got = b""
+            while chunk := talk.recv(1000):
+                got += chunk
+        return got
+    def attempt(name, act):
+        try:
+            print("REACHED" if act() is not False else "refused", name, flush=True)
+        except OSError:
+            print("refused", name, flush=True)
+"""
+
+
+class Target(ThreadingHTTPServer):
+    """A web server that remembers what it was asked for, and acts on it; `moved` is where it sends everybody on to."""
+
+    moved: str | None = None
+    act: Callable[[], None] = staticmethod(lambda: None)
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+        super().__init__(("127.0.0.1", 0), Answer)
+
+    @property
+    def port(self) -> int:
+        return int(self.server_address[1])
+
+    @property
+    def place(self) -> str:
+        return f"127.0.0.1:{self.port}"
+
+
+class Answer(BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        assert isinstance(self.server, Target)
+        self.server.asked.append(self.requestline)
+        self.server.act()
+        moved = self.server.moved
+        self.send_response(302 if moved else 200)
+        self.send_header("Content-Length", "5")
+        if moved:
+            self.send_header("Location", moved)
+        self.end_headers()
+        self.wfile.write(b"hello")
+
+    def handle_one_request(self) -> None:
+        super().handle_one_request()
+        if self.command != "GET" and isinstance(self.server, Target):
+            self.server.asked.append(self.raw_requestline.decode("latin-1").strip())
+
+    def log_message(self, *args: Any) -> None:
+        del args
+
+
+@pytest.fixture
+def target() -> Iterator[Target]:
+    """The server that is listed."""
+    yield from _serving()
+
+
+@pytest.fixture
+def other() -> Iterator[Target]:
+    """The server that is not."""
+    yield from _serving()
+
+
+def _serving() -> Iterator[Target]:
+    with Target() as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        yield server
+        server.shutdown()
+        thread.join()
+
+
+@pytest.fixture
+async def bench(make_bench: Any) -> Bench:
+    made: Bench = await make_bench(policy=NET)
+    return made
+
+
+async def _python(bench: Bench, network: list[str], program: str) -> Any:
+    """The result of a program that is run inside with the system's Python."""
+    (bench.workspace / "program.py").write_text(textwrap.dedent(SAY) + textwrap.dedent(program))
+    answer = await result(bench, "run_command", command="/usr/bin/python3 program.py", network=network, timeout=60)
+    assert answer.error is None, answer.error
+    return answer
+
+
+def _events(bench: Bench, kind: AuditKind) -> list[AuditEvent]:
+    return [record.event for record in bench.audit() if record.event.kind is kind]
+
+
+async def test_programs_reach_what_is_listed(bench: Bench, target: Target) -> None:
+    command = (
+        f"curl -s --proxytunnel http://{target.place}/curl; echo; sh -c 'echo $HTTPS_PROXY $http_proxy $NO_PROXY'; "
+        "/usr/bin/python3 -m http.server 8000 >/dev/null 2>&1 & "
+        "for i in 1 2 3 4 5 6 7 8 9; do curl -sf http://localhost:8000/a.py && break; sleep 0.3; done; kill %1"
+    )
+    answer = await result(bench, "run_command", command=command, network=[target.place], asker=Answering())
+    assert target.asked == ["GET /curl HTTP/1.1"]
+    assert "hello" in answer.output
+    assert "http://127.0.0.1:3128 http://127.0.0.1:3128 localhost\n" in answer.output
+    assert "total = 0" in answer.output  # from a server of the command's own
+    assert f"network: reached {target.place}" in answer.output
+    (event,) = _events(bench, AuditKind.NETWORK_ALLOWED)
+    assert event.metadata == {"host": target.place}
+    assert _events(bench, AuditKind.NETWORK_DENIED) == []
+
+
+async def test_THR_sandbox_network_other_hosts_ports_and_ways(bench: Bench, target: Target, other: Target) -> None:
+    """THR-sandbox-network-by-ip, THR-sandbox-network-plain-http, THR-sandbox-network-dns, THR-sandbox-network-unix-path,
+    THR-sandbox-network-host-header, THR-sandbox-network-direct."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as udp:
+        udp.bind(("127.0.0.1", 0))
+        answer = await _python(
+            bench,
+            [target.place],
+            f"""
+    import os
+    def denied(name, line, *headers):
+        head = "\\r\\n".join([line, *headers, "", ""]).encode()
+        attempt(name, lambda: b" 200 " in say(head, b"GET /{{0}} HTTP/1.0\\r\\n\\r\\n".replace(b"{{0}}", name.encode())))
+    denied("port", "CONNECT {other.place} HTTP/1.1")
+    denied("name", "CONNECT localhost:{target.port} HTTP/1.1")
+    denied("other-name", "CONNECT example.org:443 HTTP/1.1")
+    denied("ip", "CONNECT 127.0.0.2:{target.port} HTTP/1.1")
+    denied("number", "CONNECT 2130706433:{target.port} HTTP/1.1")
+    denied("mapped", "CONNECT [::ffff:127.0.0.1]:{other.port} HTTP/1.1")
+    denied("user", "CONNECT {target.place}@{other.place} HTTP/1.1")
+    denied("unix", "CONNECT /run/docker.sock HTTP/1.1")
+    denied("host-header", "CONNECT {other.place} HTTP/1.1", "Host: {target.place}")
+    denied("folded", "CONNECT {other.place} HTTP/1.1", " {target.place}")
+    denied("plain", "GET http://{target.place}/plain HTTP/1.1", "Host: {target.place}")
+    denied("plain-host", "GET / HTTP/1.1", "Host: {target.place}")
+    denied("socks", "\\x05\\x01\\x00")
+    attempt("direct", lambda: socket.create_connection(("127.0.0.1", {other.port}), timeout=5))
+    attempt("listed-direct", lambda: socket.create_connection(("127.0.0.1", {target.port}), timeout=5))
+    attempt("away", lambda: socket.create_connection(("1.1.1.1", 443), timeout=5))
+    attempt("dns", lambda: socket.getaddrinfo("example.org", 443))
+    attempt("udp", lambda: socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b"x", ("127.0.0.1", {udp.getsockname()[1]})))
+    attempt("raw", lambda: socket.socket(socket.AF_INET, socket.SOCK_RAW, 1))
+    attempt("ipv6", lambda: socket.socket(socket.AF_INET6).connect(("::1", {other.port})))
+    attempt("unix", lambda: socket.socket(socket.AF_UNIX))
+    attempt("netlink", lambda: socket.socket(socket.AF_NETLINK, socket.SOCK_RAW))
+    attempt("descriptors", lambda: [os.readlink(f"/proc/self/fd/{{n}}") for n in map(int, os.listdir("/proc/self/fd")) if n > 2 and os.path.exists(f"/proc/self/fd/{{n}}") and "socket" in os.readlink(f"/proc/self/fd/{{n}}")] != [])
+    """,
+        )
+        udp.setblocking(False)
+        with pytest.raises(BlockingIOError):
+            udp.recv(1)
+    assert "REACHED" not in answer.output
+    assert answer.output.count("refused") == 23
+    assert target.asked == other.asked == []
+    denied = {event.metadata["host"] for event in _events(bench, AuditKind.NETWORK_DENIED)}
+    assert {other.place, f"localhost:{target.port}", "example.org", f"127.0.0.2:{target.port}"} <= denied
+    assert {"/run/docker.sock", f"http://{target.place}/plain"} <= denied
+    assert f"network: denied {other.place}, 3 times: it is not listed" in answer.output
+    assert all(event.deny_reason for event in _events(bench, AuditKind.NETWORK_DENIED))
+
+
+async def test_THR_sandbox_network_a_redirect_leads_nowhere_else(bench: Bench, target: Target, other: Target) -> None:
+    target.moved = f"http://{other.place}/evil"
+    command = f"curl -sSL --proxytunnel http://{target.place}/; echo end"
+    answer = await result(bench, "run_command", command=command, network=[target.place], asker=Answering())
+    assert target.asked == ["GET / HTTP/1.1"]
+    assert other.asked == []
+    assert "CONNECT tunnel failed, response 403" in answer.output
+    assert f"network: denied {other.place}: it is not listed" in answer.output
+
+
+async def test_THR_sandbox_network_a_second_connect_goes_to_the_listed_host(
+    bench: Bench, target: Target, other: Target
+) -> None:
+    """THR-sandbox-network-relayed-connect: what follows a tunnel's request is the tunnel's, however it is sent."""
+    first = f"CONNECT {target.place} HTTP/1.1\\r\\n\\r\\n"
+    second = f"CONNECT {other.place} HTTP/1.1\\r\\n\\r\\n"
+    answer = await _python(
+        bench,
+        [target.place],
+        f"""
+    print(say(b"{first}{second}GET /evil HTTP/1.0\\r\\n\\r\\n"))
+    print(say(b"{first}", b"{second}"))
+    """,
+    )
+    assert other.asked == []
+    assert target.asked == [f"CONNECT {other.place} HTTP/1.1"] * 2
+    assert answer.output.count("Unsupported method") == 4  # the listed host's own answer: status and page
+
+
+async def test_THR_sandbox_network_a_socket_that_appears_in_the_workspace_is_out_of_reach(
+    bench: Bench, target: Target
+) -> None:
+    """THR-sandbox-network-unix-socket: one that nobody could hide, for it was not there yet."""
+    here = Path.cwd()
+
+    def appear() -> None:
+        os.chdir(bench.workspace)  # a socket's path may be 108 bytes long at most
+        try:
+            listening.bind("late")
+        finally:
+            os.chdir(here)
+        listening.listen()
+
+    with socket.socket(socket.AF_UNIX) as listening:
+        target.act = appear
+        answer = await _python(
+            bench,
+            [target.place],
+            f"""
+    import os
+    say(b"CONNECT {target.place} HTTP/1.1\\r\\n\\r\\nGET /now HTTP/1.0\\r\\n\\r\\n")
+    print(os.listdir())
+    one, two = socket.socketpair()
+    attempt("late", lambda: socket.socket(socket.AF_UNIX).connect("late"))
+    attempt("by a pair", lambda: one.connect("late"))
+    """,
+        )
+    assert "'late'" in answer.output
+    assert "REACHED" not in answer.output
+    assert answer.output.count("refused") == 2
+
+
+async def test_THR_sandbox_network_without_a_list_there_is_none(bench: Bench, target: Target) -> None:
+    answer = await _python(
+        bench,
+        [],
+        f"""
+    import os
+    attempt("proxy", lambda: say(b"CONNECT {target.place} HTTP/1.1\\r\\n\\r\\n"))
+    attempt("told", lambda: "https_proxy" in os.environ)
+    """,
+    )
+    assert answer.output.count("refused") == 2
+    assert target.asked == []
+
+
+async def test_THR_sandbox_network_the_proxy_dies_with_the_command(bench: Bench, target: Target) -> None:
+    """THR-sandbox-network-outlives: a tunnel that is left open, and a call that is cancelled, leave no connection."""
+    tasks = len(asyncio.all_tasks())
+    line = f"CONNECT {target.place} HTTP/1.1\\r\\n\\r\\n"
+    await _python(bench, [target.place], f"socket.create_connection(('127.0.0.1', 3128)).sendall(b'{line}')")
+    assert len(asyncio.all_tasks()) == tasks
+    running = asyncio.create_task(
+        bench.ask(own("run_command", command=f"curl -s -p http://{target.place}/; sleep 60", network=[target.place]))
+    )
+    while not target.asked:
+        await asyncio.sleep(0.02)
+    running.cancel()
+    await asyncio.wait([running])
+    assert len(asyncio.all_tasks()) == tasks
+    # What it had tried by then is in the log all the same.
+    assert len(_events(bench, AuditKind.NETWORK_ALLOWED)) == 2
+
+
+async def test_policy_judges_each_host(make_bench: Any, target: Target) -> None:
+    rule = "  - {{ name: net, match: {{ host: ['{}', example.org] }}, action: require_review, reason: look }}\n"
+    bench: Bench = await make_bench(policy=LAX + rule.format(target.place))
+    asker = Answering()
+    good = await result(bench, "run_command", asker, command="true", network=[target.place, "example.org"])
+    assert good.error is None
+    (question,) = asker.asked
+    assert question.title == f"run true with network to {target.place}, example.org"
+    assert [reason.rule for reason in question.reasons] == ["net"]
+    assert question.scopes == ("once",)
+    bad = await result(bench, "run_command", asker, command="true", network=[target.place, "evil.org"])
+    assert bad.error.code == "denied"
+    assert len(asker.asked) == 1
+
+
+async def test_the_packaged_policy_lets_no_command_reach_anything(make_bench: Any) -> None:
+    bench: Bench = await make_bench()
+    answer = await result(bench, "run_command", Answering(), command="true", network=["example.org"])
+    assert answer.error.code == "denied"
+
+
+@pytest.mark.parametrize("host", ["*.example.org", "http://example.org", "exаmple.org", "a.org:99999", "127.1"])
+async def test_a_host_that_is_none_is_refused(bench: Bench, host: str) -> None:
+    answer = await result(bench, "run_command", command="true", network=[host])
+    assert answer.error.code == "invalid_arguments"
+
+
+def test_nothing_tried_is_nothing_said() -> None:
+    assert Attempts(lambda _: None).report() == ""
