@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from typing import assert_never
 
+from remit_governance.canonical import digest
+from remit_governance.intents import SELECT_INTENT, canonical_tool
 from remit_governance.values import Intent
 from remit_server.agent.prompt import system_prompt, user_text
 from remit_server.contract import ContextPayload, ErrorCode, TextInput, TokenDelta, TokenUsage, UsageEvent, WarningEvent
@@ -15,6 +17,8 @@ from remit_server.contract import ThinkingDelta as ThinkingEvent
 from remit_server.errors import ModelUnavailable, RemitError
 from remit_server.harness.arguments import ToolCall
 from remit_server.harness.dispatcher import Dispatcher
+from remit_server.harness.loops import History, Loop, Seen, after_step
+from remit_server.harness.parallel import execute_all
 from remit_server.harness.trail import CallResult
 from remit_server.harness.turn import Turn
 from remit_server.models.ports import (
@@ -36,7 +40,6 @@ from remit_server.models.ports import (
 MAX_CALLS_PER_STEP = 32
 RETRIES_BEFORE_FIRST_TOKEN = 2
 BACKOFF_S = 0.2
-REPEATS_BEFORE_STOP = 3
 NOT_RUN = "error cancelled: the turn ended before this call was run"
 
 
@@ -65,39 +68,48 @@ class Agent:
     ) -> str:
         """Work off one message of the person, in whose editor `context` is open; returns the answer's text.
 
-        Raises RemitError with `limit_reached` after `max_steps`, or where the model repeats one call over and over;
-        ModelUnavailable and ModelFailed where the model gives out.
+        Raises RemitError with `limit_reached` after `max_steps`, or where the model goes round in circles though it was
+        warned; ModelUnavailable and ModelFailed where the model gives out.
         """
         intents = self.dispatcher.offered(turn)
         if not conversation.messages:
             conversation.messages.append(SystemMessage(system_prompt(intents)))
         conversation.messages.append(UserMessage(user_text(request, context if self.provider.reads_context else None)))
-        seen: dict[str, int] = {}
+        history = History()
         for _ in range(self.max_steps):
             turn.begin_step()
             reply = await self._generate(conversation, intents, turn)
             conversation.messages.append(reply)
             if not reply.calls:
                 return reply.text
-            await self._dispatch(reply.calls, conversation, turn, seen)
+            history = await self._dispatch(reply, conversation, turn, history)
         raise limit(f"this turn took {self.max_steps} steps without an answer", "ask for less at once")
 
     async def _dispatch(
-        self, calls: tuple[ProposedCall, ...], conversation: Conversation, turn: Turn, seen: dict[str, int]
-    ) -> None:
-        answered = 0
+        self, reply: AssistantMessage, conversation: Conversation, turn: Turn, history: History
+    ) -> History:
+        """Execute the reply's calls, and note what came of each. Raises RemitError where they are one too many."""
+        taken = [ToolCall(each.id, each.name, each.arguments) for each in reply.calls[:MAX_CALLS_PER_STEP]]
+        results: list[CallResult | None] = [None] * len(reply.calls)
+        loop: Loop | None = None
         try:
-            for proposed in calls[:MAX_CALLS_PER_STEP]:
-                call = ToolCall(proposed.id, proposed.name, proposed.arguments)
-                result = await self.dispatcher.execute(call, turn)
-                conversation.messages.append(ToolMessage(proposed.id, proposed.name, result.text))
-                answered += 1
-                count_repeats(result, seen)
+            await execute_all(self.dispatcher, taken, turn, results)
+            history, loop = after_step(history, reply.text, seen_in(taken, results))
         finally:
             # Every call keeps its answer, also when the turn ends here: a model must not see a call left open.
-            conversation.messages.extend(ToolMessage(c.id, c.name, NOT_RUN) for c in calls[answered:])
-        if len(calls) > MAX_CALLS_PER_STEP:
-            raise limit(f"one step made {len(calls)} calls, of {MAX_CALLS_PER_STEP} at most", "ask for less at once")
+            texts = [NOT_RUN if result is None else result.text for result in results]
+            if loop is not None:
+                texts[-1] += f"\n{warning(loop)}"
+            answers = zip(reply.calls, texts, strict=True)
+            conversation.messages.extend(ToolMessage(call.id, call.name, text) for call, text in answers)
+        if len(reply.calls) > MAX_CALLS_PER_STEP:
+            what = f"one step made {len(reply.calls)} calls, of {MAX_CALLS_PER_STEP} at most"
+            raise limit(what, "ask for less at once")
+        if loop is not None:
+            if loop.ends:
+                raise limit(f"the model went round in circles: it {loop.what}", "ask in other words")
+            turn.emit(WarningEvent, message=f"the model goes round in circles, and was told so: it {loop.what}")
+        return history
 
     async def _generate(
         self, conversation: Conversation, intents: Mapping[Intent, tuple[ToolSpec, ...]], turn: Turn
@@ -166,13 +178,18 @@ def count_usage(finished: Finished, turn: Turn) -> None:
         turn.emit(WarningEvent, message="the answer was cut at its token limit")
 
 
-def count_repeats(result: CallResult, seen: dict[str, int]) -> None:
-    """Stop a model that makes one failing call over and over. Raises RemitError `limit_reached`."""
-    if result.ok:
-        return
-    seen[result.args_digest] = seen.get(result.args_digest, 0) + 1
-    if seen[result.args_digest] >= REPEATS_BEFORE_STOP:
-        raise limit("the model repeated a call that was refused each time", "ask in other words")
+def seen_in(calls: Sequence[ToolCall], results: Sequence[CallResult | None]) -> tuple[Seen, ...]:
+    """What came of a step's calls. Intents count where nothing else was called: they stand before every first call."""
+    ended = [
+        (canonical_tool(call.name), result) for call, result in zip(calls, results, strict=False) if result is not None
+    ]
+    acted = [(name, result) for name, result in ended if name != SELECT_INTENT] or ended
+    return tuple(Seen((name, result.args_digest), result.ok, digest(result.text)) for name, result in acted)
+
+
+def warning(loop: Loop) -> str:
+    """What a model is told with its last result."""
+    return f"warning: you {loop.what}. Do something else now, or answer with what you know."
 
 
 def limit(what: str, fix: str) -> RemitError:

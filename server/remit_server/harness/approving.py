@@ -6,7 +6,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
@@ -183,6 +183,15 @@ class ApprovalDesk:
                 deny_reason=refused.reason,
             ),
         )
+
+
+@contextlib.asynccontextmanager
+async def one_question(trail: Trail) -> AsyncGenerator[bool]:
+    """The calls of a turn ask one after the other. Gives whether this one had to wait, which is no part of running."""
+    waits, since = trail.turn.asking.locked(), time.monotonic()
+    async with trail.turn.asking:
+        trail.waited += time.monotonic() - since
+        yield waits
 
 
 def nobody_can_be_asked() -> RunDenied:

@@ -10,6 +10,7 @@ from typing import Any, assert_never
 
 from remit_governance.approvals import ApprovalSubject
 from remit_governance.audit.store import AuditLog
+from remit_governance.canonical import digest
 from remit_governance.intents import SELECT_INTENT, Matrix, allowed_tools, canonical_tool, gate, select
 from remit_governance.permissions import Answer, decide
 from remit_governance.policy.evaluate import NO_RULE, evaluate
@@ -20,15 +21,17 @@ from remit_governance.values import Action, Decision, Intent, Verdict
 from remit_server.contract import ErrorCode, IntentSelected
 from remit_server.errors import ToolError
 from remit_server.harness.aftermath import Weighed, found_changes, sort_out, told
-from remit_server.harness.approving import ApprovalDesk
+from remit_server.harness.approving import ApprovalDesk, one_question
 from remit_server.harness.arguments import ToolCall, declared_intent, finite, parse_arguments
 from remit_server.harness.attempts import Attempts
 from remit_server.harness.hiding import out_of_sight
 from remit_server.harness.merge import Merger, stale, uninterrupted
 from remit_server.harness.permit import answered, permitted
+from remit_server.harness.reading import once_more
 from remit_server.harness.subject import Proposal, about, measured, question, subject_of
 from remit_server.harness.trail import CallResult, Trail, append, asking, intent_event
 from remit_server.harness.turn import Turn
+from remit_server.harness.unavailable import unavailable
 from remit_server.models.ports import ToolSpec
 from remit_server.sandbox.layer import Left
 from remit_server.sandbox.ports import Sandbox
@@ -48,6 +51,7 @@ from remit_server.workspace.ports import Documents
 from remit_server.workspace.walk import ignored_in
 
 STRICTNESS = ("allow", "ask", "deny", "final_deny")
+UNKNOWN = Action("unknown")
 MAX_NAME = 100
 """Characters of a tool's name that are looked at: no tool has a longer one, and a model may send a megabyte."""
 
@@ -86,9 +90,26 @@ class Dispatcher:
             trail.interrupted(error)
             raise
 
+    async def intended(self, call: ToolCall, turn: Turn) -> tuple[Action, ...]:
+        """What the call is going to touch if it runs, for the order of calls: nothing where it is going to be refused.
+
+        Decides nothing, and the call may turn out to touch something else; `UNKNOWN` stands for what cannot be told.
+        """
+        try:
+            tool = self._through_gate(call, turn)
+            arguments = parse_arguments(tool, {key: finite(value) for key, value in call.arguments.items()})
+        except ToolError:
+            return ()
+        try:
+            targets = await asyncio.to_thread(tool.targets, arguments, self._context(tool, turn))
+        except Exception:  # whatever it is, the call itself meets it again, and audits it
+            return (UNKNOWN,)
+        return tuple(self._action(tool, target, turn) for target in targets)
+
     async def _governed(self, call: ToolCall, turn: Turn, trail: Trail) -> Outcome:
         # The gate stands before the arguments: a call outside the remit learns nothing from how they are judged.
         tool = self._through_gate(call, turn)
+        trail.most_chars = tool.most_chars
         arguments = parse_arguments(tool, call.arguments)
         context = self._context(tool, turn)
         targets = await asyncio.to_thread(tool.targets, arguments, context)
@@ -100,7 +121,12 @@ class Dispatcher:
         # Once more, for only the plan knows how large the files become.
         asked = await self._judge(proposal.actions, trail, turn)
         if asked:
-            await self._approve(proposal, context, trail, turn)
+            async with one_question(trail) as others_were_asked:
+                # What the person answered meanwhile may answer this as well.
+                asked = not others_were_asked or await self._judge(proposal.actions, trail, turn)
+                if asked:
+                    await self._approve(proposal, context, trail, turn)
+        if asked:
             # A person's own deny that came meanwhile counts; a policy that did is another digest.
             trail.judged(proposal.actions, trail.decisions, self._permission(proposal.actions, trail.decisions, turn))
         else:
@@ -144,7 +170,7 @@ class Dispatcher:
             self.declare(intent, justification, call.id, turn)
         except ToolError as refusal:
             return self._trail(call, turn).refused(refusal)
-        return CallResult(True, f"intent {intent} is active")
+        return CallResult(True, f"intent {intent} is active", digest(call.arguments))
 
     def _trail(self, call: ToolCall, turn: Turn) -> Trail:
         return Trail.begin(call, turn, self.audit, self.redactor, self.rulebook.policy.version)
@@ -157,12 +183,9 @@ class Dispatcher:
             )
         tool = self.tools.get(name)
         if tool is None or (turn.allow_tools is not None and name not in turn.allow_tools):
-            raise ToolError(
-                f"`{call.name}` cannot be used now",
-                "this run does not offer it" if tool else "there is no such tool here",
-                f"use one of: {', '.join(sorted(self.tools))}",
-                code=ErrorCode.TOOL_UNAVAILABLE if tool else ErrorCode.UNKNOWN_TOOL,
-            )
+            opened = allowed_tools(turn.intent.active, self.matrix) if turn.intent.active else ()
+            usable = [n for n in opened if n in self.tools and (turn.allow_tools is None or n in turn.allow_tools)]
+            raise unavailable(call.name, known=tool is not None, instead=usable)
         return tool
 
     def _context(self, tool: Tool[Any], turn: Turn) -> ToolContext:
@@ -234,7 +257,7 @@ class Dispatcher:
     async def _carry_out(self, proposal: Proposal, trail: Trail, turn: Turn) -> Outcome:
         match proposal.plan:
             case ReadPlan(run=run):
-                outcome = await run()
+                outcome = await once_more(run)
                 turn.memory.note_read(outcome.data)
                 return outcome
             case WritePlan(changes=changes, outcome=outcome):
@@ -292,7 +315,8 @@ class Dispatcher:
         kept = replace(proposal, actions=tuple(each.action for each in asked), plan=plan)
         reasons = tuple(dict.fromkeys(reason for each in asked for reason in asking(each.decision)))
         shown = question(kept, trail, Offer(), reasons)
-        await self.desk.put(await self._subject(kept, turn, Offer()), shown, trail)
+        async with one_question(trail):
+            await self.desk.put(await self._subject(kept, turn, Offer()), shown, trail)
 
     async def _keep(self, taken: list[Weighed], proposal: Proposal, trail: Trail) -> None:
         judged = [(each.action, each.decision) for each in taken]

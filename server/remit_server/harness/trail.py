@@ -40,8 +40,8 @@ from remit_server.tools.spec import Outcome
 
 log = logging.getLogger(__name__)
 
-MAX_OUTPUT = 16_000
-"""Characters of a result that the model sees: 4,000 tokens, roughly."""
+MAX_ERROR = 16_000
+"""Characters of an error that the model sees: 4,000 tokens, roughly."""
 
 WORDS = {Verdict.ALLOW: "allowed", Verdict.REQUIRE_REVIEW: "review_required", Verdict.DENY: "denied"}
 GATE_CODES = {ErrorCode.INTENT_REQUIRED, ErrorCode.TOOL_NOT_ALLOWED_FOR_INTENT}
@@ -67,6 +67,7 @@ class Trail:
     """One call on its way through the dispatcher, and what is known of it so far.
 
     `tool` is its name as it is shown, `shown` its arguments without secrets, `waited` the seconds a person took.
+    `most_chars` is how much of a result the model sees, which its tool says.
     """
 
     call: ToolCall
@@ -88,6 +89,7 @@ class Trail:
     recorded_before: bool = False
     asked_at: float | None = None
     waited: float = 0.0
+    most_chars: int = MAX_ERROR
 
     @classmethod
     def begin(cls, call: ToolCall, turn: Turn, audit: AuditLog, redactor: Redactor, policy_version: str) -> Trail:
@@ -176,7 +178,7 @@ class Trail:
 
     def done(self, outcome: Outcome) -> CallResult:
         """The call ran: redact, audit the outcome, show it. What is shown and returned is the redacted text."""
-        text = self._clean(outcome.text)
+        text = truncate(self.redactor.redact(outcome.text).text, self.most_chars, "middle").text
         self._after(outcome.text, outcome.summary, exit_code=outcome.exit_code)
         self._show(outcome.summary, text, exit_code=outcome.exit_code)
         return CallResult(True, text, self.args_digest)
@@ -325,7 +327,7 @@ class Trail:
         return self._summary(str(shortened(self.shown)))
 
     def _clean(self, text: str) -> str:
-        return truncate(self.redactor.redact(text).text, MAX_OUTPUT, "middle").text
+        return truncate(self.redactor.redact(text).text, MAX_ERROR, "middle").text
 
     def _summary(self, text: str) -> str:
         return truncate(self.redactor.redact(text).text, MAX_SUMMARY, "middle").text
@@ -388,7 +390,7 @@ def clean_payload(error: RemitError, redactor: Redactor) -> ErrorPayload:
     """An error as it crosses the wire, without secrets, and no longer than a result."""
     payload = error.payload()
     texts = {name: redactor.redact(getattr(payload, name)).text for name in ("message", "what", "why", "fix")}
-    return payload.model_copy(update={name: truncate(text, MAX_OUTPUT, "middle").text for name, text in texts.items()})
+    return payload.model_copy(update={name: truncate(text, MAX_ERROR, "middle").text for name, text in texts.items()})
 
 
 def cut_short(tool: str, *, cancelled: bool) -> ToolError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -64,6 +65,7 @@ class Turn:
     trace: list[ToolTrace] = field(default_factory=list[ToolTrace])
     usage: TokenUsage = field(default_factory=TokenUsage)
     call_ids: set[str] = field(default_factory=set[str])
+    asking: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     @property
     def caller_tags(self) -> frozenset[str]:

@@ -46,4 +46,5 @@ DELETE_FILE = Tool(
     arguments=DeleteFileArguments,
     targets=_targets,
     prepare=_prepare,
+    most_chars=6_000,
 )

@@ -104,4 +104,5 @@ EDIT_FILE = Tool(
     arguments=EditFileArguments,
     targets=_targets,
     prepare=_prepare,
+    most_chars=8_000,
 )

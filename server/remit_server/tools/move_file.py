@@ -57,4 +57,5 @@ MOVE_FILE = Tool(
     arguments=MoveFileArguments,
     targets=_targets,
     prepare=_prepare,
+    most_chars=6_000,
 )

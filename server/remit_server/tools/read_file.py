@@ -88,4 +88,5 @@ READ_FILE = Tool(
     arguments=ReadFileArguments,
     targets=_targets,
     prepare=_prepare,
+    most_chars=40_000,
 )

@@ -135,4 +135,5 @@ RUN_COMMAND = Tool(
     arguments=RunCommandArguments,
     targets=_targets,
     prepare=_prepare,
+    most_chars=24_000,
 )

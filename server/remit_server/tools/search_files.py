@@ -217,4 +217,5 @@ SEARCH_FILES = Tool(
     arguments=SearchFilesArguments,
     targets=_targets,
     prepare=_prepare,
+    most_chars=24_000,
 )

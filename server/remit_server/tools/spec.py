@@ -130,7 +130,7 @@ class ToolContext:
 
 @dataclass(frozen=True, slots=True)
 class Tool(Generic[A]):
-    """One row of the tool table."""
+    """One row of the tool table. A model sees `most_chars` characters of a result: head, tail, how much is missing."""
 
     name: str
     summary: str
@@ -138,6 +138,7 @@ class Tool(Generic[A]):
     arguments: type[A]
     targets: Callable[[A, ToolContext], tuple[Target, ...]]
     prepare: Callable[[A, ToolContext], Awaitable[Plan]]
+    most_chars: int = 16_000
 
     @property
     def schema(self) -> dict[str, Any]:

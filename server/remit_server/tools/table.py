@@ -14,6 +14,7 @@ from remit_server.tools.git_status import GIT_STATUS
 from remit_server.tools.list_files import LIST_FILES
 from remit_server.tools.move_file import MOVE_FILE
 from remit_server.tools.read_file import READ_FILE
+from remit_server.tools.repo_map import REPO_MAP
 from remit_server.tools.run_command import RUN_COMMAND
 from remit_server.tools.run_tests import RUN_TESTS
 from remit_server.tools.search_files import SEARCH_FILES
@@ -25,6 +26,7 @@ TOOLS: Mapping[str, Tool[Any]] = MappingProxyType(
         "read_file": READ_FILE,
         "list_files": LIST_FILES,
         "search_files": SEARCH_FILES,
+        "repo_map": REPO_MAP,
         "write_file": WRITE_FILE,
         "edit_file": EDIT_FILE,
         "apply_diff": APPLY_DIFF,

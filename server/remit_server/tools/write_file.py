@@ -77,4 +77,5 @@ WRITE_FILE = Tool(
     arguments=WriteFileArguments,
     targets=_targets,
     prepare=_prepare,
+    most_chars=6_000,
 )

@@ -296,7 +296,9 @@ async def test_THR_model_the_same_refused_call_over_and_over_ends_the_turn(make_
     result = await bench.ask("go")
     assert result.error is not None
     assert result.error.code == "limit_reached"
-    assert len(bench.of("tool_result")) == 3
+    assert len(bench.of("tool_result")) == 4
+    (warned,) = bench.of("warning")
+    assert "made the same call with the same result, 3 times" in warned.message
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write where the mode says nobody may")

@@ -1,0 +1,146 @@
+"""Several calls of one step: side by side where they cannot meet, else in the order they were made (agent.md §1).
+
+An intent and whatever may touch everything are barriers: what stands before them has ended when they begin, and what
+stands after them is looked at only when they have ended. So every call runs under the intent declared before it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import takewhile
+
+from remit_governance.audit.buffer import READING
+from remit_governance.intents import SELECT_INTENT, canonical_tool
+from remit_governance.policy.paths import fold
+from remit_governance.policy.risk import risk_of
+from remit_governance.values import Action
+from remit_server.harness.arguments import ToolCall
+from remit_server.harness.dispatcher import Dispatcher
+from remit_server.harness.trail import CallResult, RunDenied
+from remit_server.harness.turn import Turn
+
+MAX_AT_ONCE = 8
+"""Calls that run at the same time; a read takes a thread and a few open files."""
+
+WHOLE_WORKSPACE = "."
+
+
+@dataclass(frozen=True, slots=True)
+class Touches:
+    """The relative paths that a call reads and writes; a folder stands for all that is below it."""
+
+    reads: frozenset[str] = frozenset()
+    writes: frozenset[str] = frozenset()
+
+    @property
+    def everything(self) -> bool:
+        """Whether it may change any file."""
+        return WHOLE_WORKSPACE in self.writes
+
+
+def touches(actions: Iterable[Action]) -> Touches:
+    """What these actions touch. A command touches everything; one that only reads, reads everything."""
+    reads: set[str] = set()
+    writes: set[str] = set()
+    for action in actions:
+        path = WHOLE_WORKSPACE if action.path is None else fold(action.path)
+        reading = risk_of(action) == "low" if action.syscall == "process.exec" else action.syscall in READING
+        (reads if reading else writes).add(path)
+    return Touches(frozenset(reads), frozenset(writes))
+
+
+def meet(one: Touches, other: Touches) -> bool:
+    """Whether the order of the two matters: one writes what the other reads or writes."""
+    return _overlap(one.writes, other.reads | other.writes) or _overlap(other.writes, one.reads)
+
+
+def plan(touched: Sequence[Touches]) -> tuple[tuple[int, ...], ...]:
+    """For each call the positions of the earlier ones that it has to wait for, which are those that it meets."""
+    return tuple(
+        tuple(earlier for earlier in range(later) if meet(touched[earlier], touched[later]))
+        for later in range(len(touched))
+    )
+
+
+async def execute_all(
+    dispatcher: Dispatcher, calls: Sequence[ToolCall], turn: Turn, results: list[CallResult | None]
+) -> None:
+    """Execute the calls, each result at its call's place in `results`: those that ended are there however this ends.
+
+    A refusal ends no other call. What ends the turn, be it a cancellation, RunDenied or a defect, stops all others:
+    those that have begun are finished or audited as interrupted, the rest never begin.
+    """
+    run = partial(_one, dispatcher, calls, turn, results)
+    start = 0
+    while start < len(calls):
+        touched = await _stretch(dispatcher, calls[start:], turn)
+        await _run(plan(touched), start, run)
+        start += len(touched)
+
+
+async def _one(
+    dispatcher: Dispatcher, calls: Sequence[ToolCall], turn: Turn, results: list[CallResult | None], position: int
+) -> None:
+    results[position] = await dispatcher.execute(calls[position], turn)
+
+
+async def _stretch(dispatcher: Dispatcher, calls: Sequence[ToolCall], turn: Turn) -> list[Touches]:
+    """What the first calls touch, up to the next barrier; a barrier is a stretch of its own."""
+    if _declares(calls[0]):
+        return [Touches()]
+    together = list(takewhile(lambda call: not _declares(call), calls))
+    if len(together) == 1:
+        return [Touches()]
+    found: list[Touches] = []
+    for call in together:
+        touched = touches(await dispatcher.intended(call, turn))
+        if touched.everything:
+            return found or [touched]
+        found.append(touched)
+    return found
+
+
+async def _run(waits: Sequence[Sequence[int]], start: int, run: Callable[[int], Awaitable[None]]) -> None:
+    """Run each position, counted from `start`, once all that it waits for have ended.
+
+    The first exception stops the others, and is raised when they have ended.
+    """
+    if len(waits) == 1:
+        await run(start)
+        return
+    ended = [asyncio.Event() for _ in waits]
+    free = asyncio.Semaphore(MAX_AT_ONCE)
+
+    async def in_order(position: int) -> None:
+        for earlier in waits[position]:
+            await ended[earlier].wait()
+        async with free:
+            await run(start + position)
+        ended[position].set()
+
+    try:
+        async with asyncio.TaskGroup() as group:
+            for position in range(len(waits)):
+                group.create_task(in_order(position))
+    except BaseExceptionGroup as several:
+        raise _telling(several.exceptions) from None
+
+
+def _telling(errors: Sequence[BaseException]) -> BaseException:
+    """The one of several that says how the run ends."""
+    return next((error for error in errors if isinstance(error, RunDenied)), errors[0])
+
+
+def _declares(call: ToolCall) -> bool:
+    return canonical_tool(call.name) == SELECT_INTENT
+
+
+def _overlap(some: frozenset[str], others: frozenset[str]) -> bool:
+    return any(_within(one, other) or _within(other, one) for one in some for other in others)
+
+
+def _within(path: str, folder: str) -> bool:
+    return folder in {WHOLE_WORKSPACE, path} or path.startswith(folder + "/")

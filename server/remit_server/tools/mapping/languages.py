@@ -1,0 +1,183 @@
+"""The languages that a map knows, by the ending of a file's name: a tree-sitter grammar, and which of its nodes define
+names and which use them.
+
+Tables and a walk instead of tree-sitter's queries: a query takes minutes on a hostile text, and cannot be stopped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from types import MappingProxyType
+
+import tree_sitter_c
+import tree_sitter_go
+import tree_sitter_java
+import tree_sitter_javascript
+import tree_sitter_python
+import tree_sitter_rust
+import tree_sitter_typescript
+from tree_sitter import Language
+
+NAMES = frozenset(
+    {"identifier", "type_identifier", "field_identifier", "property_identifier", "private_property_identifier"}
+)
+"""The kinds of node that are a name, in one grammar or another."""
+
+ANY = "*"
+
+Paths = Mapping[str, tuple[tuple[str, ...], ...]]
+"""By the kind of a node, the ways from it to a name, each as the fields to follow, `ANY` for each child; an empty way
+is the node itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Grammar:
+    """Where names are defined, used by themselves, and used as a `member` of something.
+
+    A kind in `only` defines one only where that field holds one of those kinds.
+    """
+
+    language: Language
+    defines: Paths
+    uses: Paths
+    members: Paths
+    only: Mapping[str, tuple[str, frozenset[str]]] = field(default_factory=dict[str, tuple[str, frozenset[str]]])
+
+
+def _named(*kinds: str) -> Paths:
+    return dict.fromkeys(kinds, (("name",),))
+
+
+_TYPE: Paths = {"type_identifier": ((),)}
+_PYTHON: Paths = {
+    "call": (("function",),),
+    "import_from_statement": (("name", ANY), ("name", "name", ANY)),
+}
+_SCRIPT: Paths = {
+    "call_expression": (("function",),),
+    "new_expression": (("constructor",),),
+    "import_specifier": (("name",),),
+    "extends_clause": (("value",),),
+    "class_heritage": ((ANY,),),
+}
+_IN_JAVASCRIPT = _named(
+    "class_declaration",
+    "function_declaration",
+    "generator_function_declaration",
+    "method_definition",
+    "variable_declarator",
+)
+_IN_TYPESCRIPT: Paths = {
+    **_IN_JAVASCRIPT,
+    **_named(
+        "abstract_class_declaration",
+        "interface_declaration",
+        "type_alias_declaration",
+        "enum_declaration",
+        "function_signature",
+        "abstract_method_signature",
+    ),
+}
+_FUNCTIONS = {"variable_declarator": ("value", frozenset({"arrow_function", "function_expression"}))}
+_CALL: Paths = {"call_expression": (("function",),), **_TYPE}
+_RUST: Paths = {
+    "call_expression": (("function",), ("function", "name")),
+    "macro_invocation": (("macro",),),
+    **_TYPE,
+}
+_IN_RUST = _named(
+    "struct_item",
+    "enum_item",
+    "union_item",
+    "trait_item",
+    "function_item",
+    "function_signature_item",
+    "type_item",
+    "macro_definition",
+)
+_IN_JAVA = _named(
+    "class_declaration",
+    "interface_declaration",
+    "enum_declaration",
+    "record_declaration",
+    "method_declaration",
+    "constructor_declaration",
+)
+_IN_C: Paths = {
+    "function_definition": (("declarator", "declarator"), ("declarator", "declarator", "declarator")),
+    "type_definition": (("declarator",),),
+    **_named("struct_specifier", "union_specifier", "enum_specifier"),
+}
+_WITH_BODY = {
+    "struct_specifier": ("body", frozenset({"field_declaration_list"})),
+    "union_specifier": ("body", frozenset({"field_declaration_list"})),
+    "enum_specifier": ("body", frozenset({"enumerator_list"})),
+}
+
+
+_FIELD: Paths = {"call_expression": (("function", "field"),)}
+_PROPERTY: Paths = {"call_expression": (("function", "property"),)}
+_TYPED: Paths = {**_SCRIPT, **_TYPE}
+
+_GRAMMARS: Mapping[str, Callable[[], Grammar]] = MappingProxyType(
+    {
+        "python": lambda: Grammar(
+            Language(tree_sitter_python.language()),
+            _named("class_definition", "function_definition"),
+            _PYTHON,
+            {"call": (("function", "attribute"),)},
+        ),
+        "javascript": lambda: Grammar(
+            Language(tree_sitter_javascript.language()), _IN_JAVASCRIPT, _SCRIPT, _PROPERTY, _FUNCTIONS
+        ),
+        "typescript": lambda: Grammar(
+            Language(tree_sitter_typescript.language_typescript()), _IN_TYPESCRIPT, _TYPED, _PROPERTY, _FUNCTIONS
+        ),
+        "tsx": lambda: Grammar(
+            Language(tree_sitter_typescript.language_tsx()), _IN_TYPESCRIPT, _TYPED, _PROPERTY, _FUNCTIONS
+        ),
+        "go": lambda: Grammar(
+            Language(tree_sitter_go.language()),
+            _named("function_declaration", "method_declaration", "type_spec", "type_alias"),
+            _CALL,
+            _FIELD,
+        ),
+        "rust": lambda: Grammar(Language(tree_sitter_rust.language()), _IN_RUST, _RUST, _FIELD),
+        "java": lambda: Grammar(
+            Language(tree_sitter_java.language()), _IN_JAVA, _TYPE, {"method_invocation": (("name",),)}
+        ),
+        "c": lambda: Grammar(Language(tree_sitter_c.language()), _IN_C, _CALL, {}, _WITH_BODY),
+    }
+)
+
+
+@cache
+def grammar_of(language: str) -> Grammar:
+    """The grammar of one of `LANGUAGES`, made when it is first needed."""
+    return _GRAMMARS[language]()
+
+
+SCRIPTS = frozenset({"javascript", "typescript", "tsx"})
+"""Languages whose files use each other's names."""
+
+LANGUAGES: Mapping[str, str] = MappingProxyType(
+    {
+        ".py": "python",
+        ".pyi": "python",
+        ".js": "javascript",
+        ".jsx": "javascript",
+        ".cjs": "javascript",
+        ".mjs": "javascript",
+        ".ts": "typescript",
+        ".cts": "typescript",
+        ".mts": "typescript",
+        ".tsx": "tsx",
+        ".go": "go",
+        ".rs": "rust",
+        ".java": "java",
+        ".c": "c",
+        ".h": "c",
+    }
+)

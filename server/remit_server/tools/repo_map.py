@@ -1,0 +1,162 @@
+"""`repo_map`: what a project defines, the most used first, within a token budget (001 §3, agent.md §2).
+
+Files are parsed with tree-sitter, and remembered by their content. What policy does not let be read is left out.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import PurePosixPath
+
+from pydantic import Field
+
+from remit_governance.values import Effect
+from remit_server.contract import ErrorCode
+from remit_server.errors import ToolError
+from remit_server.tools.mapping.languages import LANGUAGES
+from remit_server.tools.mapping.ranking import Ranked, chosen, drawn, rank
+from remit_server.tools.mapping.tags import MAX_SOURCE_BYTES, TagCache, Tags
+from remit_server.tools.spec import Arguments, Outcome, Plan, ReadPlan, Target, Tool, ToolContext
+from remit_server.workspace.files import image_of_text, read_image
+from remit_server.workspace.paths import WorkspacePath
+from remit_server.workspace.text import Text
+from remit_server.workspace.walk import Limits, walk
+
+MAX_FILES = 5_000
+MAX_LINE_CHARS = 160
+MAX_SECONDS = 10.0
+MAX_FILE_SECONDS = 1.0
+_CACHE = TagCache()
+
+
+class RepoMapArguments(Arguments):
+    """Arguments of `repo_map`."""
+
+    path: str = Field(default=".", max_length=4096, description="folder to map, relative to the workspace")
+    max_tokens: int = Field(default=1_500, ge=100, le=8_000, description="how long the map may be")
+
+
+@dataclass(slots=True)
+class _Found:
+    """The files that were parsed, and how many could not be looked at."""
+
+    files: dict[str, Tags] = field(default_factory=dict[str, Tags])
+    unreadable: int = 0
+    unparsed: int = 0
+    complete: bool = True
+
+
+def map_of(ctx: ToolContext, base: WorkspacePath, tokens: int, limits: Limits) -> Outcome:
+    """The map of the files below `base`. Raises ToolError where it is no folder."""
+    found = _look(ctx, base, limits)
+    ranked = rank(found.files)
+    taken = chosen(ranked, _line_reader(ctx), tokens)
+    shown = f"{len(taken)} of {len(ranked)} definitions in {len(found.files)} files below {base.relative}"
+    notes = [
+        "the most used first" if len(taken) < len(ranked) else "",
+        "" if found.complete else "stopped early, there may be more",
+        f"{found.unreadable} files may not be read" if found.unreadable else "",
+        f"{found.unparsed} files could not be parsed" if found.unparsed else "",
+    ]
+    summary = "; ".join([shown, *filter(None, notes)])
+    return Outcome(
+        text="\n".join([summary, *drawn(taken)]),
+        summary=summary,
+        data={
+            "path": base.relative,
+            "files": len(found.files),
+            "definitions": len(ranked),
+            "shown": len(taken),
+            "skipped_unreadable": found.unreadable,
+            "truncated": len(taken) < len(ranked) or not found.complete,
+        },
+    )
+
+
+def _look(ctx: ToolContext, base: WorkspacePath, limits: Limits) -> _Found:
+    found = _Found()
+    for relative in walk(ctx.workspace, base, limits):
+        language = LANGUAGES.get(PurePosixPath(relative).suffix.lower())
+        if language is None:
+            continue
+        if not ctx.permits("fs.read", relative):
+            found.unreadable += 1
+            continue
+        if len(found.files) >= MAX_FILES:
+            found.complete = False
+            break
+        try:
+            found.files[relative] = _CACHE.tags(_source(ctx, relative).encode(), language, _a_while(limits))
+        except (ToolError, UnicodeEncodeError, TimeoutError):
+            found.unparsed += 1
+    found.complete = found.complete and not limits.spent()
+    return found
+
+
+def _a_while(limits: Limits) -> Callable[[], bool]:
+    """Whether one file has taken too long, or all of them: some texts take a parser or a query very long."""
+    own = Limits(seconds=MAX_FILE_SECONDS)
+    return lambda: limits.spent() or own.spent()
+
+
+def _source(ctx: ToolContext, relative: str) -> str:
+    """The text of a file, which the editor may hold. Raises ToolError, also where it is too large to be worth it."""
+    document = ctx.documents.get(relative)
+    if document is None:
+        path = WorkspacePath(relative, ctx.workspace.root.joinpath(relative))
+        return Text.decode(read_image(ctx.workspace, path, MAX_SOURCE_BYTES).data, relative).content
+    if len(image_of_text(document.text).data) > MAX_SOURCE_BYTES:
+        what, why = f"cannot map `{relative}`", f"it is larger than {MAX_SOURCE_BYTES} bytes"
+        raise ToolError(what, why, "read it in parts", code=ErrorCode.TOO_LARGE)
+    return document.text
+
+
+def _line_reader(ctx: ToolContext) -> Callable[[Ranked], str | None]:
+    """Gives the line that a definition begins on, out of the whole text without secrets."""
+
+    @lru_cache(maxsize=64)
+    def lines(relative: str) -> list[str]:
+        try:
+            return ctx.redact(_source(ctx, relative)).splitlines()
+        except ToolError:
+            return []
+
+    def line_of(ranked: Ranked) -> str | None:
+        text, number = lines(ranked.path), ranked.definition.line
+        if number > len(text) or not text[number - 1].strip():
+            return None
+        line = text[number - 1].rstrip()
+        return f"{number:>5}  {line if len(line) <= MAX_LINE_CHARS else line[:MAX_LINE_CHARS] + '…'}"
+
+    return line_of
+
+
+def _targets(arguments: RepoMapArguments, ctx: ToolContext) -> tuple[Target, ...]:
+    return (Target("fs.read", ctx.resolve(arguments.path)),)
+
+
+async def _prepare(arguments: RepoMapArguments, ctx: ToolContext) -> Plan:
+    base = ctx.resolve(arguments.path)
+
+    async def run() -> Outcome:
+        limits = Limits(seconds=MAX_SECONDS)
+        try:
+            return await asyncio.to_thread(map_of, ctx, base, arguments.max_tokens, limits)
+        finally:
+            limits.stopped = True
+
+    return ReadPlan(run)
+
+
+REPO_MAP = Tool(
+    name="repo_map",
+    summary="Show what the project's code defines, the most used first: an overview before reading files.",
+    effect=Effect.READ,
+    arguments=RepoMapArguments,
+    targets=_targets,
+    prepare=_prepare,
+    most_chars=40_000,
+)
