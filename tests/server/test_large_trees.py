@@ -183,9 +183,7 @@ def test_a_configuration_of_ripgrep_changes_nothing(tmp_path: Path, monkeypatch:
     hook.chmod(0o755)
     config.write_text(f"--pre={hook}\n")
     monkeypatch.setenv("RIPGREP_CONFIG_PATH", str(config))
-    grown(
-        tmp_path / "shop", {"a.py": b"foo --pre", ".ignore": b"*", ".rgignore": b"*", ".ripgreprc": config.read_bytes()}
-    )
+    grown(tmp_path / "shop", {"a.py": b"foo --pre", ".ignore": b"*", ".ripgreprc": config.read_bytes()})
     assert "a.py" in files_of(both(tmp_path / "shop", "foo"))
     assert files_of(both(tmp_path / "shop", f"--pre={hook}|foo"))
     assert not ran.exists()

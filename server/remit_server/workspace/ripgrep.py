@@ -25,7 +25,8 @@ from remit_server.workspace.walk import Limits, asks_root
 
 _FLAGS = (
     *("--no-config", "--no-messages", "--color=never", "--null", "--hidden", "--no-follow"),
-    # Only the project's own `.gitignore` files count, with or without a repository around them.
+    # Only the project's own `.gitignore` files count, with or without a repository around them; but ripgrep 13, which
+    # has a defect there, goes on to obey `.rgignore` files.
     *("--no-require-git", "--no-ignore-dot", "--no-ignore-exclude", "--no-ignore-global", "--no-ignore-parent"),
     *("--glob=!.git", f"--glob=!{TEMPORARY_PREFIX}*"),
 )
