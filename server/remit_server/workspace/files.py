@@ -65,9 +65,14 @@ def read_image(workspace: Workspace, path: WorkspacePath, max_bytes: int = MAX_F
     """What the file at `path` holds now. Raises ToolError (`not_found`, `not_a_file`, `too_large`, `stale`)."""
     fd = workspace.open_read(path)
     try:
-        image = _image(fd, max_bytes)
+        return image_at(fd, path, max_bytes)
     finally:
         os.close(fd)
+
+
+def image_at(fd: int, path: WorkspacePath, max_bytes: int = MAX_FILE_BYTES) -> FileImage:
+    """What the open file holds from where it stands. Raises ToolError (`too_large`)."""
+    image = _image(fd, max_bytes)
     if image is None:
         raise _too_large(path, max_bytes)
     return image
