@@ -61,7 +61,7 @@ class Text:
                 "work on a text file",
                 code=ErrorCode.BINARY_FILE,
             )
-        if "\r\n" not in raw:
+        if "\r" not in raw:
             return cls(raw, encoding, mark)
         ends = tuple(_LINE_END.findall(raw))
         counts = Counter(ends)
