@@ -62,10 +62,15 @@ model:
 	$(BIN)/python -m training.train
 
 bench: setup
+	UV_PROJECT_ENVIRONMENT=$(VENV) $(BIN)/uv sync --quiet --frozen --inexact --extra mlx --group bench
 	$(BIN)/python bench/initialize.py
 	$(BIN)/python bench/governed_read.py
 	$(BIN)/python bench/audit.py
 	$(BIN)/python bench/policy.py
+	$(BIN)/python bench/search.py
+	$(BIN)/python bench/diffs.py
+	$(BIN)/python bench/tool_calls.py
+	$(BIN)/python bench/sandbox.py
 
 clean:
 	rm -rf $(VENV) client-vscode/node_modules client-vscode/out .cache .mypy_cache .ruff_cache .pytest_cache

@@ -43,6 +43,7 @@ def callers(ends: str) -> set[str]:
         ("documents.replace", {"harness/merge.py"}),
         # `remit sandbox check` tries the sandbox with attempts of its own, `remit sandbox run` runs a person's command.
         ("sandbox.run", {"cli/sandbox.py", "harness/dispatcher.py", "sandbox/probe.py"}),
+        ("listed_by_ripgrep", {"tools/large_trees.py"}),
     ],
 )
 def test_only_the_harness_carries_out_a_plan(ends: str, modules: set[str]) -> None:

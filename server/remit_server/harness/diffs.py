@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import takewhile
+from collections.abc import Iterable, Iterator
 
 from remit_governance.visible import visible
 from remit_server.contract import FileDiff
@@ -20,6 +19,7 @@ MAX_COMPARED = 4_000
 """Changed lines that are compared with each other, which takes time in proportion to their square."""
 
 _CONTEXT = 3
+_LINE = re.compile(r"[^\n]*\n|[^\n]+")
 _HUNK = re.compile(r"@@ -(\d+)(,\d+)? \+(\d+)(,\d+)? @@")
 
 
@@ -55,31 +55,72 @@ def unified(change: FileChange) -> str:
         return ONLY_FORM
     name = visible(relative, "show")
     files = (f"a/{name}" if change.before else "/dev/null", "/dev/null" if change.after is None else f"b/{name}")
-    return "".join(_shown(_compared(before.splitlines(keepends=True), after.splitlines(keepends=True), files)))
+    return "".join(_shown(_compared(before, after, files)))
 
 
-def _compared(old: Sequence[str], new: Sequence[str], files: tuple[str, str]) -> Iterator[str]:
+def _compared(before: str, after: str, files: tuple[str, str]) -> Iterator[str]:
     """The lines of a unified diff; where too much changed, as one hunk that removes all of it and adds it anew."""
-    head = _common(old, new)
-    tail = _common(old[head:][::-1], new[head:][::-1])
-    skipped = max(0, head - _CONTEXT)
-    end = max(0, tail - _CONTEXT)
-    old, new = old[skipped : len(old) - end], new[skipped : len(new) - end]
+    head, tail = _same(before, after)
+    start, first = _lines_before(before, head, _CONTEXT)
+    end = _lines_after(before, len(before) - tail, _CONTEXT)
+    skipped = before.count("\n", 0, start)
+    old = _LINE.findall(before, start, end)
+    new = _LINE.findall(after, start, len(after) - (len(before) - end))
     if len(old) + len(new) <= MAX_COMPARED:
         for line in difflib.unified_diff(old, new, *files):
             yield _HUNK.sub(lambda hunk: _moved(hunk, skipped), line) if line.startswith("@@") else line
         return
+    last = len(_LINE.findall(before, len(before) - tail, end))
     yield from (f"--- {files[0]}\n", f"+++ {files[1]}\n")
     yield f"@@ -{skipped + bool(old)},{len(old)} +{skipped + bool(new)},{len(new)} @@\n"
-    before, after = head - skipped, tail - end
-    yield from (f" {line}" for line in old[:before])
-    yield from (f"-{line}" for line in old[before : len(old) - after])
-    yield from (f"+{line}" for line in new[before : len(new) - after])
-    yield from (f" {line}" for line in old[len(old) - after :])
+    yield from (f" {line}" for line in old[:first])
+    yield from (f"-{line}" for line in old[first : len(old) - last])
+    yield from (f"+{line}" for line in new[first : len(new) - last])
+    yield from (f" {line}" for line in old[len(old) - last :])
 
 
-def _common(one: Sequence[str], other: Sequence[str]) -> int:
-    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
+def _same(one: str, other: str) -> tuple[int, int]:
+    """How many characters of whole lines two texts have in common at the beginning, and at the end after that."""
+    head = one.rfind("\n", 0, _common(one, other, min(len(one), len(other)))) + 1
+    most = min(len(one), len(other)) - head
+    tail = _common(one, other, most, from_end=True)
+    start = one.find("\n", len(one) - tail) + 1
+    # Whole lines: what is the same at the end counts from the first line end in it, or before it.
+    whole = tail == most and _at_line(one, len(one) - tail) and _at_line(other, len(other) - tail)
+    return head, tail if whole else len(one) - start if start else 0
+
+
+def _at_line(text: str, at: int) -> bool:
+    return at == 0 or text[at - 1] == "\n"
+
+
+def _common(one: str, other: str, most: int, *, from_end: bool = False) -> int:
+    """How many of the first, or last, `most` characters are the same: by halves, each compared as a whole."""
+    low, step = 0, most
+    while step:
+        size = low + step
+        at, there = (len(one) - size, len(other) - size) if from_end else (low, low)
+        if size <= most and other.startswith(one[at : at + step], there):
+            low = size
+        else:
+            step //= 2
+    return low
+
+
+def _lines_before(text: str, at: int, count: int) -> tuple[int, int]:
+    """Where up to `count` lines before the line start `at` begin, and how many there are."""
+    found = 0
+    while found < count and at > 0:
+        at = text.rfind("\n", 0, at - 1) + 1
+        found += 1
+    return at, found
+
+
+def _lines_after(text: str, at: int, count: int) -> int:
+    """Where up to `count` lines from the line start `at` end."""
+    for _ in range(count):
+        at = text.find("\n", at) + 1 or len(text)
+    return at
 
 
 def _moved(hunk: re.Match[str], lines: int) -> str:

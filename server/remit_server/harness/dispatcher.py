@@ -195,6 +195,7 @@ class Dispatcher:
             turn.memory.read_digests,
             permits=lambda syscall, path: self._look(syscall, path, tool, turn).verdict is Verdict.ALLOW,
             redact=lambda text: self.redactor.redact(text, keep_lines=True).text,
+            policy_version=self.rulebook.policy.version,
         )
 
     def _look(self, syscall: str, path: str, tool: Tool[Any], turn: Turn) -> Decision:

@@ -101,6 +101,10 @@ class EditorDocuments:
         buffer = self._find(relative)
         return None if buffer is None else OpenDocument(buffer.version, buffer.text)
 
+    def paths(self) -> tuple[str, ...]:
+        """The workspace-relative paths of all that is open."""
+        return tuple(buffer.relative for buffer in list(self._buffers.values()))
+
     async def replace(self, relative: str, before: OpenDocument, after: str, label: str) -> None:
         """Change the buffer from exactly `before` to exactly `after`, in one versioned edit, and see it done.
 

@@ -7,10 +7,11 @@ import asyncio
 from pydantic import Field
 
 from remit_governance.values import Effect
+from remit_server.tools.large_trees import files_below
 from remit_server.tools.spec import Arguments, Outcome, Plan, ReadPlan, Target, Tool, ToolContext
 from remit_server.workspace.globs import MAX_GLOB_CHARS, Glob, parse_glob
 from remit_server.workspace.paths import WorkspacePath
-from remit_server.workspace.walk import Limits, walk
+from remit_server.workspace.walk import Limits
 
 
 class ListFilesArguments(Arguments):
@@ -26,7 +27,7 @@ def list_matching(ctx: ToolContext, base: WorkspacePath, glob: Glob, most: int, 
     prefix = 0 if base.relative == "." else len(base.relative) + 1
     shown: list[str] = []
     total = 0
-    for relative in walk(ctx.workspace, base, limits):
+    for relative in files_below(ctx, base, limits):
         if glob.matches(relative[prefix:]) and ctx.permits("fs.list", relative):
             total += 1
             if len(shown) < most:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import os
 
 from pydantic import Field
 
 from remit_governance.values import Effect
 from remit_server.errors import ToolError
-from remit_server.tools.source import read_source
 from remit_server.tools.spec import Arguments, Outcome, Plan, ReadPlan, Target, Tool, ToolContext
+from remit_server.workspace.files import FileImage, image_at, image_of_text
+from remit_server.workspace.kept import Pages
 from remit_server.workspace.paths import WorkspacePath
+from remit_server.workspace.text import Text
 
 MAX_LINE_CHARS = 2_000
 MAX_RESULT_CHARS = 100_000
@@ -26,16 +28,15 @@ class ReadFileArguments(Arguments):
 
 def read_lines(path: WorkspacePath, ctx: ToolContext, offset: int, limit: int) -> Outcome:
     """Up to `limit` lines from line `offset` (from 1). Raises ToolError where there is no such line, file or text."""
-    source = read_source(path, ctx)
-    lines = replace(source.text, content=ctx.redact(source.text.content)).lines
-    total = len(lines)
+    pages = _pages(path, ctx)
+    total = pages.total
     if offset > max(total, 1):
         raise ToolError(
             f"cannot read `{path.relative}` from line {offset}",
             f"it has {total} lines",
             f"use an offset from 1 to {max(total, 1)}",
         )
-    shown = _fitting(lines[offset - 1 : offset - 1 + limit], offset)
+    shown = _fitting(pages.lines(offset, limit), offset)
     last = offset + len(shown) - 1
     span = f"lines {offset}-{last} of {total}" if total else "empty"
     more = f"; more with offset {last + 1}" if last < total else ""
@@ -48,10 +49,28 @@ def read_lines(path: WorkspacePath, ctx: ToolContext, offset: int, limit: int) -
             "last_line": last,
             "total_lines": total,
             "truncated": last < total,
-            "digest": source.image.digest,
-            "encoding": source.text.encoding,
+            "digest": pages.digest,
+            "encoding": pages.encoding,
         },
     )
+
+
+def _pages(path: WorkspacePath, ctx: ToolContext) -> Pages:
+    """The text without secrets. Raises ToolError as `read_source` does."""
+    if (document := ctx.documents.get(path.relative)) is not None:
+        return _redacted(image_of_text(document.text), path, ctx)
+    fd = ctx.workspace.open_read(path)
+    try:
+        return ctx.workspace.kept.pages(
+            fd, path.relative, ctx.policy_version, lambda fd: _redacted(image_at(fd, path), path, ctx)
+        )
+    finally:
+        os.close(fd)
+
+
+def _redacted(image: FileImage, path: WorkspacePath, ctx: ToolContext) -> Pages:
+    text = Text.decode(image.data, path.relative)
+    return Pages.of(ctx.redact(text.content), image.digest, text.encoding)
 
 
 def _fitting(lines: list[str], first: int) -> list[str]:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from pydantic import Field, JsonValue
 
 from remit_governance.values import Effect
-from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
+from remit_server.tools.large_trees import Sieve, files_to_search
 from remit_server.tools.matching import (
     MAX_PATTERN_CHARS,
     Match,
@@ -20,11 +21,11 @@ from remit_server.tools.matching import (
     with_context,
 )
 from remit_server.tools.spec import Arguments, Outcome, Plan, ReadPlan, Target, Tool, ToolContext
-from remit_server.workspace.files import image_of_text, read_image
+from remit_server.workspace.files import image_of_text, read_bytes
 from remit_server.workspace.globs import MAX_GLOB_CHARS, Glob, parse_glob
 from remit_server.workspace.paths import WorkspacePath
 from remit_server.workspace.text import Text
-from remit_server.workspace.walk import Limits, walk
+from remit_server.workspace.walk import Limits
 
 MAX_SEARCHED_BYTES = 2 * 1024 * 1024
 MAX_SHOWN_CHARS = 300
@@ -49,12 +50,10 @@ class _Found:
     matches: list[tuple[str, Match]] = field(default_factory=list[tuple[str, Match]])
     files: int = 0
     total: int = 0
-    unreadable: int = 0
-    oversized: int = 0
     complete: bool = True
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Query:
     """A search as parsed: what to look for, where, and how much to show."""
 
@@ -63,6 +62,11 @@ class Query:
     glob: Glob | None = None
     context: int = 2
     most: int = 50
+
+    @cached_property
+    def sieve(self) -> Sieve:
+        """What tells that a file holds no match."""
+        return Sieve(self.pattern)
 
 
 def search(ctx: ToolContext, query: Query, limits: Limits) -> Outcome:
@@ -81,22 +85,17 @@ def search(ctx: ToolContext, query: Query, limits: Limits) -> Outcome:
 
 
 def _files(ctx: ToolContext, query: Query, limits: Limits) -> Iterator[str]:
-    base = query.base
+    base, glob = query.base, query.glob
     if ctx.documents.get(base.relative) is not None or base.absolute.is_file():
-        yield base.relative
-        return
+        return iter([base.relative])
+    found = files_to_search(ctx, base, query.sieve, MAX_SEARCHED_BYTES, limits)
     prefix = 0 if base.relative == "." else len(base.relative) + 1
-    for relative in walk(ctx.workspace, base, limits):
-        if query.glob is None or query.glob.matches(relative[prefix:]):
-            yield relative
+    return found if glob is None else (path for path in found if glob.matches(path[prefix:]))
 
 
 def _search_one(ctx: ToolContext, relative: str, query: Query, limits: Limits, found: _Found) -> None:
     """Raises TimeoutError."""
-    if not ctx.permits("fs.read", relative):
-        found.unreadable += 1
-        return
-    lines = _lines(ctx, relative, found)
+    lines = _lines(ctx, relative, query.sieve)
 
     def left_s() -> float:
         return 0.0 if limits.stopped else limits.left_s
@@ -112,17 +111,23 @@ def _search_one(ctx: ToolContext, relative: str, query: Query, limits: Limits, f
     found.matches += [(relative, with_context(lines, n, query.context)) for n in numbers[:room]]
 
 
-def _lines(ctx: ToolContext, relative: str, found: _Found) -> list[str]:
-    """A file's lines; none of one that is binary, too large, or gone since it was listed."""
+def _lines(ctx: ToolContext, relative: str, sieve: Sieve) -> list[str]:
+    """A file's lines; none of one that holds no match, is binary, too large, gone, or not to be read.
+
+    Policy is asked last, as most files hold no match; how many files it hides is not told, nor would it be told in a
+    large tree, where that number would be one of files that match.
+    """
     document = ctx.documents.get(relative)
     path = WorkspacePath(relative, ctx.workspace.root.joinpath(relative))
     try:
-        image = (
-            read_image(ctx.workspace, path, MAX_SEARCHED_BYTES) if document is None else image_of_text(document.text)
-        )
-        return Text.decode(image.data, relative).lines
-    except ToolError as error:
-        found.oversized += error.code is ErrorCode.TOO_LARGE
+        if document is None:
+            data = read_bytes(ctx.workspace, path, MAX_SEARCHED_BYTES)
+        else:
+            data = image_of_text(document.text).data
+        if sieve.rules_out(data) or not ctx.permits("fs.read", relative):
+            return []
+        return Text.decode(data, relative).lines
+    except ToolError:
         return []
 
 
@@ -133,8 +138,6 @@ def _outcome(found: _Found, query: Query) -> Outcome:
     notes = [
         f"the first {shown} are shown" if shown < found.total else "",
         "" if found.complete else "stopped early",
-        f"{found.unreadable} files may not be read" if found.unreadable else "",
-        f"{found.oversized} files over {MAX_SEARCHED_BYTES} bytes left out" if found.oversized else "",
     ]
     summary = "; ".join([head, *filter(None, notes)])
     body, cut = _rendered(found.matches)
@@ -146,8 +149,6 @@ def _outcome(found: _Found, query: Query) -> Outcome:
             "matches": [_as_data(relative, match) for relative, match in found.matches[:shown]],
             "total_matches": found.total,
             "files": found.files,
-            "skipped_unreadable": found.unreadable,
-            "skipped_large": found.oversized,
             "truncated": cut or shown < found.total or not found.complete,
         },
     )
@@ -212,7 +213,7 @@ async def _prepare(arguments: SearchFilesArguments, ctx: ToolContext) -> Plan:
 
 SEARCH_FILES = Tool(
     name="search_files",
-    summary="Search files for a regular expression, leaving out what .gitignore excludes.",
+    summary="Search text files up to 2 MB for a regular expression, leaving out what .gitignore excludes.",
     effect=Effect.READ,
     arguments=SearchFilesArguments,
     targets=_targets,

@@ -23,6 +23,7 @@ TEMPORARY_PREFIX = ".remit-tmp-"
 _TEMPORARY_NAME = re.compile(re.escape(TEMPORARY_PREFIX) + r"[0-9a-f]{24}")
 
 _CHUNK = 1 << 20
+_LEAST = 1 << 12
 _ATTEMPTS = 8
 _NO_LINKS = frozenset({errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK})
 
@@ -69,17 +70,29 @@ def read_image(workspace: Workspace, path: WorkspacePath, max_bytes: int = MAX_F
     """What the file at `path` holds now. Raises ToolError (`not_found`, `not_a_file`, `too_large`, `stale`)."""
     fd = workspace.open_read(path)
     try:
-        image = _image(fd, max_bytes)
+        return image_at(fd, path, max_bytes)
     finally:
         os.close(fd)
+
+
+def image_at(fd: int, path: WorkspacePath, max_bytes: int = MAX_FILE_BYTES) -> FileImage:
+    """What the open file holds from where it stands. Raises ToolError (`too_large`)."""
+    image = _image(fd, max_bytes)
     if image is None:
-        raise ToolError(
-            f"cannot read `{path.relative}`",
-            f"it is larger than {max_bytes} bytes",
-            "search it with search_files, or work on a smaller file",
-            code=ErrorCode.TOO_LARGE,
-        )
+        raise _too_large(path, max_bytes)
     return image
+
+
+def read_bytes(workspace: Workspace, path: WorkspacePath, max_bytes: int) -> bytes:
+    """The bytes of the file at `path`, where no digest is needed. Raises ToolError as `read_image` does."""
+    fd = workspace.open_read(path)
+    try:
+        found = _bytes(fd, max_bytes, os.fstat(fd).st_size)
+    finally:
+        os.close(fd)
+    if found is None:
+        raise _too_large(path, max_bytes)
+    return found
 
 
 def write_atomically(
@@ -127,15 +140,31 @@ def collect_leftovers(workspace: Workspace, *, below: bool = True) -> tuple[str,
 
 def _image(fd: int, max_bytes: int) -> FileImage | None:
     status = os.fstat(fd)
-    if status.st_size > max_bytes:
+    whole = _bytes(fd, max_bytes, status.st_size)
+    if whole is None:
+        return None
+    return FileImage(whole, digest_of(whole), stat.S_IMODE(status.st_mode), status.st_nlink)
+
+
+def _bytes(fd: int, max_bytes: int, size: int) -> bytes | None:
+    """All that can be read, which may be more than the `size` that was told; None where it is over `max_bytes`."""
+    if size > max_bytes:
         return None
     data = bytearray()
-    while chunk := os.read(fd, min(_CHUNK, max_bytes + 1 - len(data))):
+    while chunk := os.read(fd, min(_CHUNK, max_bytes + 1 - len(data), max(size + 1 - len(data), _LEAST))):
         data += chunk
         if len(data) > max_bytes:
             return None
-    whole = bytes(data)
-    return FileImage(whole, digest_of(whole), stat.S_IMODE(status.st_mode), status.st_nlink)
+    return bytes(data)
+
+
+def _too_large(path: WorkspacePath, max_bytes: int) -> ToolError:
+    return ToolError(
+        f"cannot read `{path.relative}`",
+        f"it is larger than {max_bytes} bytes",
+        "search it with search_files, or work on a smaller file",
+        code=ErrorCode.TOO_LARGE,
+    )
 
 
 def _write(

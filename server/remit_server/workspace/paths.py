@@ -15,6 +15,7 @@ from typing import Self
 
 from remit_server.contract import ErrorCode
 from remit_server.errors import OutsideWorkspace, SetupError, ToolError
+from remit_server.workspace.kept import Kept
 from remit_server.workspace.kernel import BENEATH_FOLLOWING, open_exact, openat2
 from remit_server.workspace.locate import Located, below, locate
 
@@ -49,8 +50,9 @@ class WorkspacePath:
 class Workspace:
     """One root folder, resolved once and held open, so that what it means cannot be changed under us."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, kept: Kept | None = None) -> None:
         """Raises SetupError where `root` is no folder that can be opened."""
+        self.kept = kept or Kept()
         try:
             self.root = root.resolve(strict=True)
             self._fd = os.open(self.root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)

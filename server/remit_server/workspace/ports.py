@@ -21,6 +21,10 @@ class Documents(Protocol):
         """The buffer, or None where the file is not open."""
         ...
 
+    def paths(self) -> tuple[str, ...]:
+        """The paths of all that is open. May be asked from any thread."""
+        ...
+
     async def replace(self, relative: str, before: OpenDocument, after: str, label: str) -> None:
         """Change the buffer from exactly `before` to exactly `after`, through the editor, and see it done.
 
@@ -36,6 +40,10 @@ class NoDocuments:
         """Nothing is open."""
         del relative
         return None
+
+    def paths(self) -> tuple[str, ...]:
+        """Nothing is open."""
+        return ()
 
     async def replace(self, relative: str, before: OpenDocument, after: str, label: str) -> None:
         """Never called: nothing is open."""

@@ -61,6 +61,8 @@ class Text:
                 "work on a text file",
                 code=ErrorCode.BINARY_FILE,
             )
+        if "\r" not in raw:
+            return cls(raw, encoding, mark)
         ends = tuple(_LINE_END.findall(raw))
         counts = Counter(ends)
         newline = max(counts, key=lambda end: (counts[end], end == "\n")) if counts else "\n"
@@ -105,7 +107,8 @@ def _decoded(data: bytes, encoding: str) -> str | None:
     """`data` in `encoding`, or None where it would not come back as the same bytes."""
     try:
         text = data.decode(encoding)
-        return text if text.encode(encoding) == data else None
+        # Strict UTF-8 has one spelling of each character, so it always comes back.
+        return text if encoding == "utf-8" or text.encode(encoding) == data else None
     except (UnicodeError, LookupError):
         return None
 

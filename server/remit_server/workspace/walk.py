@@ -7,14 +7,18 @@ import os
 import re
 import stat
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 
 from pathspec import GitIgnoreSpec
 
 from remit_server.errors import ToolError
 from remit_server.workspace.files import TEMPORARY_PREFIX
 from remit_server.workspace.paths import UNUSABLE, Workspace, WorkspacePath
+
+SMALL_TREE = 400
+"""Measured: bench/search.py."""
 
 _MAX_DEPTH = 100
 _MAX_IGNORE_BYTES = 256 * 1024
@@ -24,10 +28,14 @@ _STARS = re.compile(r"\*\*+|\*")
 
 @dataclass(slots=True)
 class Limits:
-    """What one walk may cost; shared with whoever works on its files. Time is in seconds from now."""
+    """What one walk may cost; shared with whoever works on its files. Time is in seconds from now.
+
+    `small` is how many files and folders, ignored ones too, are sooner gone through than ripgrep is started.
+    """
 
     seconds: float = 10.0
     entries: int = 300_000
+    small: int = SMALL_TREE
     started: float = field(default_factory=time.monotonic)
     stopped: bool = False
 
@@ -56,6 +64,78 @@ def walk(workspace: Workspace, base: WorkspacePath, limits: Limits) -> Iterator[
     layers = _layers_above(workspace, base)
     prefix = "" if base.relative == "." else base.relative + "/"
     yield from _below(fd, prefix, layers, limits)
+
+
+def entries_below(workspace: Workspace, base: WorkspacePath, most: int) -> int:
+    """How many files and folders there are below `base`, ignored ones too, counted up to `most`. Raises ToolError."""
+    return sum(1 for _ in islice(_entries(workspace.open_folder(base)), most))
+
+
+def _entries(fd: int) -> Iterator[None]:
+    """Closes `fd`."""
+    try:
+        folders: list[str] = []
+        with os.scandir(fd) as entries:
+            for entry in entries:
+                if entry.name != ".git":
+                    yield
+                    folders += [entry.name] if entry.is_dir(follow_symlinks=False) else []
+        for name in folders:
+            if (below := _open_folder(fd, name)) is not None:
+                yield from _entries(below)
+    finally:
+        os.close(fd)
+
+
+def listed(workspace: Workspace, base: WorkspacePath) -> Callable[[str], bool]:
+    """Whether `walk` would come to a path below `base`, if it is a regular file."""
+    known: dict[str, Layers | None] = {}
+
+    def layers_in(prefix: str) -> Layers | None:
+        """The ignore files that apply in a folder; None where the walk does not go there."""
+        if prefix not in known:
+            known[prefix] = found_in(prefix)
+        return known[prefix]
+
+    def found_in(prefix: str) -> Layers | None:
+        folder = WorkspacePath(prefix.rstrip("/") or ".", workspace.root.joinpath(prefix))
+        above = _layers_above(workspace, base) if folder.relative == base.relative else layers_of_parent(folder)
+        if above is None:
+            return None
+        try:
+            fd = workspace.open_folder(folder)
+        except ToolError:
+            return None
+        try:
+            return _with_ignore_file(fd, len(prefix), above)
+        finally:
+            os.close(fd)
+
+    def layers_of_parent(folder: WorkspacePath) -> Layers | None:
+        above = "/".join(folder.names[:-1])
+        prefix = above + "/" if above else ""
+        layers = layers_in(prefix)
+        out = layers is None or _unlisted(folder.names[-1]) or _ignored(folder.relative, layers, folder=True)
+        return None if out else layers
+
+    def is_listed(relative: str) -> bool:
+        prefix = relative[: relative.rfind("/") + 1]
+        layers = layers_in(prefix) if prefix.count("/") <= _MAX_DEPTH else None
+        if layers is None or _unlisted(relative[len(prefix) :]):
+            return False
+        return not _ignored(relative, layers, folder=False)
+
+    return is_listed
+
+
+def usable(relative: str) -> bool:
+    """Whether `walk` may list a path that ripgrep lists, which knows nothing of names that cannot be shown."""
+    return UNUSABLE.search(relative) is None and relative.count("/") <= _MAX_DEPTH
+
+
+def asks_root(workspace: Workspace, base: WorkspacePath) -> bool:
+    """Whether the workspace's own `.gitignore` has a say below the folder `base`."""
+    return any(start == 0 for start, _ in _layers_above(workspace, base))
 
 
 def ignored_in(workspace: Workspace, paths: Iterable[str]) -> frozenset[str]:

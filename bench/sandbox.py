@@ -1,0 +1,73 @@
+"""`true` in the sandbox beside a bare spawn of it, by turns in one run: read-only, and with a layer that takes writes.
+
+What is timed is the sandbox's `run`, from a command to its output, so the namespaces, the limits and the certain end.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import tempfile
+import time
+from dataclasses import replace
+from pathlib import Path
+from statistics import median
+
+from remit_server.sandbox.choose import choose_sandbox
+from remit_server.sandbox.environment import command_environment
+from remit_server.sandbox.ports import CommandSpec
+
+SPAWN_GOAL, NOOP_GOAL_MS = 8, 50
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=30)
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        report = asyncio.run(measured(Path(folder).resolve(), arguments.rounds))
+    print(json.dumps(report) if arguments.json else table(report))
+
+
+async def measured(folder: Path, rounds: int) -> dict[str, float]:
+    sandbox = choose_sandbox(folder)
+    read_only = CommandSpec(("/bin/true",), folder, folder, command_environment(os.environ), timeout_s=30)
+    times: dict[str, list[float]] = {"bare": [], "sandboxed": [], "with_layer": []}
+    for _ in range(rounds):
+        begun = time.perf_counter()
+        await (await asyncio.create_subprocess_exec("/bin/true")).wait()
+        times["bare"].append((time.perf_counter() - begun) * 1e3)
+        for name, writes in (("sandboxed", False), ("with_layer", True)):
+            begun = time.perf_counter()
+            output = await sandbox.run(replace(read_only, writes=writes))
+            times[name].append((time.perf_counter() - begun) * 1e3)
+            assert output.exit_code == 0, output
+    return {
+        **{f"{name}_median_ms": round(median(taken), 2) for name, taken in times.items()},
+        **{f"{name}_min_ms": round(min(taken), 2) for name, taken in times.items()},
+        "ratio_median": round(median(times["sandboxed"]) / median(times["bare"]), 2),
+        "ratio_min": round(min(times["sandboxed"]) / min(times["bare"]), 2),
+    }
+
+
+def table(report: dict[str, float]) -> str:
+    met = {True: "met", False: "missed"}
+    return "\n".join(
+        [
+            f"{'milliseconds':30}{'median':>10}{'min':>10}",
+            *(
+                f"{title:30}{report[f'{name}_median_ms']:10}{report[f'{name}_min_ms']:10}"
+                for title, name in (("bare", "bare"), ("sandboxed", "sandboxed"), ("with a layer", "with_layer"))
+            ),
+            f"{'sandboxed / bare':30}{report['ratio_median']:10}{report['ratio_min']:10}",
+            f"goal, at most {SPAWN_GOAL} times: {met[report['ratio_median'] <= SPAWN_GOAL]}",
+            f"goal, within {NOOP_GOAL_MS} ms: {met[report['with_layer_median_ms'] <= NOOP_GOAL_MS]}",
+        ]
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,207 @@
+"""Searching and listing with ripgrep and in process come to the same (agent.md §2)."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+import regex
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from remit_server.tools.large_trees import Sieve
+from remit_server.tools.list_files import list_matching
+from remit_server.tools.matching import parse_pattern
+from remit_server.tools.search_files import Query, search
+from remit_server.tools.spec import Outcome, ToolContext
+from remit_server.tools.superset import superset
+from remit_server.workspace.globs import parse_glob
+from remit_server.workspace.paths import Workspace
+from remit_server.workspace.ports import NoDocuments, OpenDocument
+from remit_server.workspace.ripgrep import find_ripgrep
+from remit_server.workspace.walk import Limits
+
+WITH_RIPGREP, IN_PROCESS = -1, 10**9
+
+
+@pytest.fixture(autouse=True)
+def _ripgrep(tmp_path: Path) -> None:
+    with Workspace(tmp_path) as workspace:
+        if find_ripgrep(workspace) is None:
+            pytest.skip("there is no rg: install ripgrep")
+
+
+class Open(NoDocuments):
+    """Documents that are open, by their paths."""
+
+    def __init__(self, texts: Mapping[str, str]) -> None:
+        self.texts = texts
+
+    def get(self, relative: str) -> OpenDocument | None:
+        return OpenDocument(1, self.texts[relative]) if relative in self.texts else None
+
+    def paths(self) -> tuple[str, ...]:
+        return tuple(self.texts)
+
+
+def grown(root: Path, files: Mapping[str, bytes]) -> None:
+    for name, data in files.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+
+
+def both(root: Path, pattern: str, base: str = ".", documents: Mapping[str, str] | None = None) -> Outcome:
+    """What ripgrep helps to find, after it was compared with what is found without."""
+    with Workspace(root) as workspace:
+        ctx = ToolContext(workspace, Open(documents or {}), {}, lambda _, path: "denied" not in path, lambda text: text)
+        query = Query(parse_pattern(pattern), ctx.resolve(base), context=1)
+        found, expected = (search(ctx, query, Limits(small=small)) for small in (WITH_RIPGREP, IN_PROCESS))
+    assert found == expected
+    return found
+
+
+def files_of(outcome: Outcome) -> list[str]:
+    return [match["file"] for match in outcome.data["matches"]]  # type: ignore[index, union-attr, call-overload, misc]
+
+
+NAMES = st.sampled_from(["a", "b.py", "c.log", "build", ".hidden", "ü", ".git", "denied", "x y"])
+PATHS = st.lists(NAMES, min_size=1, max_size=3).map("/".join)
+LINES = ["foo", "Foo bar", "bar42", "", "x\ty", "café", "K9 ſoo", "-- foo --", "a\rb", "ｆｏｏ", "日本語 foo"]
+TEXTS = st.lists(st.sampled_from(LINES), max_size=4)
+ENCODINGS = st.sampled_from(["utf-8", "utf-8-sig", "utf-16", "utf-32", "cp1252", "cp932", "gb18030"])
+DATA = st.builds(
+    lambda lines, end, encoding, tail: end.join(lines).encode(encoding, "replace") + tail,
+    *(TEXTS, st.sampled_from(["\n", "\r\n"]), ENCODINGS, st.sampled_from([b"", b"", b"\n", b"\0", b"\xff\xfe"])),
+)
+IGNORES = st.lists(
+    st.sampled_from(
+        ["*.log", "build/", "!c.log", "/a", "a/b.py", "**/b.py", "x*", "!build/", "# a", ".hidden", "\\!a"]
+    ),
+    max_size=4,
+).map(lambda lines: "\n".join(lines).encode())
+TREES = st.builds(
+    lambda files, ignores: {
+        **files,
+        **{f"{folder}.gitignore": data for folder, data in ignores.items()},
+    },
+    st.dictionaries(PATHS, DATA, max_size=8),
+    st.dictionaries(st.sampled_from(["", "a/", "build/", "a/build/"]), IGNORES, max_size=3),
+)
+PATTERNS = st.sampled_from(
+    [
+        *("foo", "Foo|bar", r"\bfoo\b", "^foo$", r"\w+\d", "(?i)foo", "(?i)KſI", "caf.", "café", r"\s", r"[^a-z]oo"),
+        *(
+            r"f(?=oo)",
+            r"(o)\1",
+            "x{2}",
+            r"[\W\d]+$",
+            "",
+            r"b\r?$",
+            "[a-ü]+",
+            "..語",
+            r"\x66oo",
+            "foo{,2}",
+            "ſ",
+            r"\S{3}",
+        ),
+    ]
+).filter(bool)
+
+
+def fits(files: Mapping[str, bytes]) -> bool:
+    """Whether no path is a file and a folder at once."""
+    return not any(other.startswith(name + "/") for name in files for other in files)
+
+
+@given(files=TREES.filter(fits), pattern=PATTERNS, base=st.sampled_from([".", "a", "build", "a/build"]), data=st.data())
+@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+def test_ripgrep_and_the_walk_find_the_same(
+    files: Mapping[str, bytes], pattern: str, base: str, data: st.DataObject
+) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder)
+        grown(root, files)
+        base = base if (root / base).is_dir() else "."
+        there = [name for name in files if ".gitignore" not in name]
+        documents = (
+            data.draw(st.dictionaries(st.sampled_from(there), TEXTS.map("\n".join), max_size=2)) if there else {}
+        )
+        both(root, pattern, base, documents)
+        with Workspace(root) as workspace:
+            ctx = ToolContext(workspace, NoDocuments(), {}, lambda _, path: "denied" not in path, str)
+            where, glob = ctx.resolve(base), parse_glob("*")
+            lists = [list_matching(ctx, where, glob, 100, Limits(small=n)) for n in (WITH_RIPGREP, IN_PROCESS)]
+            assert lists[0] == lists[1]
+
+
+CHARACTERS = st.text(st.sampled_from("aFks1_ -\t\x1c\xa0éıſK日.*+?()[]|^$\\{},:bdwWsSD"), min_size=1, max_size=12)
+SUBJECTS = st.text(st.sampled_from("aFfkKsS1_ -\t\x1c\x85\xa0éÉıſK日.*()\\"), max_size=12)
+
+
+@given(pattern=CHARACTERS, subject=SUBJECTS, encoding=st.sampled_from(["utf-8", "gb18030", "cp1252", "cp932"]))
+@settings(max_examples=1500, deadline=None)
+@example(pattern="(?i)k", subject="K", encoding="utf-8")
+@example(pattern="[^\\S]", subject="\x1c", encoding="utf-8")
+def test_the_sieve_lets_every_match_through(pattern: str, subject: str, encoding: str) -> None:
+    try:
+        compiled = regex.compile(pattern)
+        data = subject.encode(encoding)
+    except (regex.error, UnicodeEncodeError):
+        return
+    if compiled.search(subject) is not None:
+        assert not Sieve(parse_pattern(pattern)).rules_out(b"first\n" + data + b"\nlast")
+
+
+@pytest.mark.parametrize(
+    "pattern", ["a(?=b)", r"(a)\1", "(?<!a)b", "a++", r"\p{L}", "a{e<=1}", "(?x) a", r"\Aa", "a{,3}"]
+)
+def test_what_ripgrep_cannot_say_is_searched_in_process(pattern: str, tmp_path: Path) -> None:
+    assert superset(pattern) is None
+    grown(tmp_path, {"x": b"aab aa\n"})
+    both(tmp_path, pattern)
+
+
+def test_links_are_not_followed_and_strange_files_and_names_do_no_harm(tmp_path: Path) -> None:
+    grown(tmp_path, {"outside": b"foo", "shop/a.py": b"foo", "shop/new\nline": b"foo", "shop/-e": b"foo"})
+    root = tmp_path / "shop"
+    (root / "link").symlink_to(tmp_path / "outside")
+    (root / "folder").symlink_to(tmp_path)
+    os.mkfifo(root / "pipe")
+    (root / os.fsdecode(b"\xff")).write_bytes(b"foo")
+    (root / "large").write_bytes(b"foo\n" + b"x" * 3_000_000)
+    assert files_of(both(root, "foo")) == ["-e", "a.py"]
+
+
+def test_a_configuration_of_ripgrep_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Read-only programs that execute: `--pre` of a configuration file, or of a pattern that looks like an option."""
+    ran, hook, config = tmp_path / "ran", tmp_path / "hook", tmp_path / "config"
+    hook.write_text(f"#!/bin/sh\ntouch {ran}\n")
+    hook.chmod(0o755)
+    config.write_text(f"--pre={hook}\n")
+    monkeypatch.setenv("RIPGREP_CONFIG_PATH", str(config))
+    grown(tmp_path / "shop", {"a.py": b"foo --pre", ".ignore": b"*", ".ripgreprc": config.read_bytes()})
+    assert "a.py" in files_of(both(tmp_path / "shop", "foo"))
+    assert files_of(both(tmp_path / "shop", f"--pre={hook}|foo"))
+    assert not ran.exists()
+
+
+def test_ripgrep_of_the_project_is_never_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = tmp_path / "bin" / "rg"
+    grown(tmp_path, {"bin/rg": b"#!/bin/sh\ntouch ../ran\n"})
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}:bin:{os.environ['PATH']}")
+    with Workspace(tmp_path) as workspace:
+        assert find_ripgrep(workspace) != str(program)
+
+
+def test_a_search_whose_time_is_over_says_so(tmp_path: Path) -> None:
+    grown(tmp_path, {"a.py": b"foo"})
+    with Workspace(tmp_path) as workspace:
+        ctx = ToolContext(workspace, NoDocuments(), {}, lambda *_: True, str)
+        query = Query(parse_pattern("foo"), ctx.resolve("."))
+        found = search(ctx, query, Limits(seconds=0, small=WITH_RIPGREP))
+    assert found.data["truncated"] is True
