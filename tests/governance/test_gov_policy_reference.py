@@ -99,7 +99,7 @@ def _policy(rules: list[dict[str, Any]]) -> str:
 
 
 @given(rules=RULES, action=ACTIONS)
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=200, deadline=None)
 def test_agrees_with_the_reference(rules: list[dict[str, Any]], action: dict[str, Any]) -> None:
     decision = evaluate(compile_policy([Source("p", _policy(rules))]), parse_action(action))
     assert (decision.verdict.word, set(decision.rules)) == REFERENCE.reference(rules, action)

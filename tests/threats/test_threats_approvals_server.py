@@ -18,6 +18,8 @@ from threat_bench import own, result
 
 from remit_governance.policy.compile import Source, compile_policy
 
+pytestmark = pytest.mark.slow
+
 ASKS = """\
 version: 1
 capabilities:

@@ -14,6 +14,8 @@ import pytest
 from command_line import CommandLine
 from running_server import POLICY, RunningServer
 
+pytestmark = pytest.mark.slow
+
 DENIED = {
     "THR-config-missing-settings": [
         ".remit/policy.yaml",

@@ -13,6 +13,8 @@ import pytest
 from running_server import RunningServer
 from step_by_step import Order, Writers
 
+pytestmark = pytest.mark.slow
+
 SECRET = "outside-secret-1234"
 REST: dict[str, dict[str, Any]] = {
     "read_file": {},

@@ -8,6 +8,8 @@ import pytest
 from running_server import RunningServer
 from shell_cases import HARMLESS, TRICKS, name_of
 
+pytestmark = pytest.mark.slow
+
 NOT_RUN = {"denied", "approval_denied", "invalid_arguments"}
 
 

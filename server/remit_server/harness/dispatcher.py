@@ -12,7 +12,7 @@ from remit_governance.approvals import ApprovalSubject
 from remit_governance.audit.store import AuditLog
 from remit_governance.canonical import digest
 from remit_governance.intents import SELECT_INTENT, Matrix, allowed_tools, canonical_tool, gate, select
-from remit_governance.permissions import Answer, decide
+from remit_governance.permissions import Answer
 from remit_governance.policy.evaluate import NO_RULE, evaluate
 from remit_governance.redaction import Redactor
 from remit_governance.rulebook import Rulebook
@@ -20,24 +20,22 @@ from remit_governance.standing import Offer, offer_for
 from remit_governance.values import Action, Decision, Intent, Verdict
 from remit_server.contract import ErrorCode, IntentSelected
 from remit_server.errors import ToolError
-from remit_server.harness.aftermath import Weighed, found_changes, sort_out, told
 from remit_server.harness.approving import ApprovalDesk, one_question
 from remit_server.harness.arguments import ToolCall, declared_intent, finite, parse_arguments
 from remit_server.harness.attempts import Attempts
 from remit_server.harness.hiding import out_of_sight
 from remit_server.harness.merge import Merger, stale, uninterrupted
-from remit_server.harness.permit import answered, permitted
+from remit_server.harness.permit import answered, permitted, strictest_answer
 from remit_server.harness.reading import once_more
 from remit_server.harness.subject import Proposal, about, measured, question, subject_of
-from remit_server.harness.trail import CallResult, Trail, append, asking, intent_event
+from remit_server.harness.takeover import Takeover
+from remit_server.harness.trail import CallResult, Trail, append, intent_event
 from remit_server.harness.turn import Turn
 from remit_server.harness.unavailable import unavailable
 from remit_server.models.ports import ToolSpec
-from remit_server.sandbox.layer import Left
 from remit_server.sandbox.ports import Sandbox
 from remit_server.tools.spec import (
     CommandPlan,
-    FileChange,
     Outcome,
     Plan,
     ReadPlan,
@@ -48,9 +46,7 @@ from remit_server.tools.spec import (
 )
 from remit_server.workspace.paths import Workspace
 from remit_server.workspace.ports import Documents
-from remit_server.workspace.walk import ignored_in
 
-STRICTNESS = ("allow", "ask", "deny", "final_deny")
 UNKNOWN = Action("unknown")
 MAX_NAME = 100
 """Characters of a tool's name that are looked at: no tool has a longer one, and a model may send a megabyte."""
@@ -66,6 +62,7 @@ class Dispatcher:
     workspace: Workspace
     documents: Documents
     merger: Merger
+    takeover: Takeover
     sandbox: Sandbox
     desk: ApprovalDesk
     audit: AuditLog
@@ -229,10 +226,7 @@ class Dispatcher:
         return isinstance(plan, CommandPlan) and (await asyncio.to_thread(self.sandbox.isolation)).layers
 
     def _permission(self, actions: tuple[Action, ...], decisions: tuple[Decision, ...], turn: Turn) -> Answer:
-        """The person's standing answer about all parts of the call: the strictest of them."""
-        pairs = zip(actions, decisions, strict=True)
-        answers = [decide(self.rulebook.permissions, turn.memory.standing, *pair) for pair in pairs]
-        return max(answers, key=lambda answer: STRICTNESS.index(answer.word))
+        return strictest_answer(self.rulebook, turn, zip(actions, decisions, strict=True))
 
     async def _approve(self, proposal: Proposal, context: ToolContext, trail: Trail, turn: Turn) -> None:
         """Ask about exactly this proposal; then make it anew, and go on only if it is still the same."""
@@ -271,59 +265,8 @@ class Dispatcher:
                 attempts = Attempts(trail.network)
                 output = await self.sandbox.run(replace(spec, hidden=hidden, attempted=attempts.tell))
                 outcome = render(output)
-                report = await self._take_over(output.left, started_ns, proposal, trail, turn)
+                report = await self.takeover.judge(output, started_ns, proposal, trail, turn)
                 said = [text for text in (outcome.text, attempts.report(), report) if text]
                 return replace(outcome, text="\n".join(said))
             case _:
                 assert_never(proposal.plan)
-
-    async def _take_over(
-        self, left: tuple[Left, ...], started_ns: int, proposal: Proposal, trail: Trail, turn: Turn
-    ) -> str:
-        """What a command changed, taken over as policy and the person allow it file by file. Says what came of it."""
-        if not left:
-            return ""
-        found = await asyncio.to_thread(found_changes, left, self.workspace, self.documents, started_ns)
-        weighed = await asyncio.to_thread(lambda: [self._weighed(change, proposal, turn) for change in found.changes])
-        trail.policy_version = self.rulebook.policy.version
-        ignored = await asyncio.to_thread(ignored_in, self.workspace, [each.path for each in weighed])
-        chosen = sort_out(weighed, ignored)
-        refused = [*found.refused, *chosen.refused]
-        taken = list(chosen.allowed)
-        try:
-            await self._ask_to_keep(chosen.asked, proposal, trail, turn)
-            taken += chosen.asked
-        except ToolError as no:
-            refused += [(each.path, no.why) for each in chosen.asked]
-        try:
-            await self._keep(taken, proposal, trail)
-        except ToolError as error:
-            refused += [(each.path, error.why) for each in taken if each.path not in trail.changed]
-        trail.merged(refused)
-        return told(trail.changed, refused)
-
-    def _weighed(self, change: FileChange, proposal: Proposal, turn: Turn) -> Weighed:
-        size = len(change.after or b"")
-        action = about(turn, proposal.tool.name, Action("fs.write", change.path.relative, size=size))
-        decision = evaluate(self.rulebook.policy, action)
-        return Weighed(change, action, decision, self._permission((action,), (decision,), turn))
-
-    async def _ask_to_keep(self, asked: tuple[Weighed, ...], proposal: Proposal, trail: Trail, turn: Turn) -> None:
-        """One question about all of them. Raises ToolError on a no."""
-        if not asked:
-            return
-        plan = WritePlan(tuple(each.change for each in asked), Outcome("", ""))
-        kept = replace(proposal, actions=tuple(each.action for each in asked), plan=plan)
-        reasons = tuple(dict.fromkeys(reason for each in asked for reason in asking(each.decision)))
-        shown = question(kept, trail, Offer(), reasons)
-        async with one_question(trail):
-            await self.desk.put(await self._subject(kept, turn, Offer()), shown, trail)
-
-    async def _keep(self, taken: list[Weighed], proposal: Proposal, trail: Trail) -> None:
-        judged = [(each.action, each.decision) for each in taken]
-        if not taken:
-            return
-        with permitted(self.rulebook, judged, trail, approved=True) as permit:
-            permit.use()
-            changes, label = tuple(each.change for each in taken), f"Remit: {proposal.tool.name}"
-            await uninterrupted(self.merger.merge(changes, label, trail.changed, trail.policy_version))

@@ -6,17 +6,20 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
 from remit_governance.capabilities import Holder, NotMinted
+from remit_governance.permissions import Answer, decide
 from remit_governance.rulebook import Rulebook
 from remit_governance.values import Action, Decision
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
 from remit_server.harness.trail import Trail
+from remit_server.harness.turn import Turn
 
+STRICTNESS = ("allow", "ask", "deny", "final_deny")
 Judged = Sequence[tuple[Action, Decision]]
 SERVER = "server"
 """The sandbox id of what the server itself carries out."""
@@ -59,6 +62,12 @@ def permitted(rulebook: Rulebook, judged: Judged, trail: Trail, *, approved: boo
         yield Permit(rulebook, token.nonce, holder, tuple(action for action, _ in judged))
     finally:
         rulebook.tokens.revoke(token.nonce)
+
+
+def strictest_answer(rulebook: Rulebook, turn: Turn, judged: Iterable[tuple[Action, Decision]]) -> Answer:
+    """The person's standing answer about all parts of a call: the strictest of them."""
+    answers = [decide(rulebook.permissions, turn.memory.standing, *pair) for pair in judged]
+    return max(answers, key=lambda answer: STRICTNESS.index(answer.word))
 
 
 def answered(trail: Trail) -> bool:

@@ -16,6 +16,7 @@ from remit_server.errors import SetupError
 from remit_server.harness.approving import ApprovalDesk
 from remit_server.harness.dispatcher import Dispatcher
 from remit_server.harness.merge import Merger
+from remit_server.harness.takeover import Takeover
 from remit_server.models.choose import choose_provider
 from remit_server.runtime.auditing import open_log, record_kernel
 from remit_server.runtime.live import LivePolicy
@@ -52,13 +53,15 @@ def _open(settings: Settings, documents: Documents) -> Runtime:
     merges = MergeLog(settings.state / "merges")
     recovered = recovered_merges(workspace, merges, audit, loaded.policy.version)
     desk = ApprovalDesk(audit, settings.approval_timeout_s, live.keep)
+    merger = Merger(workspace, documents, merges)
     dispatcher = Dispatcher(
         tools=TOOLS,
         matrix=INTENT_TOOLS,
         rulebook=live.rulebook,
         workspace=workspace,
         documents=documents,
-        merger=Merger(workspace, documents, merges),
+        merger=merger,
+        takeover=Takeover(live.rulebook, merger, desk),
         sandbox=choose_sandbox(settings.workspace),
         desk=desk,
         audit=audit,

@@ -21,7 +21,14 @@ from remit_server.sandbox.container_image import system_image, system_paths
 from remit_server.sandbox.containers import Container, ProgramName
 from remit_server.sandbox.environment import command_environment
 from remit_server.sandbox.limits import MIB
-from remit_server.sandbox.outcome import command_output, last_line, never_began, own_path, unavailable
+from remit_server.sandbox.outcome import (
+    command_output,
+    last_line,
+    never_began,
+    own_path,
+    refuse_network,
+    unavailable,
+)
 from remit_server.sandbox.owner import is_dead, this_server
 from remit_server.sandbox.ports import CommandOutput, CommandSpec, Isolation
 from remit_server.sandbox.profile import USER_ID, hidden_below
@@ -95,6 +102,7 @@ class Containers:
             self._isolation = await self._try()
         if self._place is None or not self._isolation.available:
             raise unavailable(self._isolation)
+        refuse_network(spec, self._program)
         if spec.workspace == Path(spec.workspace.anchor):
             raise unavailable(self._nothing("the workspace is the whole file system", "open a folder of it instead"))
         try:

@@ -20,6 +20,7 @@ MAX_FILES = 2_000
 MAX_BYTES = 64 * 1024 * 1024
 _OPAQUE = "user.overlay.opaque"
 PREFIX = "remit-layer-"
+_TOO_MUCH = f"it changed more than {MAX_FILES} files or {MAX_BYTES >> 20} MiB"
 _PARTS = ("upper", "work", "merged")
 
 
@@ -64,14 +65,16 @@ class Layer:
         return self.folder / "upper"
 
     def changes(self) -> tuple[Left, ...]:
-        """What differs from the workspace as it is now, by path; stops at 2,000 files or 64 MiB, and says so."""
+        """What differs from the workspace now, by path. Of more than 2,000 files or 64 MiB none can be taken over.
+
+        Half of what a command made is worse than nothing of it.
+        """
         found: list[Left] = []
         room = MAX_BYTES
         for each in _changed(self.upper, self.workspace, ""):
             room -= len(each.data or b"")
             if len(found) >= MAX_FILES or room < 0:
-                found.append(Left(each.path, None, odd=f"more than {MAX_FILES} files or {MAX_BYTES} bytes changed"))
-                break
+                return tuple(Left(left.path, None, odd=_TOO_MUCH) for left in found)
             found.append(each)
         return tuple(sorted(found, key=lambda left: left.path))
 

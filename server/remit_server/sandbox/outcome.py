@@ -9,7 +9,7 @@ from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
 from remit_server.sandbox.contain import Ended
 from remit_server.sandbox.layer import Left
-from remit_server.sandbox.ports import CommandOutput, Isolation
+from remit_server.sandbox.ports import CommandOutput, CommandSpec, Isolation
 
 
 def command_output(ended: Ended, left: tuple[Left, ...] = ()) -> CommandOutput:
@@ -28,6 +28,17 @@ def command_output(ended: Ended, left: tuple[Left, ...] = ()) -> CommandOutput:
 def never_began(ended: Ended) -> bool:
     """Whether the command did not run at all, for reasons of the sandbox's own."""
     return ended.exit_code is None and not ended.timed_out and ended.stopped is None
+
+
+def refuse_network(spec: CommandSpec, runtime: str) -> None:
+    """Raises ToolError where a command wants hosts and this adapter has no proxy for it."""
+    if spec.network:
+        raise ToolError(
+            "cannot run the command",
+            f"it lists hosts to connect to, and `{runtime}` gives a command no network",
+            "run it without `network`, or install bubblewrap, whose commands have a proxy",
+            code=ErrorCode.SANDBOX_UNAVAILABLE,
+        )
 
 
 def unavailable(isolation: Isolation) -> ToolError:

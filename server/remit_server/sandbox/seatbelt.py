@@ -16,7 +16,7 @@ from pathlib import Path
 from remit_server.sandbox.attend import Errand, attend
 from remit_server.sandbox.contain import Ended
 from remit_server.sandbox.environment import command_environment
-from remit_server.sandbox.outcome import command_output, last_line, unavailable
+from remit_server.sandbox.outcome import command_output, last_line, refuse_network, unavailable
 from remit_server.sandbox.ports import CommandOutput, CommandSpec, Isolation
 from remit_server.sandbox.profile import hidden_below
 from remit_server.sandbox.seatbelt_profile import profile_text, seatbelt_argv
@@ -49,6 +49,7 @@ class Seatbelt:
             self._isolation = await self._try()
         if not self._isolation.available:
             raise unavailable(self._isolation)
+        refuse_network(spec, _PROGRAM)
         if spec.workspace == Path(spec.workspace.anchor):
             raise unavailable(_EVERYTHING)
         try:

@@ -268,3 +268,24 @@ async def test_thr_shell_without_layers_a_write_is_asked_about_beforehand(make_b
     assert [question.title for question in asker.asked] == ["run echo x > made.txt"]
     assert [reason.rule for reason in asker.asked[0].reasons] == ["w"]
     assert flat.ran == []
+
+
+@pytest.mark.slow
+async def test_a_command_that_is_stopped_leaves_nothing(make_bench: Any) -> None:
+    """A file may be half written when the time is over."""
+    policy = ALLOW
+    bench: Bench = await make_bench(
+        {"calls": [intent("EXECUTE"), call("run_command", command="make -s it", timeout=2)]},
+        {"text": "ok"},
+        policy=policy,
+    )
+    write(bench.workspace / "Makefile", "it:\n\techo half > a.py; sleep 30\n")
+    await bench.ask("go")
+    assert (bench.workspace / "a.py").read_text() == SHOP
+    assert "not taken over, because the command was stopped" in output(bench)
+
+
+async def test_of_too_many_files_none_is_taken_over(make_bench: Any) -> None:
+    bench = await ran(make_bench, "for i in $(seq 2100); do echo x > f$i; done", ALLOW)
+    assert files(bench) == ["a.py", "old.txt"]
+    assert "not taken over, because it changed more than 2000 files" in output(bench)

@@ -15,6 +15,8 @@ from remit_server.sandbox.environment import command_environment
 from remit_server.sandbox.ports import CommandOutput, CommandSpec, RuntimeName, Sandbox
 from remit_server.sandbox.probe import probe
 
+pytestmark = pytest.mark.slow
+
 PATIENT_S = 60.0
 
 
