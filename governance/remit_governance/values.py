@@ -80,12 +80,12 @@ class Decision:
 
 
 def strictest(decisions: Iterable[Decision]) -> Decision:
-    """Combine the decisions about the parts of one action: the strictest verdict, all reasons.
+    """Combine the decisions about the parts of one action: the strictest verdict, all reasons, each once.
 
     Raises ValueError on an empty iterable: an action without parts has not been judged.
     """
     parts = tuple(decisions)
-    return Decision(max(p.verdict for p in parts), tuple(r for p in parts for r in p.reasons))
+    return Decision(max(p.verdict for p in parts), tuple(dict.fromkeys(r for p in parts for r in p.reasons)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,7 @@ READ = Action("fs.read", "src/a.py", tool="read_file", intent=Intent.READ_FILE, 
 ALLOW = "capabilities: [{name: reads, match: {syscall: fs.read}, action: allow}]"
 DENY = "capabilities: [{name: no-reads, match: {syscall: fs.read}, action: deny, reason: no}]"
 
-words = st.text(st.characters(codec=None, exclude_characters="\0"), min_size=1, max_size=8)
+words = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=8)
 actions = st.builds(
     Action,
     syscall=words,

@@ -61,8 +61,7 @@ def _script(policy: Policy, action: Action, permit: Reason | None) -> Decision:
     if doubts:
         unclear = Reason(UNCLEAR_COMMAND, "; ".join(doubts), Verdict.REQUIRE_REVIEW, "builtin", UNCLEAR_RULE)
         decisions.append(Decision(Verdict.REQUIRE_REVIEW, (unclear,)))
-    whole = strictest(decisions)
-    return Decision(whole.verdict, tuple(dict.fromkeys(whole.reasons)))
+    return strictest(decisions)
 
 
 def _later(part: Action, decision: Decision) -> bool:
