@@ -22,7 +22,7 @@ from threat_bench import LAX, own, result
 from remit_governance.audit.record import AuditEvent, AuditKind
 from remit_server.harness.attempts import Attempts
 
-pytestmark = pytest.mark.usefixtures("sandbox")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("sandbox")]
 
 NET = LAX + "  - { name: net, match: { syscall: net.connect }, action: allow }\n"
 

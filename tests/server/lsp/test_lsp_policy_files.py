@@ -16,7 +16,7 @@ from remit_governance.policy.load import default_source
 from remit_server.lsp.features.policy_diagnostics import PAUSE_S
 from remit_server.runtime.settings import Settings
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = [pytest.mark.slow, pytest.mark.asyncio(loop_scope="module")]
 
 HEAD = "version: 1\ncapabilities:\n"
 GOOD = HEAD + "  - name: hands-off\n    match: { syscall: fs.write, path_glob: [gen/**] }\n    action: deny\n"
