@@ -122,7 +122,8 @@ async def test_conflicts_and_submodules(make_bench: Any, tmp_path: Path) -> None
     git(shop, "checkout", "-q", "main")
     (shop / "b.py").write_text("ours\n")
     git(shop, "commit", "-qm", "ours", "b.py")
-    subprocess.run(["git", "merge", "-q", "other"], cwd=shop, check=False, capture_output=True)
+    with pytest.raises(subprocess.CalledProcessError):
+        git(shop, "merge", "-q", "other")
     bench = await asked(make_bench, call("git_status"), call("git_diff"))
     assert output(bench).splitlines() == ["on branch main", "conflicts:", "  b.py", "not staged:", "  modified: sub"]
     diff = output(bench, 1)
