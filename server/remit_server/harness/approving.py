@@ -27,7 +27,8 @@ from remit_server.contract import (
 )
 from remit_server.errors import ToolError
 from remit_server.harness.ports import CannotAsk, Keep
-from remit_server.harness.trail import RunDenied, Trail, append
+from remit_server.harness.recording import append
+from remit_server.harness.trail import RunDenied, Trail
 from remit_server.harness.turn import Turn, timestamp
 
 AnsweredBy = Literal["person", "standing_answer", "deadline", "disconnected", "unavailable", "cancelled"]

@@ -27,9 +27,10 @@ from remit_server.harness.hiding import out_of_sight
 from remit_server.harness.merge import Merger, stale, uninterrupted
 from remit_server.harness.permit import answered, permitted, strictest_answer
 from remit_server.harness.reading import once_more
+from remit_server.harness.recording import append, intent_event
 from remit_server.harness.subject import Proposal, about, measured, question, subject_of
 from remit_server.harness.takeover import Takeover
-from remit_server.harness.trail import CallResult, Trail, append, intent_event
+from remit_server.harness.trail import CallResult, Trail
 from remit_server.harness.turn import Turn
 from remit_server.harness.unavailable import unavailable
 from remit_server.models.ports import ToolSpec

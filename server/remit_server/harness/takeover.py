@@ -18,7 +18,8 @@ from remit_server.harness.approving import ApprovalDesk, one_question
 from remit_server.harness.merge import Merger, uninterrupted
 from remit_server.harness.permit import permitted, strictest_answer
 from remit_server.harness.subject import Proposal, about, question, subject_of
-from remit_server.harness.trail import Trail, asking
+from remit_server.harness.telling import asking
+from remit_server.harness.trail import Trail
 from remit_server.harness.turn import Turn
 from remit_server.sandbox.ports import CommandOutput
 from remit_server.tools.spec import FileChange, Outcome, WritePlan

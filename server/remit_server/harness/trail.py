@@ -6,9 +6,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 from pydantic import JsonValue
 
@@ -16,11 +16,10 @@ from remit_governance.audit.buffer import READING
 from remit_governance.audit.record import MAX_SUMMARY, AuditEvent, AuditKind
 from remit_governance.audit.store import AuditLog
 from remit_governance.canonical import digest
-from remit_governance.errors import AuditError
 from remit_governance.permissions import Answer
 from remit_governance.policy.recorded import recorded
 from remit_governance.redaction import Redactor, truncate
-from remit_governance.values import Action, Decision, Intent, Reason, Verdict, strictest
+from remit_governance.values import Action, Decision, Verdict, strictest
 from remit_governance.visible import visible
 from remit_server.contract import (
     ApprovalResolved,
@@ -32,16 +31,23 @@ from remit_server.contract import (
     ToolResultEvent,
     ToolTrace,
 )
-from remit_server.errors import RemitError, ToolError
+from remit_server.errors import ToolError
 from remit_server.harness.arguments import ToolCall
+from remit_server.harness.recording import append
+from remit_server.harness.telling import (
+    MAX_ERROR,
+    asking,
+    clean_payload,
+    cut_short,
+    reason_payload,
+    redacted_json,
+    shortened,
+)
 from remit_server.harness.turn import Turn
 from remit_server.sandbox.proxy import Attempt
 from remit_server.tools.spec import Outcome
 
 log = logging.getLogger(__name__)
-
-MAX_ERROR = 16_000
-"""Characters of an error that the model sees: 4,000 tokens, roughly."""
 
 WORDS = {Verdict.ALLOW: "allowed", Verdict.REQUIRE_REVIEW: "review_required", Verdict.DENY: "denied"}
 GATE_CODES = {ErrorCode.INTENT_REQUIRED, ErrorCode.TOOL_NOT_ALLOWED_FOR_INTENT}
@@ -334,92 +340,3 @@ class Trail:
 
     def _elapsed_ms(self) -> float:
         return round(max(0.0, time.monotonic() - self.started - self.waited) * 1000, 3)
-
-
-def append(audit: AuditLog, event: AuditEvent) -> None:
-    """Record one event, durably unless it may wait. Raises ToolError (`audit_broken`): what cannot be recorded is not
-    done."""
-    try:
-        audit.write(event)
-    except AuditError as error:
-        raise ToolError(error.what, error.why, error.fix, code=ErrorCode.AUDIT_BROKEN) from error
-
-
-def intent_event(
-    declared: tuple[Intent, str | None], call_id: str, turn: Turn, redactor: Redactor, policy_version: str
-) -> AuditEvent:
-    """The record of a declared intent (rule 2) or a switch (rule 4)."""
-    intent, justification = declared
-    said = truncate(redactor.redact(justification).text, MAX_SUMMARY).text if justification else None
-    previous = turn.intent.active
-    return AuditEvent(
-        kind=AuditKind.INTENT_SELECTED,
-        caller=turn.caller,
-        session_id=turn.session_id,
-        turn_id=turn.turn_id,
-        step=turn.step,
-        tool_call_id=call_id,
-        intent=intent,
-        justification=said,
-        session_mode=turn.memory.mode,
-        state_machine_state=turn.memory.state,
-        policy_version=policy_version,
-        metadata={"previous": previous} if previous else {},
-    )
-
-
-def asking(decision: Decision) -> tuple[ReasonPayload, ...]:
-    """The reasons that carry the verdict, each once."""
-    carrying = dict.fromkeys(r for r in decision.reasons if r.verdict is decision.verdict)
-    return tuple(map(reason_payload, carrying))
-
-
-def reason_payload(reason: Reason) -> ReasonPayload:
-    """One rule's word as it crosses the wire."""
-    return ReasonPayload(
-        rule=reason.rule,
-        layer=reason.layer,
-        action=reason.verdict.word,
-        reason=reason.message,
-        file=reason.file,
-        line=reason.line,
-    )
-
-
-def clean_payload(error: RemitError, redactor: Redactor) -> ErrorPayload:
-    """An error as it crosses the wire, without secrets, and no longer than a result."""
-    payload = error.payload()
-    texts = {name: redactor.redact(getattr(payload, name)).text for name in ("message", "what", "why", "fix")}
-    return payload.model_copy(update={name: truncate(text, MAX_ERROR, "middle").text for name, text in texts.items()})
-
-
-def cut_short(tool: str, *, cancelled: bool) -> ToolError:
-    """What a call ends with that did not come to its end."""
-    if cancelled:
-        return ToolError(f"`{tool}` was stopped", "it was cancelled", "ask again to go on", code=ErrorCode.CANCELLED)
-    why, fix = "something went wrong inside Remit", "look into the server's log and report it"
-    return ToolError(f"`{tool}` failed", why, fix, code=ErrorCode.INTERNAL)
-
-
-def shortened(value: Any) -> Any:
-    """A redacted JSON value with every long string in it cut in the middle: no more of it is summarised."""
-    if isinstance(value, str):
-        return truncate(value, 2 * MAX_SUMMARY, "middle").text
-    if isinstance(value, dict):
-        return {key: shortened(item) for key, item in cast("dict[str, JsonValue]", value).items()}
-    if isinstance(value, list):
-        return [shortened(item) for item in cast("list[JsonValue]", value)]
-    return value
-
-
-def redacted_json(value: Any, redactor: Redactor) -> Any:
-    """A JSON value with every string in it redacted, keys included."""
-    if isinstance(value, str):
-        return redactor.redact(value).text
-    if isinstance(value, Mapping):
-        entries = cast("Mapping[str, JsonValue]", value)
-        return {redactor.redact(key).text: redacted_json(item, redactor) for key, item in entries.items()}
-    if isinstance(value, Sequence):
-        items = cast("Sequence[JsonValue]", value)
-        return [redacted_json(item, redactor) for item in items]
-    return value

@@ -11,7 +11,7 @@ from bench_runtime import Answering, call, intent
 from remit_governance.audit.record import AuditKind
 from remit_server import __version__
 from remit_server.contract import ApprovalAnswer, ApprovalRequired
-from remit_server.harness.trail import shortened
+from remit_server.harness.telling import shortened
 
 WRITE = call("write_file", path="b.py", content="x")
 TOKEN = "ghp_" + "a1B2" * 9

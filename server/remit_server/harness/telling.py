@@ -1,0 +1,74 @@
+"""Reasons, refusals and arguments as they leave the harness, without secrets (governance.md §8)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+from pydantic import JsonValue
+
+from remit_governance.audit.record import MAX_SUMMARY
+from remit_governance.redaction import Redactor, truncate
+from remit_governance.values import Decision, Reason
+from remit_server.contract import ErrorCode, ErrorPayload, ReasonPayload
+from remit_server.errors import RemitError, ToolError
+
+MAX_ERROR = 16_000
+"""Characters of an error that the model sees: 4,000 tokens, roughly."""
+
+
+def asking(decision: Decision) -> tuple[ReasonPayload, ...]:
+    """The reasons that carry the verdict, each once."""
+    carrying = dict.fromkeys(r for r in decision.reasons if r.verdict is decision.verdict)
+    return tuple(map(reason_payload, carrying))
+
+
+def reason_payload(reason: Reason) -> ReasonPayload:
+    """One rule's word as it crosses the wire."""
+    return ReasonPayload(
+        rule=reason.rule,
+        layer=reason.layer,
+        action=reason.verdict.word,
+        reason=reason.message,
+        file=reason.file,
+        line=reason.line,
+    )
+
+
+def clean_payload(error: RemitError, redactor: Redactor) -> ErrorPayload:
+    """An error as it crosses the wire, without secrets, and no longer than a result."""
+    payload = error.payload()
+    texts = {name: redactor.redact(getattr(payload, name)).text for name in ("message", "what", "why", "fix")}
+    return payload.model_copy(update={name: truncate(text, MAX_ERROR, "middle").text for name, text in texts.items()})
+
+
+def cut_short(tool: str, *, cancelled: bool) -> ToolError:
+    """What a call ends with that did not come to its end."""
+    if cancelled:
+        return ToolError(f"`{tool}` was stopped", "it was cancelled", "ask again to go on", code=ErrorCode.CANCELLED)
+    why, fix = "something went wrong inside Remit", "look into the server's log and report it"
+    return ToolError(f"`{tool}` failed", why, fix, code=ErrorCode.INTERNAL)
+
+
+def shortened(value: Any) -> Any:
+    """A redacted JSON value with every long string in it cut in the middle: no more of it is summarised."""
+    if isinstance(value, str):
+        return truncate(value, 2 * MAX_SUMMARY, "middle").text
+    if isinstance(value, dict):
+        return {key: shortened(item) for key, item in cast("dict[str, JsonValue]", value).items()}
+    if isinstance(value, list):
+        return [shortened(item) for item in cast("list[JsonValue]", value)]
+    return value
+
+
+def redacted_json(value: Any, redactor: Redactor) -> Any:
+    """A JSON value with every string in it redacted, keys included."""
+    if isinstance(value, str):
+        return redactor.redact(value).text
+    if isinstance(value, Mapping):
+        entries = cast("Mapping[str, JsonValue]", value)
+        return {redactor.redact(key).text: redacted_json(item, redactor) for key, item in entries.items()}
+    if isinstance(value, Sequence):
+        items = cast("Sequence[JsonValue]", value)
+        return [redacted_json(item, redactor) for item in items]
+    return value
