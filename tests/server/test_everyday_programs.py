@@ -13,7 +13,7 @@ from remit_server.sandbox.bubblewrap import Bubblewrap
 from remit_server.sandbox.environment import command_environment
 from remit_server.sandbox.ports import CommandSpec
 
-pytestmark = pytest.mark.skipif(shutil.which("bwrap") is None, reason="there is no bwrap")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(shutil.which("bwrap") is None, reason="there is no bwrap")]
 
 EVERYDAY = {
     "make": "printf 'it:\\n\\t@echo made; echo it\\n' > Makefile; make it | grep -q made",
