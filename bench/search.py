@@ -67,7 +67,8 @@ async def measured(folder: Path, size: int, rounds: int) -> dict:
         for pattern in PATTERNS.values()
     ]
     script = folder / "script.json"
-    script.write_text(json.dumps([{"calls": [select, *calls]}, {"text": "done"}]))
+    # A step for each: calls of one step would run side by side.
+    script.write_text(json.dumps([*({"calls": [select, call]} for call in calls), {"text": "done"}]))
     settings = Settings(workspace, folder / "state", folder / "no-policy.yaml", model=f"script:{script}")
     runtime = await open_runtime(settings, NoDocuments())
     times: dict[str, dict[str, list[float]]] = {name: {"remit": [], "ripgrep": []} for name in PATTERNS}
