@@ -130,6 +130,7 @@ def to_wire(request: GenerateRequest) -> wire.Generate:
         max_tokens=request.max_tokens,
         temperature=request.temperature,
         seed=request.seed,
+        answer_schema=dict(request.answer_schema) if request.answer_schema is not None else None,
     )
 
 

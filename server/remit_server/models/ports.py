@@ -71,6 +71,7 @@ class GenerateRequest:
 
     `intents` maps each intent that may be declared to the tools it opens; a provider must offer nothing else, in the
     strongest way it can. `select_active_intent` itself is implied and belongs to no entry.
+    With `answer_schema`, a JSON Schema, the answer's text is one JSON value that satisfies it; `intents` is empty then.
     """
 
     session_id: str
@@ -80,6 +81,7 @@ class GenerateRequest:
     temperature: float = 0.0
     seed: int = 0
     metadata: Mapping[str, str] = field(default_factory=dict[str, str])
+    answer_schema: Mapping[str, JsonValue] | None = None
 
 
 @dataclass(frozen=True, slots=True)

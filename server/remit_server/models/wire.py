@@ -60,7 +60,7 @@ class Load(Frame):
 
 
 class Generate(Frame):
-    """One generation. `intents` maps each intent that may be declared to its tools."""
+    """One generation: `intents` maps each intent that may be declared to its tools; or a JSON value of a schema."""
 
     kind: Literal["generate"] = "generate"
     id: str
@@ -70,6 +70,7 @@ class Generate(Frame):
     max_tokens: int = Field(default=1024, ge=1)
     temperature: float = Field(default=0.0, ge=0.0)
     seed: int = Field(default=0, ge=0)
+    answer_schema: dict[str, JsonValue] | None = None
 
 
 class Cancel(Frame):

@@ -75,8 +75,11 @@ class Engine:
             raise HostError(f"the model `{self._model.name}` cannot be asked", why, "use another model") from error
 
     def _matcher(self, request: Generate) -> tuple[str, LLMatcher]:
+        longest = request.max_tokens * CHARACTERS_PER_TOKEN
         try:
-            return self._grammars.matcher(request.intents, request.max_tokens * CHARACTERS_PER_TOKEN)
+            if request.answer_schema is not None:
+                return self._grammars.answer(request.answer_schema, longest)
+            return self._grammars.step(request.intents, longest)
         except GrammarError as error:
             why = f"a schema cannot be made a grammar: {error}"
             raise HostError("the tools cannot be offered to the model", why, "correct the tool's schema") from error

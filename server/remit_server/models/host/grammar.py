@@ -66,6 +66,11 @@ def intent_grammar(intents: Mapping[str, Sequence[ToolSchema]], markers: Markers
     return "\n".join(lines) + "\n"
 
 
+def answer_grammar(schema: Mapping[str, JsonValue], longest: int) -> str:
+    """Write the grammar of one JSON value that satisfies `schema`; strings without a bound get `longest` characters."""
+    return f"start: %json {json.dumps({'x-guidance': _COMPACT, **bounded(schema, longest)})}\n"
+
+
 def _start(marker_is_token: bool, opening: str) -> list[str]:
     """Rules for the text and the first phase. A marker that is plain text has to end the text it follows lazily."""
     text = f"TEXT: {_PLAIN}"
@@ -108,9 +113,15 @@ class Grammars:
         self._most = most
         self._compiled: OrderedDict[str, _Compiled] = OrderedDict()
 
-    def matcher(self, intents: Mapping[str, Sequence[ToolSchema]], longest: int) -> tuple[str, LLMatcher]:
-        """Return a fresh matcher and the key to give back to `used`. Raises GrammarError."""
-        key = intent_grammar(intents, self._markers, longest)
+    def step(self, intents: Mapping[str, Sequence[ToolSchema]], longest: int) -> tuple[str, LLMatcher]:
+        """Return a fresh matcher of one step, and the key to give back to `used`. Raises GrammarError."""
+        return self._matcher(intent_grammar(intents, self._markers, longest))
+
+    def answer(self, schema: Mapping[str, JsonValue], longest: int) -> tuple[str, LLMatcher]:
+        """Return a fresh matcher of one JSON value, and the key to give back to `used`. Raises GrammarError."""
+        return self._matcher(answer_grammar(schema, longest))
+
+    def _matcher(self, key: str) -> tuple[str, LLMatcher]:
         compiled = self._compiled.get(key)
         if compiled is None:
             compiled = self._compiled[key] = _Compiled(self._compile(key))
