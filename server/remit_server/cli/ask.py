@@ -6,6 +6,7 @@ import argparse
 import asyncio
 import signal
 import uuid
+from dataclasses import replace
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -40,7 +41,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.add_argument("prompt", nargs="+", metavar="PROMPT", help="what to do")
     add_common_arguments(parser)
-    parser.add_argument("--model", help="`embedded`, or a model folder")
+    parser.add_argument("--model", help="`embedded`, a model folder, or `org/name` of a model that was pulled")
+    parser.add_argument(
+        "--record", type=Path, metavar="FILE", help="record the model's traffic; `replay:FILE` plays it"
+    )
     parser.add_argument(
         "--approve",
         choices=("never", "ask", "session"),
@@ -59,6 +63,8 @@ def run(arguments: argparse.Namespace) -> int:
     """Run one turn."""
     text = prompt(" ".join(arguments.prompt))
     settings = Settings.from_environment(arguments.workspace, model=arguments.model)
+    if arguments.record is not None:
+        settings = replace(settings, record=arguments.record.absolute())
     request = RunRequest(session_id=new_session(), turn_id="1", input=text)
     asker = asker_for(arguments.approve, as_json=arguments.json)
     return EXIT_CODES[asyncio.run(run_request(settings, request, asker, sink(as_json=arguments.json))).status]

@@ -1,4 +1,4 @@
-"""`remit model check`: whether the local model loads, speaks, and how fast."""
+"""`remit model list|check|pull`: the models there are, whether one loads and speaks, and fetching one."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import asyncio
 import dataclasses
 from dataclasses import replace
 
+from remit_server.cli import model_list, model_pull
 from remit_server.cli.console import complain, print_json, say
 from remit_server.cli.main import DONE, FAILED
 from remit_server.models.check import ModelReport, check_model
@@ -14,13 +15,22 @@ from remit_server.models.check import ModelReport, check_model
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
-    commands = parser.add_subparsers(dest="model_command", metavar="check", required=True)
+    commands = parser.add_subparsers(dest="model_command", metavar="list|check|pull", required=True)
     check = commands.add_parser("check", help="load the model in its own process and run one governed step")
-    check.add_argument("model", nargs="?", default="embedded", help="`embedded` (default) or a model folder")
+    check.add_argument("model", nargs="?", default="embedded", help="as REMIT_MODEL names it (default: `embedded`)")
     check.add_argument("--json", action="store_true", help="one JSON object, for machines")
+    check.set_defaults(model_run=run_check)
+    model_list.add_arguments(commands.add_parser("list", help="the models on this machine, and whether they fit"))
+    model_pull.add_arguments(commands.add_parser("pull", help="fetch a model from the Hugging Face hub"))
 
 
 def run(arguments: argparse.Namespace) -> int:
+    """Run the chosen command."""
+    code: int = arguments.model_run(arguments)
+    return code
+
+
+def run_check(arguments: argparse.Namespace) -> int:
     """Check the model; where it cannot be used, say what is missing and how to mend it."""
     report = asyncio.run(check_model(arguments.model))
     if arguments.json:
@@ -36,7 +46,7 @@ def run(arguments: argparse.Namespace) -> int:
 def described(report: ModelReport) -> str:
     """What trying the model brought, in a line."""
     if not report.tokens:
-        return "it plays a script, and generates nothing"
+        return "it plays a file, and generates nothing"
     return (
         f"loaded in {report.load_s:.1f} s, {report.memory_bytes / 2**20:.0f} MiB, first token after "
         f"{report.first_token_s * 1000:.0f} ms, {report.tokens_per_s:.0f} tokens/s, calls {' → '.join(report.calls)}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from contextlib import aclosing
 from dataclasses import dataclass
 
@@ -9,10 +10,13 @@ from remit_governance.values import Intent
 from remit_server.contract import ErrorPayload
 from remit_server.errors import ModelFailed, ModelUnavailable
 from remit_server.models import wire
-from remit_server.models.choose import SCRIPT_PREFIX, choose_provider
+from remit_server.models.choose import PLAYED, choose_provider
+from remit_server.models.hub.cache import cache_folder
+from remit_server.models.hub.names import hub_name
 from remit_server.models.mlx import absolute, to_wire
 from remit_server.models.ports import GenerateRequest, ToolSpec, UserMessage
 from remit_server.models.process import START_TIMEOUT_S, HostProcess
+from remit_server.models.pulled import pulled_folder
 
 _READ_FILE = ToolSpec(
     "read_file",
@@ -51,15 +55,15 @@ class ModelReport:
 
 
 async def check_model(reference: str, timeout_s: float = START_TIMEOUT_S) -> ModelReport:
-    """Load `embedded` or a model folder and generate one step under the grammar; a problem is part of the report.
+    """Load a model and generate one step under the grammar; a problem is part of the report.
 
-    A script is only read. Raises SetupError for one that cannot be.
+    A script or a recording is only read. Raises SetupError for one that cannot be.
     """
-    if reference.startswith(SCRIPT_PREFIX):
+    if reference.startswith(PLAYED):
         provider = choose_provider(reference)
         return ModelReport(reference, provider.name, ok=True, device="no device")
     try:
-        host = await HostProcess.start(absolute(reference), timeout_s)
+        host = await HostProcess.start(_place(reference), timeout_s)
     except ModelUnavailable as error:
         return ModelReport(reference, reference, ok=False, problem=error.payload())
     try:
@@ -68,6 +72,12 @@ async def check_model(reference: str, timeout_s: float = START_TIMEOUT_S) -> Mod
         return ModelReport(reference, host.ready.name, ok=False, load_s=host.ready.load_s, problem=error.payload())
     finally:
         await host.close()
+
+
+def _place(reference: str) -> str:
+    """What the model process loads. Raises ModelUnavailable where a model was not pulled."""
+    name = hub_name(reference)
+    return absolute(reference) if name is None else str(pulled_folder(name, cache_folder(os.environ)))
 
 
 async def _probe(reference: str, host: HostProcess) -> ModelReport:
@@ -86,7 +96,7 @@ async def _probe(reference: str, host: HostProcess) -> ModelReport:
     assert last is not None
     return ModelReport(
         reference,
-        host.ready.name,
+        host.ready.name if hub_name(reference) is None else reference,
         ok=True,
         device=host.ready.device,
         load_s=host.ready.load_s,

@@ -2,20 +2,48 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable
 from pathlib import Path
 
+from remit_governance.redaction import Redactor
+from remit_server.models.hub.cache import cache_folder
+from remit_server.models.hub.names import hub_name
 from remit_server.models.mlx import EMBEDDED, MlxProvider
 from remit_server.models.ports import ModelProvider
+from remit_server.models.pulled import PulledProvider
+from remit_server.models.replay import ReplayProvider
 from remit_server.models.scripted import ScriptedProvider
 
 SCRIPT_PREFIX = "script:"
+REPLAY_PREFIX = "replay:"
+TIMED_REPLAY_PREFIX = "replay-timed:"
+PLAYED = (SCRIPT_PREFIX, REPLAY_PREFIX, TIMED_REPLAY_PREFIX)
+"""References of files that are played: no model is behind them."""
 
 
-def choose_provider(reference: str) -> ModelProvider:
-    """Return the provider for `embedded`, `script:FILE.json` or a model folder; nothing is loaded yet.
+def choose_provider(reference: str, redact: Callable[[str], str] | None = None) -> ModelProvider:
+    """Return the provider of a reference; nothing is loaded yet, and nothing is ever fetched.
 
-    Raises SetupError for a script that cannot be read. A folder that cannot be used is reported when it is asked.
+    `embedded`, a model folder (`/…`, `./…`, `~/…` or a bare name), `org/name` for a model that was pulled,
+    `script:FILE.json`, or `replay:FILE` and with the recorded pauses `replay-timed:FILE`. `redact` is what a recording
+    was redacted with. Raises SetupError for a file that cannot be played. A model that cannot be used is reported when
+    it is asked.
     """
-    if reference.startswith(SCRIPT_PREFIX):
-        return ScriptedProvider.from_file(Path(reference.removeprefix(SCRIPT_PREFIX)).expanduser())
+    for prefix in PLAYED:
+        if reference.startswith(prefix):
+            return _played(prefix, Path(reference.removeprefix(prefix)).expanduser(), redact or redacted)
+    if (name := hub_name(reference)) is not None:
+        return PulledProvider(name, cache_folder(os.environ))
     return MlxProvider(reference or EMBEDDED)
+
+
+def redacted(text: str) -> str:
+    """Text without what always is a secret."""
+    return Redactor().redact(text).text
+
+
+def _played(prefix: str, file: Path, redact: Callable[[str], str]) -> ModelProvider:
+    if prefix == SCRIPT_PREFIX:
+        return ScriptedProvider.from_file(file)
+    return ReplayProvider.from_file(file, redact, timed=prefix == TIMED_REPLAY_PREFIX)

@@ -18,6 +18,8 @@ from remit_server.harness.dispatcher import Dispatcher
 from remit_server.harness.merge import Merger
 from remit_server.harness.takeover import Takeover
 from remit_server.models.choose import choose_provider
+from remit_server.models.ports import ModelProvider
+from remit_server.models.recorder import Recorder
 from remit_server.runtime.auditing import open_log, record_kernel
 from remit_server.runtime.live import LivePolicy
 from remit_server.runtime.policies import load_in_force
@@ -54,6 +56,7 @@ def _open(settings: Settings, documents: Documents) -> Runtime:
     recovered = recovered_merges(workspace, merges, audit, loaded.policy.version)
     desk = ApprovalDesk(audit, settings.approval_timeout_s, live.keep)
     merger = Merger(workspace, documents, merges)
+    redactor = Redactor(secrets=secret_values(os.environ), more=lambda: live.rulebook.policy.redact)
     dispatcher = Dispatcher(
         tools=TOOLS,
         matrix=INTENT_TOOLS,
@@ -65,9 +68,9 @@ def _open(settings: Settings, documents: Documents) -> Runtime:
         sandbox=choose_sandbox(settings.workspace),
         desk=desk,
         audit=audit,
-        redactor=Redactor(secrets=secret_values(os.environ), more=lambda: live.rulebook.policy.redact),
+        redactor=redactor,
     )
-    agent = Agent(choose_provider(settings.model), dispatcher, settings.max_steps, settings.max_tokens)
+    agent = Agent(open_model(settings, redactor), dispatcher, settings.max_steps, settings.max_tokens)
 
     def close() -> None:
         workspace.close()
@@ -87,6 +90,16 @@ def _open(settings: Settings, documents: Documents) -> Runtime:
         close=close,
         warnings=lambda: (*recovered, *keeper.warnings),
     )
+
+
+def open_model(settings: Settings, redactor: Redactor) -> ModelProvider:
+    """The model, recorded where that is asked for. Raises SetupError."""
+
+    def redact(text: str) -> str:
+        return redactor.redact(text).text
+
+    model = choose_provider(settings.model, redact)
+    return model if settings.record is None else Recorder(model, settings.record, redact)
 
 
 def recovered_merges(workspace: Workspace, merges: MergeLog, audit: AuditLog, policy_version: str) -> tuple[str, ...]:

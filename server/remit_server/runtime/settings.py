@@ -21,8 +21,8 @@ PROJECT_POLICY = Path(".remit") / "policy.yaml"
 class Settings:
     """What one server was started with.
 
-    `model` is `embedded`, a model folder, or `script:FILE`; times are seconds. `state` holds the audit database of
-    this workspace, outside the workspace, where no tool can write.
+    `model` is what `choose_provider` takes; times are seconds. `state` holds the audit database of this workspace,
+    outside the workspace, where no tool can write. The model's traffic is recorded to `record`, if there is one.
     """
 
     workspace: Path
@@ -38,6 +38,7 @@ class Settings:
     audit_retention_days: int = 90
     audit_max_mib: int = 1024
     extension_timeout_s: float = 0.1
+    record: Path | None = None
 
     @property
     def audit_database(self) -> Path:
@@ -62,7 +63,8 @@ class Settings:
     @property
     def own_paths(self) -> tuple[str, ...]:
         """Remit's own files and folders that lie in the workspace, under whatever name, relative to it."""
-        files = (self.person_policy, self.person_permissions, self.audit_database)
+        files = [self.person_policy, self.person_permissions, self.audit_database]
+        files += [self.record] if self.record is not None else []
         folders = (self.person_policy.parent, self.state, self.data_folder)
         root = os.path.realpath(self.workspace)
         real = (os.path.realpath(path) for path in (*files, *folders))
@@ -83,7 +85,7 @@ class Settings:
 
         `REMIT_STATE_DIR`, `REMIT_DATA_DIR` and `REMIT_CONFIG_DIR` move the folders, `REMIT_MODEL` names the model,
         `REMIT_APPROVAL_TIMEOUT_S`, `REMIT_TURN_TIMEOUT_S`, `REMIT_MAX_STEPS`, `REMIT_AUDIT_DAYS` and
-        `REMIT_AUDIT_MIB` set limits.
+        `REMIT_AUDIT_MIB` set limits, `REMIT_RECORD` names a file to record the model's traffic to.
         Raises SetupError where the workspace is no folder or a number is none.
         """
         env = os.environ if environment is None else environment
@@ -100,6 +102,7 @@ class Settings:
             data=data_folder(env),
             audit_retention_days=int(_number(env, "REMIT_AUDIT_DAYS", 90, 36_500)),
             audit_max_mib=int(_number(env, "REMIT_AUDIT_MIB", 1024, 1 << 20)),
+            record=Path(record).expanduser().absolute() if (record := env.get("REMIT_RECORD")) else None,
         )
 
 

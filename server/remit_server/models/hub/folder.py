@@ -1,0 +1,143 @@
+"""What a folder holds as a model, read from its files alone: nothing is loaded (`remit model list`, protocol.md §4)."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+CONFIG, INDEX, TOKENIZER = "config.json", "model.safetensors.index.json", "tokenizer.json"
+WEIGHTS = "model*.safetensors"
+OVERHEAD = 512 * 1024 * 1024
+"""Bytes that a model process needs beside the weights: Python, MLX, and a prompt of some thousand tokens."""
+_MAX_HEADER = 64 * 1024 * 1024
+_MAX_CONFIG = 16 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class ModelFolder:
+    """A model as its files describe it. Sizes in bytes, `context` in tokens; `problem` says why it cannot be used.
+
+    `memory_bytes` is what it takes to run it here: half-precision weights are widened on a CPU.
+    """
+
+    path: str
+    architecture: str = ""
+    size_bytes: int = 0
+    memory_bytes: int = 0
+    weights: str = ""
+    context: int | None = None
+    problem: str | None = None
+
+
+class Unreadable(Exception):
+    """Why a folder is no usable model, in words."""
+
+
+def describe(folder: Path) -> ModelFolder:
+    """Look at the files of a folder; whatever is wrong with it is in its `problem`."""
+    try:
+        files = _weight_files(folder)
+        headers = [_header(file) for file in files]
+        config = _json(folder / CONFIG)
+        if not (folder / TOKENIZER).is_file():
+            raise Unreadable(f"it lacks {TOKENIZER}")
+    except Unreadable as error:
+        return ModelFolder(str(folder), problem=str(error))
+    size = sum(file.stat().st_size for file in files)
+    kind = str(config.get("model_type") or next(iter(config.get("architectures") or []), ""))
+    dtypes = _bytes_by_type(headers)
+    return ModelFolder(str(folder), kind, size, needed_memory(size, dtypes), _weights(config, dtypes), _context(config))
+
+
+def needed_memory(size: int, by_type: Mapping[str, int], platform: str = sys.platform) -> int:
+    """Bytes that a model of `size` bytes takes to run; `by_type` says how many of them are of which number type."""
+    halves = sum(amount for kind, amount in by_type.items() if kind in {"F16", "BF16"})
+    return size + (0 if platform == "darwin" else halves) + OVERHEAD
+
+
+def machine_memory() -> int:
+    """Bytes of memory this process may have: the machine's, or its control group's if that is less."""
+    total = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    with suppress(OSError, ValueError):
+        total = min(total, int(Path("/sys/fs/cgroup/memory.max").read_text(encoding="ascii")))
+    return total
+
+
+def _weight_files(folder: Path) -> list[Path]:
+    files = sorted(folder.glob(WEIGHTS))
+    if not files:
+        raise Unreadable(f"it lacks {WEIGHTS}")
+    if (folder / INDEX).is_file():
+        names = _json(folder / INDEX).get("weight_map")
+        wanted = {str(name) for name in cast("dict[str, Any]", names).values()} if isinstance(names, dict) else set()
+        if missing := sorted(wanted - {file.name for file in files}):
+            raise Unreadable(
+                f"it is incomplete: {len(missing)} of {len(wanted)} files are missing, such as {missing[0]}"
+            )
+    return files
+
+
+def _header(file: Path) -> dict[str, Any]:
+    """What a safetensors file says of its tensors. Raises Unreadable, also where it is cut off."""
+    broken = Unreadable(f"{file.name} is damaged")
+    try:
+        size = file.stat().st_size
+        with file.open("rb") as stream:
+            length = int.from_bytes(stream.read(8), "little")
+            if not 0 < length <= min(size - 8, _MAX_HEADER):
+                raise broken
+            header = json.loads(stream.read(length))
+        ends = [entry["data_offsets"][1] for name, entry in header.items() if name != "__metadata__"]
+        if 8 + length + max(ends, default=0) != size:
+            raise broken
+    except (OSError, ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError) as error:
+        raise broken from error
+    return cast("dict[str, Any]", header)
+
+
+def _json(file: Path) -> dict[str, Any]:
+    try:
+        if file.stat().st_size > _MAX_CONFIG:
+            raise Unreadable(f"{file.name} is too large")
+        value = json.loads(file.read_bytes())
+    except FileNotFoundError as error:
+        raise Unreadable(f"it lacks {file.name}") from error
+    except (OSError, ValueError, RecursionError) as error:
+        raise Unreadable(f"{file.name} cannot be read") from error
+    if not isinstance(value, dict):
+        raise Unreadable(f"{file.name} is no JSON object")
+    return cast("dict[str, Any]", value)
+
+
+def _bytes_by_type(headers: list[dict[str, Any]]) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for header in headers:
+        for name, entry in header.items():
+            if name != "__metadata__":
+                begin, end = entry["data_offsets"]
+                found[str(entry.get("dtype"))] = found.get(str(entry.get("dtype")), 0) + end - begin
+    return found
+
+
+def _weights(config: Mapping[str, Any], by_type: Mapping[str, int]) -> str:
+    """Such as `4 bit` or `bf16`."""
+    quantisation = config.get("quantization") or config.get("quantization_config")
+    bits = cast("dict[str, Any]", quantisation).get("bits") if isinstance(quantisation, dict) else None
+    if isinstance(bits, int):
+        return f"{bits} bit"
+    return max(by_type, key=lambda kind: by_type[kind], default="").lower()
+
+
+def _context(config: Mapping[str, Any]) -> int | None:
+    """Tokens it can attend to; models that also see pictures say it of their text part."""
+    text = config.get("text_config")
+    for part in (config, cast("dict[str, Any]", text) if isinstance(text, dict) else {}):
+        if isinstance(limit := part.get("max_position_embeddings"), int):
+            return limit
+    return None
