@@ -25,6 +25,8 @@ EVERY = {
     ("demo",): True,
     ("doctor",): True,
     ("model", "check"): True,
+    ("model", "list"): True,
+    ("model", "pull"): True,
     ("policy", "check"): True,
     ("policy", "explain"): True,
     ("run-tool",): True,

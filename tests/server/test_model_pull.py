@@ -254,11 +254,53 @@ def test_a_disk_that_is_too_small_is_noticed_before_anything_is_loaded(
     remit: CommandLine, hub: Hub, home: Path, tmp_path: Path
 ) -> None:
     home.mkdir()
-    small = ("bwrap", "--dev-bind", "/", "/", "--size", str(70 << 20), "--tmpfs", str(home))
-    done = remit("model", "pull", NAME, "--json", before=small)
+    done = remit("model", "pull", NAME, "--json", before=on_small_disk(home, 40))
     assert done.code == FAILED, done
     assert "bytes of disk are needed" in done.lines[-1]["error"]["why"]
     assert not hub.sent
+
+
+def on_small_disk(home: Path, mib: int) -> tuple[str, ...]:
+    return ("bwrap", "--dev-bind", "/", "/", "--size", str(mib << 20), "--tmpfs", str(home))
+
+
+@pytest.mark.skipif(shutil.which("bwrap") is None, reason="needs bwrap")
+def test_a_disk_that_fills_up_leaves_no_model_and_the_pull_goes_on_once_there_is_room(
+    remit: CommandLine, hub: Hub, home: Path, tmp_path: Path
+) -> None:
+    home.mkdir()
+    hub.stall_at = 2 << 20
+    pull = f"{REMIT} model pull {NAME} --json"
+    script = f"""
+        {pull} > first & pid=$!
+        until [ "$(du -c {home}/hub/models*/blobs/*.incomplete 2>/dev/null | tail -n1 | cut -f1)" -gt 1000 ] 2>/dev/null
+        do sleep 0.05; done
+        cat /dev/zero > {home}/fill 2>/dev/null
+        touch full; wait $pid; echo $? > code
+        {REMIT} model list --json > listed
+        rm {home}/fill; touch room; {pull} > second
+    """
+    process = subprocess.Popen(
+        [*on_small_disk(home, 90), "sh", "-c", script], env=dict(remit.environment), cwd=tmp_path
+    )
+    wait_for(tmp_path / "full")
+    hub.go_on.set()
+    wait_for(tmp_path / "room")
+    before = hub.sent[LARGE]
+    assert process.wait(100) == 0
+    assert (tmp_path / "code").read_text() == f"{FAILED}\n"
+    assert "no space left" in json.loads((tmp_path / "first").read_text().splitlines()[-1])["error"]["why"]
+    assert NAME not in (tmp_path / "listed").read_text()
+    last = json.loads((tmp_path / "second").read_text().splitlines()[-1])
+    assert (last["kind"], last["problem"]) == ("pulled", None)
+    assert hub.sent[LARGE] - before <= len(hub.files[LARGE]) - (1 << 20)
+
+
+def wait_for(path: Path) -> None:
+    until = time.monotonic() + 100
+    while not path.exists():
+        assert time.monotonic() < until, f"{path.name} never came"
+        time.sleep(0.05)
 
 
 def test_two_pulls_do_not_meet(remit: CommandLine, hub: Hub, home: Path) -> None:

@@ -13,15 +13,18 @@ import time
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pytest
+from bench_runtime import Answering
+from command_line import CommandLine
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from remit_governance.values import Intent
-from remit_server.contract import ErrorCode
+from remit_server.contract import ErrorCode, RunRequest
 from remit_server.errors import ModelFailed, ModelUnavailable, RemitError, SetupError
 from remit_server.models.choose import choose_provider, redacted
 from remit_server.models.ports import (
@@ -42,6 +45,9 @@ from remit_server.models.ports import (
 )
 from remit_server.models.recorder import Recorder
 from remit_server.models.replay import ReplayProvider
+from remit_server.runtime.opening import open_runtime
+from remit_server.runtime.settings import Settings
+from remit_server.workspace.ports import NoDocuments
 
 SECRET = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
 READ = ToolSpec("read_file", "Read.", {"type": "object"})
@@ -355,3 +361,88 @@ asyncio.run(main())
         *played, end = asyncio.run(heard(player(file), GenerateRequest("t", (UserMessage("go"),), {})))
         assert len(played) >= events
         assert end[:3] == (ModelFailed, ErrorCode.MODEL_FAILED, "the recording ends here")
+
+
+# the whole program
+
+
+def comparable(events: Sequence[Any]) -> list[dict[str, Any]]:
+    """A turn's events without ids of this run, times, and what the model is called."""
+    varying = {
+        "time",
+        "session_id",
+        "turn_id",
+        "duration_ms",
+        "approval_id",
+        "deadline",
+        "digest",
+        "workspace",
+        "model",
+    }
+
+    def without(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {key: without(item) for key, item in value.items() if key not in varying}
+        return [without(item) for item in value] if isinstance(value, list) else value
+
+    return [without(event.model_dump(mode="json")) for event in events]
+
+
+async def run_turn(folder: Path, model: str, record: Path | None = None) -> tuple[list[dict[str, Any]], dict[str, str]]:
+    """A rename in a workspace of its own; the events and the files it left."""
+    workspace = folder / "shop"
+    (workspace / "src").mkdir(parents=True)
+    (workspace / "src" / "cart.py").write_text("total = 0\nfor n in (1, 2):\n    total += n\n")
+    made = Settings(workspace, folder / "state", folder / "config" / "policy.yaml", model=model, record=record)
+    runtime = await open_runtime(made, NoDocuments())
+    events: list[Any] = []
+    request = {"session_id": folder.name, "turn_id": "1"}
+    text = {"type": "text", "text": "rename total to subtotal in src/cart.py"}
+    try:
+        await runtime.run(RunRequest.model_validate(request | {"input": text}), events.append, Answering())
+    finally:
+        await runtime.close()
+    return comparable(events), {path.name: path.read_text() for path in workspace.rglob("*.py")}
+
+
+@pytest.mark.slow
+@pytest.mark.model
+@pytest.mark.skipif(find_spec("mlx_lm") is None, reason="needs the mlx extra")
+async def test_a_turn_of_the_embedded_model_is_played_back(tmp_path: Path) -> None:
+    file = tmp_path / "turn.jsonl"
+    events, files = await run_turn(tmp_path / "first", "embedded", file)
+    assert "subtotal" in files["cart.py"], "the model did its work, or there is nothing to compare"
+    again, same = await run_turn(tmp_path / "second", f"replay:{file}")
+    assert again == events
+    assert same == files
+
+
+async def test_the_person_s_patterns_and_environment_are_not_recorded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SHOP_API_KEY", "correct-horse-battery")
+    script = tmp_path / "script.json"
+    script.write_text(json.dumps([{"text": "it is correct-horse-battery"}]))
+    file = tmp_path / "turn.jsonl"
+    events, _ = await run_turn(tmp_path / "first", f"script:{script}", file)
+    assert "correct-horse" not in file.read_text()
+    assert "[redacted secret]" in file.read_text()
+    again, _ = await run_turn(tmp_path / "second", f"replay:{file}")
+    assert [event["kind"] for event in again][-1] == events[-1]["kind"] == "run_completed"
+    assert again[-1]["result"]["final_output"] == "it is [redacted secret]"
+
+
+@pytest.mark.slow
+def test_a_recording_is_made_and_played_from_the_command_line(tmp_path: Path) -> None:
+    remit = CommandLine.alone(tmp_path, tmp_path)
+    script = tmp_path / "script.json"
+    script.write_text(json.dumps([{"text": "Hello there."}]))
+    first = remit("hello", "--json", "--model", f"script:{script}", "--record", "turn.jsonl")
+    assert first.code == 0, first
+    played = remit("hello", "--json", REMIT_MODEL=f"replay:{tmp_path / 'turn.jsonl'}")
+    assert played.code == 0, played
+    assert played.of("run_completed")[0]["result"]["final_output"] == "Hello there."
+    other = remit("hello you", "--json", REMIT_MODEL=f"replay:{tmp_path / 'turn.jsonl'}")
+    assert other.code == 1
+    assert "message 2 differs" in other.of("run_completed")[0]["result"]["error"]["why"]
+    assert remit("model", "check", f"replay:{tmp_path / 'turn.jsonl'}").code == 0

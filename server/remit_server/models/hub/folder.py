@@ -75,7 +75,7 @@ def _weight_files(folder: Path) -> list[Path]:
         raise Unreadable(f"it lacks {WEIGHTS}")
     if (folder / INDEX).is_file():
         names = _json(folder / INDEX).get("weight_map")
-        wanted = {str(name) for name in cast("dict[str, Any]", names).values()} if isinstance(names, dict) else set()
+        wanted = set(map(str, cast("dict[str, Any]", names).values() if isinstance(names, dict) else ()))
         if missing := sorted(wanted - {file.name for file in files}):
             raise Unreadable(
                 f"it is incomplete: {len(missing)} of {len(wanted)} files are missing, such as {missing[0]}"

@@ -10,7 +10,7 @@ import fcntl
 import hashlib
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from io import BufferedWriter, FileIO
@@ -151,7 +151,7 @@ def _hash(path: Path, file: RemoteFile) -> str:
 
 
 @contextmanager
-def _alone(name: HubName, cache: Path) -> Iterator[None]:
+def _alone(name: HubName, cache: Path) -> Generator[None]:
     """Hold the lock of a repository. Raises ModelUnavailable where another pull has it."""
     folder = cache / ".locks" / cached_repo(cache, name.repo).folder.name
     folder.mkdir(parents=True, exist_ok=True)

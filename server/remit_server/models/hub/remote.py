@@ -5,7 +5,7 @@ It is imported by one command, `remit model pull`; no turn, no server and no fil
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from typing import BinaryIO
 
@@ -19,7 +19,7 @@ from huggingface_hub.errors import (
     RepositoryNotFoundError,
     RevisionNotFoundError,
 )
-from huggingface_hub.file_download import http_get
+from huggingface_hub.file_download import http_get  # pyright: ignore[reportUnknownVariableType]
 from huggingface_hub.hf_api import RepoFile
 from huggingface_hub.utils import build_hf_headers, disable_progress_bars  # type: ignore[attr-defined]
 
@@ -71,7 +71,7 @@ def _what(name: HubName) -> str:
 
 
 @contextmanager
-def _said(name: HubName) -> Iterator[None]:
+def _said(name: HubName) -> Generator[None]:
     """Say in words what the client raises; errors of the disk are left as they are."""
     try:
         yield
