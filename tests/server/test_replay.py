@@ -149,7 +149,7 @@ REQUESTS = st.builds(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(st.lists(st.tuples(REQUESTS, ANSWERS), max_size=4))
 def test_what_was_recorded_is_played_back(
     tmp_path_factory: pytest.TempPathFactory, traffic: list[tuple[GenerateRequest, Answer]]

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -85,8 +86,9 @@ class ReplayProvider:
         exchange.played = True
         self._running += 1
         try:
-            async for event in self._play(exchange):
-                yield event
+            async with aclosing(self._play(exchange)) as events:
+                async for event in events:
+                    yield event
         finally:
             self._running -= 1
 

@@ -50,9 +50,12 @@ def describe(folder: Path) -> ModelFolder:
     except Unreadable as error:
         return ModelFolder(str(folder), problem=str(error))
     size = sum(file.stat().st_size for file in files)
-    kind = str(config.get("model_type") or next(iter(config.get("architectures") or []), ""))
+    kind = config.get("model_type")
     dtypes = _bytes_by_type(headers)
-    return ModelFolder(str(folder), kind, size, needed_memory(size, dtypes), _weights(config, dtypes), _context(config))
+    known = kind if isinstance(kind, str) else ""
+    return ModelFolder(
+        str(folder), known, size, needed_memory(size, dtypes), _weights(config, dtypes), _context(config)
+    )
 
 
 def needed_memory(size: int, by_type: Mapping[str, int], platform: str = sys.platform) -> int:
@@ -93,12 +96,18 @@ def _header(file: Path) -> dict[str, Any]:
             if not 0 < length <= min(size - 8, _MAX_HEADER):
                 raise broken
             header = json.loads(stream.read(length))
-        ends = [entry["data_offsets"][1] for name, entry in header.items() if name != "__metadata__"]
-        if 8 + length + max(ends, default=0) != size:
+        tensors = {name: entry for name, entry in header.items() if name != "__metadata__"}
+        if 8 + length + max((end for _, end in map(_place, tensors.values())), default=0) != size:
             raise broken
     except (OSError, ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError) as error:
         raise broken from error
-    return cast("dict[str, Any]", header)
+    return tensors
+
+
+def _place(entry: Any) -> tuple[int, int]:
+    """Where a tensor lies in its file. Raises TypeError, ValueError or KeyError for what says no such thing."""
+    begin, end = entry["data_offsets"]
+    return int(begin), int(end)
 
 
 def _json(file: Path) -> dict[str, Any]:
@@ -118,10 +127,9 @@ def _json(file: Path) -> dict[str, Any]:
 def _bytes_by_type(headers: list[dict[str, Any]]) -> dict[str, int]:
     found: dict[str, int] = {}
     for header in headers:
-        for name, entry in header.items():
-            if name != "__metadata__":
-                begin, end = entry["data_offsets"]
-                found[str(entry.get("dtype"))] = found.get(str(entry.get("dtype")), 0) + end - begin
+        for entry in header.values():
+            begin, end = _place(entry)
+            found[str(entry.get("dtype"))] = found.get(str(entry.get("dtype")), 0) + end - begin
     return found
 
 

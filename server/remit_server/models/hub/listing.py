@@ -28,7 +28,7 @@ def list_models(environment: Mapping[str, str], configured: str) -> tuple[Listed
     """Every model there is here, usable or not, the embedded one first."""
     memory = machine_memory()
     return tuple(
-        ListedModel(reference, reference == configured, model.memory_bytes <= memory, model)
+        ListedModel(reference, reference == configured, model.problem is None and model.memory_bytes <= memory, model)
         for reference, model in _found(environment, configured)
     )
 
