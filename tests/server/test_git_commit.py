@@ -69,6 +69,7 @@ def test_everything_that_changed_is_committed_and_git_agrees(shop: Path) -> None
     is_sound(shop)
 
 
+@pytest.mark.slow
 def test_only_what_is_named_and_what_is_staged_stays_so(shop: Path) -> None:
     write(shop, {"a.py": "changed\n", "sub/b.py": "changed\n", "sub/new.py": "", "staged.py": ""})
     git(shop, "add", "staged.py")
@@ -79,6 +80,7 @@ def test_only_what_is_named_and_what_is_staged_stays_so(shop: Path) -> None:
     is_sound(shop)
 
 
+@pytest.mark.slow
 def test_a_first_commit_and_a_detached_head(tmp_path: Path) -> None:
     shop = repository(tmp_path / "new")
     write(shop, {"a.py": "1\n", ".gitignore": "*.log\n", "b.log": ""})
@@ -92,6 +94,7 @@ def test_a_first_commit_and_a_detached_head(tmp_path: Path) -> None:
     is_sound(shop)
 
 
+@pytest.mark.slow
 def test_a_packed_repository(shop: Path) -> None:
     git(shop, "gc", "-q")
     git(shop, "update-index", "--index-version", "4")
@@ -188,6 +191,7 @@ def test_what_cannot_be_done_exactly_is_refused(shop: Path, make: str) -> None:
     assert refused.value.retryable or "touch" not in make
 
 
+@pytest.mark.slow
 def test_files_whose_line_ends_stay_are_committed(shop: Path) -> None:
     write(shop, {".gitattributes": "* text=auto\n*.bat -text\n"})
     (shop / "a.bat").write_bytes(b"x\r\n")
@@ -197,7 +201,7 @@ def test_files_whose_line_ends_stay_are_committed(shop: Path) -> None:
     assert git(shop, "cat-file", "-s", "HEAD:a.bat").strip() == "3"
 
 
-def test_an_unsaved_or_ignored_file_is_refused(shop: Path) -> None:
+def test_an_ignored_missing_or_linked_name_is_refused(shop: Path) -> None:
     write(shop, {".gitignore": "*.log\n", "x.log": ""})
     assert "is ignored" in refusal(shop, paths=["x.log"]).why
     assert "there is no `none`" in refusal(shop, paths=["none"]).why
@@ -261,6 +265,7 @@ def test_thr_a_hostile_repository_starts_nothing_by_a_commit(shop: Path) -> None
     assert not (shop.parent / "ran").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [".GIT", "git~1", ".g\u200cit", "a\\b", "a\nb", "a\u202eb", "sub/.Git/x"])
 def test_thr_paths_tricky_names_are_not_committed(shop: Path, name: str) -> None:
     """THR: names that another system takes for `.git`, or that nobody sees for what they are."""
