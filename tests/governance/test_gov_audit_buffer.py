@@ -44,7 +44,7 @@ def test_what_the_seed_lists_is_never_left_waiting() -> None:
         *("policy_update", "merge_approved", "merge_rejected", "session_mode_change", "capability_issued"),
         *("approval_required", "approval_resolved", "approval_refused", "denied", "checkpoint", "tool_intent"),
         *("kernel_start", "kernel_shutdown", "sandbox_failed", "state_transition", "tool_outcome"),
-        *("network_allowed", "network_denied"),
+        *("network_allowed", "network_denied", "committed"),
         *("audit_chain_break", "audit_storage_warning", "audit_storage_critical", "audit_archive_deleted"),
     }
     assert {kind.value for kind in AuditKind} == at_once | {kind.value for kind in OPERATIONAL}

@@ -27,6 +27,8 @@ FILES = {
     ("fs.write", "package.json"): 4,
     ("fs.write", "keys/id_rsa.pub"): 4,
     ("fs.delete", "src/a.py"): 4,
+    ("git.commit", "src/a.py"): 2,
+    ("git.commit", "deploy/id_rsa"): 4,
     ("net.connect", None): 4,
     ("policy.update", "policy.yaml"): 4,
 }

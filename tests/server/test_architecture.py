@@ -43,6 +43,11 @@ def callers(ends: str) -> set[str]:
         ("documents.replace", {"harness/merge.py"}),
         # `remit sandbox check` tries the sandbox with attempts of its own, `remit sandbox run` runs a person's command.
         ("sandbox.run", {"cli/sandbox.py", "harness/dispatcher.py", "sandbox/probe.py"}),
+        ("carry_out", {"harness/dispatcher.py"}),
+        *(
+            (writes, {"harness/commit.py"})
+            for writes in ("write_object", "git_lock", "append_line", "clear_stale_locks")
+        ),
         ("listed_by_ripgrep", {"tools/large_trees.py"}),
     ],
 )

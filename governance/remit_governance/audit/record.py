@@ -39,6 +39,7 @@ class AuditKind(StrEnum):
     APPROVAL_REFUSED = "approval_refused"
     MERGE_APPROVED = "merge_approved"
     MERGE_REJECTED = "merge_rejected"
+    COMMITTED = "committed"
     NETWORK_ALLOWED = "network_allowed"
     NETWORK_DENIED = "network_denied"
     POLICY_UPDATE = "policy_update"

@@ -4,7 +4,7 @@ The score is effect × path × command × undoing: 1 is `low`, 2 and 3 are `medi
 
 | factor  | 1                                         | 2                                          | 3               | 4 |
 |---------|-------------------------------------------|--------------------------------------------|-----------------|---|
-| effect  | reads, lists; runs (its command counts)   | writes                                     |                 | anything else |
+| effect  | reads, lists; runs (its command counts)   | writes, commits                            |                 | anything else |
 | path    | any other, or none                        | secret, outside, or decides what runs      |                 |   |
 | command | reads (`ls`, `git status`), or none to run | changes files (`mkdir`, `git add`)        | runs the project (`pytest`) | unknown (`curl`, `sudo`, a script) |
 | undoing | can be undone                             | cannot (`rm`, `git push`, `git reset --hard`) |              |   |
@@ -33,7 +33,9 @@ from remit_governance.values import Action
 Risk = Literal["low", "medium", "high"]
 
 UNKNOWN = 4
-RISK: Mapping[str, int] = MappingProxyType({"fs.read": 1, "fs.list": 1, "fs.write": 2, "process.exec": 1})
+RISK: Mapping[str, int] = MappingProxyType(
+    {"fs.read": 1, "fs.list": 1, "fs.write": 2, "git.commit": 2, "process.exec": 1}
+)
 """The effect by syscall. One that is not listed counts `UNKNOWN`."""
 
 CLASSES: Mapping[CommandClass, int] = MappingProxyType({"reads": 1, "changes": 2, "runs": 3, "unknown": UNKNOWN})

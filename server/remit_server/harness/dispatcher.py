@@ -23,6 +23,7 @@ from remit_server.errors import ToolError
 from remit_server.harness.approving import ApprovalDesk, one_question
 from remit_server.harness.arguments import ToolCall, declared_intent, finite, parse_arguments
 from remit_server.harness.attempts import Attempts
+from remit_server.harness.commit import carry_out
 from remit_server.harness.hiding import out_of_sight
 from remit_server.harness.merge import Merger, stale, uninterrupted
 from remit_server.harness.permit import answered, permitted, strictest_answer
@@ -37,6 +38,7 @@ from remit_server.models.ports import ToolSpec
 from remit_server.sandbox.ports import Sandbox
 from remit_server.tools.spec import (
     CommandPlan,
+    CommitPlan,
     Outcome,
     Plan,
     ReadPlan,
@@ -269,5 +271,9 @@ class Dispatcher:
                 report = await self.takeover.judge(output, started_ns, proposal, trail, turn)
                 said = [text for text in (outcome.text, attempts.report(), report) if text]
                 return replace(outcome, text="\n".join(said))
+            case CommitPlan() as plan:
+                commit = await uninterrupted(asyncio.to_thread(carry_out, self.workspace, plan))
+                trail.committed(plan.where, plan.parent, commit, plan.tree)
+                return plan.render(commit)
             case _:
                 assert_never(proposal.plan)

@@ -17,7 +17,8 @@ from remit_server.harness.diffs import file_diff, mode_word
 from remit_server.harness.naming import named_files
 from remit_server.harness.trail import Trail
 from remit_server.harness.turn import Turn
-from remit_server.tools.spec import CommandPlan, FileChange, Plan, ReadPlan, Tool, WritePlan
+from remit_server.tools.spec import CommandPlan, CommitPlan, FileChange, Plan, ReadPlan, Tool, WritePlan
+from remit_server.workspace.files import digest_of
 from remit_server.workspace.paths import Workspace, WorkspacePath
 
 RISKS = ("low", "medium", "high")
@@ -56,6 +57,8 @@ def measured(actions: tuple[Action, ...], plan: Plan, *, layers: bool = False) -
     if isinstance(plan, CommandPlan):
         held = plan.spec.writes and layers
         return tuple(replace(action, held=held and action.script is not None) for action in actions)
+    if isinstance(plan, CommitPlan):
+        return committing(actions, plan)
     if not isinstance(plan, WritePlan):
         return actions
     sizes = {path.relative: 0 for change in plan.changes for path, _, _ in change.touched}
@@ -63,6 +66,14 @@ def measured(actions: tuple[Action, ...], plan: Plan, *, layers: bool = False) -
     unjudged = sizes.keys() - {action.path for action in actions if action.syscall == "fs.write"}
     assert not unjudged, f"a tool planned a write that policy has not seen: {sorted(unjudged)}"
     return tuple(replace(a, size=sizes.get(a.path or "")) if a.syscall == "fs.write" else a for a in actions)
+
+
+def committing(actions: tuple[Action, ...], plan: CommitPlan) -> tuple[Action, ...]:
+    """The actions, and one for each file that the commit changes: only the plan knows which."""
+    (first, *_) = (action for action in actions if action.syscall == "git.commit")
+    known = {action.path for action in actions if action.syscall == "git.commit"}
+    more = (change.path.relative for change in plan.changes if change.path.relative not in known)
+    return (*actions, *(replace(first, path=path) for path in more))
 
 
 def subject_of(
@@ -102,9 +113,9 @@ def question(
         "effect": proposal.tool.effect,
         "title": title(proposal),
         "reasons": trail.asking if reasons is None else reasons,
-        "diffs": tuple(file_diff(c) for c in plan.changes) if isinstance(plan, WritePlan) else (),
+        "diffs": tuple(file_diff(c) for c in plan.changes) if isinstance(plan, WritePlan | CommitPlan) else (),
         "argv": tuple(visible(word, "show") for word in command.spec.argv) if command else None,
-        "command": visible(command.display, "show") if command else None,
+        "command": _said(plan),
         "cwd": visible(str(command.spec.cwd), "show") if command else None,
         "risk": max((risk_of(action) for action in proposal.actions), key=RISKS.index),
         "session_rule": sentence(offer.standing) or None,
@@ -121,10 +132,27 @@ def title(proposal: Proposal) -> str:
         case CommandPlan(spec=spec, display=display):
             reaching = f" with network to {', '.join(spec.network)}" if spec.network else ""
             return f"run {visible(display, 'show')}{reaching}"
+        case CommitPlan(message=message, where=where):
+            subject = message.partition("\n")[0]
+            return f"commit {len(proposal.plan.changes)} files to {visible(where, 'show')}: {visible(subject, 'show')}"
         case ReadPlan():
             return f"read {visible(proposal.name, 'show')}"
         case _:
             assert_never(proposal.plan)
+
+
+def _said(plan: Plan) -> str | None:
+    """What is run, or committed and by whom, in full; None where the diffs say it all."""
+    match plan:
+        case CommandPlan(display=display):
+            return visible(display, "show")
+        case CommitPlan(author=author, message=message, remarks=remarks):
+            lines = (f"git commit by {visible(author, 'show')}", *(visible(each, "show") for each in remarks))
+            return "\n".join([*lines, "", visible(message.rstrip("\n"))])
+        case WritePlan() | ReadPlan():
+            return None
+        case _:
+            assert_never(plan)
 
 
 def _verb(change: FileChange) -> str:
@@ -148,6 +176,11 @@ def _bound(proposal: Proposal, workspace: Workspace) -> tuple[tuple[PathBinding,
             return tuple(_written(c, *touched) for c in changes for touched in c.touched), None
         case CommandPlan() as command:
             return named_files(command, workspace), command
+        case CommitPlan(changes=changes) as commit:
+            files = tuple(_written(c, *touched) for c in changes for touched in c.touched)
+            # Without a time, for only the commit itself has one: tree, parent, author and message to the letter.
+            head = PathBinding(".git/HEAD", digest_of(commit.head), digest_of(commit.written("")))
+            return (head, *files), None
         case ReadPlan():
             return tuple(PathBinding(a.path) for a in proposal.actions if a.path), None
         case _:

@@ -176,6 +176,11 @@ class Trail:
             vanished = self._summary("; ".join(f"{path}: {why}" for path, why in refused))
             self._append(self._event(AuditKind.MERGE_REJECTED, metadata={"refused": vanished}))
 
+    def committed(self, branch: str, parent: str | None, commit: str, tree: str) -> None:
+        """Audit what a commit came to. Raises ToolError where that cannot be done."""
+        found = {"branch": self._summary(visible(branch, "show")), "parent": parent or "none"}
+        self._append(self._event(AuditKind.COMMITTED, metadata=found | {"commit": commit, "tree": tree}))
+
     def network(self, attempt: Attempt) -> None:
         """Audit what a command tried to reach. Raises ToolError where that cannot be done."""
         kind = AuditKind.NETWORK_ALLOWED if attempt.allowed else AuditKind.NETWORK_DENIED

@@ -1,6 +1,7 @@
 """`repo_map`: what a project defines, the most used first, within a token budget (001 §3, agent.md §2).
 
-Files are parsed with tree-sitter, and remembered by their content. What policy does not let be read is left out.
+Files are parsed with tree-sitter, and remembered by their content, and by what the file system says of
+them: a file is read again where that changed. What policy does not let be read is left out.
 """
 
 from __future__ import annotations
@@ -49,9 +50,9 @@ class _Found:
     complete: bool = True
 
 
-def map_of(ctx: ToolContext, base: WorkspacePath, tokens: int, limits: Limits) -> Outcome:
-    """The map of the files below `base`. Raises ToolError where it is no folder."""
-    found = _look(ctx, base, limits)
+def map_of(ctx: ToolContext, base: WorkspacePath, tokens: int, limits: Limits, cache: TagCache = _CACHE) -> Outcome:
+    """The map of the files below `base`, whatever `cache` remembers of them. Raises ToolError where it is no folder."""
+    found = _look(ctx, base, limits, cache)
     ranked = rank(found.files)
     taken = chosen(ranked, _line_reader(ctx), tokens)
     shown = f"{len(taken)} of {len(ranked)} definitions in {len(found.files)} files below {base.relative}"
@@ -76,7 +77,7 @@ def map_of(ctx: ToolContext, base: WorkspacePath, tokens: int, limits: Limits) -
     )
 
 
-def _look(ctx: ToolContext, base: WorkspacePath, limits: Limits) -> _Found:
+def _look(ctx: ToolContext, base: WorkspacePath, limits: Limits, cache: TagCache) -> _Found:
     found = _Found()
     for relative in walk(ctx.workspace, base, limits):
         language = LANGUAGES.get(PurePosixPath(relative).suffix.lower())
@@ -89,11 +90,27 @@ def _look(ctx: ToolContext, base: WorkspacePath, limits: Limits) -> _Found:
             found.complete = False
             break
         try:
-            found.files[relative] = _CACHE.tags(_source(ctx, relative).encode(), language, _a_while(limits))
+            found.files[relative] = _tags(ctx, relative, language, _a_while(limits), cache)
         except (ToolError, UnicodeEncodeError, TimeoutError):
             found.unparsed += 1
     found.complete = found.complete and not limits.spent()
     return found
+
+
+def _tags(ctx: ToolContext, relative: str, language: str, spent: Callable[[], bool], cache: TagCache) -> Tags:
+    """The tags of a file, which is read only where it changed since: nothing is watched, so nothing can be missed."""
+
+    def found() -> Tags:
+        return cache.tags(_source(ctx, relative).encode(), language, spent)
+
+    if ctx.documents.get(relative) is not None:
+        return found()
+    try:
+        # Taken before the file is read: what changes meanwhile has another stamp the next time.
+        status = ctx.workspace.root.joinpath(relative).lstat()
+    except OSError:
+        return found()
+    return cache.of_file(status, language, found)
 
 
 def _a_while(limits: Limits) -> Callable[[], bool]:

@@ -99,7 +99,43 @@ class CommandPlan:
     render: Callable[[CommandOutput], Outcome]
 
 
-Plan = ReadPlan | WritePlan | CommandPlan
+@dataclass(frozen=True, slots=True)
+class CommitPlan:
+    """A commit, to be approved and then written: the objects, the ref from exactly `parent`, the index.
+
+    `ref` is the branch, None where HEAD is detached; `head` is what HEAD holds, `parent` None for a first commit,
+    `author` `Name <address>`. `objects` are the new ones by id, header and body. `index_before` is the digest of the
+    index that `index_after` replaces, None where there is none. `changes` are what the commit changes, and `remarks`
+    what is not done, for the person to see; `logs` says whether the reflog is kept; `render` tells of the commit's id.
+    """
+
+    head: bytes
+    ref: str | None
+    parent: str | None
+    tree: str
+    author: str
+    message: str
+    objects: Mapping[str, bytes]
+    index_before: str | None
+    index_after: bytes
+    changes: tuple[FileChange, ...]
+    logs: bool
+    remarks: tuple[str, ...]
+    render: Callable[[str], Outcome]
+
+    @property
+    def where(self) -> str:
+        """The branch in words."""
+        return (self.ref or "a detached HEAD").removeprefix("refs/heads/")
+
+    def written(self, when: str) -> bytes:
+        """The commit's own object, without header, where `when` is seconds and zone as git writes them."""
+        lines = [f"tree {self.tree}"] + ([f"parent {self.parent}"] if self.parent else [])
+        lines += [f"author {self.author} {when}", f"committer {self.author} {when}", "", self.message]
+        return "\n".join(lines).encode()
+
+
+Plan = ReadPlan | WritePlan | CommandPlan | CommitPlan
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from typing import Any
 from remit_server.tools.apply_diff import APPLY_DIFF
 from remit_server.tools.delete_file import DELETE_FILE
 from remit_server.tools.edit_file import EDIT_FILE
+from remit_server.tools.git_commit import GIT_COMMIT
 from remit_server.tools.git_diff import GIT_DIFF
 from remit_server.tools.git_status import GIT_STATUS
 from remit_server.tools.list_files import LIST_FILES
@@ -36,6 +37,7 @@ TOOLS: Mapping[str, Tool[Any]] = MappingProxyType(
         "git_status": GIT_STATUS,
         "git_diff": GIT_DIFF,
         "run_tests": RUN_TESTS,
+        "git_commit": GIT_COMMIT,
     }
 )
 

@@ -76,6 +76,7 @@ _SYSCALLS = {
     "fs.list": "listing a folder",
     "fs.write": "creating, changing, moving or deleting a file",
     "process.exec": "running a command",
+    "git.commit": "committing a file to git",
     "net.connect": "letting a command reach a network host",
     "policy.update": "changing the policy",
 }

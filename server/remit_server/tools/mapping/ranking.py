@@ -15,6 +15,9 @@ CHARS_PER_TOKEN = 4
 
 
 _NOBODY: AbstractSet[str] = frozenset()
+MAX_MISSES = 50
+"""Lines in a row that did not fit: what is left of the room is then not worth looking at every definition for."""
+
 AMBIGUOUS = 3
 """A name that more files define says nothing about which of them a file uses."""
 
@@ -66,17 +69,18 @@ def _by_name(named: Iterable[tuple[str, Iterable[str]]]) -> dict[str, AbstractSe
 
 def chosen(ranked: Iterable[Ranked], line_of: Callable[[Ranked], str | None], tokens: int) -> list[tuple[Ranked, str]]:
     """The best with their lines of source, as many as fit into `tokens`; what has no line any more is left out."""
-    room = tokens * CHARS_PER_TOKEN
+    room, missed = tokens * CHARS_PER_TOKEN, 0
     taken: list[tuple[Ranked, str]] = []
     paths: set[str] = set()
     for each in ranked:
-        if room <= 0:
+        if room <= 0 or missed >= MAX_MISSES:
             break
         line = line_of(each)
         cost = 0 if line is None else len(line) + 1 + (0 if each.path in paths else len(each.path) + 1)
         if line is None or cost > room:
+            missed += line is not None
             continue
-        room -= cost
+        room, missed = room - cost, 0
         paths.add(each.path)
         taken.append((each, line))
     return taken

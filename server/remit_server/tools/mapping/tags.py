@@ -1,22 +1,27 @@
-"""What one source file defines and names, found with tree-sitter in bounded time and remembered by its content."""
+"""What one source file defines and names, found with tree-sitter in bounded time, remembered by content and stamp."""
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from tree_sitter import Node, Parser, Point, Tree
 
 from remit_server.tools.mapping.languages import ANY, NAMES, grammar_of
 from remit_server.workspace.files import digest_of
 
+K = TypeVar("K")
+
 MAX_SOURCE_BYTES = 300_000
 """Longer files are generated or data, mostly."""
 
-MAX_REMEMBERED = 4_000
+MAX_REMEMBERED = 5_000
 """Files whose tags are kept: about 10 kB each."""
 
 _CHUNK = 64 * 1024
@@ -114,24 +119,59 @@ def _text(node: Node) -> str:
     return sys.intern((node.text or b"").decode(errors="replace"))
 
 
+Stamp = tuple[int, int, int, int, int]
+"""What the file system says of a file: device, inode, size, and the times of its last change, in nanoseconds."""
+
+SETTLED_NS = 2_000_000_000
+"""A file that changed less than this before it was read may change again without its times telling."""
+
+
+def stamp_of(status: os.stat_result) -> Stamp:
+    """The stamp of a file: another content has another one, unless it was written within the clock's own step."""
+    return (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+
+
 @dataclass(slots=True)
 class TagCache:
-    """Tags by language and content, the latest `most` of them."""
+    """Tags by language and content, and by the stamp of the file that held it; the latest `most` of each."""
 
     most: int = MAX_REMEMBERED
+    clock: Callable[[], int] = time.time_ns
     _kept: OrderedDict[tuple[str, str], Tags] = field(default_factory=OrderedDict[tuple[str, str], Tags])
+    _stamped: OrderedDict[tuple[str, Stamp], Tags] = field(default_factory=OrderedDict[tuple[str, Stamp], Tags])
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def tags(self, source: bytes, language: str, spent: Callable[[], bool]) -> Tags:
         """As `find_tags`, which is asked once for each content."""
         key = (language, digest_of(source))
-        with self._lock:
-            if (known := self._kept.get(key)) is not None:
-                self._kept.move_to_end(key)
-                return known
+        if (known := self._known(self._kept, key)) is not None:
+            return known
         found = find_tags(source, language, spent)
-        with self._lock:
-            self._kept[key] = found
-            if len(self._kept) > self.most:
-                self._kept.popitem(last=False)
+        self._keep(self._kept, key, found)
         return found
+
+    def of_file(self, status: os.stat_result, language: str, tags: Callable[[], Tags]) -> Tags:
+        """What `tags` says of a file that is as `status` says, asked once for each stamp.
+
+        Nothing is remembered of a file that changed just now: its stamp may come to mean another content.
+        """
+        key = (language, stamp_of(status))
+        if (known := self._known(self._stamped, key)) is not None:
+            return known
+        settled = self.clock() - max(status.st_mtime_ns, status.st_ctime_ns) > SETTLED_NS
+        found = tags()
+        if settled:
+            self._keep(self._stamped, key, found)
+        return found
+
+    def _known(self, kept: OrderedDict[K, Tags], key: K) -> Tags | None:
+        with self._lock:
+            if (known := kept.get(key)) is not None:
+                kept.move_to_end(key)
+            return known
+
+    def _keep(self, kept: OrderedDict[K, Tags], key: K, found: Tags) -> None:
+        with self._lock:
+            kept[key] = found
+            if len(kept) > self.most:
+                kept.popitem(last=False)

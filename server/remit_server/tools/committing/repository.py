@@ -1,0 +1,231 @@
+"""The repository that a commit goes to, as it is now: head, index, objects, settings; refused where it is in a state in
+which a commit means something else (agent.md §2). Nothing of it is obeyed but settings that say how a tree is read.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import stat
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from dulwich.index import ConflictedIndexEntry, IndexEntry, read_index_dict_with_version
+from dulwich.object_store import DiskObjectStore, iter_tree_contents
+from dulwich.objects import Blob, Commit, ObjectID, ShaFile
+
+from remit_server.contract import ErrorCode
+from remit_server.errors import ToolError
+from remit_server.tools.committing.settings import Settings, is_on, settings_of
+from remit_server.tools.git_config import MAX_CONFIG_BYTES
+from remit_server.workspace.files import MAX_FILE_BYTES, digest_of
+from remit_server.workspace.git_folder import inside, packed_refs, read_or_none, read_ref
+from remit_server.workspace.paths import Workspace
+
+_HEAD = re.compile(r"ref: (refs/heads/[^\x00-\x20\x7f~^:?*\[\\]+)\n?")
+_SHA = re.compile(r"([0-9a-f]{40})\n?")
+_UNDER_WAY = {
+    "MERGE_HEAD": "a merge",
+    "CHERRY_PICK_HEAD": "a cherry-pick",
+    "REVERT_HEAD": "a revert",
+    "rebase-merge": "a rebase",
+    "rebase-apply": "a rebase",
+    "sequencer": "a sequence of picks",
+}
+_EXTENSIONS = frozenset({"worktreeconfig", "partialclone", "preciousobjects", "noop", "relativeworktrees"})
+_HOOKS = ("pre-commit", "prepare-commit-msg", "commit-msg", "post-commit", "reference-transaction", "post-index-change")
+_CHECKSUM_BYTES = 20
+_LONGEST_NAME = 0xFFF
+_LARGEST_TREE = 500_000
+
+Entry = tuple[int, str]
+"""A file of a tree: its mode, as git writes it, and the id of what it holds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Index:
+    """What is staged, by path. `digest` is of the file that says so, None where there is none."""
+
+    entries: Mapping[bytes, IndexEntry]
+    version: int
+    digest: str | None
+    written_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Repository:
+    """A repository at one moment. `ref` is None where HEAD is detached, `parent` where there is no commit yet."""
+
+    settings: Settings
+    head: bytes
+    ref: str | None
+    parent: str | None
+    index: Index
+    objects: DiskObjectStore
+    hooks: tuple[str, ...]
+
+    def committed(self) -> dict[bytes, Entry]:
+        """Every file of the last commit. Raises ToolError where it cannot be read."""
+        if self.parent is None:
+            return {}
+        commit = self.object(self.parent)
+        if not isinstance(commit, Commit):
+            raise refused("HEAD is no commit", "look at the repository with git")
+        found: dict[bytes, Entry] = {}
+        try:
+            for entry in iter_tree_contents(self.objects, commit.tree):
+                if len(found) >= _LARGEST_TREE:
+                    raise refused("its tree is too large", "use git itself")
+                found[entry.path] = (entry.mode, entry.sha.decode())
+        except Exception as error:
+            raise _unreadable(error) from error
+        return found
+
+    def object(self, sha: str) -> ShaFile:
+        """The object of that id. Raises ToolError where it is missing or broken."""
+        try:
+            return self.objects[ObjectID(sha.encode())]
+        except Exception as error:  # whatever a broken file makes of the library
+            raise _unreadable(error) from error
+
+    def blob(self, sha: str) -> bytes:
+        """What a file of that id holds. Raises ToolError, also where that is too large to be shown."""
+        found = self.object(sha)
+        if not isinstance(found, Blob) or found.raw_length() > MAX_FILE_BYTES:
+            raise refused(f"the object {sha} is no file, or over {MAX_FILE_BYTES} bytes", "use git itself")
+        return found.data
+
+    def holds(self, sha: str) -> bool:
+        """Whether the object is there already."""
+        return ObjectID(sha.encode()) in self.objects
+
+
+def open_for_commit(workspace: Workspace) -> Repository:
+    """The workspace's repository. Raises ToolError where nothing can be committed to it, saying why and what to do."""
+    _must_be_here(workspace)
+    config = (read_or_none(workspace, "config", MAX_CONFIG_BYTES) or b"").decode(errors="replace")
+    settings = settings_of(workspace.root, config, os.environ)
+    _must_be_plain(settings)
+    _must_be_at_rest(workspace)
+    head = read_or_none(workspace, "HEAD", MAX_CONFIG_BYTES) or b""
+    ref, parent = _head(workspace, head.decode(errors="replace"))
+    return Repository(
+        settings, head, ref, parent, _index(workspace), _objects(workspace), tuple(_active_hooks(workspace, settings))
+    )
+
+
+def refused(why: str, fix: str, code: ErrorCode = ErrorCode.INVALID_ARGUMENTS, *, retryable: bool = False) -> ToolError:
+    """A commit that cannot be made."""
+    return ToolError("cannot commit", why, fix, code=code, retryable=retryable)
+
+
+def _must_be_here(workspace: Workspace) -> None:
+    folder = workspace.root / ".git"
+    if folder.is_symlink() or folder.is_file():
+        raise refused(
+            "`.git` only points to a repository elsewhere (a worktree or a submodule)",
+            "open the folder of the repository itself",
+            ErrorCode.TOOL_UNAVAILABLE,
+        )
+    if not folder.is_dir():
+        raise refused(
+            "the workspace has no `.git` of its own",
+            "open the top folder of a repository as the workspace, or have a person run `git init`",
+            ErrorCode.NOT_FOUND,
+        )
+
+
+def _must_be_plain(settings: Settings) -> None:
+    for name, value in settings.items():
+        extension = name.removeprefix("extensions.")
+        plain = (extension, value.lower()) in {("objectformat", "sha1"), ("refstorage", "files")}
+        if extension != name and extension not in _EXTENSIONS and not plain:
+            raise refused(f"its format is not known here ({name} = {value})", "use git itself")
+    if settings.get("core.repositoryformatversion", "0") not in {"0", "1"} or is_on(settings, "core.bare"):
+        raise refused("it is bare, or of a version that is not known here", "use git itself")
+    if "core.worktree" in settings:
+        raise refused("`core.worktree` puts its files elsewhere", "open that folder's own repository")
+    if settings.get("core.sharedrepository", "umask").lower() not in {"umask", "false", "0"}:
+        raise refused("`core.sharedRepository` wants rights that are not set here", "use git itself")
+    if is_on(settings, "commit.gpgsign"):
+        raise refused(
+            "`commit.gpgSign` is on, and signing would start a program with a key of the person's",
+            "have the person commit with git itself, or set `commit.gpgSign` to false for this repository",
+        )
+
+
+def _must_be_at_rest(workspace: Workspace) -> None:
+    folder = inside(workspace, "").absolute
+    for name, what in _UNDER_WAY.items():
+        if os.path.lexists(folder / name):
+            raise refused(f"{what} is under way", "a person has to finish or abort it first")
+
+
+def _head(workspace: Workspace, text: str) -> tuple[str | None, str | None]:
+    if detached := _SHA.fullmatch(text):
+        return None, detached[1]
+    named = _HEAD.fullmatch(text)
+    ref = named[1] if named else ""
+    if not ref or ".." in ref or "//" in ref or "@{" in ref or not all(map(_is_ref_name, ref.split("/"))):
+        raise refused("HEAD names no branch", "look at the repository with git")
+    parent = read_ref(workspace, ref)
+    if parent is None:
+        above = {"/".join(ref.split("/")[:length]) for length in range(3, ref.count("/") + 1)}
+        if any(other in above or other.startswith(ref + "/") for other in packed_refs(workspace)):
+            raise refused(f"another branch's name is in the way of `{ref}`", "choose another name for the branch")
+    return ref, parent
+
+
+def _is_ref_name(name: str) -> bool:
+    return bool(name) and not name.startswith(".") and not name.endswith((".", ".lock"))
+
+
+def _objects(workspace: Workspace) -> DiskObjectStore:
+    for name in ("objects", "objects/pack", "refs", "refs/heads"):
+        try:
+            os.close(workspace.open_folder(inside(workspace, name)))
+        except ToolError as error:
+            if error.code is not ErrorCode.NOT_FOUND:
+                raise
+    if (read_or_none(workspace, "objects/info/alternates") or b"").strip():
+        raise refused("its objects are in another repository too (alternates)", "use git itself")
+    return DiskObjectStore(inside(workspace, "objects").absolute, loose_object_size_limit=MAX_FILE_BYTES * 4)
+
+
+def _index(workspace: Workspace) -> Index:
+    data = read_or_none(workspace, "index")
+    if data is None:
+        return Index({}, 2, None, 0)
+    written_ns = inside(workspace, "index").absolute.lstat().st_mtime_ns
+    stream = io.BytesIO(data)
+    try:
+        entries, version, _ = read_index_dict_with_version(stream)
+    except Exception as error:
+        raise _unreadable(error) from error
+    if stream.tell() != len(data) - _CHECKSUM_BYTES:
+        raise refused("its index is split or sparse", "have a person run `git update-index --no-split-index`")
+    plain: dict[bytes, IndexEntry] = {}
+    for name, entry in entries.items():
+        if isinstance(entry, ConflictedIndexEntry):
+            raise refused("there are conflicts", "a person has to resolve them and `git add` the files")
+        if len(name) >= _LONGEST_NAME or stat.S_ISDIR(entry.mode):
+            raise refused("its index holds a name that is not known here", "use git itself")
+        plain[name] = entry
+    return Index(plain, version, digest_of(data), written_ns)
+
+
+def _active_hooks(workspace: Workspace, settings: Settings) -> Iterator[str]:
+    if path := settings.get("core.hookspath"):
+        yield f"those in {path}"
+    folder = inside(workspace, "hooks").absolute
+    for name in _HOOKS:
+        if os.access(folder / name, os.X_OK):
+            yield name
+
+
+def _unreadable(error: Exception) -> ToolError:
+    if isinstance(error, ToolError):
+        return error
+    why = str(error)[:200] or type(error).__name__
+    return refused(f"the repository cannot be read: {why}", "have a person run `git fsck`")

@@ -1,0 +1,85 @@
+"""Files that git does not know yet, as far as a commit may take them along (agent.md §2)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from pathspec import GitIgnoreSpec
+
+from remit_server.contract import ErrorCode
+from remit_server.tools.committing.repository import Repository, refused
+from remit_server.tools.committing.settings import expanded, git_folder_of
+from remit_server.workspace.git_folder import read_or_none
+from remit_server.workspace.paths import Workspace, WorkspacePath
+from remit_server.workspace.walk import Limits, ignored_in, walk
+
+_MOST_BYTES = 256 * 1024
+_MOST_LINES = 2_000
+
+
+def untracked_below(workspace: Workspace, folder: WorkspacePath, repository: Repository) -> Iterator[str]:
+    """Untracked files below a folder, without ignored ones and those of repositories in it. Links are left out.
+
+    Raises ToolError where there are more than can be gone through.
+    """
+    excluded = excludes(workspace, repository)
+    nested = _nested(workspace)
+    limits = Limits()
+    for path in walk(workspace, folder, limits):
+        if path.encode() not in repository.index.entries and not excluded(path) and not nested(path):
+            yield path
+    if limits.spent():
+        raise refused("there are more files than can be gone through", "name the files", ErrorCode.LIMIT_REACHED)
+
+
+def must_be_addable(workspace: Workspace, path: str, repository: Repository) -> None:
+    """Raises ToolError where an untracked file that was named is ignored, or is another repository's."""
+    if path in ignored_in(workspace, [path]) or excludes(workspace, repository)(path):
+        raise refused(f"`{path}` is ignored (.gitignore)", "leave it out; a person can add it with `git add -f`")
+    if _nested(workspace)(path):
+        raise refused(f"`{path}` is in a repository of its own", "commit it there")
+
+
+def excludes(workspace: Workspace, repository: Repository) -> Callable[[str], bool]:
+    """Whether the repository's or the person's own list of ignored files names a path; a `.gitignore` that takes it
+    back does not count here, so sooner too little is committed than too much."""
+    own = read_or_none(workspace, "info/exclude", _MOST_BYTES) or b""
+    spec = GitIgnoreSpec.from_lines([*_lines(own), *_lines(_persons(workspace, repository))])
+
+    def excluded(path: str) -> bool:
+        return spec.match_file(path)
+
+    return excluded
+
+
+def _persons(workspace: Workspace, repository: Repository) -> bytes:
+    folder = git_folder_of(os.environ)
+    said = repository.settings.get("core.excludesfile")
+    path = expanded(said, workspace.root, os.environ) if said else folder / "ignore" if folder else None
+    return read_persons(path)
+
+
+def read_persons(path: Path | None) -> bytes:
+    """A file of the person's, cut where it is unreasonably long; empty where there is none."""
+    if path is None or not path.is_file():
+        return b""
+    with path.open("rb") as file:
+        return file.read(_MOST_BYTES)
+
+
+def _lines(data: bytes) -> list[str]:
+    return data.decode(errors="replace").splitlines()[:_MOST_LINES]
+
+
+def _nested(workspace: Workspace) -> Callable[[str], bool]:
+    known: dict[str, bool] = {"": False}
+
+    def nested(path: str) -> bool:
+        folder = path.rpartition("/")[0]
+        if folder not in known:
+            known[folder] = os.path.lexists(workspace.root / folder / ".git") or nested(folder)
+        return known[folder]
+
+    return nested

@@ -1,0 +1,222 @@
+"""A repository's own files, read and written as git does, but through no link, and starting nothing (agent.md §2).
+
+What is written appears whole or not at all: objects under git's temporary names, the index and refs under git's locks.
+A lock is a second name of a temporary file that its writer keeps locked, so that the lock of a writer that died is told
+from a living one's, and taken away.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import os
+import re
+import secrets
+import zlib
+from collections.abc import Generator, Iterable, Iterator
+from dataclasses import dataclass
+
+from remit_server.contract import ErrorCode
+from remit_server.errors import ToolError
+from remit_server.workspace.files import read_image
+from remit_server.workspace.paths import Workspace, WorkspacePath
+
+GIT = ".git"
+MAX_INDEX_BYTES = 200_000_000
+_MAX_REFS_BYTES = 50_000_000
+_TEMPORARY = re.compile(r"\.remit-tmp-[0-9a-f]{24}")
+_SHA = re.compile(r"[0-9a-f]{40}")
+
+
+def inside(workspace: Workspace, name: str) -> WorkspacePath:
+    """The path of that name in the repository's folder, as it is spelled: opened, it follows no link."""
+    relative = f"{GIT}/{name}" if name else GIT
+    return WorkspacePath(relative, workspace.root.joinpath(relative))
+
+
+def read_or_none(workspace: Workspace, name: str, most: int = MAX_INDEX_BYTES) -> bytes | None:
+    """The bytes of that file of the repository; None where there is none. Raises ToolError."""
+    try:
+        return read_image(workspace, inside(workspace, name), most).data
+    except ToolError as error:
+        if error.code is ErrorCode.NOT_FOUND:
+            return None
+        raise
+
+
+def read_ref(workspace: Workspace, ref: str) -> str | None:
+    """The commit that a ref holds, None where there is no such ref. Raises ToolError where it holds something else."""
+    data = read_or_none(workspace, ref, _MAX_REFS_BYTES)
+    if data is None:
+        return packed_refs(workspace).get(ref)
+    text = data.decode(errors="replace").strip()
+    if not _SHA.fullmatch(text):
+        raise ToolError("cannot commit", f"`{ref}` holds no commit's id", "look at the repository with git")
+    return text
+
+
+def packed_refs(workspace: Workspace) -> dict[str, str]:
+    """The refs that git has put into one file, with their commits."""
+    data = read_or_none(workspace, "packed-refs", _MAX_REFS_BYTES) or b""
+    lines = (line.split(" ") for line in data.decode(errors="surrogateescape").split("\n"))
+    return {words[1]: words[0] for words in lines if len(words) == 2 and _SHA.fullmatch(words[0])}
+
+
+def write_object(workspace: Workspace, sha: str, whole: bytes) -> None:
+    """Put one object (header and body) among the loose ones, on disk when this returns. Raises OSError."""
+    folder = workspace.make_folder(inside(workspace, f"objects/{sha[:2]}"))
+    try:
+        with contextlib.suppress(FileNotFoundError):
+            # One that is there gets a new date, so that git does not clear it away as unused meanwhile.
+            os.utime(sha[2:], dir_fd=folder, follow_symlinks=False)
+            return
+        name = f"tmp_obj_{secrets.token_hex(8)}"
+        fd = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o444, dir_fd=folder)
+        try:
+            _fill(fd, zlib.compress(whole))
+            os.rename(name, sha[2:], src_dir_fd=folder, dst_dir_fd=folder)
+        except OSError:
+            with contextlib.suppress(OSError):
+                os.unlink(name, dir_fd=folder)
+            raise
+        finally:
+            os.close(fd)
+        _sync(folder)
+    finally:
+        os.close(folder)
+
+
+@dataclass(frozen=True, slots=True)
+class Lock:
+    """A file of the repository that nobody else may replace now, and what it is going to hold."""
+
+    folder: int
+    name: str
+    git: int
+    temporary: str
+
+    def finish(self) -> None:
+        """Put what was written in the file's place, which ends the lock."""
+        os.rename(f"{self.name}.lock", self.name, src_dir_fd=self.folder, dst_dir_fd=self.folder)
+        _sync(self.folder)
+
+
+@contextlib.contextmanager
+def git_lock(workspace: Workspace, name: str, data: bytes, mode: int = 0o644) -> Generator[Lock]:
+    """Lock that file as git does, to be replaced with `data` by `finish`, else left as it is.
+
+    Raises ToolError (`busy`) where git, or another, holds the lock; OSError.
+    """
+    parent, _, base = name.rpartition("/")
+    with contextlib.ExitStack() as undo:
+        git = workspace.open_folder(inside(workspace, ""))
+        undo.callback(os.close, git)
+        folder = workspace.make_folder(inside(workspace, parent))
+        undo.callback(os.close, folder)
+        temporary = f".remit-tmp-{secrets.token_hex(12)}"
+        fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, mode, dir_fd=git)
+        undo.callback(os.close, fd)
+        undo.callback(_unlink, temporary, git)
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        _fill(fd, data)
+        _link(temporary, f"{base}.lock", git, folder, name)
+        undo.callback(_unlink_same, f"{base}.lock", folder, os.fstat(fd).st_ino)
+        yield Lock(folder, base, git, temporary)
+
+
+def clear_stale_locks(workspace: Workspace, names: Iterable[str]) -> None:
+    """Take away what writers of ours left that died: their temporary files, and their locks on these files."""
+    git = workspace.open_folder(inside(workspace, ""))
+    try:
+        with os.scandir(git) as entries:
+            found = [entry.name for entry in entries if _TEMPORARY.fullmatch(entry.name)]
+        for temporary in found:
+            with contextlib.suppress(OSError):
+                fd = os.open(temporary, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=git)
+                try:
+                    fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    _clear(workspace, fd, names)
+                    os.unlink(temporary, dir_fd=git)
+                finally:
+                    os.close(fd)
+    finally:
+        os.close(git)
+
+
+def append_line(workspace: Workspace, name: str, line: bytes) -> None:
+    """Add a line to that file of the repository, which is made where there is none. Raises OSError."""
+    parent, _, base = name.rpartition("/")
+    folder = workspace.make_folder(inside(workspace, parent))
+    try:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+        fd = os.open(base, flags, 0o644, dir_fd=folder)
+        try:
+            os.write(fd, line)
+        finally:
+            os.close(fd)
+    finally:
+        os.close(folder)
+
+
+def _clear(workspace: Workspace, fd: int, names: Iterable[str]) -> None:
+    """Remove the locks that are this file; raises OSError where it has a name left that is not known here."""
+    known = 1
+    for name, folder in _folders(workspace, names):
+        try:
+            known += _same(name, folder, os.fstat(fd).st_ino)
+            if _same(f"{name}.lock", folder, os.fstat(fd).st_ino):
+                os.unlink(f"{name}.lock", dir_fd=folder)
+        finally:
+            os.close(folder)
+    if os.fstat(fd).st_nlink > known:
+        raise OSError(errno.EBUSY, "it is the lock of another ref")
+
+
+def _folders(workspace: Workspace, names: Iterable[str]) -> Iterator[tuple[str, int]]:
+    for name in names:
+        parent, _, base = name.rpartition("/")
+        with contextlib.suppress(ToolError):
+            yield base, workspace.open_folder(inside(workspace, parent))
+
+
+def _link(temporary: str, lock: str, git: int, folder: int, name: str) -> None:
+    try:
+        os.link(temporary, lock, src_dir_fd=git, dst_dir_fd=folder, follow_symlinks=False)
+    except FileExistsError as error:
+        raise ToolError(
+            "cannot commit now",
+            f"`{GIT}/{name}.lock` is there: git is working on this repository, or was stopped while it did",
+            f"try again; if no git is running, a person can remove `{GIT}/{name}.lock`",
+            code=ErrorCode.BUSY,
+            retryable=True,
+        ) from error
+
+
+def _same(name: str, folder: int, inode: int) -> bool:
+    try:
+        return os.stat(name, dir_fd=folder, follow_symlinks=False).st_ino == inode
+    except OSError:
+        return False
+
+
+def _unlink_same(name: str, folder: int, inode: int) -> None:
+    if _same(name, folder, inode):
+        _unlink(name, folder)
+
+
+def _unlink(name: str, folder: int) -> None:
+    with contextlib.suppress(OSError):
+        os.unlink(name, dir_fd=folder)
+
+
+def _fill(fd: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(fd, view) :]
+    os.fsync(fd)
+
+
+def _sync(folder: int) -> None:
+    with contextlib.suppress(OSError):  # not every file system can sync a folder
+        os.fsync(folder)

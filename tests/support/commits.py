@@ -1,0 +1,85 @@
+"""Real repositories, made and judged by real git, and commits that the harness makes in them."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+from remit_server.harness.commit import carry_out
+from remit_server.tools.git_commit import GitCommitArguments, commit_plan
+from remit_server.tools.spec import CommitPlan, ToolContext
+from remit_server.workspace.paths import Workspace
+from remit_server.workspace.ports import NoDocuments
+
+NAME, MAIL = "Ada", "ada@example.org"
+
+
+def environment(home: Path) -> dict[str, str]:
+    """Git's, without any settings of the machine's."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    return {
+        **kept,
+        "HOME": str(home),
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_CONFIG_GLOBAL": str(home / "none"),
+        "LC_ALL": "C",
+    }
+
+
+def git(folder: Path, *words: str, check: bool = True) -> str:
+    """What git says in that folder."""
+    settings = ("-c", f"user.name={NAME}", "-c", f"user.email={MAIL}", "-c", "init.defaultBranch=main")
+    done = subprocess.run(
+        ("git", *settings, *words),
+        cwd=folder,
+        check=check,
+        capture_output=True,
+        text=True,
+        errors="surrogateescape",
+        env=environment(folder.parent),
+    )
+    return done.stdout
+
+
+def repository(folder: Path, files: dict[str, str] | None = None) -> Path:
+    """A repository with these files committed."""
+    folder.mkdir()
+    git(folder, "init", "-q")
+    git(folder, "config", "user.name", NAME)
+    git(folder, "config", "user.email", MAIL)
+    if files:
+        write(folder, files)
+        git(folder, "add", "-A")
+        git(folder, "commit", "-qm", "first")
+    return folder
+
+
+def write(folder: Path, files: dict[str, str]) -> None:
+    """These files with these contents."""
+    for name, text in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+
+
+def planned(
+    folder: Path, message: str = "a change", permits: Callable[[str, str], bool] = lambda *_: True, **arguments: object
+) -> CommitPlan:
+    """The commit as the tool would propose it."""
+    context = ToolContext(Workspace(folder), NoDocuments(), {}, permits, lambda text: text)
+    return commit_plan(GitCommitArguments.model_validate({"message": message, **arguments}), context)
+
+
+def committed(folder: Path, message: str = "a change", **arguments: object) -> str:
+    """The id of a commit that was planned and carried out."""
+    return carry_out(Workspace(folder), planned(folder, message, **arguments))  # type: ignore[arg-type]
+
+
+def is_sound(folder: Path) -> None:
+    """Git finds nothing wrong with the repository."""
+    done = subprocess.run(
+        ("git", "fsck", "--strict"), cwd=folder, capture_output=True, text=True, check=False, env=environment(folder)
+    )
+    said = [line for line in done.stderr.splitlines() if not line.startswith(("notice", "Checking"))]
+    assert (done.returncode, said) == (0, []), done

@@ -1,0 +1,34 @@
+"""Commits that are killed at the N-th call they make of the system; see `step_by_step`, whose ways these are."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+
+from commits import planned
+from merges_by_step import killer
+
+from remit_server.harness.commit import carry_out
+from remit_server.workspace.paths import Workspace
+
+
+def serve(root: Path) -> None:
+    """Each line names a step; the answer says whether the commit was killed there, or done."""
+    for line in sys.stdin:
+        step: int = json.loads(line)
+        child = os.fork()
+        if child == 0:
+            plan = planned(root, all=True)
+            workspace = Workspace(root)
+            sys.setprofile(killer(step))
+            carry_out(workspace, plan)
+            sys.setprofile(None)
+            os._exit(0)
+        _, status = os.waitpid(child, 0)
+        print(json.dumps("killed" if os.WIFSIGNALED(status) else "done"), flush=True)
+
+
+if __name__ == "__main__":
+    serve(Path(sys.argv[1]))
