@@ -74,7 +74,7 @@ def shown(answer: Answer, about: str, style: Style, ctx: ToolContext) -> Outcome
     found.inside.sort(key=lambda each: (style.order(each[2]), each[0], each[1].line, each[1].character))
     texts = Texts(ctx)
     seen = [_seen(*each, texts, style) for each in found.inside[:MAX_SHOWN]]
-    total = max(len(found.inside), answer.total - found.hidden - len(answer.findings) + len(found.inside))
+    total = len(found.inside) + max(0, answer.total - len(answer.findings))
     notes = _notes(answer, found, len(seen), total)
     count = f"{total} {style.noun}{'' if total == 1 else 's'}" if total else f"no {style.noun}s"
     summary = f"{count} {about}, says {answer.source}"
