@@ -9,10 +9,12 @@ import type { ServerPort } from './conversation';
 import { findServer, serverEnvironment } from './launch';
 import { problemOf, type Problem } from './problem';
 import { spawnServer, type ServerProcess } from './process';
+import { answerQuery, type Answer, type Query } from './queries';
 
 const RUN = new RequestType<RunRequest & { partialResultToken: string }, RunResult, unknown>('remit/run');
 const ANSWER = new RequestType<ApprovalAnswer, ApprovalReceipt, unknown>('remit/approval/respond');
 const STATUS = new RequestType<object, StatusResult, unknown>('remit/status');
+const QUERY = new RequestType<Query, Answer, unknown>('remit/editor/query');
 const EVENTS = new ProgressType<AgentEvent>();
 /** Commands of ours that the server's code actions may carry: they need an input box or the chat. */
 export const CLIENT_COMMANDS = { rename: 'remit.client.rename', ask: 'remit.client.ask' } as const;
@@ -56,6 +58,7 @@ export function openServer(memory: vscode.Memento, log: vscode.LogOutputChannel)
     const process = spawnServer(location.program, folder.uri.fsPath, serverEnvironment());
     const closed = (): void => { if (current?.process === process) lost(); };
     const client = new QuietClient('remit', 'Remit', () => Promise.resolve(process.child), options(log, folder, closed));
+    client.onRequest(QUERY, (query) => answerQuery(query, folder.uri.fsPath));
     try {
       current = { client, process };
       await client.start();
@@ -154,7 +157,9 @@ function options(log: vscode.LogOutputChannel, folder: vscode.WorkspaceFolder, c
     workspaceFolder: folder,
     outputChannel: log,
     revealOutputChannelOn: RevealOutputChannelOn.Never,
-    initializationOptions: { remit: { approvals: 'stream', client_commands: Object.values(CLIENT_COMMANDS) } },
+    initializationOptions: {
+      remit: { approvals: 'stream', client_commands: Object.values(CLIENT_COMMANDS), editor_query: true },
+    },
     initializationFailedHandler: () => false,
     errorHandler: {
       error: () => ({ action: ErrorAction.Continue, handled: true }),

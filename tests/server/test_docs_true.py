@@ -27,7 +27,7 @@ from remit_governance.policy.file import ConstraintsForm, MatchForm, RuleForm
 from remit_server.cli.main import COMMANDS, main
 from remit_server.contract import ErrorCode
 from remit_server.lsp.features.execute_command import COMMANDS as LSP_COMMANDS
-from remit_server.lsp.types import CUSTOM_MESSAGES
+from remit_server.lsp.types import CUSTOM_MESSAGES, CUSTOM_RESULTS
 
 ROOT = Path(__file__).parents[2]
 DOCS = ("ARCHITECTURE.md", "README.md", "CONTRIBUTING.md", "client-vscode/README.md")
@@ -221,7 +221,7 @@ def understood(words: list[str]) -> bool:
 def unknown_names(page: Page) -> Iterator[str]:
     """Editor commands and settings, methods, environment variables, error codes that nothing in the sources knows."""
     client = json.loads((ROOT / "client-vscode/package.json").read_text(encoding="utf-8"))["contributes"]
-    known = {*LSP_COMMANDS, *CUSTOM_MESSAGES, *client["configuration"]["properties"]}
+    known = {*LSP_COMMANDS, *CUSTOM_MESSAGES, *CUSTOM_RESULTS, *client["configuration"]["properties"]}
     known |= {command["command"] for command in client["commands"]}
     known |= set(re.findall(r"'(remit\.client\.\w+)'", sources(".ts")))
     titles = {f"{command['category']}: {command['title']}" for command in client["commands"]}
@@ -371,7 +371,7 @@ def test_the_guide_lists_every_setting_and_variable() -> None:
     text = page("docs/editors.md").text
     client = json.loads((ROOT / "client-vscode/package.json").read_text(encoding="utf-8"))["contributes"]
     settings = (ROOT / "server/remit_server/runtime/settings.py").read_text(encoding="utf-8")
-    wanted = {*client["configuration"]["properties"], *LSP_COMMANDS, *CUSTOM_MESSAGES}
+    wanted = {*client["configuration"]["properties"], *LSP_COMMANDS, *CUSTOM_MESSAGES, *CUSTOM_RESULTS}
     wanted |= set(re.findall(r'"(REMIT_\w+)"', settings))
     assert [name for name in sorted(wanted) if f"`{name}`" not in text] == []
 

@@ -16,6 +16,7 @@ from remit_server.harness.ports import AskingStyle
 from remit_server.runtime.opening import open_runtime
 from remit_server.runtime.runtime import Runtime
 from remit_server.runtime.settings import Settings
+from remit_server.workspace.code import CodeIntelligence
 from remit_server.workspace.ports import NoDocuments
 
 SHOP = "total = 0\nfor n in (1, 2):\n    total += n\n"
@@ -82,7 +83,9 @@ async def benches(folder: Path) -> AsyncIterator[Callable[..., Any]]:
     """Opens benches below `folder`: the model says `steps`, `policy` is the person's; all are closed at the end."""
     opened: list[Runtime] = []
 
-    async def make(*steps: dict[str, Any], policy: str | None = None, **settings: Any) -> Bench:
+    async def make(
+        *steps: dict[str, Any], policy: str | None = None, code: CodeIntelligence | None = None, **settings: Any
+    ) -> Bench:
         workspace = folder / "shop"
         workspace.mkdir(exist_ok=True)
         (workspace / "a.py").write_text(SHOP)
@@ -93,7 +96,7 @@ async def benches(folder: Path) -> AsyncIterator[Callable[..., Any]]:
             person.parent.mkdir(exist_ok=True)
             person.write_text(policy)
         made = Settings(workspace, folder / "state", person, model=f"script:{script}", **settings)
-        runtime = await open_runtime(made, NoDocuments())
+        runtime = await open_runtime(made, NoDocuments(), code)
         opened.append(runtime)
         return Bench(runtime, workspace, made)
 

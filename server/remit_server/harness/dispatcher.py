@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, assert_never
 
 from remit_governance.approvals import ApprovalSubject
@@ -47,6 +47,7 @@ from remit_server.tools.spec import (
     ToolContext,
     WritePlan,
 )
+from remit_server.workspace.code import CodeIntelligence, NoEditor
 from remit_server.workspace.paths import Workspace
 from remit_server.workspace.ports import Documents
 
@@ -70,6 +71,7 @@ class Dispatcher:
     desk: ApprovalDesk
     audit: AuditLog
     redactor: Redactor
+    code: CodeIntelligence = field(default_factory=NoEditor)
 
     async def execute(self, call: ToolCall, turn: Turn) -> CallResult:
         """Run one call, or refuse it; either way it leaves two audit records and one `tool_result`.
@@ -196,6 +198,7 @@ class Dispatcher:
             permits=lambda syscall, path: self._look(syscall, path, tool, turn).verdict is Verdict.ALLOW,
             redact=lambda text: self.redactor.redact(text, keep_lines=True).text,
             policy_version=self.rulebook.policy.version,
+            code=self.code,
         )
 
     def _look(self, syscall: str, path: str, tool: Tool[Any], turn: Turn) -> Decision:

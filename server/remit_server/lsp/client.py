@@ -37,6 +37,7 @@ class Client:
     tags_generated: bool = False
     shows_documents: bool = False
     hovers_in_markdown: bool = False
+    answers_queries: bool = False
 
     @property
     def draws_results(self) -> bool:
@@ -63,6 +64,7 @@ def describe_client(params: lsp.InitializeParams) -> Client:
         tags_generated=lsp.CodeActionTag.LlmGenerated in tags,
         shows_documents=bool(get_capability(has, "window.show_document.support")),
         hovers_in_markdown=lsp.MarkupKind.Markdown in hover,
+        answers_queries=told.get("editor_query") is True,
     )
 
 

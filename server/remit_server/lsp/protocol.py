@@ -30,7 +30,7 @@ from pygls.exceptions import (
 from pygls.protocol import LanguageServerProtocol, lsp_method
 
 from remit_server.lsp.client import describe_client, workspace_root
-from remit_server.lsp.types import CUSTOM_MESSAGES, PROTOCOL, Json, WrongParams
+from remit_server.lsp.types import CUSTOM_MESSAGES, CUSTOM_RESULTS, PROTOCOL, Json, WrongParams
 from remit_server.lsp.wire import Body, ConnectionLost, End, Frame, Garbage
 
 if TYPE_CHECKING:
@@ -290,6 +290,10 @@ class RemitProtocol(LanguageServerProtocol):
     def get_message_type(self, method: str) -> type[Any] | None:  # type: ignore[override]  # pyright: ignore[reportIncompatibleVariableOverride]
         """The message class of a method, ours included; None for one that nobody knows."""
         return CUSTOM_MESSAGES.get(method) or super().get_message_type(method)
+
+    def get_result_type(self, method: str) -> type[Any] | None:  # type: ignore[override]  # pyright: ignore[reportIncompatibleVariableOverride]
+        """The class of a client's answer, to our own methods too; None for one that nobody knows."""
+        return CUSTOM_RESULTS.get(method) or super().get_result_type(method)
 
     @lsp_method(lsp.INITIALIZE)
     def lsp_initialize(self, params: lsp.InitializeParams) -> lsp.InitializeResult:  # type: ignore[override]

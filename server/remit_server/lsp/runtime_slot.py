@@ -10,18 +10,19 @@ from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:  # the port knows the contract, which is slow to import
     from remit_server.runtime.ports import AgentRuntime
+    from remit_server.workspace.code import CodeIntelligence
     from remit_server.workspace.ports import Documents
 
-OpenRuntime: TypeAlias = "Callable[[Path, Documents], Awaitable[AgentRuntime]]"
-"""Opens the runtime of a workspace whose open documents are these. Raises SetupError."""
+OpenRuntime: TypeAlias = "Callable[[Path, Documents, CodeIntelligence], Awaitable[AgentRuntime]]"
+"""Opens the runtime of a workspace whose open documents are these, and whose editor. Raises SetupError."""
 
 
-async def open_configured_runtime(workspace: Path, documents: Documents) -> AgentRuntime:
+async def open_configured_runtime(workspace: Path, documents: Documents, code: CodeIntelligence) -> AgentRuntime:
     """The real runtime, set up as the environment and the workspace say. Raises SetupError."""
     from remit_server.runtime.opening import open_runtime
     from remit_server.runtime.settings import Settings
 
-    return await open_runtime(Settings.from_environment(workspace), documents)
+    return await open_runtime(Settings.from_environment(workspace), documents, code)
 
 
 class RuntimeSlot:

@@ -19,6 +19,7 @@ from pygls.lsp.server import LanguageServer
 from remit_server import __version__
 from remit_server.lsp.client import Client
 from remit_server.lsp.documents import EditorDocuments
+from remit_server.lsp.editor_code import EditorCode
 from remit_server.lsp.features import (
     approval,
     code_action,
@@ -93,7 +94,8 @@ class RemitServer(LanguageServer):
         if root is not None:
             documents = EditorDocuments(root, lambda request: put_edit(self, request))
             self.documents = documents
-            self._slot = RuntimeSlot(lambda: self._open_runtime(root, documents))
+            code = EditorCode(self, root)
+            self._slot = RuntimeSlot(lambda: self._open_runtime(root, documents, code))
         if process_id is not None and _alive(process_id):
             self.in_background(self._watch(process_id))
 

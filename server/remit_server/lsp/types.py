@@ -17,6 +17,8 @@ from pygls.protocol import default_converter
 RUN = "remit/run"
 APPROVAL_RESPOND = "remit/approval/respond"
 STATUS = "remit/status"
+EDITOR_QUERY = "remit/editor/query"
+"""What the server asks of a client that said it answers."""
 
 PROTOCOL = 1
 """The same as `contract.PROTOCOL`, which is too slow to import here; a test compares them."""
@@ -79,11 +81,24 @@ class StatusMessage:
     jsonrpc: str = "2.0"
 
 
+@attrs.frozen
+class EditorQueryResult:
+    """The answer to a `remit/editor/query`, as it came."""
+
+    id: int | str
+    result: Json = None
+    jsonrpc: str = "2.0"
+
+
 CUSTOM_MESSAGES: Mapping[str, type] = {
     RUN: RunMessage,
     APPROVAL_RESPOND: AnswerMessage,
     STATUS: StatusMessage,
 }
+"""What a client asks, by method."""
+
+CUSTOM_RESULTS: Mapping[str, type] = {EDITOR_QUERY: EditorQueryResult}
+"""What a client answers, by the method that asked."""
 
 
 def converter() -> cattrs.Converter:

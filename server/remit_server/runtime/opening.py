@@ -27,6 +27,7 @@ from remit_server.runtime.runtime import Runtime
 from remit_server.runtime.settings import Settings
 from remit_server.sandbox.choose import choose_sandbox
 from remit_server.tools.table import TOOLS
+from remit_server.workspace.code import CodeIntelligence, NoEditor
 from remit_server.workspace.files import collect_leftovers
 from remit_server.workspace.merge_log import MergeLog
 from remit_server.workspace.paths import Workspace
@@ -36,15 +37,15 @@ from remit_server.workspace.recovery import recover
 log = logging.getLogger(__name__)
 
 
-async def open_runtime(settings: Settings, documents: Documents) -> Runtime:
+async def open_runtime(settings: Settings, documents: Documents, code: CodeIntelligence | None = None) -> Runtime:
     """Open everything a workspace needs; nothing of the model is loaded yet.
 
     Raises SetupError: a broken policy file, an audit log that cannot be written, a workspace that cannot be opened.
     """
-    return await asyncio.to_thread(_open, settings, documents)
+    return await asyncio.to_thread(_open, settings, documents, code or NoEditor())
 
 
-def _open(settings: Settings, documents: Documents) -> Runtime:
+def _open(settings: Settings, documents: Documents, code: CodeIntelligence) -> Runtime:
     loaded = load_in_force(settings)
     keeper = open_log(settings)
     audit = keeper.log
@@ -69,6 +70,7 @@ def _open(settings: Settings, documents: Documents) -> Runtime:
         desk=desk,
         audit=audit,
         redactor=redactor,
+        code=code,
     )
     agent = Agent(open_model(settings, redactor), dispatcher, settings.max_steps, settings.max_tokens)
 

@@ -15,22 +15,18 @@ from pathlib import PurePosixPath
 from pydantic import Field
 
 from remit_governance.values import Effect
-from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
 from remit_server.tools.mapping.languages import LANGUAGES
+from remit_server.tools.mapping.looking import REMEMBERED, source_of, tags_of
 from remit_server.tools.mapping.ranking import Ranked, chosen, drawn, rank
-from remit_server.tools.mapping.tags import MAX_SOURCE_BYTES, TagCache, Tags
+from remit_server.tools.mapping.tags import TagCache, Tags
 from remit_server.tools.spec import Arguments, Outcome, Plan, ReadPlan, Target, Tool, ToolContext
-from remit_server.workspace.files import image_of_text, read_image
 from remit_server.workspace.paths import WorkspacePath
-from remit_server.workspace.text import Text
 from remit_server.workspace.walk import Limits, walk
 
 MAX_FILES = 5_000
 MAX_LINE_CHARS = 160
 MAX_SECONDS = 10.0
-MAX_FILE_SECONDS = 1.0
-_CACHE = TagCache()
 
 
 class RepoMapArguments(Arguments):
@@ -50,7 +46,7 @@ class _Found:
     complete: bool = True
 
 
-def map_of(ctx: ToolContext, base: WorkspacePath, tokens: int, limits: Limits, cache: TagCache = _CACHE) -> Outcome:
+def map_of(ctx: ToolContext, base: WorkspacePath, tokens: int, limits: Limits, cache: TagCache = REMEMBERED) -> Outcome:
     """The map of the files below `base`, whatever `cache` remembers of them. Raises ToolError where it is no folder."""
     found = _look(ctx, base, limits, cache)
     ranked = rank(found.files)
@@ -90,45 +86,11 @@ def _look(ctx: ToolContext, base: WorkspacePath, limits: Limits, cache: TagCache
             found.complete = False
             break
         try:
-            found.files[relative] = _tags(ctx, relative, language, _a_while(limits), cache)
+            found.files[relative] = tags_of(ctx, relative, language, limits, cache)
         except (ToolError, UnicodeEncodeError, TimeoutError):
             found.unparsed += 1
     found.complete = found.complete and not limits.spent()
     return found
-
-
-def _tags(ctx: ToolContext, relative: str, language: str, spent: Callable[[], bool], cache: TagCache) -> Tags:
-    """The tags of a file, which is read only where it changed since: nothing is watched, so nothing can be missed."""
-
-    def found() -> Tags:
-        return cache.tags(_source(ctx, relative).encode(), language, spent)
-
-    if ctx.documents.get(relative) is not None:
-        return found()
-    try:
-        # Taken before the file is read: what changes meanwhile has another stamp the next time.
-        status = ctx.workspace.root.joinpath(relative).lstat()
-    except OSError:
-        return found()
-    return cache.of_file(status, language, found)
-
-
-def _a_while(limits: Limits) -> Callable[[], bool]:
-    """Whether one file has taken too long, or all of them: some texts take a parser or a query very long."""
-    own = Limits(seconds=MAX_FILE_SECONDS)
-    return lambda: limits.spent() or own.spent()
-
-
-def _source(ctx: ToolContext, relative: str) -> str:
-    """The text of a file, which the editor may hold. Raises ToolError, also where it is too large to be worth it."""
-    document = ctx.documents.get(relative)
-    if document is None:
-        path = WorkspacePath(relative, ctx.workspace.root.joinpath(relative))
-        return Text.decode(read_image(ctx.workspace, path, MAX_SOURCE_BYTES).data, relative).content
-    if len(image_of_text(document.text).data) > MAX_SOURCE_BYTES:
-        what, why = f"cannot map `{relative}`", f"it is larger than {MAX_SOURCE_BYTES} bytes"
-        raise ToolError(what, why, "read it in parts", code=ErrorCode.TOO_LARGE)
-    return document.text
 
 
 def _line_reader(ctx: ToolContext) -> Callable[[Ranked], str | None]:
@@ -137,7 +99,7 @@ def _line_reader(ctx: ToolContext) -> Callable[[Ranked], str | None]:
     @lru_cache(maxsize=64)
     def lines(relative: str) -> list[str]:
         try:
-            return ctx.redact(_source(ctx, relative)).splitlines()
+            return ctx.redact(source_of(ctx, relative)).splitlines()
         except ToolError:
             return []
 

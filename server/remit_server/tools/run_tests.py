@@ -6,7 +6,7 @@ import contextlib
 import os
 import shlex
 import shutil
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 from typing import Literal
 
 from pydantic import Field
@@ -14,8 +14,8 @@ from pydantic import Field
 from remit_governance.values import Effect
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
-from remit_server.sandbox.environment import SYSTEM_FOLDERS, command_environment
 from remit_server.sandbox.ports import CommandSpec
+from remit_server.tools.programs import project_environment
 from remit_server.tools.spec import Arguments, CommandPlan, Plan, Target, Tool, ToolContext
 from remit_server.tools.testing.finding import Facts, fitting, node_tests, python_tests
 from remit_server.tools.testing.report import rendered
@@ -135,7 +135,7 @@ def _targets(arguments: RunTestsArguments, ctx: ToolContext) -> tuple[Target, ..
 async def _prepare(arguments: RunTestsArguments, ctx: ToolContext) -> Plan:
     runner, ask = _chosen(arguments, ctx)
     root = ctx.workspace.root
-    environment = _environment(root)
+    environment = project_environment(root, own=True)
     if shutil.which(runner.program, path=environment["PATH"]) is None:
         raise ToolError(
             f"cannot run the tests with {runner.name}",
@@ -156,22 +156,6 @@ async def _prepare(arguments: RunTestsArguments, ctx: ToolContext) -> Plan:
         writes=True,
     )
     return CommandPlan(spec, shlex.join(said), lambda output: rendered(output, runner, ask, root, ctx.redact))
-
-
-def _environment(root: Path) -> dict[str, str]:
-    """A command's, with the project's own programs first, as a person has them who works on it."""
-    environment = command_environment(os.environ)
-    own = [root / name / "bin" for name in (".venv", "venv") if _usable(root, root / name / "bin" / "python3")]
-    folders = [*own, root / "node_modules" / ".bin"]
-    path = ":".join([*(str(folder) for folder in folders if folder.is_dir()), environment["PATH"]])
-    caches = {"COVERAGE_FILE": "/tmp/.coverage", "CARGO_TARGET_DIR": "/tmp/target"}  # noqa: S108
-    return {**environment, **caches, "PATH": path}
-
-
-def _usable(root: Path, python: Path) -> bool:
-    """Whether a virtual environment's interpreter is there inside the sandbox, too."""
-    real = python.resolve()
-    return real.exists() and any(real.is_relative_to(folder) for folder in (root, *SYSTEM_FOLDERS))
 
 
 RUN_TESTS = Tool(

@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, JsonValue
 
 from remit_governance.values import Effect
 from remit_server.sandbox.ports import CommandOutput, CommandSpec
+from remit_server.workspace.code import CodeIntelligence, NoEditor
 from remit_server.workspace.files import FileImage, digest_of
 from remit_server.workspace.paths import Workspace, WorkspacePath
 from remit_server.workspace.ports import Documents
@@ -145,7 +146,7 @@ class ToolContext:
     `read_digests` holds, for each relative path, the digest of what this session last read there. `permits` says of a
     syscall and a relative path whether policy allows it without asking, so that a search never shows what a read would
     refuse. `redact` takes secrets out of a whole text, before any of it is cut, and keeps its lines; what it takes out
-    is the same as long as `policy_version` is.
+    is the same as long as `policy_version` is. `code` is an editor that may know about the code.
     """
 
     workspace: Workspace
@@ -154,6 +155,7 @@ class ToolContext:
     permits: Callable[[str, str], bool]
     redact: Callable[[str], str]
     policy_version: str = ""
+    code: CodeIntelligence = field(default_factory=NoEditor)
     _resolved: dict[str, WorkspacePath] = field(default_factory=dict[str, WorkspacePath], repr=False)
 
     def resolve(self, text: str) -> WorkspacePath:

@@ -9,6 +9,10 @@ from typing import Any
 from remit_server.tools.apply_diff import APPLY_DIFF
 from remit_server.tools.delete_file import DELETE_FILE
 from remit_server.tools.edit_file import EDIT_FILE
+from remit_server.tools.get_definition import GET_DEFINITION
+from remit_server.tools.get_diagnostics import GET_DIAGNOSTICS
+from remit_server.tools.get_references import GET_REFERENCES
+from remit_server.tools.get_symbols import GET_SYMBOLS
 from remit_server.tools.git_commit import GIT_COMMIT
 from remit_server.tools.git_diff import GIT_DIFF
 from remit_server.tools.git_status import GIT_STATUS
@@ -38,6 +42,10 @@ TOOLS: Mapping[str, Tool[Any]] = MappingProxyType(
         "git_diff": GIT_DIFF,
         "run_tests": RUN_TESTS,
         "git_commit": GIT_COMMIT,
+        "get_diagnostics": GET_DIAGNOSTICS,
+        "get_symbols": GET_SYMBOLS,
+        "get_definition": GET_DEFINITION,
+        "get_references": GET_REFERENCES,
     }
 )
 

@@ -35,6 +35,7 @@ from remit_server.contract import (
 from remit_server.errors import RemitError, SetupError
 from remit_server.lsp.main import serve
 from remit_server.runtime.ports import Asker, CannotAsk, Emit, Notice
+from remit_server.workspace.code import CodeIntelligence
 from remit_server.workspace.ports import Documents
 
 TARGET = "target.txt"
@@ -230,7 +231,8 @@ class StandInRuntime:
 _attempts = count(1)
 
 
-async def open_stand_in(workspace: Path, documents: Documents) -> StandInRuntime:
+async def open_stand_in(workspace: Path, documents: Documents, code: CodeIntelligence) -> StandInRuntime:
+    del code
     if next(_attempts) <= int(os.environ.get("STAND_IN_FAILURES", "0")):
         raise SetupError("cannot open the workspace", "the policy is broken", "mend the policy")
     return StandInRuntime(workspace, documents)
