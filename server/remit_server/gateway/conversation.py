@@ -20,6 +20,9 @@ from remit_server.models.ports import (
     UserMessage,
 )
 
+MOST_EXCHANGES = 200
+"""A session remembers no more, also where the model would read more, or its template shows it less."""
+
 
 @dataclass(frozen=True, slots=True)
 class Reply:
@@ -53,7 +56,7 @@ async def converse(
     So a question that can be answered by itself is answered. Half goes at once, because whatever goes makes the model
     read all the rest anew. Raises ModelUnavailable and ModelFailed; the session is as it was then.
     """
-    exchanges = session.exchanges
+    exchanges = session.exchanges if len(session.exchanges) < MOST_EXCHANGES else _newer_half(session.exchanges)
     while True:
         request = GenerateRequest(
             session_id=session_id,
@@ -66,7 +69,7 @@ async def converse(
         if answer is not None:
             said = (*exchanges, Exchange(question, answer.text))
             return Reply(value_of(wanted, answer), said, answer.finished)
-        exchanges = exchanges[(len(exchanges) + 1) // 2 :]
+        exchanges = _newer_half(exchanges)
         if listener is not None:
             await listener.on_restart()
 
@@ -76,6 +79,11 @@ def messages(instructions: str, exchanges: tuple[Exchange, ...], question: str) 
     before = (m for e in exchanges for m in (UserMessage(e.question), AssistantMessage(e.answer)))
     standing = (SystemMessage(instructions),) if instructions else ()
     return (*standing, *before, UserMessage(question))
+
+
+def _newer_half(exchanges: tuple[Exchange, ...]) -> tuple[Exchange, ...]:
+    """At least one of them goes."""
+    return exchanges[(len(exchanges) + 1) // 2 :]
 
 
 async def _attempt(
