@@ -9,6 +9,7 @@ import re
 import signal
 import subprocess
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from types import TracebackType
@@ -23,17 +24,19 @@ _END = object()
 class GatewayProcess:
     """One process. Whatever it writes to standard output has to be a line of JSON."""
 
-    def __init__(self, *options: str, **environment: str) -> None:
+    def __init__(self, *options: str, reads: bool = True, **environment: str) -> None:
         pipe = subprocess.PIPE
         self.process = subprocess.Popen(
             [str(REMIT), "gateway", *options], stdin=pipe, stdout=pipe, stderr=pipe, env={**os.environ, **environment}
         )
         self.log: list[str] = []
+        self._stopped = False
         self._lines: SimpleQueue[object] = SimpleQueue()
         self._logged = threading.Condition()
-        self._threads = [threading.Thread(target=work, daemon=True) for work in (self._read, self._read_log)]
-        for thread in self._threads:
-            thread.start()
+        self._threads: list[threading.Thread] = []
+        self.in_thread(self._read_log)
+        if reads:
+            self.start_reading()
 
     def __enter__(self) -> Self:
         return self
@@ -48,6 +51,18 @@ class GatewayProcess:
             assert stream is not None
             with contextlib.suppress(BrokenPipeError):
                 stream.close()
+
+    def in_thread(self, work: Callable[[], object]) -> threading.Thread:
+        """Do something beside; an end of the process in the middle of it is none of its business."""
+
+        def run() -> None:
+            with contextlib.suppress(OSError, ValueError):
+                work()
+
+        thread = threading.Thread(target=run, daemon=True)
+        self._threads.append(thread)
+        thread.start()
+        return thread
 
     # saying
 
@@ -68,6 +83,16 @@ class GatewayProcess:
         self.process.send_signal(number)
 
     # hearing
+
+    def start_reading(self) -> None:
+        self._reading = self.in_thread(self._read)
+
+    def stop_reading(self) -> None:
+        """Close the end that is read from, under the thread that reads it."""
+        assert self.process.stdout is not None
+        self._stopped = True
+        self._reading.join(PATIENCE_S)
+        self.process.stdout.close()
 
     def line(self) -> bytes:
         """The next line of standard output, with its end."""
@@ -134,7 +159,7 @@ class GatewayProcess:
 
     def _read(self) -> None:
         assert self.process.stdout is not None
-        for line in self.process.stdout:
+        while not self._stopped and (line := self.process.stdout.readline()):
             self._lines.put(line)
         self._lines.put(_END)
 
