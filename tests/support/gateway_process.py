@@ -24,7 +24,7 @@ _END = object()
 class GatewayProcess:
     """One process. Whatever it writes to standard output has to be a line of JSON."""
 
-    def __init__(self, *options: str, reads: bool = True, **environment: str) -> None:
+    def __init__(self, *options: str, reads: bool = True, reads_log: bool = True, **environment: str) -> None:
         pipe = subprocess.PIPE
         self.process = subprocess.Popen(
             [str(REMIT), "gateway", *options], stdin=pipe, stdout=pipe, stderr=pipe, env={**os.environ, **environment}
@@ -34,7 +34,8 @@ class GatewayProcess:
         self._lines: SimpleQueue[object] = SimpleQueue()
         self._logged = threading.Condition()
         self._threads: list[threading.Thread] = []
-        self.in_thread(self._read_log)
+        if reads_log:
+            self.in_thread(self._read_log)
         if reads:
             self.start_reading()
 

@@ -6,10 +6,11 @@ import asyncio
 import logging
 import os
 import signal
-import sys
 from contextlib import suppress
 
+from remit_server.errors import SetupError
 from remit_server.gateway.lines import LineReader, LineWriter
+from remit_server.gateway.log import PrefixedLines, ThreadedHandler
 from remit_server.gateway.server import Gateway, Limits
 from remit_server.models.availability import unavailable_because
 from remit_server.models.choose import choose_provider
@@ -19,25 +20,19 @@ log = logging.getLogger(__name__)
 _CLOSE_S = 6.0
 
 
-class PrefixedLines(logging.Formatter):
-    """Every line of a record begins with the prefix, those of a traceback too."""
-
-    def __init__(self, prefix: str) -> None:
-        super().__init__("%(message)s")
-        self._prefix = prefix
-
-    def format(self, record: logging.LogRecord) -> str:
-        """The record as one or more lines."""
-        level = "" if record.levelno <= logging.INFO else f"{record.levelname.capitalize()}: "
-        return "\n".join(f"{self._prefix} {level}{line}" for line in super().format(record).splitlines() or [""])
-
-
 def serve(model: str, limits: Limits, log_prefix: str) -> int:
-    """Serve one client on the standard streams; 0 however it ends. Raises SetupError where `model` cannot be asked."""
-    handler = logging.StreamHandler(sys.stderr)
+    """Serve one client on the standard streams; 0 however it ends.
+
+    Raises SetupError for a script that cannot be read, or where a standard stream is closed.
+    """
+    handler = ThreadedHandler(2)
     handler.setFormatter(PrefixedLines(log_prefix))
     logging.basicConfig(handlers=[handler], level=logging.INFO)
-    in_fd, out_fd = _claim_standard_streams()
+    try:
+        in_fd, out_fd = _claim_standard_streams()
+    except OSError as error:
+        fix = "start it with pipes for standard input and output"
+        raise SetupError("there is nobody to serve", "standard input or output is closed", fix) from error
     return asyncio.run(_converse(model, limits, in_fd, out_fd))
 
 

@@ -172,3 +172,13 @@ def test_a_signal_ends_it_also_where_nobody_reads() -> None:
         gateway.logged("unknown_command")
         gateway.signal(signal.SIGTERM)
         assert gateway.wait() == 0
+
+
+def test_a_client_that_never_reads_the_log_is_served_all_the_same() -> None:
+    """More than the pipe of standard error holds; the rest of the log is dropped, and a signal is heard."""
+    with GatewayProcess("--model", "embedded", reads_log=False) as gateway:
+        for _ in range(30):
+            gateway.send(*[message("x" * 200)] * 40)
+            assert all(gateway.answer() == {"ok": False, "error": "session_not_found"} for _ in range(40))
+        gateway.signal(signal.SIGTERM)
+        assert gateway.wait() == 0
