@@ -190,6 +190,25 @@ export interface FileDiff {
   readonly moved_from: string | null;
 }
 
+/**
+ * `remit/generate`: one answer of the model by itself, in a wanted format; it has no tools and sees no workspace.
+ *
+ * `output_format` may be a JSON Schema. With `content`, the model is asked `prompt` of it.
+ */
+export interface GenerationRequest {
+  readonly prompt: string;
+  readonly content?: string | null;
+  readonly instructions?: string | null;
+  readonly output_format?: "text" | "string_list" | { readonly [key: string]: JsonValue };
+  readonly max_tokens?: number;
+}
+
+/** The answer: a string, a list of strings, or a value of the schema. */
+export interface GenerationResult {
+  readonly result: JsonValue;
+  readonly usage: TokenUsage;
+}
+
 /** What a step has declared it is about to do (004 §Tool Schema Injection). */
 export type Intent = "PLAN" | "CODE" | "ANALYZE" | "DEBUG" | "WRITE_FILE" | "READ_FILE" | "EXECUTE";
 

@@ -447,3 +447,23 @@ class StatusResult(Wire):
     policy: str
     policy_problem: ErrorPayload | None = None
     sandbox: str
+
+
+class GenerationRequest(Wire):
+    """`remit/generate`: one answer of the model by itself, in a wanted format; it has no tools and sees no workspace.
+
+    `output_format` may be a JSON Schema. With `content`, the model is asked `prompt` of it.
+    """
+
+    prompt: str = Field(min_length=1)
+    content: str | None = None
+    instructions: str | None = None
+    output_format: Literal["text", "string_list"] | dict[str, JsonValue] = "text"
+    max_tokens: int = Field(default=1024, ge=1, le=32_768)
+
+
+class GenerationResult(Wire):
+    """The answer: a string, a list of strings, or a value of the schema."""
+
+    result: JsonValue
+    usage: TokenUsage

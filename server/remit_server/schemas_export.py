@@ -32,6 +32,8 @@ CONTRACT: Final[tuple[tuple[str, Any, JsonSchemaMode], ...]] = (
     ("RunResult", contract.RunResult, "serialization"),
     ("ApprovalReceipt", contract.ApprovalReceipt, "serialization"),
     ("StatusResult", contract.StatusResult, "serialization"),
+    ("GenerationRequest", contract.GenerationRequest, "validation"),
+    ("GenerationResult", contract.GenerationResult, "serialization"),
     ("ErrorPayload", contract.ErrorPayload, "serialization"),
 )
 

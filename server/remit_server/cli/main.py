@@ -40,6 +40,7 @@ COMMANDS: dict[str, Row] = {
     "audit": Row("audit", "read or verify the audit log of a workspace"),
     "demo": Row("demo", "a governed edit, end to end through the language server, in a sample workspace"),
     "doctor": Row("doctor", "check model, sandbox, policy, audit and editor in one page"),
+    "gateway": Row("gateway", "the local model for any program: JSON lines on stdin and stdout"),
     "model": Row("model", "list, check and pull local models"),
     "policy": Row("policy", "what policy says and why; check, test, replay, change and show it"),
     "run-tool": Row("run_tool", "one tool call through the whole dispatcher"),

@@ -24,6 +24,7 @@ from remit_server.lsp.features import (
     approval,
     code_action,
     execute_command,
+    generate,
     policy_completion,
     policy_hover,
     run,
@@ -34,7 +35,7 @@ from remit_server.lsp.features.policy_files import PolicyBuffers
 from remit_server.lsp.policy_watch import watch_policy
 from remit_server.lsp.protocol import RemitProtocol
 from remit_server.lsp.runtime_slot import OpenRuntime, RuntimeSlot, open_configured_runtime
-from remit_server.lsp.types import APPROVAL_RESPOND, RUN, STATUS, converter
+from remit_server.lsp.types import APPROVAL_RESPOND, GENERATE, RUN, STATUS, converter
 from remit_server.lsp.workspace_edit import put_edit
 
 if TYPE_CHECKING:  # the port knows the contract, which is slow to import
@@ -54,6 +55,7 @@ FEATURES: Mapping[str, tuple[Callable[..., Any], Any]] = {
     RUN: (run.run, None),
     APPROVAL_RESPOND: (approval.respond, None),
     STATUS: (status.status, None),
+    GENERATE: (generate.generate, None),
 }
 """What the server answers besides the protocol's own methods: handler and options."""
 

@@ -19,6 +19,7 @@ APPROVAL_RESPOND = "remit/approval/respond"
 STATUS = "remit/status"
 EDITOR_QUERY = "remit/editor/query"
 """What the server asks of a client that said it answers."""
+GENERATE = "remit/generate"
 
 PROTOCOL = 1
 """The same as `contract.PROTOCOL`, which is too slow to import here; a test compares them."""
@@ -49,6 +50,14 @@ class AnswerParams:
 @attrs.frozen
 class StatusParams:
     """Params of `remit/status`: there are none."""
+
+
+@attrs.frozen
+class GenerateParams:
+    """Params of `remit/generate`: the request as it came, less the token that its text is streamed on."""
+
+    request: dict[str, Json]
+    partial_result_token: lsp.ProgressToken | None = None
 
 
 @attrs.frozen
@@ -90,10 +99,21 @@ class EditorQueryResult:
     jsonrpc: str = "2.0"
 
 
+@attrs.frozen
+class GenerateMessage:
+    """A `remit/generate` request."""
+
+    id: int | str
+    params: GenerateParams
+    method: str = GENERATE
+    jsonrpc: str = "2.0"
+
+
 CUSTOM_MESSAGES: Mapping[str, type] = {
     RUN: RunMessage,
     APPROVAL_RESPOND: AnswerMessage,
     STATUS: StatusMessage,
+    GENERATE: GenerateMessage,
 }
 """What a client asks, by method."""
 
@@ -107,16 +127,26 @@ def converter() -> cattrs.Converter:
     made.register_structure_hook(RunParams, _run_params)
     made.register_structure_hook(AnswerParams, _answer_params)
     made.register_structure_hook(StatusParams, _status_params)
+    made.register_structure_hook(GenerateParams, _generate_params)
     return made
 
 
 def _run_params(raw: Json, _: type) -> RunParams:
+    return RunParams(*_streamed(raw))
+
+
+def _generate_params(raw: Json, _: type) -> GenerateParams:
+    return GenerateParams(*_streamed(raw))
+
+
+def _streamed(raw: Json) -> tuple[dict[str, Json], lsp.ProgressToken | None]:
+    """A request as it came, and the token taken out of it that it is to be streamed on."""
     request = dict(_object(raw))
     token = request.pop("partialResultToken", None)
     request.pop("workDoneToken", None)
     if token is not None and (isinstance(token, bool) or not isinstance(token, int | str)):
         raise WrongParams("`partialResultToken` is a string or a whole number")
-    return RunParams(request, token)
+    return request, token
 
 
 def _answer_params(raw: Json, _: type) -> AnswerParams:

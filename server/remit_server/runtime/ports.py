@@ -5,10 +5,29 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
-from remit_server.contract import ApprovalAnswer, ApprovalReceipt, RunRequest, RunResult, StatusResult
+from remit_server.contract import (
+    ApprovalAnswer,
+    ApprovalReceipt,
+    GenerationRequest,
+    GenerationResult,
+    RunRequest,
+    RunResult,
+    StatusResult,
+)
 from remit_server.harness.ports import Asker, AskingStyle, CannotAsk, Emit, NobodyToAsk, StreamAsker
+from remit_server.models.answers import OnText
 
-__all__ = ["AgentRuntime", "Asker", "AskingStyle", "CannotAsk", "Emit", "NobodyToAsk", "Notice", "StreamAsker"]
+__all__ = [
+    "AgentRuntime",
+    "Asker",
+    "AskingStyle",
+    "CannotAsk",
+    "Emit",
+    "NobodyToAsk",
+    "Notice",
+    "OnText",
+    "StreamAsker",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +45,13 @@ class AgentRuntime(Protocol):
         """Run one turn. The same ids again give the same result, without running again.
 
         Cancelling the awaiting task cancels the turn, which still emits its `run_completed`.
+        """
+        ...
+
+    async def generate(self, request: GenerationRequest, on_text: OnText | None) -> GenerationResult:
+        """Let the model answer by itself, without tools. Cancelling the awaiting task stops it.
+
+        Raises ModelUnavailable and ModelFailed.
         """
         ...
 

@@ -20,6 +20,8 @@ from remit_server.contract import (
     ErrorCode,
     ErrorEvent,
     ErrorPayload,
+    GenerationRequest,
+    GenerationResult,
     RunCompleted,
     RunRequest,
     RunResult,
@@ -36,6 +38,8 @@ from remit_server.harness.dispatcher import Dispatcher
 from remit_server.harness.ports import Asker, Emit
 from remit_server.harness.trail import RunDenied
 from remit_server.harness.turn import SessionMemory, Turn
+from remit_server.models.answers import OnText
+from remit_server.runtime.generating import generate
 from remit_server.runtime.live import LivePolicy
 from remit_server.runtime.ports import Notice
 from remit_server.runtime.settings import Settings
@@ -109,6 +113,10 @@ class Runtime:
                 with contextlib.suppress(asyncio.CancelledError):
                     await asyncio.wait([known.task])
             raise
+
+    async def generate(self, request: GenerationRequest, on_text: OnText | None) -> GenerationResult:
+        """Let the model answer by itself; see `AgentRuntime.generate`."""
+        return await generate(self._agent.provider, request, on_text)
 
     def cancel(self, session_id: str | None = None, turn_id: str | None = None) -> int:
         """Cancel the running turns that match; None matches all."""

@@ -20,6 +20,8 @@ from remit_server.contract import (
     ApprovalResolved,
     Event,
     FileDiff,
+    GenerationRequest,
+    GenerationResult,
     IntentSelected,
     ReasonPayload,
     RunCompleted,
@@ -30,11 +32,12 @@ from remit_server.contract import (
     StatusResult,
     TextInput,
     TokenDelta,
+    TokenUsage,
     ToolCallEvent,
 )
-from remit_server.errors import RemitError, SetupError
+from remit_server.errors import ModelFailed, RemitError, SetupError
 from remit_server.lsp.main import serve
-from remit_server.runtime.ports import Asker, CannotAsk, Emit, Notice
+from remit_server.runtime.ports import Asker, CannotAsk, Emit, Notice, OnText
 from remit_server.workspace.code import CodeIntelligence
 from remit_server.workspace.ports import Documents
 
@@ -215,6 +218,18 @@ class StandInRuntime:
             policy="default",
             sandbox="none",
         )
+
+    async def generate(self, request: GenerationRequest, on_text: OnText | None) -> GenerationResult:
+        if request.prompt == "fail":
+            raise ModelFailed("no answer", "the stand-in says so", "ask again")
+        if on_text is not None:
+            await on_text("one ")
+        if request.prompt == "wait":
+            try:
+                await asyncio.Event().wait()
+            finally:
+                self._log("stopped")
+        return GenerationResult(result=request.output_format, usage=TokenUsage(completion_tokens=1))
 
     async def reload_policy(self) -> Notice | None:
         return None

@@ -1,0 +1,147 @@
+"""Lines over two file descriptors, a thread each way: no peer can stop the event loop (000 §NDJSON Protocol)."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import select
+import threading
+from collections.abc import Callable
+from queue import SimpleQueue
+
+LONGEST_LINE = 16 * 1024 * 1024
+"""Bytes of a line; what is longer is read past and delivered as None."""
+
+_CHUNK = 256 * 1024
+_IN_FLIGHT = 64
+
+
+class LineBuffer:
+    """Cuts bytes into lines. Of a line that is too long nothing is kept."""
+
+    def __init__(self, longest: int = LONGEST_LINE) -> None:
+        self._longest = longest
+        self._parts: list[bytes] = []
+        self._size = 0
+
+    def feed(self, data: bytes) -> list[bytes | None]:
+        """Take some bytes; returns the lines they complete, without their ends, None for one too long."""
+        *ended, rest = data.split(b"\n")
+        lines: list[bytes | None] = []
+        for part in ended:
+            self._add(part)
+            lines.append(self._taken())
+        self._add(rest)
+        return lines
+
+    def finish(self) -> list[bytes | None]:
+        """What is left at the end of input is a line too, unless it is empty."""
+        return [self._taken()] if self._size else []
+
+    def _add(self, part: bytes) -> None:
+        self._size += len(part)
+        if self._size > self._longest:
+            self._parts.clear()
+        elif part:
+            self._parts.append(part)
+
+    def _taken(self) -> bytes | None:
+        line = None if self._size > self._longest else b"".join(self._parts).removesuffix(b"\r")
+        self._parts.clear()
+        self._size = 0
+        return line
+
+
+class LineReader:
+    """Reads lines from a descriptor on a thread of its own, and hands each to `deliver` on the event loop.
+
+    Empty lines are left out. At most a few dozen lines are under way at once: `done` makes room for the next.
+    """
+
+    def __init__(self, fd: int, deliver: Callable[[bytes | None], None], at_end: Callable[[], None]) -> None:
+        self._fd = fd
+        self._deliver, self._at_end = deliver, at_end
+        self._loop = asyncio.get_running_loop()
+        self._room = threading.Semaphore(_IN_FLIGHT)
+
+    def start(self) -> None:
+        """Start reading. The thread is a daemon: a read that never returns must not keep the process alive."""
+        threading.Thread(target=self._work, name="remit-gateway-reader", daemon=True).start()
+
+    def done(self) -> None:
+        """Say that one delivered line has been dealt with."""
+        self._room.release()
+
+    def _work(self) -> None:
+        buffer = LineBuffer()
+        try:
+            while data := self._read():
+                self._hand_on(buffer.feed(data))
+            self._hand_on(buffer.finish())
+            self._loop.call_soon_threadsafe(self._at_end)
+        except RuntimeError:  # the event loop has closed: nobody listens any more
+            return
+
+    def _hand_on(self, lines: list[bytes | None]) -> None:
+        for line in lines:
+            if line != b"":
+                self._room.acquire()
+                self._loop.call_soon_threadsafe(self._deliver, line)
+
+    def _read(self) -> bytes:
+        try:
+            return os.read(self._fd, _CHUNK)
+        except OSError:  # a terminal that hung up
+            return b""
+
+
+class LineWriter:
+    """Writes to a descriptor on a thread of its own, in the order of the calls. `on_lost`: nobody reads any more."""
+
+    def __init__(self, fd: int, on_lost: Callable[[], None]) -> None:
+        self._fd = fd
+        self._on_lost = on_lost
+        self._loop = asyncio.get_running_loop()
+        self._queue: SimpleQueue[tuple[bytes, asyncio.Future[None]]] = SimpleQueue()
+
+    def start(self) -> None:
+        """Start writing, and watching for the other end to be closed."""
+        for work in (self._work, self._watch):
+            threading.Thread(target=work, name="remit-gateway-writer", daemon=True).start()
+
+    async def write(self, data: bytes) -> None:
+        """Write bytes, and wait until they are written: who does not read is not told more, and stops being heard."""
+        written: asyncio.Future[None] = self._loop.create_future()
+        self._queue.put((data, written))
+        await written
+
+    def _work(self) -> None:
+        while True:
+            data, written = self._queue.get()
+            view = memoryview(data)
+            try:
+                while view:
+                    view = view[os.write(self._fd, view) :]
+                self._loop.call_soon_threadsafe(_settle, written)
+            except OSError:
+                self._lose()
+                return
+            except RuntimeError:
+                return
+
+    def _watch(self) -> None:
+        poll = select.poll()
+        poll.register(self._fd, 0)
+        poll.poll()  # nothing but the end of the other side is waited for
+        self._lose()
+
+    def _lose(self) -> None:
+        try:
+            self._loop.call_soon_threadsafe(self._on_lost)
+        except RuntimeError:  # the event loop has closed
+            return
+
+
+def _settle(written: asyncio.Future[None]) -> None:
+    if not written.done():
+        written.set_result(None)

@@ -1,0 +1,54 @@
+"""The log on standard error: each line with its prefix, written on a thread of its own (000 §Logging)."""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+from contextlib import suppress
+from queue import SimpleQueue
+
+_MOST_WAITING = 10_000
+_FLUSH_S = 1.0
+
+
+class PrefixedLines(logging.Formatter):
+    """Every line of a record begins with the prefix, those of a traceback too."""
+
+    def __init__(self, prefix: str) -> None:
+        super().__init__("%(message)s")
+        self._prefix = prefix
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The record as one or more lines."""
+        level = "" if record.levelno <= logging.INFO else f"{record.levelname.capitalize()}: "
+        return "\n".join(f"{self._prefix} {level}{line}" for line in super().format(record).splitlines() or [""])
+
+
+class ThreadedHandler(logging.Handler):
+    """Writes records to a descriptor; where nobody reads them they are dropped, and the gateway goes on."""
+
+    def __init__(self, fd: int) -> None:
+        super().__init__()
+        self._fd = fd
+        self._queue: SimpleQueue[bytes | None] = SimpleQueue()
+        self._thread = threading.Thread(target=self._work, name="remit-gateway-log", daemon=True)
+        self._thread.start()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Queue a record. Never blocks."""
+        if self._queue.qsize() < _MOST_WAITING:
+            self._queue.put(f"{self.format(record)}\n".encode("utf-8", "backslashreplace"))
+
+    def close(self) -> None:
+        """Write out what waits, for a second at most. Idempotent."""
+        self._queue.put(None)
+        self._thread.join(_FLUSH_S)
+        super().close()
+
+    def _work(self) -> None:
+        while (data := self._queue.get()) is not None:
+            view = memoryview(data)
+            with suppress(OSError):  # a log that nobody keeps is no reason to stop
+                while view:
+                    view = view[os.write(self._fd, view) :]

@@ -1,0 +1,31 @@
+"""`remit/generate`: one answer of the model in a wanted format, streamed on the client's token (protocol.md §3)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from remit_server.lsp.types import GENERATE, GenerateParams, Json
+
+if TYPE_CHECKING:
+    from remit_server.lsp.server import RemitServer
+
+
+async def generate(ls: RemitServer, params: GenerateParams) -> Json:
+    """A GenerationResult as JSON. Cancelling the request stops the model within a token."""
+    from pydantic import ValidationError
+
+    from remit_server.contract import GenerationRequest
+    from remit_server.lsp.refusals import from_validation
+
+    try:
+        request = GenerationRequest.model_validate(params.request)
+    except ValidationError as error:
+        raise from_validation(GENERATE, error) from error
+    token = params.partial_result_token
+
+    async def on_text(text: str) -> None:
+        if token is not None:
+            ls.rpc.stream(token, {"delta": text})
+
+    runtime = await ls.runtime()
+    return (await runtime.generate(request, on_text)).model_dump(mode="json")

@@ -1,0 +1,99 @@
+"""One answer in a wanted format, from any provider: text, a list of strings, or a value of a schema
+(000 §Message Execution, Guided Generation)."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import Literal, TypeAlias, cast
+
+from pydantic import JsonValue
+from pydantic_core import from_json
+
+from remit_server.errors import ModelFailed
+from remit_server.models.ports import Finished, GenerateRequest, ModelProvider, TextDelta
+
+AnswerFormat: TypeAlias = Literal["text", "string_list"] | Mapping[str, JsonValue]
+"""What an answer has to be; a mapping is a JSON Schema."""
+
+OnText: TypeAlias = Callable[[str], Awaitable[None]]
+"""Takes some more of the answer as it is spelled, while it is generated."""
+
+MOST_STRINGS = 32
+LONGEST_STRING = 400
+STRING_LIST: Mapping[str, JsonValue] = {
+    "type": "array",
+    "items": {"type": "string", "maxLength": LONGEST_STRING},
+    "maxItems": MOST_STRINGS,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Spelled:
+    """An answer as the model spelled it, and how it ended."""
+
+    text: str
+    finished: Finished
+
+    def crowded(self, max_tokens: int) -> bool:
+        """Whether it ended for lack of room in the model's context, before `max_tokens`."""
+        return self.finished.reason == "length" and self.finished.completion_tokens < max_tokens
+
+
+def full_prompt(prompt: str, content: str) -> str:
+    """What is asked and what it is asked of, as one message (000 §Prompt Construction)."""
+    return f"{prompt}\n\nContent:\n{content}"
+
+
+def schema_of(wanted: AnswerFormat) -> Mapping[str, JsonValue] | None:
+    """The schema that holds the model to a format; None for text."""
+    match wanted:
+        case "text":
+            return None
+        case "string_list":
+            return STRING_LIST
+        case _:
+            return wanted
+
+
+async def spelled(provider: ModelProvider, request: GenerateRequest, on_text: OnText | None = None) -> Spelled:
+    """Let the model answer. Raises ModelUnavailable and ModelFailed; cancelling stops the model."""
+    text, finished = "", None
+    async with aclosing(provider.generate(request)) as events:
+        async for event in events:
+            match event:
+                case TextDelta(text=piece):
+                    text += piece
+                    if on_text is not None:
+                        await on_text(piece)
+                case Finished():
+                    finished = event
+                case _:  # thinking is not the answer, and no call can be proposed where no intent is open
+                    pass
+    assert finished is not None
+    return Spelled(text, finished)
+
+
+def value_of(wanted: AnswerFormat, answer: Spelled) -> JsonValue:
+    """Read an answer as what was wanted. Raises ModelFailed.
+
+    Where the token limit cut it off, a text ends there and a list loses the string that was not finished.
+    """
+    if wanted == "text":
+        return answer.text
+    cut = answer.finished.reason == "length"
+    if cut and wanted != "string_list":
+        why = f"it was cut off after {answer.finished.completion_tokens} tokens"
+        raise ModelFailed("the answer is not complete", why, "allow more tokens, or bound the schema")
+    try:
+        value = cast("JsonValue", from_json(answer.text, allow_inf_nan=False, allow_partial=cut))
+    except ValueError as error:
+        raise _unusable(f"it is no JSON ({error})") from error
+    if wanted == "string_list" and not (isinstance(value, list) and all(isinstance(item, str) for item in value)):
+        raise _unusable("it is no list of strings")
+    return value
+
+
+def _unusable(why: str) -> ModelFailed:
+    return ModelFailed("the model's answer cannot be used", why, "ask again, or use another model")

@@ -1,0 +1,81 @@
+"""Whether the local model could run here, without loading it (000 §Availability Checking)."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import platform
+import sys
+from pathlib import Path
+
+from remit_server.models.choose import SCRIPT_PREFIX
+from remit_server.models.mlx import EMBEDDED, absolute
+
+PACKAGES = ("mlx", "mlx_lm", "llguidance", "numpy")
+_MIB = 1 << 20
+_PLATFORMS = {("darwin", "arm64"), ("linux", "x86_64"), ("linux", "aarch64")}
+_WANTED = ("config.json", "tokenizer.json")
+
+
+def unavailable_because(reference: str) -> str | None:
+    """Why the model cannot be used, as a sentence for a person; None where nothing speaks against it.
+
+    Looks at platform, packages, the model's files and free memory, in a few milliseconds. Whether the files hold a
+    model shows only when it is loaded (`remit model check`).
+    """
+    if reference.startswith(SCRIPT_PREFIX):
+        return None
+    if (problem := platform_problem(sys.platform, platform.machine()) or missing_packages()) is not None:
+        return problem
+    if reference in {"", EMBEDDED}:
+        return None
+    folder = Path(absolute(reference))
+    return missing_files(folder) or memory_problem(weights_bytes(folder), free_bytes())
+
+
+def platform_problem(system: str, machine: str) -> str | None:
+    """MLX runs on Apple Silicon and on 64-bit Linux."""
+    if (system, machine.lower().replace("amd64", "x86_64")) in _PLATFORMS:
+        return None
+    return f"the local model runs on Apple Silicon and on 64-bit Linux, not on {system} {machine}"
+
+
+def missing_packages(wanted: tuple[str, ...] = PACKAGES) -> str | None:
+    """The `mlx` extra brings what is missing."""
+    missing = [name for name in wanted if importlib.util.find_spec(name) is None]
+    return f"not installed: {', '.join(missing)}; install the `mlx` extra" if missing else None
+
+
+def missing_files(folder: Path) -> str | None:
+    """A folder in MLX format has a configuration, a tokenizer and weights."""
+    if not folder.is_dir():
+        return f"the model is not downloaded: there is no folder `{folder}`"
+    missing = [name for name in _WANTED if not (folder / name).is_file()]
+    if not any(folder.glob("model*.safetensors")):
+        missing.append("model*.safetensors")
+    return f"the model is not complete: `{folder}` lacks {', '.join(missing)}" if missing else None
+
+
+def memory_problem(needed: int, free: int | None) -> str | None:
+    """Weights that do not fit would be swapped, or end the process. Bytes; `free` None: nobody knows."""
+    if free is None or needed <= free:
+        return None
+    return f"not enough memory: the model's weights take {needed // _MIB} MiB, and {free // _MIB} MiB are free"
+
+
+def weights_bytes(folder: Path) -> int:
+    """Size of all weights, as they are stored."""
+    return sum(path.stat().st_size for path in folder.glob("model*.safetensors"))
+
+
+def free_bytes() -> int | None:
+    """Memory that a process could still get: what Linux calls available; elsewhere all there is."""
+    try:
+        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
+        return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:"))
+    except (OSError, ValueError, StopIteration):
+        pass
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, ValueError):
+        return None
