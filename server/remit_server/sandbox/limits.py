@@ -30,16 +30,20 @@ class Limits:
     open_files: int = 1024
     output_factor: int = 64
 
-    def prlimit_options(self) -> tuple[str, ...]:
-        """Options of prlimit(1), none above what this process itself may have."""
-        wanted = (
-            ("nproc", resource.RLIMIT_NPROC, self.tasks),
-            ("data", resource.RLIMIT_DATA, self.process_bytes),
-            ("fsize", resource.RLIMIT_FSIZE, self.file_bytes),
-            ("nofile", resource.RLIMIT_NOFILE, self.open_files),
-            ("core", resource.RLIMIT_CORE, 0),
-        )
-        return tuple(f"--{name}={_allowed(kind, most)}" for name, kind, most in wanted)
+    def impose(self, pid: int) -> None:
+        """Set them for a process and all that it is going to start, none above what this one itself may have.
+
+        Raises OSError.
+        """
+        for kind, wanted in (
+            (resource.RLIMIT_NPROC, self.tasks),
+            (resource.RLIMIT_DATA, self.process_bytes),
+            (resource.RLIMIT_FSIZE, self.file_bytes),
+            (resource.RLIMIT_NOFILE, self.open_files),
+            (resource.RLIMIT_CORE, 0),
+        ):
+            most = _allowed(kind, wanted)
+            resource.prlimit(pid, kind, (most, most))
 
 
 @dataclass(frozen=True, slots=True)

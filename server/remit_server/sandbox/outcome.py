@@ -55,9 +55,8 @@ def own_path(*workspaces: Path | None) -> str:
     """PATH for the programs that build the sandbox: a project must not bring its own `bwrap`."""
     theirs = [workspace.resolve() for workspace in workspaces if workspace]
     folders = (Path(folder) for folder in os.environ.get("PATH", os.defpath).split(os.pathsep))
-    return os.pathsep.join(
-        str(f) for f in folders if f.is_absolute() and not any(f.resolve().is_relative_to(w) for w in theirs)
-    )
+    real = ((folder, folder.resolve()) for folder in folders if folder.is_absolute())
+    return os.pathsep.join(str(f) for f, r in real if not any(r.is_relative_to(w) for w in theirs))
 
 
 def last_line(said: bytes) -> str:
