@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import os
 import shutil
 import socket
@@ -79,6 +80,7 @@ class Bubblewrap:
             ended, left = await self._layered(spec, progress)
         except OSError as error:
             raise unavailable(Isolation("bubblewrap", False, f"bwrap cannot start: {error}", _INSTALL)) from error
+        ended = _as_shells_say(ended, spec.argv[0])
         if never_began(ended):
             raise unavailable(_failed(ended))
         return command_output(ended, left)
@@ -226,6 +228,14 @@ async def way_out(spec: CommandSpec) -> AsyncGenerator[Door]:
 
 def _unheard(attempt: Attempt) -> None:
     del attempt
+
+
+def _as_shells_say(ended: Ended, program: str) -> Ended:
+    """127 where there is no such program and 126 where it cannot be started, of which bwrap reports no code."""
+    said = last_line(ended.stderr.value())
+    if not (never_began(ended) and said.startswith(f"bwrap: execvp {program}: ")):
+        return ended
+    return replace(ended, exit_code=127 if said.endswith(os.strerror(errno.ENOENT)) else 126)
 
 
 def _failed(ended: Ended) -> Isolation:

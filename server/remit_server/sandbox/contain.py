@@ -17,7 +17,7 @@ from remit_server.sandbox.limits import Limits, layer_beyond, usage_below
 from remit_server.sandbox.output import Kept
 from remit_server.sandbox.spawn import Reading, Spawned, spawned
 
-_WATCH_S = 0.1
+_FIRST_WATCH_S, _WATCH_S = 0.01, 0.1
 _HEARD_S = 5.0
 _DEATH_S = 10.0
 _NICER = 10
@@ -209,9 +209,12 @@ async def _end(spawned: Spawned, namespace: _Namespace, draining: Sequence[async
 async def _watch(namespace: _Namespace, job: Job, overrun: asyncio.Future[str]) -> None:
     """Look at the totals, which no limit of a single process bounds, until one is passed."""
     await namespace.heard.wait()
+    pause = _FIRST_WATCH_S
     while namespace.init is not None and not overrun.done():
-        # First: when bwrap has just told of it, the command has not even begun.
-        await asyncio.sleep(_WATCH_S)
+        # First: when bwrap has just told of it, the command has not even begun. Soon again: what starts processes as
+        # fast as it can has thousands of them, and all processors, within a tenth of a second.
+        await asyncio.sleep(pause)
+        pause = min(2 * pause, _WATCH_S)
         reason = usage_below(namespace.init).beyond(job.limits)
         if reason is None and job.layer is not None:
             reason = await asyncio.to_thread(layer_beyond, job.layer, job.limits)

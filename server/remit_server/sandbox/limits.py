@@ -74,7 +74,7 @@ def usage_below(root: int) -> Usage:
         if name.isdigit():
             # A process may end while we look.
             with contextlib.suppress(OSError, IndexError, ValueError):
-                fields = Path("/proc", name, "stat").read_bytes().rpartition(b")")[2].split()
+                fields = _stat(name).rpartition(b")")[2].split()
                 children[int(fields[1])].append(int(name))
                 threads[int(name)] = int(fields[17])
                 pages[int(name)] = int(fields[21])
@@ -93,6 +93,15 @@ def layer_beyond(folder: Path, limits: Limits) -> str | None:
     if files > limits.layer_files:
         return f"more than {limits.layer_files} files written"
     return f"more than {limits.layer_bytes // MIB} MiB written" if written > limits.layer_bytes else None
+
+
+def _stat(pid: str) -> bytes:
+    """Raises OSError. By its descriptor: a bomb has a thousand processes while the next look is taken."""
+    fd = os.open(f"/proc/{pid}/stat", os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        return os.read(fd, 4096)
+    finally:
+        os.close(fd)
 
 
 def _allowed(kind: int, most: int) -> int:

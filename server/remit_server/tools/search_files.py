@@ -218,5 +218,6 @@ SEARCH_FILES = Tool(
     arguments=SearchFilesArguments,
     targets=_targets,
     prepare=_prepare,
+    only_resolves=True,
     most_chars=24_000,
 )
