@@ -160,7 +160,7 @@ class Bubblewrap:
         rules = profile_filter("standard-net" if spec.network else template.seccomp)
         profile, passwd, group = (memory_file(data) for data in (rules, PASSWD, GROUP))
         read_status, write_status = os.pipe()
-        hold, held = _hold()
+        ours, held = hold()
         merged = layer.merged if layer else None
         options = bubblewrap_options(
             spec, limits, self._hidden, passwd=passwd, group=group, merged=merged, more=door.options
@@ -175,7 +175,7 @@ class Bubblewrap:
             path=own_path(spec.workspace, self._workspace),
             descriptors=(profile, passwd, group, write_status, held, *door.descriptors),
             status=read_status,
-            hold=hold,
+            hold=ours,
             timeout_s=spec.timeout_s,
             max_output_bytes=spec.max_output_bytes,
             limits=limits,
@@ -206,7 +206,7 @@ def _first(layer: Layer | None) -> tuple[str, ...]:
     )
 
 
-def _hold() -> tuple[socket.socket, int]:
+def hold() -> tuple[socket.socket, int]:
     """A socket of ours, and the descriptor at which bwrap waits for a message to it before the command begins.
 
     Datagrams, for they have no end: it must not begin either when the server dies before the limits are set.
