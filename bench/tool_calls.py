@@ -54,21 +54,25 @@ async def measured(folder: Path, rounds: int) -> dict[str, float]:
     # As the audit log has it: a commit is on the disk when it returns.
     connection.execute("PRAGMA synchronous = FULL")
     runs = {"plain": graph(settings.workspace), "durable": graph(settings.workspace, SqliteSaver(connection))}
-    times: dict[str, list[float]] = {"remit": [], "plain": [], "durable": []}
+    ours: list[float] = []
+    theirs: dict[str, dict[int, list[float]]] = {name: {FEW: [], MANY: []} for name in runs}
     try:
         await governed(runtime, "warm-up")
         for number in range(-1, rounds):
             for name, run in runs.items():
-                taken = marginal(run)
-                times[name] += [taken] if number >= 0 else []
-            times["remit"] += await governed(runtime, f"round-{number}") if number >= 0 else []
+                for count in (FEW, MANY):
+                    taken = timed(run, count)
+                    theirs[name][count] += [taken] if number >= 0 else []
+            ours += await governed(runtime, f"round-{number}") if number >= 0 else []
     finally:
         connection.close()
         await runtime.close()
-    report = {f"{name}_median_us": round(median(taken), 1) for name, taken in times.items()}
-    report |= {f"{name}_min_us": round(min(taken), 1) for name, taken in times.items()}
-    for name in runs:
-        for kind in ("median", "min"):
+    report: dict[str, float] = {}
+    for kind, of in (("median", median), ("min", min)):
+        report[f"remit_{kind}_us"] = round(of(ours), 1)
+        for name, times in theirs.items():
+            # What one more call takes; the runs are compared and not their differences, which may even be negative.
+            report[f"{name}_{kind}_us"] = round((of(times[MANY]) - of(times[FEW])) / (MANY - FEW), 1)
             report[f"ratio_{name}_{kind}"] = round(report[f"remit_{kind}_us"] / report[f"{name}_{kind}_us"], 2)
     return report
 
@@ -111,14 +115,11 @@ def graph(folder: Path, checkpointer: SqliteSaver | None = None) -> Callable[[in
     return run
 
 
-def marginal(run: Callable[[int], None]) -> float:
-    """Microseconds of one more call."""
-    times = []
-    for count in (FEW, MANY):
-        begun = time.perf_counter()
-        run(count)
-        times.append(time.perf_counter() - begun)
-    return (times[1] - times[0]) / (MANY - FEW) * 1e6
+def timed(run: Callable[[int], None], count: int) -> float:
+    """Microseconds of a run of so many calls."""
+    begun = time.perf_counter()
+    run(count)
+    return (time.perf_counter() - begun) * 1e6
 
 
 def table(report: dict[str, float]) -> str:
