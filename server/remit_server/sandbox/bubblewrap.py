@@ -10,7 +10,6 @@ import shutil
 import socket
 import tempfile
 from collections.abc import AsyncGenerator, Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,7 +20,7 @@ from remit_server.sandbox.door import NO_DOOR, Door, opened, relay_text
 from remit_server.sandbox.environment import command_environment
 from remit_server.sandbox.layer import Layer, Left
 from remit_server.sandbox.limits import Limits
-from remit_server.sandbox.outcome import command_output, last_line, never_began, own_path, unavailable
+from remit_server.sandbox.outcome import command_output, found_out, last_line, never_began, own_path, unavailable
 from remit_server.sandbox.owner import clear_layers, this_server
 from remit_server.sandbox.ports import CommandOutput, CommandSpec, Isolation
 from remit_server.sandbox.profile import GROUP, PASSWD, bubblewrap_options
@@ -61,11 +60,8 @@ class Bubblewrap:
         self._area: Path | None = None
 
     def isolation(self) -> Isolation:
-        """What is known; found out by one real run, which is not repeated once it has succeeded."""
-        if self._isolation is None or not self._isolation.available:
-            # In a thread of its own, for the caller's may have a running loop.
-            with ThreadPoolExecutor(1) as thread:
-                self._isolation = thread.submit(lambda: asyncio.run(self._try())).result()
+        """What isolates here, found out by one real run."""
+        self._isolation = found_out(self._isolation, self._try)
         return self._isolation
 
     async def run(self, spec: CommandSpec, progress: Callable[[bytes], None] | None = None) -> CommandOutput:

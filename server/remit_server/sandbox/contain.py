@@ -102,43 +102,46 @@ class _Namespace:
             self.pidfd = None
 
 
+@dataclass(frozen=True, slots=True)
+class _Running:
+    """A job that has started, and everything of it that is listened to."""
+
+    spawned: Spawned
+    namespace: _Namespace
+    stdout: Kept
+    stderr: Kept
+    overrun: asyncio.Future[str]
+    draining: Sequence[asyncio.Future[None]]
+
+
 async def contain(job: Job) -> Ended:
     """Run it and see it end, at its limits at the latest, and when cancelled. Raises OSError where it cannot start."""
     starting = asyncio.create_task(_started(job))
     cancelled = False
     try:
-        spawned = await asyncio.shield(starting)
+        running = await asyncio.shield(starting)
     except asyncio.CancelledError:
         # Killed in the midst of its start, it would leave a process that we do not know.
-        spawned, cancelled = await starting, True
-    overrun: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-    namespace = _Namespace(lambda pid: _let_go(pid, job, overrun))
-    stdout, stderr = Kept(job.max_output_bytes), Kept(job.max_output_bytes)
+        running, cancelled = await starting, True
+    process, namespace, overrun = running.spawned, running.namespace, running.overrun
     watching = asyncio.create_task(_watch(namespace, job, overrun))
-    most = job.max_output_bytes * job.limits.output_factor
-    draining = [
-        await Reading.of(spawned.process.stdout, taking(stdout, most, job.progress, overrun)),
-        await Reading.of(spawned.process.stderr, taking(stderr, most, job.progress, overrun)),
-        await Reading.of(os.fdopen(job.status, "rb", buffering=0), namespace.hear),
-    ]
-    draining[-1].add_done_callback(lambda _: namespace.heard.set())
     try:
-        ends: set[asyncio.Future[Any]] = {spawned.exited, overrun}
+        ends: set[asyncio.Future[Any]] = {process.exited, overrun}
         if cancelled:
             raise asyncio.CancelledError
         await asyncio.wait(ends, timeout=job.timeout_s, return_when=asyncio.FIRST_COMPLETED)
-        by_itself = spawned.exited.done()
+        by_itself = process.exited.done()
         stopped = overrun.result() if overrun.done() and not by_itself else None
     finally:
         watching.cancel()
-        await asyncio.shield(asyncio.create_task(_end(spawned, namespace, draining)))
+        await asyncio.shield(asyncio.create_task(_end(process, namespace, running.draining)))
         job.hold.close()
     return Ended(
         exit_code=namespace.exit_code if by_itself else None,
         timed_out=not by_itself and stopped is None,
         stopped=stopped,
-        stdout=stdout,
-        stderr=stderr,
+        stdout=running.stdout,
+        stderr=running.stderr,
     )
 
 
@@ -157,7 +160,23 @@ def taking(
     return take
 
 
-async def _started(job: Job) -> Spawned:
+async def _started(job: Job) -> _Running:
+    """Start it and listen to it. Raises OSError."""
+    process = await _spawned(job)
+    overrun: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+    namespace = _Namespace(lambda pid: _let_go(pid, job, overrun))
+    stdout, stderr = Kept(job.max_output_bytes), Kept(job.max_output_bytes)
+    most = job.max_output_bytes * job.limits.output_factor
+    draining = (
+        await Reading.of(process.process.stdout, taking(stdout, most, job.progress, overrun)),
+        await Reading.of(process.process.stderr, taking(stderr, most, job.progress, overrun)),
+        await Reading.of(os.fdopen(job.status, "rb", buffering=0), namespace.hear),
+    )
+    draining[-1].add_done_callback(lambda _: namespace.heard.set())
+    return _Running(process, namespace, stdout, stderr, overrun, draining)
+
+
+async def _spawned(job: Job) -> Spawned:
     """Closes the descriptors, which the process has or nobody needs; raises OSError, and closes what is ours then."""
     try:
         environment = {"PATH": job.path}

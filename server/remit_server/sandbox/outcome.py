@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
+from collections.abc import Callable, Coroutine
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
@@ -39,6 +43,15 @@ def refuse_network(spec: CommandSpec, runtime: str) -> None:
             "run it without `network`, or install bubblewrap, whose commands have a proxy",
             code=ErrorCode.SANDBOX_UNAVAILABLE,
         )
+
+
+def found_out(known: Isolation | None, attempt: Callable[[], Coroutine[Any, Any, Isolation]]) -> Isolation:
+    """What is known; found out by one real attempt, which is not repeated once it has succeeded."""
+    if known is not None and known.available:
+        return known
+    # In a thread of its own, for the caller's may have a running loop.
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(lambda: asyncio.run(attempt())).result()
 
 
 def unavailable(isolation: Isolation) -> ToolError:

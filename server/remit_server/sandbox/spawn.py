@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import ctypes
+import errno
 import functools
 import os
 import subprocess
@@ -67,7 +68,10 @@ async def spawned(
         os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
         _tell(loop, _exited, process, exited)
 
-    threading.Thread(target=start, name=f"remit-{argv[0]}", daemon=True).start()
+    try:
+        threading.Thread(target=start, name=f"remit-{argv[0]}", daemon=True).start()
+    except RuntimeError as error:
+        raise OSError(errno.EAGAIN, str(error)) from error
     return Spawned(await started, exited)
 
 
