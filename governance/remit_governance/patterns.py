@@ -6,7 +6,7 @@ RE2 is the engine: it has no backtracking, and so no expression that takes expon
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Protocol, cast
@@ -79,3 +79,12 @@ def _why(error: Exception) -> str:
     said = error.args[0] if error.args else ""
     text = said.decode(errors="replace") if isinstance(said, bytes) else "it holds half a character"
     return text.replace(": ", " ").lower()
+
+
+def finder(literals: Iterable[str]) -> Callable[[bytes], bool]:
+    """Tells in one pass whether UTF-8 bytes hold one of the literals, whatever their number."""
+    options = _re2.Options()
+    options.encoding = _re2.Options.Encoding.LATIN1
+    escaped = [_re2.escape(literal.encode("utf-8", "surrogatepass")) for literal in sorted(literals)]
+    search = _re2.compile(b"|".join(escaped), options).search if escaped else None
+    return lambda data: search is not None and search(data) is not None

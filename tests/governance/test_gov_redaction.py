@@ -156,3 +156,19 @@ def test_truncate_keeps_to_its_limit_and_counts(text: str, limit: int, mode: str
         assert text.startswith(head)
         assert text.endswith(tail)
         assert len(head) + len(tail) + cut.omitted == len(text)
+
+
+@pytest.mark.parametrize("kind", PATTERNS)
+def test_a_secret_is_found_far_inside_a_long_text(kind: str) -> None:
+    marker = {
+        "private key": "-----BEGIN PRIVATE KEY-----\nabcdefghijklmnop\n-----END PRIVATE KEY-----",
+        "api key": "sk-abcdefghij0123456789",
+        "github token": "ghu_abcdefghij0123456789",
+        "aws key": "ASIAABCDEFGHIJKLMNOP",
+        "slack token": "xoxz-1234567890",
+        "gitlab token": "glpat-abcdefghij0123456789",
+        "npm token": "npm_abcdefghij0123456789",
+    }[kind]
+    filler = "half \ud800 and é " * 500
+    found = Redactor().redact(f"{filler}{marker} {filler}")
+    assert (found.count, found.text) == (1, f"{filler}[redacted {kind}] {filler}")

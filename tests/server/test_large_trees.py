@@ -12,9 +12,10 @@ import regex
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from remit_server.errors import ToolError
 from remit_server.tools.large_trees import Sieve
 from remit_server.tools.list_files import list_matching
-from remit_server.tools.matching import parse_pattern
+from remit_server.tools.matching import matching_lines, parse_pattern
 from remit_server.tools.search_files import Query, search
 from remit_server.tools.spec import Outcome, ToolContext
 from remit_server.tools.superset import superset
@@ -22,6 +23,7 @@ from remit_server.workspace.globs import parse_glob
 from remit_server.workspace.paths import Workspace
 from remit_server.workspace.ports import NoDocuments, OpenDocument
 from remit_server.workspace.ripgrep import find_ripgrep
+from remit_server.workspace.text import Text
 from remit_server.workspace.walk import Limits
 
 WITH_RIPGREP, IN_PROCESS = -1, 10**9
@@ -154,6 +156,27 @@ def test_the_sieve_lets_every_match_through(pattern: str, subject: str, encoding
         return
     if compiled.search(subject) is not None:
         assert not Sieve(parse_pattern(pattern)).rules_out(b"first\n" + data + b"\nlast")
+
+
+@given(
+    pattern=st.one_of(PATTERNS, st.sampled_from(["", "a*", "^$", "$", "é", "(?i)k", "b|^", "\\s", "[^a]"])),
+    subject=st.text(st.sampled_from("abkKé漢 _1=\t\r\n\x1c"), max_size=60),
+    encoding=st.sampled_from(["utf-8", "utf-8-sig", "utf-16", "gb18030", "cp932"]),
+)
+@settings(max_examples=400, deadline=None)
+@example(pattern="b", subject="a\r\nb\n\nb", encoding="utf-8-sig")
+def test_the_sieve_names_every_line_that_matches(pattern: str, subject: str, encoding: str) -> None:
+    try:
+        data = subject.encode(encoding)
+        lines = Text.decode(data, "x").lines
+    except (UnicodeEncodeError, ToolError):
+        return
+    parsed = parse_pattern(pattern)
+    among = Sieve(parsed).lines(data)
+    among = None if among is None else list(among)
+    assert matching_lines(lines, parsed, lambda: 10.0) == [
+        n for n in matching_lines(lines, parsed, lambda: 10.0, range(1, len(lines) + 1)) if among is None or n in among
+    ]
 
 
 @pytest.mark.parametrize(

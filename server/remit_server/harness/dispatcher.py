@@ -103,7 +103,7 @@ class Dispatcher:
         except ToolError:
             return ()
         try:
-            targets = await asyncio.to_thread(tool.targets, arguments, self._context(tool, turn))
+            targets = await _targets(tool, arguments, self._context(tool, turn))
         except Exception:  # whatever it is, the call itself meets it again, and audits it
             return (UNKNOWN,)
         return tuple(self._action(tool, target, turn) for target in targets)
@@ -114,7 +114,7 @@ class Dispatcher:
         trail.most_chars = tool.most_chars
         arguments = parse_arguments(tool, call.arguments)
         context = self._context(tool, turn)
-        targets = await asyncio.to_thread(tool.targets, arguments, context)
+        targets = await _targets(tool, arguments, context)
         # Workflow state: every state admits every tool until the state machine (003 §State Machine) is built.
         actions = tuple(self._action(tool, target, turn) for target in targets)
         await self._judge(actions, trail, turn)
@@ -220,7 +220,9 @@ class Dispatcher:
     async def _judge(self, actions: tuple[Action, ...], trail: Trail, turn: Turn) -> bool:
         """Whether a person has to be asked. Raises ToolError where policy or the person's configuration denies."""
         policy = self.rulebook.policy
-        if policy.extension is None:
+        if policy.extension is None and (policy.version, actions) == (trail.policy_version, trail.actions):
+            decisions = trail.decisions
+        elif policy.extension is None:
             decisions = tuple(evaluate(policy, action) for action in actions)
         else:
             decisions = await asyncio.to_thread(lambda: tuple(evaluate(policy, action) for action in actions))
@@ -280,3 +282,10 @@ class Dispatcher:
                 return plan.render(commit)
             case _:
                 assert_never(proposal.plan)
+
+
+async def _targets(tool: Tool[Any], arguments: Any, context: ToolContext) -> tuple[Target, ...]:
+    """What the call touches. Raises what `targets` raises."""
+    if tool.only_resolves:
+        return tool.targets(arguments, context)
+    return await asyncio.to_thread(tool.targets, arguments, context)

@@ -231,13 +231,14 @@ class Trail:
         return asking(self.decision) if self.decision else ()
 
     def _after(self, result: str, summary: str, *, failed: bool = False, exit_code: int | None = None) -> None:
+        result_digest, said = digest(result), self._summary(summary)
         event = self._event(
             AuditKind.TOOL_OUTCOME,
-            result_digest=digest(result),
-            output_summary=self._summary(summary),
+            result_digest=result_digest,
+            output_summary=said,
             exit_code=exit_code,
             duration_ms=self._elapsed_ms(),
-            deny_reason=self._summary(summary) if failed else None,
+            deny_reason=said if failed else None,
             metadata={"changed": self._summary(", ".join(self.changed))} if self.changed else {},
         )
         self._append(event)
@@ -252,7 +253,7 @@ class Trail:
                 approval_id=self.approval_id,
                 duration_ms=self._elapsed_ms(),
                 exit_code=exit_code,
-                result_digest=digest(result),
+                result_digest=result_digest,
             )
         )
 

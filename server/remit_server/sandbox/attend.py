@@ -8,9 +8,10 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from remit_server.sandbox.contain import Ended, drain
+from remit_server.sandbox.contain import Ended, taking
 from remit_server.sandbox.output import Kept
 
+_CHUNK = 1 << 16
 _LAST_OUTPUT_S = 10.0
 
 
@@ -45,7 +46,7 @@ async def attend(errand: Errand) -> Ended:
     stdout, stderr = Kept(errand.kept), Kept(errand.kept)
     overrun: asyncio.Future[str] = asyncio.get_running_loop().create_future()
     draining = [
-        asyncio.create_task(drain(stream, kept, errand.most_output, errand.progress, overrun))
+        asyncio.create_task(_drain(stream, taking(kept, errand.most_output, errand.progress, overrun)))
         for stream, kept in ((process.stdout, stdout), (process.stderr, stderr))
     ]
     exited = asyncio.create_task(process.wait())
@@ -66,6 +67,12 @@ async def attend(errand: Errand) -> Ended:
         stdout=stdout,
         stderr=stderr,
     )
+
+
+async def _drain(stream: asyncio.StreamReader | None, take: Callable[[bytes], None]) -> None:
+    """Read to the end."""
+    while stream is not None and (chunk := await stream.read(_CHUNK)):
+        take(chunk)
 
 
 async def _end(errand: Errand, process: asyncio.subprocess.Process, draining: Sequence[asyncio.Task[None]]) -> None:

@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import os
 import shutil
+import socket
 import tempfile
 from collections.abc import AsyncGenerator, Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
 from remit_governance.hosts import parse_endpoint
-from remit_server.sandbox.cgroup import ControlGroup
+from remit_server.sandbox.cgroup import ControlGroup, parents_here
 from remit_server.sandbox.contain import Ended, Job, contain
 from remit_server.sandbox.door import NO_DOOR, Door, opened, relay_text
 from remit_server.sandbox.environment import command_environment
 from remit_server.sandbox.layer import Layer, Left
 from remit_server.sandbox.limits import Limits
-from remit_server.sandbox.outcome import command_output, last_line, never_began, own_path, unavailable
+from remit_server.sandbox.outcome import command_output, found_out, last_line, never_began, own_path, unavailable
 from remit_server.sandbox.owner import clear_layers, this_server
 from remit_server.sandbox.ports import CommandOutput, CommandSpec, Isolation
 from remit_server.sandbox.profile import GROUP, PASSWD, bubblewrap_options
@@ -36,8 +37,6 @@ _NAMESPACES = (
     "and on Ubuntu `sysctl kernel.apparmor_restrict_unprivileged_userns=0`), or run outside a container"
 )
 _EVERYTHING = Isolation("bubblewrap", False, "the workspace is the whole file system", "open a folder of it instead")
-# Root may change the mode of its own devices without any capability; a read-only mount forbids it.
-_DEVICES = "mount --bind -o ro /dev /dev && "
 _LAYER = (
     'mount -t overlay overlay -o "lowerdir=$layer/lower,upperdir=$layer/upper,workdir=$layer/work,userxattr" '
     '"$layer/merged" && '
@@ -61,11 +60,8 @@ class Bubblewrap:
         self._area: Path | None = None
 
     def isolation(self) -> Isolation:
-        """What is known; found out by one real run, which is not repeated once it has succeeded."""
-        if self._isolation is None or not self._isolation.available:
-            # In a thread of its own, for the caller's may have a running loop.
-            with ThreadPoolExecutor(1) as thread:
-                self._isolation = thread.submit(lambda: asyncio.run(self._try())).result()
+        """What isolates here, found out by one real run."""
+        self._isolation = found_out(self._isolation, self._try)
         return self._isolation
 
     async def run(self, spec: CommandSpec, progress: Callable[[bytes], None] | None = None) -> CommandOutput:
@@ -80,12 +76,13 @@ class Bubblewrap:
             ended, left = await self._layered(spec, progress)
         except OSError as error:
             raise unavailable(Isolation("bubblewrap", False, f"bwrap cannot start: {error}", _INSTALL)) from error
+        ended = _as_shells_say(ended, spec.argv[0])
         if never_began(ended):
             raise unavailable(_failed(ended))
         return command_output(ended, left)
 
     async def _try(self) -> Isolation:
-        for program in ("bwrap", "prlimit", "nice", "unshare"):
+        for program in ("bwrap", "unshare"):
             if shutil.which(program, path=own_path(self._workspace)) is None:
                 return Isolation("bubblewrap", False, f"there is no program `{program}`", _INSTALL)
         try:
@@ -95,7 +92,10 @@ class Bubblewrap:
         with tempfile.TemporaryDirectory(prefix="remit-") as folder:
             here = Path(folder)
             trial = CommandSpec(("/bin/true",), here, here, command_environment({}), _PROBE_S)
-            ended = await self._contained(trial)
+            try:
+                ended = await self._contained(trial)
+            except OSError as error:
+                return Isolation("bubblewrap", False, f"bwrap cannot start: {error}", _NAMESPACES)
             if ended.exit_code != 0:
                 return _failed(ended)
             self._area = await self._area_for_layers(replace(trial, argv=("/bin/sh", "-c", "echo x > probe")))
@@ -132,7 +132,8 @@ class Bubblewrap:
         self, spec: CommandSpec, progress: Callable[[bytes], None] | None = None, layer: Layer | None = None
     ) -> Ended:
         template = TEMPLATES[spec.template]
-        control = await asyncio.to_thread(ControlGroup.make, template)
+        groups = parents_here()
+        control = await asyncio.to_thread(ControlGroup.make, template, groups) if groups else None
         try:
             async with way_out(spec) as door:
                 ended = await contain(self._job(spec, control, progress, layer, door))
@@ -155,39 +156,59 @@ class Bubblewrap:
         rules = profile_filter("standard-net" if spec.network else template.seccomp)
         profile, passwd, group = (memory_file(data) for data in (rules, PASSWD, GROUP))
         read_status, write_status = os.pipe()
+        ours, held = hold()
         merged = layer.merged if layer else None
         options = bubblewrap_options(
             spec, limits, self._hidden, passwd=passwd, group=group, merged=merged, more=door.options
         )
         argv = [
-            # The editor goes first, also beside a command that takes all it can get.
-            *(*(control.joining() if control else ()), "nice", "-n", "10", *_first(layer)),
-            *("bwrap", *options, "--seccomp", str(profile), "--json-status-fd", str(write_status), "--"),
-            *(*door.command, "prlimit", *limits.prlimit_options(), "--", *spec.argv),
+            *(*(control.joining() if control else ()), *_first(layer)),
+            *("bwrap", *options, "--seccomp", str(profile), "--json-status-fd", str(write_status)),
+            *("--block-fd", str(held), "--", *door.command, *spec.argv),
         ]
         return Job(
             argv=argv,
             path=own_path(spec.workspace, self._workspace),
-            descriptors=(profile, passwd, group, write_status, *door.descriptors),
+            descriptors=(profile, passwd, group, write_status, held, *door.descriptors),
             status=read_status,
+            hold=ours,
             timeout_s=spec.timeout_s,
             max_output_bytes=spec.max_output_bytes,
             limits=limits,
             progress=progress,
             layer=layer.upper if layer else None,
+            devices_read_only=os.geteuid() == 0,
         )
 
 
 def _first(layer: Layer | None) -> tuple[str, ...]:
-    """What happens in a mount namespace of our own before bwrap starts there; nothing where nothing has to."""
-    root = os.geteuid() == 0
-    if layer is None and not root:
+    """What happens in a mount namespace of our own before bwrap starts there; nothing without a layer."""
+    if layer is None:
         return ()
-    steps = (_DEVICES if root else "") + (_LAYER if layer else "")
-    script = f'layer=$1; shift; {steps}exec "$@"'
-    own = () if root else ("--user", "--map-root-user")
-    folder = str(layer.folder if layer else "")
-    return ("unshare", *own, "--mount", "--propagation", "private", "--", "/bin/sh", "-c", script, "sh", folder)
+    own = () if os.geteuid() == 0 else ("--user", "--map-root-user")
+    script = f'layer=$1; shift; {_LAYER}exec "$@"'
+    return (
+        "unshare",
+        *own,
+        "--mount",
+        "--propagation",
+        "private",
+        "--",
+        "/bin/sh",
+        "-c",
+        script,
+        "sh",
+        str(layer.folder),
+    )
+
+
+def hold() -> tuple[socket.socket, int]:
+    """A socket of ours, and the descriptor at which bwrap waits for a message to it before the command begins.
+
+    Datagrams, for they have no end: it must not begin either when the server dies before the limits are set.
+    """
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
+    return ours, theirs.detach()
 
 
 @contextlib.asynccontextmanager
@@ -205,8 +226,16 @@ def _unheard(attempt: Attempt) -> None:
     del attempt
 
 
+def _as_shells_say(ended: Ended, program: str) -> Ended:
+    """127 where there is no such program and 126 where it cannot be started, of which bwrap reports no code."""
+    said = last_line(ended.stderr.value())
+    if not (never_began(ended) and said.startswith(f"bwrap: execvp {program}: ")):
+        return ended
+    return replace(ended, exit_code=127 if said.endswith(os.strerror(errno.ENOENT)) else 126)
+
+
 def _failed(ended: Ended) -> Isolation:
-    said = last_line(ended.stderr.value()) or "bwrap did not start"
+    said = last_line(ended.stderr.value()) or ended.stopped or "bwrap did not start"
     missing = "Unknown option" in said
     return Isolation("bubblewrap", False, said, _INSTALL if missing else _NAMESPACES)
 

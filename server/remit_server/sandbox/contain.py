@@ -7,6 +7,7 @@ import contextlib
 import json
 import os
 import signal
+import socket
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,29 +15,33 @@ from typing import Any
 
 from remit_server.sandbox.limits import Limits, layer_beyond, usage_below
 from remit_server.sandbox.output import Kept
+from remit_server.sandbox.spawn import Reading, Spawned, spawned
 
-_CHUNK = 1 << 16
-_WATCH_S = 0.1
+_FIRST_WATCH_S, _WATCH_S = 0.01, 0.1
 _HEARD_S = 5.0
 _DEATH_S = 10.0
+_NICER = 10
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
     """A bwrap to run, found by `path`. `descriptors` are passed on to it, `status` is where it reports to.
 
-    `layer` is the folder that fills with what it writes to the workspace.
+    The command begins with a message to `hold`, once its limits are set. With `devices_read_only`, bwrap has its
+    devices so. `layer` is the folder that fills with what it writes to the workspace.
     """
 
     argv: Sequence[str]
     path: str
     descriptors: Sequence[int]
     status: int
+    hold: socket.socket
     timeout_s: float
     max_output_bytes: int
     limits: Limits
     progress: Callable[[bytes], None] | None = None
     layer: Path | None = None
+    devices_read_only: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,22 +57,26 @@ class Ended:
 
 @dataclass(slots=True)
 class _Namespace:
-    """What bwrap tells of its pid namespace: its first process, with whose death every other one in it dies."""
+    """What bwrap tells of its pid namespace: its first process, with whose death every other one in it dies.
 
+    `begin` is told of it, and `heard` is set then, or once bwrap can tell nothing any more.
+    """
+
+    begin: Callable[[int], None]
     told: bytearray = field(default_factory=bytearray)
     heard: asyncio.Event = field(default_factory=asyncio.Event)
     init: int | None = None
     pidfd: int | None = None
 
     def hear(self, data: bytes) -> None:
-        """More of the report; nothing at its end."""
+        """More of the report."""
         self.told += data
         if self.init is None and b"\n" in self.told:
             self.init = int(json.loads(self.told.partition(b"\n")[0])["child-pid"])
             with contextlib.suppress(ProcessLookupError):
                 self.pidfd = os.pidfd_open(self.init)
-        if self.init is not None or not data:
             self.heard.set()
+            self.begin(self.init)
 
     @property
     def exit_code(self) -> int | None:
@@ -93,123 +102,140 @@ class _Namespace:
             self.pidfd = None
 
 
+@dataclass(frozen=True, slots=True)
+class _Running:
+    """A job that has started, and everything of it that is listened to."""
+
+    spawned: Spawned
+    namespace: _Namespace
+    stdout: Kept
+    stderr: Kept
+    overrun: asyncio.Future[str]
+    draining: Sequence[asyncio.Future[None]]
+
+
 async def contain(job: Job) -> Ended:
     """Run it and see it end, at its limits at the latest, and when cancelled. Raises OSError where it cannot start."""
     starting = asyncio.create_task(_started(job))
     cancelled = False
     try:
-        process = await asyncio.shield(starting)
+        running = await asyncio.shield(starting)
     except asyncio.CancelledError:
         # Killed in the midst of its start, it would leave a process that we do not know.
-        process, cancelled = await starting, True
-    namespace = _Namespace()
-    stdout, stderr = Kept(job.max_output_bytes), Kept(job.max_output_bytes)
-    overrun: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-    exited = asyncio.create_task(process.wait())
+        running, cancelled = await starting, True
+    process, namespace, overrun = running.spawned, running.namespace, running.overrun
     watching = asyncio.create_task(_watch(namespace, job, overrun))
-    most = job.max_output_bytes * job.limits.output_factor
-    draining = [
-        asyncio.create_task(drain(process.stdout, stdout, most, job.progress, overrun)),
-        asyncio.create_task(drain(process.stderr, stderr, most, job.progress, overrun)),
-        asyncio.create_task(_listen(job.status, namespace)),
-    ]
     try:
-        ends: set[asyncio.Future[Any]] = {exited, overrun}
+        ends: set[asyncio.Future[Any]] = {process.exited, overrun}
         if cancelled:
             raise asyncio.CancelledError
         await asyncio.wait(ends, timeout=job.timeout_s, return_when=asyncio.FIRST_COMPLETED)
-        by_itself = exited.done()
+        by_itself = process.exited.done()
         stopped = overrun.result() if overrun.done() and not by_itself else None
     finally:
         watching.cancel()
-        await asyncio.shield(asyncio.create_task(_end(process, namespace, draining)))
+        await asyncio.shield(asyncio.create_task(_end(process, namespace, running.draining)))
+        job.hold.close()
     return Ended(
         exit_code=namespace.exit_code if by_itself else None,
         timed_out=not by_itself and stopped is None,
         stopped=stopped,
-        stdout=stdout,
-        stderr=stderr,
+        stdout=running.stdout,
+        stderr=running.stderr,
     )
 
 
-async def _started(job: Job) -> asyncio.subprocess.Process:
-    """Closes the descriptors, which the process has or nobody needs; raises OSError, and closes `status` too then."""
-    try:
-        return await asyncio.create_subprocess_exec(
-            *job.argv,
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-            env={"PATH": job.path},
-            pass_fds=tuple(job.descriptors),
-            start_new_session=True,
-        )
-    except BaseException:
-        os.close(job.status)
-        raise
-    finally:
-        for fd in job.descriptors:
-            os.close(fd)
+def taking(
+    kept: Kept, most: int, progress: Callable[[bytes], None] | None, overrun: asyncio.Future[str]
+) -> Callable[[bytes], None]:
+    """What to do with each piece of an output, so that the command never waits for us; `overrun` past `most` bytes."""
 
-
-async def _end(
-    process: asyncio.subprocess.Process, namespace: _Namespace, draining: Sequence[asyncio.Task[None]]
-) -> None:
-    """Kill bwrap and its namespace, and wait for both and for the last of their output."""
-    with contextlib.suppress(TimeoutError):
-        # Killed before it has told, it might leave a process that we do not know.
-        async with asyncio.timeout(_HEARD_S):
-            await namespace.heard.wait()
-    if process.returncode is None:
-        with contextlib.suppress(ProcessLookupError):
-            process.kill()
-    # First: bwrap may have died before its child was bound to die with it, and the child holds our pipes open.
-    await namespace.end()
-    await process.wait()
-    done, pending = await asyncio.wait(draining, timeout=_DEATH_S)
-    for task in pending:
-        task.cancel()
-    for task in done:
-        task.result()
-
-
-async def drain(
-    stream: asyncio.StreamReader | None,
-    kept: Kept,
-    most: int,
-    progress: Callable[[bytes], None] | None,
-    overrun: asyncio.Future[str],
-) -> None:
-    """Read to the end, whatever is kept of it, so that the command never waits for us; `overrun` past `most` bytes."""
-    while stream is not None and (chunk := await stream.read(_CHUNK)):
+    def take(chunk: bytes) -> None:
         kept.add(chunk)
         if progress is not None:
             progress(chunk)
         if kept.total > most and not overrun.done():
             overrun.set_result(f"more than {most} bytes of output")
 
+    return take
 
-async def _listen(status: int, namespace: _Namespace) -> None:
-    loop = asyncio.get_running_loop()
-    reader = asyncio.StreamReader()
-    transport, _ = await loop.connect_read_pipe(
-        lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(status, "rb", buffering=0)
+
+async def _started(job: Job) -> _Running:
+    """Start it and listen to it. Raises OSError."""
+    process = await _spawned(job)
+    overrun: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+    namespace = _Namespace(lambda pid: _let_go(pid, job, overrun))
+    stdout, stderr = Kept(job.max_output_bytes), Kept(job.max_output_bytes)
+    most = job.max_output_bytes * job.limits.output_factor
+    draining = (
+        await Reading.of(process.process.stdout, taking(stdout, most, job.progress, overrun)),
+        await Reading.of(process.process.stderr, taking(stderr, most, job.progress, overrun)),
+        await Reading.of(os.fdopen(job.status, "rb", buffering=0), namespace.hear),
     )
+    draining[-1].add_done_callback(lambda _: namespace.heard.set())
+    return _Running(process, namespace, stdout, stderr, overrun, draining)
+
+
+async def _spawned(job: Job) -> Spawned:
+    """Closes the descriptors, which the process has or nobody needs; raises OSError, and closes what is ours then."""
     try:
-        while chunk := await reader.read(_CHUNK):
-            namespace.hear(chunk)
-        namespace.hear(b"")
+        environment = {"PATH": job.path}
+        return await spawned(job.argv, environment, job.descriptors, devices_read_only=job.devices_read_only)
+    except BaseException:
+        os.close(job.status)
+        job.hold.close()
+        raise
     finally:
-        transport.close()
+        for fd in job.descriptors:
+            os.close(fd)
+
+
+def _let_go(pid: int, job: Job, overrun: asyncio.Future[str]) -> None:
+    """Set the limits of the namespace's first process, which all others in it inherit, and let the command begin.
+
+    It waits for that, and without a message it waits for ever. The editor goes first, also beside a command that takes
+    all it can get.
+    """
+    try:
+        job.limits.impose(pid)
+        os.setpriority(os.PRIO_PROCESS, pid, os.getpriority(os.PRIO_PROCESS, 0) + _NICER)
+        job.hold.send(b"go")
+    except (ProcessLookupError, ConnectionError):
+        return
+    except OSError as error:
+        if not overrun.done():
+            overrun.set_result(f"its limits cannot be set: {error}")
+
+
+async def _end(spawned: Spawned, namespace: _Namespace, draining: Sequence[asyncio.Future[None]]) -> None:
+    """Kill bwrap and its namespace, and wait for both and for the last of their output."""
+    with contextlib.suppress(TimeoutError):
+        # Killed before it has told, it might leave a process that we do not know.
+        async with asyncio.timeout(_HEARD_S):
+            await namespace.heard.wait()
+    if not spawned.exited.done():
+        spawned.process.kill()
+    # First: bwrap may have died before its child was bound to die with it, and the child holds our pipes open.
+    await namespace.end()
+    await spawned.exited
+    done, pending = await asyncio.wait(draining, timeout=_DEATH_S)
+    for reading in pending:
+        reading.cancel()
+    for reading in done:
+        reading.result()
 
 
 async def _watch(namespace: _Namespace, job: Job, overrun: asyncio.Future[str]) -> None:
     """Look at the totals, which no limit of a single process bounds, until one is passed."""
     await namespace.heard.wait()
+    pause = _FIRST_WATCH_S
     while namespace.init is not None and not overrun.done():
+        # First: when bwrap has just told of it, the command has not even begun. Soon again: what starts processes as
+        # fast as it can has thousands of them, and all processors, within a tenth of a second.
+        await asyncio.sleep(pause)
+        pause = min(2 * pause, _WATCH_S)
         reason = usage_below(namespace.init).beyond(job.limits)
         if reason is None and job.layer is not None:
             reason = await asyncio.to_thread(layer_beyond, job.layer, job.limits)
         if reason is not None and not overrun.done():
             overrun.set_result(reason)
-        await asyncio.sleep(_WATCH_S)

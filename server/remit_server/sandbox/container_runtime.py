@@ -10,7 +10,6 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -23,6 +22,7 @@ from remit_server.sandbox.environment import command_environment
 from remit_server.sandbox.limits import MIB
 from remit_server.sandbox.outcome import (
     command_output,
+    found_out,
     last_line,
     never_began,
     own_path,
@@ -89,11 +89,8 @@ class Containers:
         self._files: tempfile.TemporaryDirectory[str] | None = None
 
     def isolation(self) -> Isolation:
-        """What is known; found out by one real run, which is not repeated once it has succeeded."""
-        if self._isolation is None or not self._isolation.available:
-            # In a thread of its own, for the caller's may have a running loop.
-            with ThreadPoolExecutor(1) as thread:
-                self._isolation = thread.submit(lambda: asyncio.run(self._try())).result()
+        """What isolates here, found out by one real run."""
+        self._isolation = found_out(self._isolation, self._try)
         return self._isolation
 
     async def run(self, spec: CommandSpec, progress: Callable[[bytes], None] | None = None) -> CommandOutput:

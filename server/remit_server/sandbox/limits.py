@@ -30,16 +30,20 @@ class Limits:
     open_files: int = 1024
     output_factor: int = 64
 
-    def prlimit_options(self) -> tuple[str, ...]:
-        """Options of prlimit(1), none above what this process itself may have."""
-        wanted = (
-            ("nproc", resource.RLIMIT_NPROC, self.tasks),
-            ("data", resource.RLIMIT_DATA, self.process_bytes),
-            ("fsize", resource.RLIMIT_FSIZE, self.file_bytes),
-            ("nofile", resource.RLIMIT_NOFILE, self.open_files),
-            ("core", resource.RLIMIT_CORE, 0),
-        )
-        return tuple(f"--{name}={_allowed(kind, most)}" for name, kind, most in wanted)
+    def impose(self, pid: int) -> None:
+        """Set them for a process and all that it is going to start, none above what this one itself may have.
+
+        Raises OSError.
+        """
+        for kind, wanted in (
+            (resource.RLIMIT_NPROC, self.tasks),
+            (resource.RLIMIT_DATA, self.process_bytes),
+            (resource.RLIMIT_FSIZE, self.file_bytes),
+            (resource.RLIMIT_NOFILE, self.open_files),
+            (resource.RLIMIT_CORE, 0),
+        ):
+            most = _allowed(kind, wanted)
+            resource.prlimit(pid, kind, (most, most))
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +74,7 @@ def usage_below(root: int) -> Usage:
         if name.isdigit():
             # A process may end while we look.
             with contextlib.suppress(OSError, IndexError, ValueError):
-                fields = Path("/proc", name, "stat").read_bytes().rpartition(b")")[2].split()
+                fields = _stat(name).rpartition(b")")[2].split()
                 children[int(fields[1])].append(int(name))
                 threads[int(name)] = int(fields[17])
                 pages[int(name)] = int(fields[21])
@@ -89,6 +93,15 @@ def layer_beyond(folder: Path, limits: Limits) -> str | None:
     if files > limits.layer_files:
         return f"more than {limits.layer_files} files written"
     return f"more than {limits.layer_bytes // MIB} MiB written" if written > limits.layer_bytes else None
+
+
+def _stat(pid: str) -> bytes:
+    """Raises OSError. By its descriptor: a bomb has a thousand processes while the next look is taken."""
+    fd = os.open(f"/proc/{pid}/stat", os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        return os.read(fd, 4096)
+    finally:
+        os.close(fd)
 
 
 def _allowed(kind: int, most: int) -> int:

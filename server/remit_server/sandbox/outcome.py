@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
+from collections.abc import Callable, Coroutine
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
@@ -41,6 +45,15 @@ def refuse_network(spec: CommandSpec, runtime: str) -> None:
         )
 
 
+def found_out(known: Isolation | None, attempt: Callable[[], Coroutine[Any, Any, Isolation]]) -> Isolation:
+    """What is known; found out by one real attempt, which is not repeated once it has succeeded."""
+    if known is not None and known.available:
+        return known
+    # In a thread of its own, for the caller's may have a running loop.
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(lambda: asyncio.run(attempt())).result()
+
+
 def unavailable(isolation: Isolation) -> ToolError:
     """The refusal of a command where nothing isolates."""
     return ToolError(
@@ -55,9 +68,8 @@ def own_path(*workspaces: Path | None) -> str:
     """PATH for the programs that build the sandbox: a project must not bring its own `bwrap`."""
     theirs = [workspace.resolve() for workspace in workspaces if workspace]
     folders = (Path(folder) for folder in os.environ.get("PATH", os.defpath).split(os.pathsep))
-    return os.pathsep.join(
-        str(f) for f in folders if f.is_absolute() and not any(f.resolve().is_relative_to(w) for w in theirs)
-    )
+    real = ((folder, folder.resolve()) for folder in folders if folder.is_absolute())
+    return os.pathsep.join(str(f) for f, r in real if not any(r.is_relative_to(w) for w in theirs))
 
 
 def last_line(said: bytes) -> str:

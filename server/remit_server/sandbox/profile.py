@@ -58,8 +58,19 @@ def bubblewrap_options(
     return [
         *CONFINED,
         *system_options(SYSTEM_FOLDERS),
-        *(option for name in ETC for option in ("--ro-bind-try", f"/etc/{name}", f"/etc/{name}")),
-        *("--ro-bind-data", str(passwd), "/etc/passwd", "--ro-bind-data", str(group), "/etc/group"),
+        *_settings(),
+        *(
+            "--perms",
+            "0444",
+            "--file",
+            str(passwd),
+            "/etc/passwd",
+            "--perms",
+            "0444",
+            "--file",
+            str(group),
+            "/etc/group",
+        ),
         *_proc(),
         *_devices(limits),
         *("--size", str(limits.scratch_bytes), "--tmpfs", SCRATCH, "--dir", "/var", "--symlink", SCRATCH, "/var/tmp"),  # noqa: S108
@@ -80,6 +91,17 @@ def system_options(folders: Iterable[str]) -> list[str]:
             options += ["--symlink", str(folder.readlink()), str(folder)]
         elif folder.is_dir():
             options += ["--ro-bind", str(folder), str(folder)]
+    return options
+
+
+def _settings() -> list[str]:
+    """What there is of ETC, to be read. A link to a system's file is one inside too, for each mount takes its time."""
+    options: list[str] = []
+    for path in (Path("/etc", name) for name in ETC):
+        if path.is_symlink() and (real := path.resolve()).is_relative_to("/usr"):
+            options += ["--symlink", str(real), str(path)]
+        else:
+            options += ["--ro-bind-try", str(path), str(path)]
     return options
 
 
@@ -117,7 +139,8 @@ def _hidden(paths: Iterable[Path]) -> list[str]:
 
 def really_hidden(paths: Iterable[Path], workspace: Path) -> tuple[Path, ...]:
     """Those of the paths that exist and really lie in the workspace, links followed."""
-    real = (path.resolve() for path in paths)
+    # Whether it exists is asked first: it is quick, and most of those that are looked for do not.
+    real = (path.resolve() for path in paths if path.exists())
     return tuple(path for path in real if path != workspace and path.is_relative_to(workspace) and path.exists())
 
 

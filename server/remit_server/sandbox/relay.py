@@ -15,12 +15,16 @@ _BACKLOG = 64
 
 
 def main(descriptor: int, port: int, command: list[str]) -> None:
-    """Returns only by an exception; else this process is the command."""
+    """Ends as a shell does where there is no such program; else this process is the command."""
     with socket.socket(fileno=descriptor) as outside, socket.socket() as door:
         door.bind(("127.0.0.1", port))
         door.listen(_BACKLOG)
         socket.send_fds(outside, [b"door"], [door.fileno()])
-    os.execvp(command[0], command)  # noqa: S606  the sandbox is around us
+    try:
+        os.execvp(command[0], command)  # noqa: S606  the sandbox is around us
+    except OSError as error:
+        sys.stderr.write(f"{command[0]}: {error.strerror}\n")
+        sys.exit(127 if isinstance(error, FileNotFoundError) else 126)
 
 
 if __name__ == "__main__":

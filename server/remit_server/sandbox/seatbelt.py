@@ -10,13 +10,12 @@ import signal
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from remit_server.sandbox.attend import Errand, attend
 from remit_server.sandbox.contain import Ended
 from remit_server.sandbox.environment import command_environment
-from remit_server.sandbox.outcome import command_output, last_line, refuse_network, unavailable
+from remit_server.sandbox.outcome import command_output, found_out, last_line, refuse_network, unavailable
 from remit_server.sandbox.ports import CommandOutput, CommandSpec, Isolation
 from remit_server.sandbox.profile import hidden_below
 from remit_server.sandbox.seatbelt_profile import profile_text, seatbelt_argv
@@ -36,11 +35,8 @@ class Seatbelt:
         self._isolation: Isolation | None = None
 
     def isolation(self) -> Isolation:
-        """What is known; found out by one real run, which is not repeated once it has succeeded."""
-        if self._isolation is None or not self._isolation.available:
-            # In a thread of its own, for the caller's may have a running loop.
-            with ThreadPoolExecutor(1) as thread:
-                self._isolation = thread.submit(lambda: asyncio.run(self._try())).result()
+        """What isolates here, found out by one real run."""
+        self._isolation = found_out(self._isolation, self._try)
         return self._isolation
 
     async def run(self, spec: CommandSpec, progress: Callable[[bytes], None] | None = None) -> CommandOutput:

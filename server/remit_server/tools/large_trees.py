@@ -7,7 +7,8 @@ same matches in the same order.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import lru_cache
 from typing import Any, cast
 
 import re2  # type: ignore[import-untyped]  # pyright: ignore[reportMissingTypeStubs]
@@ -18,7 +19,7 @@ from remit_server.tools.spec import ToolContext
 from remit_server.tools.superset import MARKED, MARKS, superset
 from remit_server.workspace.paths import WorkspacePath
 from remit_server.workspace.ripgrep import Matching, listed_by_ripgrep
-from remit_server.workspace.walk import Limits, entries_below, listed, usable, walk
+from remit_server.workspace.walk import Limits, entries_below, listed, usable, walk, walk_open
 
 _re2 = cast("Any", re2)
 _MAX_EXPRESSION = 20_000
@@ -47,7 +48,30 @@ class Sieve:
             return self._literal not in data
         return self._compiled is not None and not self._compiled.search(data)
 
+    def lines(self, data: bytes) -> Iterator[int] | None:
+        """Numbers, from 1, of the lines that may match, in order; None where all of them may."""
+        if data.startswith(MARKS):
+            return None
+        if (literal := self._literal) is not None:
+            return _numbers(data, lambda at: data.find(literal, at))
+        if (compiled := self._compiled) is not None:
+            return _numbers(data, lambda at: found.start() if (found := compiled.search(data, at)) else -1)
+        return None
 
+
+def _numbers(data: bytes, next_from: Callable[[int], int]) -> Iterator[int]:
+    """Of the lines in which something is found, which reaches over no line's end."""
+    number, begun = 1, 0
+    while (at := next_from(begun)) >= 0:
+        number += data.count(b"\n", begun, at)
+        yield number
+        begun = data.find(b"\n", at) + 1
+        if not 0 < begun < len(data):
+            return
+        number += 1
+
+
+@lru_cache(maxsize=16)
 def _compiled(expression: str) -> Any:
     options = _re2.Options()
     options.encoding = _re2.Options.Encoding.LATIN1
@@ -72,15 +96,15 @@ def files_below(ctx: ToolContext, base: WorkspacePath, limits: Limits) -> Iterat
 
 def files_to_search(
     ctx: ToolContext, base: WorkspacePath, sieve: Sieve, max_bytes: int, limits: Limits
-) -> Iterator[str]:
-    """What `walk` yields, in a large tree without files that hold no match. Raises ToolError as it does."""
+) -> Iterator[tuple[str, int | None]]:
+    """What `walk_open` yields, in a large tree without descriptors and files that hold no match. Raises ToolError."""
     if sieve.expression and _is_large(ctx, base, limits):
         listing = listed_by_ripgrep(ctx.workspace, base, limits, Matching(f"{MARKED}|{sieve.expression}", max_bytes))
         if listing is not None:
             limits.stopped = limits.stopped or not listing.complete
             found = {*listing.paths, *_open_below(ctx, base)}
-            return filter(listed(ctx.workspace, base), sorted(found, key=_by_names))
-    return walk(ctx.workspace, base, limits)
+            return ((path, None) for path in filter(listed(ctx.workspace, base), sorted(found, key=_by_names)))
+    return walk_open(ctx.workspace, base, limits)
 
 
 def _is_large(ctx: ToolContext, base: WorkspacePath, limits: Limits) -> bool:

@@ -74,4 +74,5 @@ LIST_FILES = Tool(
     arguments=ListFilesArguments,
     targets=_targets,
     prepare=_prepare,
+    only_resolves=True,
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import regex
@@ -57,20 +57,24 @@ def _unusable(text: str, why: str) -> ToolError:
     return ToolError(f"cannot search for `{text}`", why, fix)
 
 
-def matching_lines(lines: Sequence[str], pattern: Pattern, left_s: Callable[[], float]) -> list[int]:
+def matching_lines(
+    lines: Sequence[str], pattern: Pattern, left_s: Callable[[], float], among: Iterable[int] | None = None
+) -> list[int]:
     """Numbers, from 1, of the lines that match, each judged by its first 10,000 characters.
 
-    `left_s` says how many seconds there still are; raises TimeoutError when there are none, or no memory.
+    `among` are those of the lines that may, where that is known. `left_s` says how many seconds there still are; raises
+    TimeoutError when there are none, or no memory.
     """
+    candidates = range(1, len(lines) + 1) if among is None else among
     if pattern.literal is not None:
-        return [n for n, line in enumerate(lines, 1) if pattern.literal in line[:MAX_LINE_CHARS]]
+        return [n for n in candidates if pattern.literal in lines[n - 1][:MAX_LINE_CHARS]]
     found: list[int] = []
-    for number, line in enumerate(lines, 1):
+    for number in candidates:
         seconds = left_s()
         if seconds <= 0:
             raise TimeoutError
         try:
-            match = pattern.compiled.search(line[:MAX_LINE_CHARS], concurrent=True, timeout=seconds)
+            match = pattern.compiled.search(lines[number - 1][:MAX_LINE_CHARS], concurrent=True, timeout=seconds)
         except MemoryError as error:
             raise TimeoutError from error
         if match:

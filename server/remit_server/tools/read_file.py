@@ -107,5 +107,6 @@ READ_FILE = Tool(
     arguments=ReadFileArguments,
     targets=_targets,
     prepare=_prepare,
+    only_resolves=True,
     most_chars=40_000,
 )

@@ -21,7 +21,7 @@ from remit_server.tools.matching import (
     with_context,
 )
 from remit_server.tools.spec import Arguments, Outcome, Plan, ReadPlan, Target, Tool, ToolContext
-from remit_server.workspace.files import image_of_text, read_bytes
+from remit_server.workspace.files import bytes_in, image_of_text, read_bytes
 from remit_server.workspace.globs import MAX_GLOB_CHARS, Glob, parse_glob
 from remit_server.workspace.paths import WorkspacePath
 from remit_server.workspace.text import Text
@@ -31,6 +31,9 @@ MAX_SEARCHED_BYTES = 2 * 1024 * 1024
 MAX_SHOWN_CHARS = 300
 MAX_RESULT_CHARS = 100_000
 _MAX_COUNTED = 10_000
+
+# A file, and a descriptor of its folder where there is one, good until the next file is asked for.
+_Place = tuple[str, int | None]
 
 
 class SearchFilesArguments(Arguments):
@@ -72,9 +75,9 @@ class Query:
 def search(ctx: ToolContext, query: Query, limits: Limits) -> Outcome:
     """Search the file at `query.base`, or the files below it. Raises ToolError where there is none."""
     found = _Found()
-    for relative in _files(ctx, query, limits):
+    for place in _files(ctx, query, limits):
         try:
-            _search_one(ctx, relative, query, limits, found)
+            _search_one(ctx, place, query, limits, found)
         except TimeoutError:
             limits.stopped = True
         if limits.spent() or found.total >= _MAX_COUNTED:
@@ -84,48 +87,63 @@ def search(ctx: ToolContext, query: Query, limits: Limits) -> Outcome:
     return _outcome(found, query)
 
 
-def _files(ctx: ToolContext, query: Query, limits: Limits) -> Iterator[str]:
+def _files(ctx: ToolContext, query: Query, limits: Limits) -> Iterator[_Place]:
     base, glob = query.base, query.glob
     if ctx.documents.get(base.relative) is not None or base.absolute.is_file():
-        return iter([base.relative])
+        return iter([(base.relative, None)])
     found = files_to_search(ctx, base, query.sieve, MAX_SEARCHED_BYTES, limits)
     prefix = 0 if base.relative == "." else len(base.relative) + 1
-    return found if glob is None else (path for path in found if glob.matches(path[prefix:]))
+    return found if glob is None else (each for each in found if glob.matches(each[0][prefix:]))
 
 
-def _search_one(ctx: ToolContext, relative: str, query: Query, limits: Limits, found: _Found) -> None:
+def _search_one(ctx: ToolContext, place: _Place, query: Query, limits: Limits, found: _Found) -> None:
     """Raises TimeoutError."""
-    lines = _lines(ctx, relative, query.sieve)
+    relative, _ = place
+    data = _data(ctx, place, query.sieve)
+    lines = [] if data is None else _lines(data, relative)
+    if data is None or not lines:
+        return
 
     def left_s() -> float:
         return 0.0 if limits.stopped else limits.left_s
 
-    numbers = matching_lines(lines, query.pattern, left_s)
+    numbers = matching_lines(lines, query.pattern, left_s, query.sieve.lines(data))
     if numbers:
-        # Matched again without secrets: whether a guess matches would give a secret away letter by letter.
-        lines = ctx.redact("\n".join(lines)).split("\n")
-        numbers = matching_lines(lines, query.pattern, left_s)
+        text = "\n".join(lines)
+        shown = ctx.redact(text)
+        if shown != text:
+            # Matched again without secrets: whether a guess matches would give a secret away letter by letter.
+            lines = shown.split("\n")
+            numbers = matching_lines(lines, query.pattern, left_s)
     found.files += bool(numbers)
     found.total += len(numbers)
     room = query.most - len(found.matches)
     found.matches += [(relative, with_context(lines, n, query.context)) for n in numbers[:room]]
 
 
-def _lines(ctx: ToolContext, relative: str, sieve: Sieve) -> list[str]:
-    """A file's lines; none of one that holds no match, is binary, too large, gone, or not to be read.
+def _data(ctx: ToolContext, place: _Place, sieve: Sieve) -> bytes | None:
+    """A file's bytes; None of one that holds no match, is too large, gone, or not to be read.
 
     Policy is asked last, as most files hold no match; how many files it hides is not told, nor would it be told in a
     large tree, where that number would be one of files that match.
     """
-    document = ctx.documents.get(relative)
-    path = WorkspacePath(relative, ctx.workspace.root.joinpath(relative))
+    relative, folder = place
     try:
-        if document is None:
-            data = read_bytes(ctx.workspace, path, MAX_SEARCHED_BYTES)
+        if (document := ctx.documents.get(relative)) is not None:
+            data: bytes | None = image_of_text(document.text).data
+        elif folder is not None:
+            data = bytes_in(folder, relative.rpartition("/")[2], MAX_SEARCHED_BYTES)
         else:
-            data = image_of_text(document.text).data
-        if sieve.rules_out(data) or not ctx.permits("fs.read", relative):
-            return []
+            path = WorkspacePath(relative, ctx.workspace.root.joinpath(relative))
+            data = read_bytes(ctx.workspace, path, MAX_SEARCHED_BYTES)
+    except (ToolError, OSError):
+        return None
+    return None if data is None or sieve.rules_out(data) or not ctx.permits("fs.read", relative) else data
+
+
+def _lines(data: bytes, relative: str) -> list[str]:
+    """A text's lines; none of what is binary."""
+    try:
         return Text.decode(data, relative).lines
     except ToolError:
         return []
@@ -218,5 +236,6 @@ SEARCH_FILES = Tool(
     arguments=SearchFilesArguments,
     targets=_targets,
     prepare=_prepare,
+    only_resolves=True,
     most_chars=24_000,
 )

@@ -170,7 +170,10 @@ class ToolContext:
 
 @dataclass(frozen=True, slots=True)
 class Tool(Generic[A]):
-    """One row of the tool table. A model sees `most_chars` characters of a result: head, tail, how much is missing."""
+    """One row of the tool table. A model sees `most_chars` characters of a result: head, tail, how much is missing.
+
+    `only_resolves`: `targets` resolves a path or two and no more, which is not worth a thread.
+    """
 
     name: str
     summary: str
@@ -179,6 +182,7 @@ class Tool(Generic[A]):
     targets: Callable[[A, ToolContext], tuple[Target, ...]]
     prepare: Callable[[A, ToolContext], Awaitable[Plan]]
     most_chars: int = 16_000
+    only_resolves: bool = False
 
     @property
     def schema(self) -> dict[str, Any]:

@@ -95,6 +95,19 @@ def read_bytes(workspace: Workspace, path: WorkspacePath, max_bytes: int) -> byt
     return found
 
 
+def bytes_in(folder: int, name: str, max_bytes: int) -> bytes | None:
+    """The bytes of the regular file `name` in an open folder; None where there is none, or it is too large.
+
+    Raises OSError, also for a link.
+    """
+    fd = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC, dir_fd=folder)
+    try:
+        status = os.fstat(fd)
+        return _bytes(fd, max_bytes, status.st_size) if stat.S_ISREG(status.st_mode) else None
+    finally:
+        os.close(fd)
+
+
 def write_atomically(
     workspace: Workspace,
     path: WorkspacePath,

@@ -9,6 +9,7 @@ import stat
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import islice
 
 from pathspec import GitIgnoreSpec
@@ -59,6 +60,15 @@ def walk(workspace: Workspace, base: WorkspacePath, limits: Limits) -> Iterator[
 
     Left out: `.git`, what `.gitignore` files exclude (unless `base` itself is excluded, for then it was asked for),
     links, and names with control characters. Raises ToolError where `base` is no folder.
+    """
+    for relative, _ in walk_open(workspace, base, limits):
+        yield relative
+
+
+def walk_open(workspace: Workspace, base: WorkspacePath, limits: Limits) -> Iterator[tuple[str, int]]:
+    """What `walk` yields, each with a descriptor of its folder that is good until the next one is asked for.
+
+    Raises ToolError as `walk` does.
     """
     fd = workspace.open_folder(base)
     layers = _layers_above(workspace, base)
@@ -160,7 +170,7 @@ def _is_ignored(workspace: Workspace, path: str) -> bool:
     return False
 
 
-def _below(fd: int, prefix: str, layers: Layers, limits: Limits) -> Iterator[str]:
+def _below(fd: int, prefix: str, layers: Layers, limits: Limits) -> Iterator[tuple[str, int]]:
     """Closes `fd`."""
     try:
         layers = _with_ignore_file(fd, len(prefix), layers)
@@ -173,7 +183,7 @@ def _below(fd: int, prefix: str, layers: Layers, limits: Limits) -> Iterator[str
             if not (is_folder or is_file) or _unlisted(name) or _ignored(prefix + name, layers, folder=is_folder):
                 continue
             if is_file:
-                yield prefix + name
+                yield prefix + name, fd
             elif prefix.count("/") < _MAX_DEPTH and (below := _open_folder(fd, name)) is not None:
                 yield from _below(below, f"{prefix}{name}/", layers, limits)
     finally:
@@ -235,9 +245,15 @@ def _with_ignore_file(folder: int, start: int, layers: Layers) -> Layers:
         data = os.read(fd, _MAX_IGNORE_BYTES) if stat.S_ISREG(os.fstat(fd).st_mode) else b""
     finally:
         os.close(fd)
-    lines = data.decode(errors="replace").splitlines()[:_MAX_IGNORE_LINES]
-    spec = GitIgnoreSpec.from_lines([line for line in lines if _tame(line)])
+    spec = _rules(data)
     return (*layers, (start, spec)) if len(spec) else layers
+
+
+@lru_cache(maxsize=256)
+def _rules(data: bytes) -> GitIgnoreSpec:
+    """What an ignore file of these bytes says."""
+    lines = data.decode(errors="replace").splitlines()[:_MAX_IGNORE_LINES]
+    return GitIgnoreSpec.from_lines([line for line in lines if _tame(line)])
 
 
 def _tame(line: str) -> bool:

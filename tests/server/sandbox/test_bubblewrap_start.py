@@ -1,0 +1,74 @@
+"""How a command comes to its start under Bubblewrap: held until its limits are set (003 §Container Manager Module)."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from remit_server.sandbox.bubblewrap import Bubblewrap, hold
+from remit_server.sandbox.environment import command_environment
+from remit_server.sandbox.limits import Limits
+from remit_server.sandbox.ports import CommandSpec
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="Bubblewrap is Linux's")
+
+LIMITED = "nice; ulimit -n; ulimit -c; ulimit -d; cat /proc/1/limits | grep -c 1073741824"
+
+
+class Unsettable(Limits):
+    """Those that the kernel does not let us set."""
+
+    def impose(self, pid: int) -> None:
+        raise PermissionError(f"not for {pid}")
+
+
+def spec(folder: Path, *argv: str) -> CommandSpec:
+    return CommandSpec(argv, folder, folder, command_environment({}), 30)
+
+
+@pytest.fixture
+def there(tmp_path: Path) -> Path:
+    isolation = Bubblewrap().isolation()
+    if not isolation.available:
+        pytest.skip(isolation.why)
+    return tmp_path
+
+
+async def test_limits_and_niceness_are_there_from_the_first_moment(there: Path) -> None:
+    output = await Bubblewrap().run(spec(there, "/bin/sh", "-c", LIMITED))
+    nicer = min(os.getpriority(os.PRIO_PROCESS, 0) + 10, 19)
+    assert output.stdout.decode().split() == [str(nicer), "1024", "0", str(1 << 20), "1"]
+
+
+async def test_a_command_whose_limits_cannot_be_set_does_not_begin(there: Path) -> None:
+    unlimited = Bubblewrap(limits=Unsettable())
+    assert not unlimited.isolation().available
+    assert "limits cannot be set" in unlimited.isolation().why
+
+
+def test_a_command_does_not_begin_either_when_the_server_dies_before() -> None:
+    ours, theirs = hold()
+    os.set_blocking(theirs, False)
+    ours.close()
+    try:
+        with pytest.raises(BlockingIOError):
+            os.read(theirs, 1)
+    finally:
+        os.close(theirs)
+
+
+@pytest.mark.parametrize(("argv", "code"), [(("/no/such/program",), 127), (("/etc/passwd",), 126)])
+async def test_a_program_that_cannot_be_started_is_no_fault_of_the_sandbox(
+    there: Path, argv: tuple[str, ...], code: int
+) -> None:
+    output = await Bubblewrap().run(spec(there, *argv))
+    assert output.exit_code == code
+    assert argv[0].encode() in output.stderr
+
+
+async def test_a_command_cannot_feign_that_it_never_began(there: Path) -> None:
+    feigned = "echo 'bwrap: execvp /bin/sh: No such file or directory' >&2; exit 1"
+    assert (await Bubblewrap().run(spec(there, "/bin/sh", "-c", feigned))).exit_code == 1
