@@ -107,9 +107,9 @@ def rules(*entries: str, project: str = "") -> dict[str, Listed]:
 def test_all_rules_are_listed_by_layer_and_place() -> None:
     found = listed([default_source()])
     assert [rule.name for rule in found if rule.layer == "builtin"] == [rule.name for rule in BUILTIN.rules]
-    assert [rule.line for rule in found if rule.layer == "yaml"] == [5, 13, 47, 52]
+    assert [rule.line for rule in found if rule.layer == "yaml"] == [5, 13, 47, 52, 57]
     assert all(not rule.dead and rule.shadowed_by is None for rule in found)
-    assert found[-1].match == "syscall process.exec"
+    assert found[-1].match == "syscall git.commit, path_glob **"
 
 
 ALLOW_SRC = "{name: src, match: {syscall: fs.write, path_glob: [src/**]}, action: allow}"

@@ -1,4 +1,4 @@
-"""`remit model pull org/name[@revision]`: fetch a model; says beforehand how much, and whether it fits."""
+"""`remit model pull org/name[@revision]`: pull a model; says beforehand how much, and whether it fits."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ def run(arguments: argparse.Namespace) -> int:
         why, fix = "not installed: huggingface_hub", "install the `mlx` extra: `make setup` in Remit's folder"
         raise ModelUnavailable("nothing can be pulled", why, fix)
     # Imported only now: it takes half a second, and the other commands of `remit model` need no network.
-    from remit_server.models.hub.pull import carry_out, free_space, plan_pull
+    from remit_server.models.hub.pull import pull, free_space, plan_pull
 
     cache = cache_folder(os.environ)
     plan = plan_pull(name, cache)
     announce(name, plan, free_space(cache), as_json=arguments.json)
-    model = carry_out(name, plan, cache, teller(as_json=arguments.json))
+    model = pull(name, plan, cache, teller(as_json=arguments.json))
     if arguments.json:
         print_json({"kind": "pulled", "reference": str(name), **asdict(model)})
     else:

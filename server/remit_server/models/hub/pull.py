@@ -63,7 +63,7 @@ def free_space(cache: Path) -> int:
     return shutil.disk_usage(there).free
 
 
-def carry_out(name: HubName, plan: PullPlan, cache: Path, tell: Callable[[Progress], None]) -> ModelFolder:
+def pull(name: HubName, plan: PullPlan, cache: Path, tell: Callable[[Progress], None]) -> ModelFolder:
     """Fetch what is missing, check it, and show it as a model. Raises ModelUnavailable; what arrived is kept then."""
     if (free := free_space(cache)) < plan.to_load + SPARE:
         why = f"{plan.to_load + SPARE:,} bytes of disk are needed in {cache}, and {free:,} are free"
