@@ -72,6 +72,7 @@ class GenerateRequest:
     `intents` maps each intent that may be declared to the tools it opens; a provider must offer nothing else, in the
     strongest way it can. `select_active_intent` itself is implied and belongs to no entry.
     With `answer_schema`, a JSON Schema, the answer's text is one JSON value that satisfies it; `intents` is empty then.
+    Where it finishes with `length`, the value is whole, but was cut short to fit `max_tokens`.
     """
 
     session_id: str
