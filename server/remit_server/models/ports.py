@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
@@ -66,6 +66,17 @@ Message = SystemMessage | UserMessage | AssistantMessage | ToolMessage
 
 
 @dataclass(frozen=True, slots=True)
+class PathsOnOffer:
+    """The paths that some tools' arguments may name, for providers that can hold a model to them.
+
+    `arguments` maps tools to the argument that is meant; `list` finds the paths, none of them meaning any.
+    """
+
+    arguments: Mapping[str, str]
+    list: Callable[[], Awaitable[tuple[str, ...]]]
+
+
+@dataclass(frozen=True, slots=True)
 class GenerateRequest:
     """One step's generation.
 
@@ -83,6 +94,7 @@ class GenerateRequest:
     seed: int = 0
     metadata: Mapping[str, str] = field(default_factory=dict[str, str])
     answer_schema: Mapping[str, JsonValue] | None = None
+    paths: PathsOnOffer | None = None
 
 
 @dataclass(frozen=True, slots=True)

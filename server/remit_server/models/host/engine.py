@@ -11,7 +11,7 @@ from llguidance import LLMatcher
 
 from remit_server.models.host.calls import CallReader, ReadCall, UnreadableCall
 from remit_server.models.host.edge import Cache, LanguageModel, Stopped, memory_bytes
-from remit_server.models.host.grammar import GrammarError, Grammars
+from remit_server.models.host.grammar import GrammarError, Grammars, Paths
 from remit_server.models.host.guide import Guide
 from remit_server.models.host.landing import Landing
 from remit_server.models.host.loading import HostError
@@ -90,7 +90,7 @@ class Engine:
                 return self._grammars.answer(
                     request.answer_schema, longest, max(MATCHED_CHARACTERS, request.max_tokens // 8)
                 )
-            return *self._grammars.step(request.intents, longest), None
+            return *self._grammars.step(request.intents, longest, Paths(request.paths, request.path_arguments)), None
         except GrammarError as error:
             why = f"a schema cannot be made a grammar: {error}"
             if request.answer_schema is not None:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import json
 from collections import OrderedDict, deque
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from llguidance import LLMatcher, LLParserLimits, LLTokenizer
 from pydantic import JsonValue
@@ -41,11 +41,22 @@ _LEXER_STATES = 100_000
 _WORN_TOKENS = 20_000
 
 
+@dataclass(frozen=True, slots=True)
+class Paths:
+    """The paths that the named argument of each tool is limited to; none: it is not."""
+
+    paths: tuple[str, ...] = ()
+    arguments: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+ANY_PATH = Paths()
+
+
 class GrammarError(ValueError):
     """The tools' schemas cannot be turned into a grammar, or a grammar ran out of its limits."""
 
 
-def intent_grammar(intents: Intents, markers: Markers, longest: int) -> str:
+def intent_grammar(intents: Intents, markers: Markers, longest: int, paths: Paths = ANY_PATH) -> str:
     """Write the grammar of one step in llguidance's Lark dialect; strings without a bound get `longest` characters.
 
     An intent without tools may be declared, and nothing else done in it. Without intents a step is text.
@@ -68,7 +79,9 @@ def intent_grammar(intents: Intents, markers: Markers, longest: int) -> str:
         if offered:
             alternatives = " | ".join(dict.fromkeys(rule[tool.name] for tool in offered))
             lines.append(f"call_{number}: {opening} ({alternatives}) {closing}")
-    lines += [f"{rule[name]}: {_call_rule(name, _argument_schema(tool, longest))}" for name, tool in tools.items()]
+    lines += [
+        f"{rule[name]}: {_call_rule(name, _argument_schema(tool, longest, paths))}" for name, tool in tools.items()
+    ]
     return "\n".join(lines) + "\n"
 
 
@@ -88,11 +101,15 @@ def answer_grammar(schema: Schema) -> str:
     return f"start: %json {json.dumps({'x-guidance': _COMPACT, **schema})}\n"
 
 
-def _argument_schema(tool: ToolSchema, longest: int) -> Schema:
+def _argument_schema(tool: ToolSchema, longest: int, paths: Paths) -> Schema:
     try:
-        return bounded(plain(tool.parameters, strict=False), Bounds(longest))
+        schema = bounded(plain(tool.parameters, strict=False), Bounds(longest))
     except SchemaError as error:
         raise GrammarError(f"`{tool.name}`: {error}") from error
+    name, properties = paths.arguments.get(tool.name), schema.get("properties")
+    if paths.paths and name is not None and isinstance(properties, dict) and name in properties:
+        schema["properties"] = {**properties, name: {"enum": list(paths.paths)}}
+    return schema
 
 
 def _start(marker_is_token: bool, opening: str) -> list[str]:
@@ -133,11 +150,11 @@ class Grammars:
         self._markers = markers
         self._most = most
         self._compiled: OrderedDict[str, _Compiled] = OrderedDict()
-        self._rendered: deque[tuple[Intents, int, str]] = deque(maxlen=4)
+        self._rendered: deque[tuple[Intents, int, Paths, str]] = deque(maxlen=4)
 
-    def step(self, intents: Intents, longest: int) -> tuple[str, LLMatcher]:
+    def step(self, intents: Intents, longest: int, paths: Paths = ANY_PATH) -> tuple[str, LLMatcher]:
         """Return a fresh matcher of one step, and the key to give back to `used`. Raises GrammarError."""
-        return self._matcher(self._text(intents, longest, lambda: intent_grammar(intents, self._markers, longest)))
+        return self._matcher(self._text(intents, longest, paths))
 
     def answer(self, schema: Mapping[str, JsonValue], longest: int, matched: int) -> tuple[str, LLMatcher, Landing]:
         """Return a fresh matcher of one JSON value, the key to give back to `used`, and what ends it in time.
@@ -153,13 +170,13 @@ class Grammars:
     def _answer(self, written: Schema) -> tuple[str, LLMatcher, Landing]:
         return *self._matcher(answer_grammar(written)), Landing(self._tokenizer, room_needed(written))
 
-    def _text(self, intents: Intents, longest: int, render: Callable[[], str]) -> str:
+    def _text(self, intents: Intents, longest: int, paths: Paths) -> str:
         """Return the grammar of what is offered, rendered only where it was not offered lately: that takes longer."""
-        for offered, length, text in self._rendered:
-            if length == longest and offered == intents:
+        for offered, length, among, text in self._rendered:
+            if length == longest and offered == intents and among == paths:
                 return text
-        text = render()
-        self._rendered.appendleft((intents, longest, text))
+        text = intent_grammar(intents, self._markers, longest, paths)
+        self._rendered.appendleft((intents, longest, paths, text))
         return text
 
     def _matcher(self, key: str) -> tuple[str, LLMatcher]:
