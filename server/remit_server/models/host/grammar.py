@@ -107,8 +107,10 @@ def _argument_schema(tool: ToolSchema, longest: int, paths: Paths) -> Schema:
     except SchemaError as error:
         raise GrammarError(f"`{tool.name}`: {error}") from error
     name, properties = paths.arguments.get(tool.name), schema.get("properties")
-    if paths.paths and name is not None and isinstance(properties, dict) and name in properties:
-        schema["properties"] = {**properties, name: {"enum": list(paths.paths)}}
+    # llguidance cannot force a text that spells a marker (`<tool_call>`), as a hostile name might.
+    listed: list[JsonValue] = [path for path in paths.paths if "<" not in path]
+    if listed and name is not None and isinstance(properties, dict) and name in properties:
+        schema["properties"] = {**properties, name: {"enum": listed}}
     return schema
 
 

@@ -37,7 +37,7 @@ class Guide:
             return mask
         if self._landing.ends_here(accepting=self._matcher.is_accepting()):
             return None
-        return self._landing.narrowed(mask)
+        return self._landing.narrowed(self._landing.spelled_out(mask, self._matcher))
 
     def took(self, token: int) -> None:
         """Take one generated token. Raises GrammarError as `allowed_after` does."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from llguidance import LLTokenizer
+from llguidance import LLMatcher, LLTokenizer
 from pydantic import JsonValue
 
 from remit_server.models.host.json_schema import Schema
@@ -96,6 +96,17 @@ class Landing:
         ends = accepting and self._left <= self._kept
         self.landed = self.landed or ends
         return ends
+
+    def spelled_out(self, mask: bytes, matcher: LLMatcher) -> bytes:
+        """Return the mask, or the first token of a text that must come next and spells a marker.
+
+        llguidance then offers the marker's own token alone, which it refuses afterwards.
+        """
+        bits = int.from_bytes(mask, "little")
+        if bits.bit_count() != 1 or not self._tokenizer.is_special_token(bits.bit_length() - 1):
+            return mask
+        forced = matcher.compute_ff_bytes().decode("utf-8", "ignore")
+        return _only(self._tokenizer.greedy_tokenize(forced)[:1], len(mask)) if forced else mask
 
     def narrowed(self, mask: bytes) -> bytes:
         """Return the mask, or that part of it which leads to the end."""
