@@ -6,11 +6,13 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import assert_never
 
 from remit_governance.canonical import digest
 from remit_governance.intents import SELECT_INTENT, canonical_tool
 from remit_governance.values import Intent
+from remit_server.agent.offer import NEEDS_A_FILE, nameable
 from remit_server.agent.prompt import system_prompt, user_text
 from remit_server.contract import ContextPayload, ErrorCode, TextInput, TokenDelta, TokenUsage, UsageEvent, WarningEvent
 from remit_server.contract import ThinkingDelta as ThinkingEvent
@@ -28,6 +30,7 @@ from remit_server.models.ports import (
     GenerateRequest,
     Message,
     ModelProvider,
+    PathsOnOffer,
     ProposedCall,
     SystemMessage,
     TextDelta,
@@ -114,7 +117,10 @@ class Agent:
     async def _generate(
         self, conversation: Conversation, intents: Mapping[Intent, tuple[ToolSpec, ...]], turn: Turn
     ) -> AssistantMessage:
-        request = GenerateRequest(turn.session_id, tuple(conversation.messages), intents, max_tokens=self.max_tokens)
+        messages = tuple(conversation.messages)
+        request = GenerateRequest(
+            turn.session_id, messages, intents, max_tokens=self.max_tokens, paths=self._paths(messages, turn)
+        )
         for attempt in range(RETRIES_BEFORE_FIRST_TOKEN + 1):
             try:
                 return await self._stream(request, turn)
@@ -125,6 +131,11 @@ class Agent:
                 turn.emit(WarningEvent, message=f"the model did not answer, asking again: {early.cause.why}")
                 await asyncio.sleep(BACKOFF_S * 2**attempt)
         raise AssertionError("every attempt returns or raises")
+
+    def _paths(self, messages: tuple[Message, ...], turn: Turn) -> PathsOnOffer:
+        readable = partial(self.dispatcher.may_be_read, turn=turn)
+        workspace, documents = self.dispatcher.workspace, self.dispatcher.documents
+        return PathsOnOffer(NEEDS_A_FILE, lambda: nameable(workspace, documents, messages, readable))
 
     async def _stream(self, request: GenerateRequest, turn: Turn) -> AssistantMessage:
         text: list[str] = []

@@ -150,6 +150,10 @@ class Dispatcher:
         opened = {i: tuple(specs[n] for n in allowed_tools(i, self.matrix) if n in specs) for i in Intent}
         return {intent: tools for intent, tools in opened.items() if tools}
 
+    def may_be_read(self, path: str, turn: Turn) -> bool:
+        """Whether policy lets a path be read, be it after a question: then a model may name it."""
+        return self._look("fs.read", path, self.tools["read_file"], turn).verdict is not Verdict.DENY
+
     def declare(self, intent: Intent, justification: str | None, call_id: str, turn: Turn) -> None:
         """Rules 2 and 4: the step's intent is this one from here on. Audited before it holds."""
         previous = turn.intent.active

@@ -76,7 +76,8 @@ class MlxProvider:
     async def generate(self, request: GenerateRequest) -> AsyncGenerator[ModelEvent]:
         """Stream one generation, as `ModelProvider.generate` says."""
         host = await self._host()
-        async with aclosing(host.generate(to_wire(request))) as events:
+        paths = () if request.paths is None else await request.paths.list()
+        async with aclosing(host.generate(to_wire(request, paths))) as events:
             async for event in events:
                 match event:
                     case wire.Progress():
@@ -120,8 +121,8 @@ def absolute(reference: str) -> str:
     return reference if reference == EMBEDDED else str(Path(reference).expanduser().absolute())
 
 
-def to_wire(request: GenerateRequest) -> wire.Generate:
-    """Spell a request for the model process, under a new id."""
+def to_wire(request: GenerateRequest, paths: tuple[str, ...] = ()) -> wire.Generate:
+    """Spell a request for the model process, under a new id; `paths` are what `request.paths` came to."""
     return wire.Generate(
         id=uuid.uuid4().hex,
         session_id=request.session_id,
@@ -131,6 +132,8 @@ def to_wire(request: GenerateRequest) -> wire.Generate:
         temperature=request.temperature,
         seed=request.seed,
         answer_schema=dict(request.answer_schema) if request.answer_schema is not None else None,
+        paths=paths,
+        path_arguments=dict(request.paths.arguments) if request.paths is not None else {},
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
@@ -66,12 +66,24 @@ Message = SystemMessage | UserMessage | AssistantMessage | ToolMessage
 
 
 @dataclass(frozen=True, slots=True)
+class PathsOnOffer:
+    """The paths that some tools' arguments may name, for providers that can hold a model to them.
+
+    `arguments` maps tools to the argument that is meant; `list` finds the paths, none of them meaning any.
+    """
+
+    arguments: Mapping[str, str]
+    list: Callable[[], Awaitable[tuple[str, ...]]]
+
+
+@dataclass(frozen=True, slots=True)
 class GenerateRequest:
     """One step's generation.
 
     `intents` maps each intent that may be declared to the tools it opens; a provider must offer nothing else, in the
     strongest way it can. `select_active_intent` itself is implied and belongs to no entry.
     With `answer_schema`, a JSON Schema, the answer's text is one JSON value that satisfies it; `intents` is empty then.
+    Where it finishes with `length`, the value is whole, but was cut short to fit `max_tokens`.
     """
 
     session_id: str
@@ -82,6 +94,7 @@ class GenerateRequest:
     seed: int = 0
     metadata: Mapping[str, str] = field(default_factory=dict[str, str])
     answer_schema: Mapping[str, JsonValue] | None = None
+    paths: PathsOnOffer | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,7 +60,10 @@ class Load(Frame):
 
 
 class Generate(Frame):
-    """One generation: `intents` maps each intent that may be declared to its tools; or a JSON value of a schema."""
+    """One generation: `intents` maps each intent that may be declared to its tools; or a JSON value of a schema.
+
+    Where there are `paths`, the argument that `path_arguments` names of a tool is one of them.
+    """
 
     kind: Literal["generate"] = "generate"
     id: str
@@ -71,6 +74,8 @@ class Generate(Frame):
     temperature: float = Field(default=0.0, ge=0.0)
     seed: int = Field(default=0, ge=0)
     answer_schema: dict[str, JsonValue] | None = None
+    paths: tuple[str, ...] = ()
+    path_arguments: dict[str, str] = {}
 
 
 class Cancel(Frame):

@@ -11,8 +11,9 @@ from llguidance import LLMatcher
 
 from remit_server.models.host.calls import CallReader, ReadCall, UnreadableCall
 from remit_server.models.host.edge import Cache, LanguageModel, Stopped, memory_bytes
-from remit_server.models.host.grammar import GrammarError, Grammars
+from remit_server.models.host.grammar import GrammarError, Grammars, Paths
 from remit_server.models.host.guide import Guide
+from remit_server.models.host.landing import Landing
 from remit_server.models.host.loading import HostError
 from remit_server.models.host.prompts import renderer
 from remit_server.models.host.sessions import Prompt, Session, Sessions, resume
@@ -24,6 +25,9 @@ StopFlag = Callable[[], bool]
 CHARACTERS_PER_TOKEN = 16
 """A string without a bound gets this many characters per token of the limit, so that the tokens run out first: a call
 cut off by the token limit is dropped, but a string cut short by the grammar would be believed."""
+
+MATCHED_CHARACTERS = 40
+"""An answer's string that must match a pattern or format gets these, or an eighth of the token limit."""
 
 
 class Engine:
@@ -45,7 +49,7 @@ class Engine:
     def generate(self, request: Generate, emit: Emit, stopped: StopFlag) -> None:
         """Generate one step and emit it, ending with Finished. Raises HostError when there is no usable answer."""
         text = self._rendered(request)
-        key, matcher = self._matcher(request)
+        key, matcher, landing = self._matcher(request)
         session = self._sessions.take(request.session_id)
         prompt = resume(session, text, self._model.encode, self._model.new_cache)
         room = self._model.context - len(prompt.tokens)
@@ -53,11 +57,16 @@ class Engine:
             why = f"it has {len(prompt.tokens)} tokens, and the model reads {self._model.context}"
             fix = "start a new session, or use a larger model"
             raise HostError("the conversation does not fit the model", why, fix)
-        guide = Guide(matcher, self._model.end_tokens)
+        limit = min(request.max_tokens, room)
+        if landing is not None:
+            landing.within(limit)
+        guide = Guide(matcher, self._model.end_tokens, landing)
         generation = _Generation(self._model, request, prompt, guide, emit=emit, stopped=stopped)
         failed = True
         try:
-            generation.run(min(request.max_tokens, room))
+            generation.run(limit)
+            if request.answer_schema is not None:
+                generation.require_whole_value()
             failed = False
         except (GrammarError, UnreadableCall) as error:
             fix = "ask again, or use another model"
@@ -74,14 +83,18 @@ class Engine:
             why = f"its chat template fails: {error}"
             raise HostError(f"the model `{self._model.name}` cannot be asked", why, "use another model") from error
 
-    def _matcher(self, request: Generate) -> tuple[str, LLMatcher]:
+    def _matcher(self, request: Generate) -> tuple[str, LLMatcher, Landing | None]:
         longest = request.max_tokens * CHARACTERS_PER_TOKEN
         try:
             if request.answer_schema is not None:
-                return self._grammars.answer(request.answer_schema, longest)
-            return self._grammars.step(request.intents, longest)
+                return self._grammars.answer(
+                    request.answer_schema, longest, max(MATCHED_CHARACTERS, request.max_tokens // 8)
+                )
+            return *self._grammars.step(request.intents, longest, Paths(request.paths, request.path_arguments)), None
         except GrammarError as error:
             why = f"a schema cannot be made a grammar: {error}"
+            if request.answer_schema is not None:
+                raise HostError("an answer of this schema cannot be asked for", why, "use a simpler schema") from error
             raise HostError("the tools cannot be offered to the model", why, "correct the tool's schema") from error
 
 
@@ -104,7 +117,8 @@ class _Generation:
         self._guide = guide
         self._emit = emit
         self._stopped = stopped
-        self._reader = CallReader()
+        # An answer is one JSON value; a call spelled in one of its strings is none.
+        self._reader = CallReader() if request.answer_schema is None else None
         self._read = 0
         self._tokens: list[int] = []
         self._text = ""
@@ -140,8 +154,14 @@ class _Generation:
         except Stopped as stop:
             self._read = stop.read
             return
-        if tail := self._reader.finish():
+        if self._reader is not None and (tail := self._reader.finish()):
             self._emit(Delta(id=self._request.id, text=tail))
+
+    def require_whole_value(self) -> None:
+        """Raises HostError where the token limit cut the value off: a part of one must not be believed."""
+        if self._reason == "length" and not self._guide.completed_by(self._tokens):
+            why = f"no whole value of the schema was written within {len(self._tokens)} tokens"
+            raise HostError("the answer does not fit", why, "allow more tokens, or ask for a smaller value")
 
     def session(self, prompt_text: str) -> Session[Cache]:
         """Return what the cache holds now. Its text is known only where the generation ended by itself."""
@@ -156,7 +176,7 @@ class _Generation:
         first = self._first or now
         return Finished(
             id=self._request.id,
-            reason=self._reason,
+            reason="length" if self._guide.landed else self._reason,
             prompt_tokens=len(self._prompt.tokens),
             cached_tokens=self._prompt.cached,
             completion_tokens=len(self._tokens),
@@ -171,6 +191,10 @@ class _Generation:
         return self._stopped()
 
     def _say(self, text: str) -> None:
+        if self._reader is None:
+            if text:
+                self._emit(Delta(id=self._request.id, text=text))
+            return
         for part in self._reader.feed(text):
             match part:
                 case str():

@@ -7,16 +7,21 @@ calls of that intent's tools only, with arguments of their schemas. So a tool ou
 from __future__ import annotations
 
 import json
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from llguidance import LLMatcher, LLParserLimits, LLTokenizer
 from pydantic import JsonValue
 
 from remit_server.models.host.calls import CLOSE, OPEN, Markers
-from remit_server.models.host.schemas import SELECT, Schema, bounded, selection_schema
+from remit_server.models.host.json_schema import Schema, SchemaError, plain
+from remit_server.models.host.landing import Landing, room_needed
+from remit_server.models.host.schemas import SELECT, Bounds, bounded, selection_schema
 from remit_server.models.wire import ToolSchema
+
+Intents = Mapping[str, Sequence[ToolSchema]]
+"""The tools that each intent opens."""
 
 MOST_PHASES = 4
 MOST_CALLS = 4
@@ -27,19 +32,31 @@ _COMPACT: Schema = {
     "item_separator": ",",
     "key_separator": ":",
     "coerce_one_of": True,
-    "lenient": True,
 }
+_LENIENT: Schema = {**_COMPACT, "lenient": True}
+"""For tools: what a schema says beyond a grammar's power is checked again where the call is dispatched."""
 _PLAIN = r"/(.|\n)+/ & ~/(.|\n)*<\/?tool_call(.|\n)*/"
 """Text in which no call is spelled: a call as plain text is not a call, and must not look like one."""
 _LEXER_STATES = 100_000
 _WORN_TOKENS = 20_000
 
 
+@dataclass(frozen=True, slots=True)
+class Paths:
+    """The paths that the named argument of each tool is limited to; none: it is not."""
+
+    paths: tuple[str, ...] = ()
+    arguments: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+ANY_PATH = Paths()
+
+
 class GrammarError(ValueError):
     """The tools' schemas cannot be turned into a grammar, or a grammar ran out of its limits."""
 
 
-def intent_grammar(intents: Mapping[str, Sequence[ToolSchema]], markers: Markers, longest: int) -> str:
+def intent_grammar(intents: Intents, markers: Markers, longest: int, paths: Paths = ANY_PATH) -> str:
     """Write the grammar of one step in llguidance's Lark dialect; strings without a bound get `longest` characters.
 
     An intent without tools may be declared, and nothing else done in it. Without intents a step is text.
@@ -62,13 +79,39 @@ def intent_grammar(intents: Mapping[str, Sequence[ToolSchema]], markers: Markers
         if offered:
             alternatives = " | ".join(dict.fromkeys(rule[tool.name] for tool in offered))
             lines.append(f"call_{number}: {opening} ({alternatives}) {closing}")
-    lines += [f"{rule[name]}: {_call_rule(name, bounded(tool.parameters, longest))}" for name, tool in tools.items()]
+    lines += [
+        f"{rule[name]}: {_call_rule(name, _argument_schema(tool, longest, paths))}" for name, tool in tools.items()
+    ]
     return "\n".join(lines) + "\n"
 
 
-def answer_grammar(schema: Mapping[str, JsonValue], longest: int) -> str:
-    """Write the grammar of one JSON value that satisfies `schema`; strings without a bound get `longest` characters."""
-    return f"start: %json {json.dumps({'x-guidance': _COMPACT, **bounded(schema, longest)})}\n"
+def answer_schema(schema: Mapping[str, JsonValue], bounds: Bounds) -> Schema:
+    """Write out and bound the schema of one JSON value.
+
+    Raises GrammarError: nobody checks an answer again, so what cannot be held by a grammar is refused.
+    """
+    try:
+        return bounded(plain(schema, strict=True), bounds)
+    except SchemaError as error:
+        raise GrammarError(str(error)) from error
+
+
+def answer_grammar(schema: Schema) -> str:
+    """Write the grammar of one JSON value; `schema` is what `answer_schema` made."""
+    return f"start: %json {json.dumps({'x-guidance': _COMPACT, **schema})}\n"
+
+
+def _argument_schema(tool: ToolSchema, longest: int, paths: Paths) -> Schema:
+    try:
+        schema = bounded(plain(tool.parameters, strict=False), Bounds(longest))
+    except SchemaError as error:
+        raise GrammarError(f"`{tool.name}`: {error}") from error
+    name, properties = paths.arguments.get(tool.name), schema.get("properties")
+    # llguidance cannot force a text that spells a marker (`<tool_call>`), as a hostile name might.
+    listed: list[JsonValue] = [path for path in paths.paths if "<" not in path]
+    if listed and name is not None and isinstance(properties, dict) and name in properties:
+        schema["properties"] = {**properties, name: {"enum": listed}}
+    return schema
 
 
 def _start(marker_is_token: bool, opening: str) -> list[str]:
@@ -80,14 +123,11 @@ def _start(marker_is_token: bool, opening: str) -> list[str]:
     return [f"start: TEXT | lead first phase{{0,{MOST_PHASES - 1}}}", lead, text]
 
 
-def _call_rule(name: str, arguments: Mapping[str, JsonValue]) -> str:
-    definitions = {key: arguments[key] for key in ("$defs", "definitions") if key in arguments}
-    inner = {key: value for key, value in arguments.items() if key not in definitions}
+def _call_rule(name: str, arguments: Schema) -> str:
     schema: Schema = {
-        "x-guidance": _COMPACT,
-        **definitions,
+        "x-guidance": _LENIENT,
         "type": "object",
-        "properties": {"name": {"const": name}, "arguments": inner},
+        "properties": {"name": {"const": name}, "arguments": arguments},
         "required": ["name", "arguments"],
         "additionalProperties": False,
     }
@@ -112,14 +152,34 @@ class Grammars:
         self._markers = markers
         self._most = most
         self._compiled: OrderedDict[str, _Compiled] = OrderedDict()
+        self._rendered: deque[tuple[Intents, int, Paths, str]] = deque(maxlen=4)
 
-    def step(self, intents: Mapping[str, Sequence[ToolSchema]], longest: int) -> tuple[str, LLMatcher]:
+    def step(self, intents: Intents, longest: int, paths: Paths = ANY_PATH) -> tuple[str, LLMatcher]:
         """Return a fresh matcher of one step, and the key to give back to `used`. Raises GrammarError."""
-        return self._matcher(intent_grammar(intents, self._markers, longest))
+        return self._matcher(self._text(intents, longest, paths))
 
-    def answer(self, schema: Mapping[str, JsonValue], longest: int) -> tuple[str, LLMatcher]:
-        """Return a fresh matcher of one JSON value, and the key to give back to `used`. Raises GrammarError."""
-        return self._matcher(answer_grammar(schema, longest))
+    def answer(self, schema: Mapping[str, JsonValue], longest: int, matched: int) -> tuple[str, LLMatcher, Landing]:
+        """Return a fresh matcher of one JSON value, the key to give back to `used`, and what ends it in time.
+
+        Strings get `longest` characters, those that must match something `matched` where that is enough.
+        Raises GrammarError.
+        """
+        try:
+            return self._answer(answer_schema(schema, Bounds(longest, matched)))
+        except GrammarError:
+            return self._answer(answer_schema(schema, Bounds(longest)))
+
+    def _answer(self, written: Schema) -> tuple[str, LLMatcher, Landing]:
+        return *self._matcher(answer_grammar(written)), Landing(self._tokenizer, room_needed(written))
+
+    def _text(self, intents: Intents, longest: int, paths: Paths) -> str:
+        """Return the grammar of what is offered, rendered only where it was not offered lately: that takes longer."""
+        for offered, length, among, text in self._rendered:
+            if length == longest and offered == intents and among == paths:
+                return text
+        text = intent_grammar(intents, self._markers, longest, paths)
+        self._rendered.appendleft((intents, longest, paths, text))
+        return text
 
     def _matcher(self, key: str) -> tuple[str, LLMatcher]:
         compiled = self._compiled.get(key)
@@ -143,5 +203,10 @@ class Grammars:
         limits = LLParserLimits(max_lexer_states=_LEXER_STATES, verbose_errors=False)
         matcher = LLMatcher(self._tokenizer, grammar, log_level=0, limits=limits)
         if matcher.is_error():
-            raise GrammarError(matcher.get_error())
+            raise GrammarError(_in_short(matcher.get_error()))
         return matcher
+
+
+def _in_short(error: str) -> str:
+    """The first line of llguidance's message, without the place in a text that nobody wrote."""
+    return error.split("\n", 1)[0].split("JSON schema: ", 1)[-1][:300]

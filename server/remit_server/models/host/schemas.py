@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
 from typing import cast
 
 from pydantic import JsonValue
 
-Schema = dict[str, JsonValue]
+from remit_server.models.host.json_schema import SCHEMA_LISTS, SCHEMA_MAPS, SUBSCHEMAS, Schema, branches, kinds_of
 
 SELECT = "select_active_intent"
 JUSTIFICATION_CHARACTERS = 200
@@ -15,10 +17,18 @@ WIDEST_NUMBER = 1_000_000_000
 MOST_ITEMS = 32
 MOST_PROPERTIES = 32
 
-_UNTYPED: tuple[str, ...] = ("anyOf", "oneOf", "allOf", "$ref", "enum", "const", "not", "if")
-_SUBSCHEMAS: tuple[str, ...] = ("items", "additionalProperties", "not", "if", "then", "else", "contains")
-_SCHEMA_LISTS: tuple[str, ...] = ("anyOf", "oneOf", "allOf", "prefixItems")
-_SCHEMA_MAPS: tuple[str, ...] = ("properties", "$defs", "definitions", "patternProperties")
+_COMBINED = ("allOf", "anyOf", "oneOf")
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """Most characters of a string that states none; `matched`: of one with a pattern or format, whatever it states.
+
+    A string that has to match something cannot be ended anywhere, so it needs a length within which it will.
+    """
+
+    longest: int
+    matched: int | None = None
 
 
 def selection_schema(intents: Sequence[str]) -> Schema:
@@ -34,50 +44,128 @@ def selection_schema(intents: Sequence[str]) -> Schema:
     }
 
 
-def bounded(schema: Mapping[str, JsonValue], longest: int) -> Schema:
-    """Give every string (`longest` characters), number, array and object of a JSON Schema that has no bound one.
+def bounded(schema: Mapping[str, JsonValue], bounds: Bounds) -> Schema:
+    """Give every string (see `Bounds`), number, array and object of a plain schema that has no bound one.
 
-    Bounds that are there stay. An object that lists its properties admits no others.
+    Bounds that are there stay. An object that lists its properties admits no others. Where several schemas hold at once
+    (`allOf`, or alternatives with something beside them) only objects are closed: bounds of one could contradict
+    another.
     """
-    result: Schema = {key: _inside(key, value, longest) for key, value in schema.items()}
-    if any(key in result for key in _UNTYPED):
+    if any(key in schema for key in _COMBINED):
+        return _combined(schema, bounds)
+    result: Schema = {key: _inside(key, value, bounds) for key, value in schema.items()}
+    if "enum" in result or "const" in result:
         return result
-    kinds = _kinds(result)
+    kinds = kinds_of(result)
     if not kinds:
-        return {"anyOf": [bounded({"type": kind}, longest) for kind in ("string", "number", "boolean", "null")]}
+        return {"anyOf": [bounded({"type": kind}, bounds) for kind in ("string", "number", "boolean", "null")]}
+    result.setdefault("type", kinds[0])
     if "string" in kinds:
-        result.setdefault("maxLength", longest)
+        _bound_string(result, bounds)
     if "integer" in kinds or "number" in kinds:
         _bound_number(result)
     if "array" in kinds:
-        result.setdefault("maxItems", MOST_ITEMS)
-        if "prefixItems" not in result:
-            result.setdefault("items", bounded({}, longest))
+        result.setdefault("maxItems", max(MOST_ITEMS, _number(result, "minItems")))
+        if result.get("items", True) is True:
+            result["items"] = "prefixItems" not in result and bounded({}, bounds)
+            _admit_prefix_only(result)
     if "object" in kinds:
-        _bound_object(result, longest)
+        _bound_object(result, bounds)
     return result
 
 
-def _inside(key: str, value: JsonValue, longest: int) -> JsonValue:
-    if key in _SUBSCHEMAS and isinstance(value, dict):
-        return bounded(value, longest)
-    if key in _SCHEMA_LISTS and isinstance(value, list):
-        return [bounded(part, longest) if isinstance(part, dict) else part for part in value]
-    if key in _SCHEMA_MAPS and isinstance(value, dict):
-        return {name: bounded(part, longest) if isinstance(part, dict) else part for name, part in value.items()}
+def _combined(schema: Mapping[str, JsonValue], bounds: Bounds) -> Schema:
+    """Alternatives that stand alone are bounded each; what holds at once is only closed."""
+    alone = len(schema) == 1 and "allOf" not in schema
+    if alone:
+        return {key: _inside(key, value, bounds) for key, value in schema.items()}
+    result = _closed(schema, frozenset())
+    described = _described(schema)
+    for name in sorted(_names(schema) - described):
+        properties = result.setdefault("properties", {})
+        assert isinstance(properties, dict)
+        properties[name] = bounded({}, bounds)
+    return result
+
+
+def _closed(schema: Mapping[str, JsonValue], others: AbstractSet[str]) -> Schema:
+    """Let objects have no properties but those that their own schema, or one that holds with it, speaks of."""
+    result: Schema = dict(schema)
+    own = _own_names(schema)
+    for key in _COMBINED:
+        parts = schema.get(key)
+        if isinstance(parts, list):
+            result[key] = [_closed_part(schema, key, part, own | others) for part in parts]
+    if "object" in kinds_of(schema):
+        properties = schema.get("properties", {})
+        assert isinstance(properties, dict)
+        names = others | own.union(*(_names(part) for part in branches(schema, *_COMBINED)))
+        if schema.get("additionalProperties", True) is True and "patternProperties" not in schema:
+            result["additionalProperties"] = False
+        result["properties"] = {**properties, **dict.fromkeys(sorted(names - properties.keys()), True)}
+        result.setdefault("type", "object")
+    return result
+
+
+def _closed_part(schema: Mapping[str, JsonValue], key: str, part: JsonValue, others: AbstractSet[str]) -> JsonValue:
+    if not isinstance(part, dict):
+        return part
+    elsewhere = branches(schema, *(each for each in _COMBINED if each != key or key == "allOf"))
+    beside = (_names(each) for each in elsewhere if each is not part)
+    return _closed(part, others | frozenset[str]().union(*beside))
+
+
+def _names(schema: Mapping[str, JsonValue]) -> frozenset[str]:
+    """Names of properties that a schema, or one inside its combinations, speaks of."""
+    return _own_names(schema).union(*(_names(part) for part in branches(schema, *_COMBINED)))
+
+
+def _described(schema: Mapping[str, JsonValue]) -> frozenset[str]:
+    properties = schema.get("properties")
+    own = frozenset(properties) if isinstance(properties, dict) else frozenset[str]()
+    return own.union(*(_described(part) for part in branches(schema, *_COMBINED)))
+
+
+def _own_names(schema: Mapping[str, JsonValue]) -> frozenset[str]:
+    properties, required = schema.get("properties"), schema.get("required")
+    listed = frozenset(properties) if isinstance(properties, dict) else frozenset[str]()
+    needed = frozenset(cast(list[str], required)) if isinstance(required, list) else frozenset[str]()
+    return listed | needed
+
+
+def _inside(key: str, value: JsonValue, bounds: Bounds) -> JsonValue:
+    if key in SUBSCHEMAS and isinstance(value, dict):
+        return bounded(value, bounds)
+    if key in SCHEMA_LISTS and isinstance(value, list):
+        return [_bounded_part(part, bounds) for part in value]
+    if key in SCHEMA_MAPS and isinstance(value, dict):
+        return {name: _bounded_part(part, bounds) for name, part in value.items()}
     return value
 
 
-def _kinds(schema: Schema) -> set[str]:
-    kind = schema.get("type")
-    if isinstance(kind, str):
-        return {kind}
-    if isinstance(kind, list):
-        return {part for part in kind if isinstance(part, str)}
-    if "properties" in schema:
-        schema["type"] = "object"
-        return {"object"}
-    return set()
+def _bounded_part(part: JsonValue, bounds: Bounds) -> JsonValue:
+    if part is True:
+        return bounded({}, bounds)
+    return bounded(part, bounds) if isinstance(part, dict) else part
+
+
+def _number(schema: Schema, key: str) -> int:
+    value = schema.get(key, 0)
+    return int(value) if isinstance(value, int | float) else 0
+
+
+def _admit_prefix_only(schema: Schema) -> None:
+    """An array whose first items alone are described has no others, unless it must have more."""
+    prefix = schema.get("prefixItems")
+    if isinstance(prefix, list) and _number(schema, "minItems") > len(prefix):
+        schema["items"] = bounded({}, Bounds(64))
+
+
+def _bound_string(schema: Schema, bounds: Bounds) -> None:
+    least = _number(schema, "minLength")
+    schema.setdefault("maxLength", max(bounds.longest, least))
+    if bounds.matched is not None and ("pattern" in schema or "format" in schema):
+        schema["maxLength"] = min(_number(schema, "maxLength"), max(bounds.matched, least))
 
 
 def _bound_number(schema: Schema) -> None:
@@ -97,10 +185,18 @@ def _above(schema: Schema, *keys: str) -> JsonValue:
     return int(max([WIDEST_NUMBER, *(limit + WIDEST_NUMBER for limit in limits)]))
 
 
-def _bound_object(schema: Schema, longest: int) -> None:
-    if "properties" in schema:
-        schema.setdefault("additionalProperties", False)
+def _bound_object(schema: Schema, bounds: Bounds) -> None:
+    required = schema.get("required")
+    if isinstance(required, list) and required:
+        properties = schema.setdefault("properties", {})
+        assert isinstance(properties, dict)
+        if schema.get("additionalProperties", True) is True and "patternProperties" not in schema:
+            for name in cast(list[str], required):
+                properties.setdefault(name, bounded({}, bounds))
+    lists = "properties" in schema or "patternProperties" in schema
+    if lists and schema.get("additionalProperties", True) is True:
+        schema["additionalProperties"] = False
     if schema.get("additionalProperties", True) is not False:
-        schema.setdefault("maxProperties", MOST_PROPERTIES)
+        schema.setdefault("maxProperties", max(MOST_PROPERTIES, _number(schema, "minProperties")))
         if not isinstance(schema.get("additionalProperties"), dict):
-            schema["additionalProperties"] = bounded({}, longest)
+            schema["additionalProperties"] = bounded({}, bounds)

@@ -1,0 +1,84 @@
+"""A model is held to files that are there, and to names the person wrote; beyond that, to any path."""
+
+from __future__ import annotations
+
+import asyncio
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from remit_server.agent.offer import MOST_PATHS, NEEDS_A_FILE, nameable, named
+from remit_server.models.ports import AssistantMessage, Message, UserMessage
+from remit_server.tools.table import TOOLS
+from remit_server.workspace.paths import Workspace
+from remit_server.workspace.ports import NoDocuments
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    for name in ("src/a.py", "src/ü b.py", "secret.key", ".gitignore", "out/made.js"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("out/\n" if name == ".gitignore" else "x")
+    return tmp_path
+
+
+def listed(tree: Path, *messages: Message) -> tuple[str, ...]:
+    workspace = Workspace(tree)
+    return asyncio.run(nameable(workspace, NoDocuments(), messages, lambda path: not path.endswith(".key")))
+
+
+def test_files_that_may_be_read_can_be_named(tree: Path) -> None:
+    assert listed(tree) == (".gitignore", "src/a.py", "src/ü b.py")
+    (tree / "new.py").write_text("made in this very turn")
+    assert "new.py" in listed(tree)
+
+
+def test_what_the_person_wrote_can_be_named_whether_it_is_there_or_not(tree: Path) -> None:
+    """A file that is not there must be answered with `not_found`, and not with another file in its place."""
+    said = UserMessage("compare `out/made.js` with missing.py. Then (docs/x.md), please")
+    found = listed(tree, said, AssistantMessage("or invented.py"))
+    assert {"out/made.js", "missing.py", "docs/x.md"} <= set(found)
+    assert "invented.py" not in found
+    assert list(named((UserMessage("hello. what is this?"),))) == []
+
+
+def test_a_large_tree_is_not_listed(tree: Path) -> None:
+    for number in range(MOST_PATHS):
+        (tree / "src" / f"f{number}").touch()
+    assert listed(tree, UserMessage("a.py")) == ()
+
+
+def test_an_empty_workspace_limits_nothing(tmp_path: Path) -> None:
+    assert listed(tmp_path, UserMessage("write a.py")) == ()
+
+
+def test_the_arguments_that_are_limited_are_there() -> None:
+    for tool, argument in NEEDS_A_FILE.items():
+        assert argument in TOOLS[tool].schema["properties"]
+
+
+@pytest.mark.skipif(find_spec("llguidance") is None, reason="needs the mlx extra")
+def test_a_path_that_is_not_on_offer_cannot_be_spelled() -> None:
+    from llguidance import LLTokenizer
+
+    from remit_server.models.host.calls import Markers, spell_call
+    from remit_server.models.host.grammar import Grammars, Paths
+    from remit_server.models.wire import ToolSchema
+
+    tokenizer = LLTokenizer("byte")
+    grammars = Grammars(tokenizer, Markers(None, None))
+    tools = tuple(ToolSchema(name=n, description="", parameters=TOOLS[n].schema) for n in ("read_file", "write_file"))
+
+    def admits(tool: str, path: str, paths: Paths) -> bool:
+        arguments = {"path": path} | ({"content": "x"} if tool == "write_file" else {})
+        text = spell_call("select_active_intent", {"intent": "CODE"}) + spell_call(tool, arguments)
+        _, matcher = grammars.step({"CODE": tools}, 100, paths)
+        return bool(matcher.consume_tokens(tokenizer.tokenize_str(text))) and bool(matcher.is_accepting())
+
+    some = Paths(("src/a.py", 'ü "b".py'), NEEDS_A_FILE)
+    assert admits("read_file", "src/a.py", some)
+    assert admits("read_file", 'ü "b".py', some)
+    assert not admits("read_file", "src/b.py", some)
+    assert admits("write_file", "src/b.py", some)
+    assert admits("read_file", "src/b.py", Paths((), NEEDS_A_FILE))
