@@ -67,7 +67,7 @@ def _open(settings: Settings, documents: Documents) -> Runtime:
         audit=audit,
         redactor=Redactor(secrets=secret_values(os.environ), more=lambda: live.rulebook.policy.redact),
     )
-    agent = Agent(choose_provider(settings.model), dispatcher, settings.max_steps, settings.max_tokens)
+    agent = Agent(choose_provider(settings.model, settings.engine), dispatcher, settings.max_steps, settings.max_tokens)
 
     def close() -> None:
         workspace.close()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
-from remit_server.contract import ApprovalAnswer, ApprovalReceipt, RunRequest, RunResult, StatusResult
+from remit_server.contract import ApprovalAnswer, ApprovalReceipt, ModelStats, RunRequest, RunResult, StatusResult
 from remit_server.harness.ports import Asker, AskingStyle, CannotAsk, Emit, NobodyToAsk, StreamAsker
 
 __all__ = ["AgentRuntime", "Asker", "AskingStyle", "CannotAsk", "Emit", "NobodyToAsk", "Notice", "StreamAsker"]
@@ -39,6 +39,10 @@ class AgentRuntime(Protocol):
 
     def status(self) -> StatusResult:
         """What a status bar shows."""
+        ...
+
+    async def model_stats(self) -> ModelStats | None:
+        """What the local model's process holds and has done; None where there is none."""
         ...
 
     async def reload_policy(self) -> Notice | None:

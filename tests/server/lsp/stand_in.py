@@ -21,6 +21,7 @@ from remit_server.contract import (
     Event,
     FileDiff,
     IntentSelected,
+    ModelStats,
     ReasonPayload,
     RunCompleted,
     RunRequest,
@@ -214,6 +215,9 @@ class StandInRuntime:
             policy="default",
             sandbox="none",
         )
+
+    async def model_stats(self) -> ModelStats | None:
+        return None
 
     async def reload_policy(self) -> Notice | None:
         return None
