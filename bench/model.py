@@ -2,7 +2,7 @@
 
 Streaming: the same numbers of prompt and answer tokens, through a bare loop over `stream_generate` in a process of its
 own, through the model process, and through `remit serve` as an editor would. Cache: a second turn after a history of
-2,000 tokens beside the first, cold one. Sessions: eight one after the other and all at once. The models are the embedded
+2,000 tokens beside the first, cold one. Sessions: eight one after the other and all at once. The models: the embedded
 one and one of 60 million random weights, made on the fly; nothing is downloaded.
 """
 

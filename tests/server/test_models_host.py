@@ -614,8 +614,8 @@ async def test_missing_package_says_how_to_install_it() -> None:
         "        if name in {'mlx', 'mlx_lm', 'llguidance'}: raise ModuleNotFoundError(name)\n"
         "import importlib.util as util\nfind = util.find_spec\n"
         "util.find_spec = lambda name, package=None: None if name in {'mlx_lm', 'llguidance'} else find(name, package)\n"
-        "from remit_server.models.host.loading import load_model, HostError\n"
-        "try:\n    load_model('embedded')\nexcept HostError as error:\n    print(error.why, '|', error.fix)"
+        "from remit_server.models.host.loading import load_model, HostError\nfrom remit_server.models.wire import Load\n"
+        "try:\n    load_model(Load(reference='embedded'), lambda done, total: None)\nexcept HostError as error:\n    print(error.why, '|', error.fix)"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True, text=True)
     assert (

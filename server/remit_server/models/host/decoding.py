@@ -12,6 +12,9 @@ from typing import Any, Literal, cast
 
 from remit_server.models.host.caches import Cache
 
+_CLEARED_EVERY = 256
+"""Tokens after which buffers that MLX keeps for use again are given back, as mlx-lm does."""
+
 LogitsMask = Callable[[list[int]], bytes | None]
 """Takes the tokens generated since the last call; gives the bits of those allowed next; None: only the end."""
 
@@ -76,10 +79,14 @@ class Row:
 
         Raises what the mask raises.
         """
+        import mlx.core as mx
+
         allowed = self._mask(self._new)
         token = self._token = self._sampled(_masked(self._logits, allowed, min(self._end_tokens)))
         self._new = [token]
         self._left -= 1
+        if self._left % _CLEARED_EVERY == 0:
+            mx.clear_cache()
         if token in self._end_tokens:
             return self._last("stop")
         self._detokenizer.add_token(token)

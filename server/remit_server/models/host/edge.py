@@ -78,6 +78,10 @@ class LanguageModel:
             )
             if not on_gpu():
                 model.set_dtype(mx.float32)
+        if on_gpu():
+            from mlx_lm.utils import maybe_set_recommended_wired_limit
+
+            maybe_set_recommended_wired_limit()
         _read_weights(model, on_progress)
         return cls(reference if reference == "embedded" else folder.name, model, tokenizer, _context(folder, tokenizer))
 

@@ -1,7 +1,8 @@
 """Generates steps with one model, several at once by turns (004 §Model Invocation Layer).
 
 Each generation has its own cache, grammar and chance, and computes what it would compute alone; so how many others run
-beside it changes nothing about its answer.
+beside it changes nothing about its answer. That is why tokens of several are not computed in one batch: the last bits
+of a matrix product depend on its number of rows, and at a near tie the chosen token with them.
 """
 
 from __future__ import annotations
