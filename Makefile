@@ -72,6 +72,7 @@ bench: setup
 	$(BIN)/python bench/tool_calls.py
 	$(BIN)/python bench/sandbox.py
 	$(BIN)/python bench/guided.py
+	$(BIN)/python bench/model.py
 
 clean:
 	rm -rf $(VENV) client-vscode/node_modules client-vscode/out .cache .mypy_cache .ruff_cache .pytest_cache

@@ -226,6 +226,26 @@ export interface IntentSelected {
   readonly allowed_tools: readonly string[];
 }
 
+/**
+ * What a local model's process holds now, and sums since it started.
+ *
+ * `cache_bytes` are held for the next step of `sessions`; `hits` generations found part of their prompt there,
+ * `shared` of them in another session's; of their prompts' tokens some were `cached`, the others `read`.
+ */
+export interface ModelStats {
+  readonly sessions: number;
+  readonly cache_bytes: number;
+  readonly waiting: number;
+  readonly running: number;
+  readonly generations: number;
+  readonly hits: number;
+  readonly shared: number;
+  readonly cached_tokens: number;
+  readonly read_tokens: number;
+  readonly generated_tokens: number;
+  readonly tokens_per_s: number;
+}
+
 /** A place in a document: zero-based line and UTF-16 character, as in LSP. */
 export interface Position {
   readonly line: number;
@@ -347,7 +367,8 @@ export interface StateChanged {
 /**
  * `remit/status`: what a status bar shows.
  *
- * `policy` is the version in force; `policy_problem` says why it is not that of the files on disk.
+ * `model_loaded` is the share of a model's weights that is in memory, while it is loaded; `model_stats` is there while
+ * a local model runs. `policy` is the version in force; `policy_problem` says why it is not that of the files on disk.
  */
 export interface StatusResult {
   readonly version: string;
@@ -355,6 +376,8 @@ export interface StatusResult {
   readonly workspace: string | null;
   readonly model: string;
   readonly model_state: "stopped" | "starting" | "ready" | "busy" | "failed";
+  readonly model_loaded: number | null;
+  readonly model_stats: ModelStats | null;
   readonly mode: string;
   readonly state: string;
   readonly running_turns: number;

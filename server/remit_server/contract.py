@@ -429,10 +429,31 @@ class ApprovalReceipt(Wire):
     reason: str | None = None
 
 
+class ModelStats(Wire):
+    """What a local model's process holds now, and sums since it started.
+
+    `cache_bytes` are held for the next step of `sessions`; `hits` generations found part of their prompt there,
+    `shared` of them in another session's; of their prompts' tokens some were `cached`, the others `read`.
+    """
+
+    sessions: int = Field(ge=0)
+    cache_bytes: int = Field(ge=0)
+    waiting: int = Field(ge=0)
+    running: int = Field(ge=0)
+    generations: int = Field(ge=0)
+    hits: int = Field(ge=0)
+    shared: int = Field(ge=0)
+    cached_tokens: int = Field(ge=0)
+    read_tokens: int = Field(ge=0)
+    generated_tokens: int = Field(ge=0)
+    tokens_per_s: float = Field(ge=0)
+
+
 class StatusResult(Wire):
     """`remit/status`: what a status bar shows.
 
-    `policy` is the version in force; `policy_problem` says why it is not that of the files on disk.
+    `model_loaded` is the share of a model's weights that is in memory, while it is loaded; `model_stats` is there while
+    a local model runs. `policy` is the version in force; `policy_problem` says why it is not that of the files on disk.
     """
 
     version: str
@@ -440,6 +461,8 @@ class StatusResult(Wire):
     workspace: str | None
     model: str
     model_state: Literal["stopped", "starting", "ready", "busy", "failed"]
+    model_loaded: float | None = Field(default=None, ge=0, le=1)
+    model_stats: ModelStats | None = None
     mode: str
     state: str
     running_turns: int = Field(ge=0)

@@ -8,29 +8,28 @@ import os
 import signal
 import subprocess
 import sys
-import sysconfig
 from collections import Counter
 from collections.abc import AsyncIterator, Mapping, Sequence
 from importlib.util import find_spec
-from itertools import pairwise
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any
 
 import pytest
 import pytest_asyncio
-from pydantic import BaseModel, ConfigDict, Field
+from tiny_model import INTENTS, MARKERS, MODELS, TEMPLATE, Select, ask, collect, last, tiny_model
 
 from remit_governance.values import Intent
 from remit_server.errors import ModelFailed, ModelUnavailable
 from remit_server.models import wire
 from remit_server.models.check import check_model
 from remit_server.models.choose import choose_provider
-from remit_server.models.mlx import MlxProvider
+from remit_server.models.host.sessions import CHUNK
+from remit_server.models.mlx import MlxProvider, to_wire
+from remit_server.models.options import EngineOptions
 from remit_server.models.ports import (
     AssistantMessage,
     CallProposed,
     Finished,
-    GenerateRequest,
     Message,
     ModelEvent,
     SystemMessage,
@@ -48,130 +47,6 @@ pytestmark = [
     pytest.mark.asyncio(loop_scope="module"),
 ]
 
-Short = Annotated[str, Field(max_length=16)]
-
-
-class Arguments(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True)
-
-
-class Read(Arguments):
-    path: Short
-    offset: Annotated[int, Field(ge=1, le=9999)] | None = None
-
-
-class Edit(Arguments):
-    path: Short
-    old_text: Short
-    new_text: Short
-    replace_all: bool = False
-
-
-class Run(Arguments):
-    command: Short
-    mode: Literal["dry", "wet"]
-    words: Annotated[list[Annotated[str, Field(max_length=8)]], Field(max_length=3)] = []
-
-
-class Select(Arguments):
-    intent: Intent
-    justification: Annotated[str, Field(max_length=200)] | None = None
-
-
-MODELS: dict[str, type[Arguments]] = {"read_file": Read, "edit_file": Edit, "run_command": Run}
-TOOLS = {name: ToolSpec(name, name, model.model_json_schema()) for name, model in MODELS.items()}
-INTENTS: Mapping[Intent, tuple[ToolSpec, ...]] = {
-    Intent.READ_FILE: (TOOLS["read_file"],),
-    Intent.CODE: (TOOLS["read_file"], TOOLS["edit_file"]),
-    Intent.EXECUTE: (TOOLS["run_command"],),
-    Intent.PLAN: (),
-}
-
-CACHE = Path(__file__).parents[2] / ".cache" / "test-models"
-LAYERS = 1
-MARKERS = ("<|pad|>", "<|end|>", "<|system|>", "<|user|>", "<|assistant|>", "<|tool|>", "<tool_call>", "</tool_call>")
-TEMPLATE = (
-    "{%- for m in messages -%}<|{{ m.role }}|>{{ m.content }}"
-    "{%- for c in m.tool_calls or [] -%}<tool_call>"
-    '{"name":"{{ c.function.name }}","arguments":{{ c.function.arguments | tojson(separators=(",", ":")) }}}'
-    "</tool_call>{%- endfor -%}<|end|>{%- endfor -%}<|assistant|>"
-)
-
-
-def tiny_model(kind: str, markers: Sequence[str], template: str | None) -> Path:
-    """A folder with a qwen3 of random weights. Calls begin, and strings end, more often than by chance."""
-    folder = CACHE / f"{kind}-v5"
-    if (folder / "done").exists():
-        return folder
-    import numpy as np
-    from safetensors.numpy import save_file
-    from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, trainers
-
-    folder.mkdir(parents=True, exist_ok=True)
-    tokenizer = Tokenizer(models.BPE())
-    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    tokenizer.decoder = decoders.ByteLevel()
-    trainer = trainers.BpeTrainer(
-        vocab_size=2000,
-        special_tokens=[AddedToken(m, special="|" in m, normalized=False) for m in markers],
-        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
-        show_progress=False,
-    )
-    sources = sorted(Path(sysconfig.get_paths()["stdlib"]).glob("*.py"))[:40]
-    tokenizer.train_from_iterator((path.read_text(encoding="utf-8") for path in sources), trainer)
-    tokenizer.save(str(folder / "tokenizer.json"))
-    config: dict[str, Any] = {
-        "tokenizer_class": "PreTrainedTokenizerFast",
-        "eos_token": "<|end|>",
-        "pad_token": "<|pad|>",
-    }
-    config |= {"clean_up_tokenization_spaces": False, "model_max_length": 4096}
-    if template is not None:
-        config["chat_template"] = template
-    (folder / "tokenizer_config.json").write_text(json.dumps(config))
-
-    vocabulary, width, heads, head, inner = 2048, 64, 4, 16, 128
-    rng = np.random.default_rng(0)
-
-    def random(*shape: int, scale: float = 0.1) -> Any:
-        return (rng.standard_normal(shape) * scale).astype(np.float32)
-
-    embedding, output = random(vocabulary, width, scale=1.0), random(vocabulary, width, scale=0.2)
-    embedding[:, 0], output[:, 0] = 8.0, 0.0  # every hidden state has this part, so it works as a bias
-    for text, bias in (("<tool_call>", 1.2), ("<", 1.1), ('"', 1.3), ("<|end|>", 1.1)):
-        if (token := tokenizer.token_to_id(text)) is not None:
-            output[token, 0] = bias
-    for before, after in pairwise(tokenizer.encode("<tool_call>").ids):
-        output[after, 1:] += 0.4 * embedding[before, 1:]
-    ones = np.ones
-    weights = {"model.embed_tokens.weight": embedding, "model.norm.weight": ones(width, np.float32)}
-    weights["lm_head.weight"] = output
-    for layer in range(LAYERS):
-        prefix = f"model.layers.{layer}."
-        weights |= {
-            f"{prefix}input_layernorm.weight": ones(width, np.float32),
-            f"{prefix}post_attention_layernorm.weight": ones(width, np.float32),
-            f"{prefix}self_attn.q_proj.weight": random(heads * head, width),
-            f"{prefix}self_attn.k_proj.weight": random(2 * head, width),
-            f"{prefix}self_attn.v_proj.weight": random(2 * head, width),
-            f"{prefix}self_attn.o_proj.weight": random(width, heads * head),
-            f"{prefix}self_attn.q_norm.weight": ones(head, np.float32),
-            f"{prefix}self_attn.k_norm.weight": ones(head, np.float32),
-            f"{prefix}mlp.gate_proj.weight": random(inner, width),
-            f"{prefix}mlp.up_proj.weight": random(inner, width),
-            f"{prefix}mlp.down_proj.weight": random(width, inner),
-        }
-    save_file(weights, str(folder / "model.safetensors"), metadata={"format": "mlx"})
-    shape = {
-        "model_type": "qwen3", "architectures": ["Qwen3ForCausalLM"], "hidden_size": width, "num_hidden_layers": LAYERS,
-        "intermediate_size": inner, "num_attention_heads": heads, "num_key_value_heads": 2, "head_dim": head,
-        "rms_norm_eps": 1e-6, "vocab_size": vocabulary, "rope_theta": 10000.0, "max_position_embeddings": 8192,
-        "tie_word_embeddings": False, "eos_token_id": tokenizer.token_to_id("<|end|>"),
-    }  # fmt: skip
-    (folder / "config.json").write_text(json.dumps(shape))
-    (folder / "done").touch()
-    return folder
-
 
 @pytest.fixture(scope="module")
 def folder() -> Path:
@@ -183,22 +58,6 @@ async def provider(folder: Path) -> AsyncIterator[MlxProvider]:
     provider = MlxProvider(str(folder))
     yield provider
     await provider.close()
-
-
-def ask(
-    text: str = "rename total to subtotal in src/cart.py",
-    *,
-    session: str = "s",
-    intents: Mapping[Intent, tuple[ToolSpec, ...]] = INTENTS,
-    messages: tuple[Message, ...] | None = None,
-    **options: Any,
-) -> GenerateRequest:
-    given = messages or (SystemMessage("be brief"), UserMessage(text))
-    return GenerateRequest(session, given, intents, **options)
-
-
-async def collect(provider: MlxProvider, request: GenerateRequest) -> list[ModelEvent]:
-    return [event async for event in provider.generate(request)]
 
 
 def comparable(events: Sequence[ModelEvent]) -> tuple[str, list[tuple[str, Any]]]:
@@ -322,12 +181,6 @@ async def stepped(provider: MlxProvider, sessions: Sequence[str], seed: int) -> 
     return steps
 
 
-def last(events: Sequence[ModelEvent]) -> Finished:
-    finished = events[-1]
-    assert isinstance(finished, Finished)
-    return finished
-
-
 async def test_prompt_cache_second_step(provider: MlxProvider) -> None:
     """agent.md §Model engine: the second step reads only what is new, and says the same as without a cache."""
     for seed in range(20):
@@ -341,7 +194,7 @@ async def test_prompt_cache_second_step(provider: MlxProvider) -> None:
         pytest.fail("no conversation in which the text has one spelling in tokens")
     for with_cache, without in zip(cached, cold, strict=True):
         assert comparable(with_cache) == comparable(without)
-        assert last(without).cached_tokens == 0
+        assert last(without).cached_tokens % CHUNK == 0  # what another session lent
         assert last(with_cache).prompt_tokens == last(without).prompt_tokens
     if last(cached[0]).reason == "stop":
         assert last(cached[1]).cached_tokens >= last(cached[0]).prompt_tokens
@@ -410,7 +263,7 @@ async def test_cancel_task(provider: MlxProvider) -> None:
 
 async def test_cancel_mid_prefill(folder: Path) -> None:
     """Cancelled while the prompt is read: it stops before the first token, and what was read stays usable."""
-    host = await HostProcess.start(str(folder))
+    host = await HostProcess.start(wire.Load(reference=str(folder)))
     text = "def f(x): return x\n" * 420
     intents = {"READ_FILE": ()}
 
@@ -426,15 +279,17 @@ async def test_cancel_mid_prefill(folder: Path) -> None:
                 break
         await cancelled.aclose()
         after = [event async for event in host.generate(request("2", "s"))]
-        fresh = [event async for event in host.generate(request("3", "other"))]
+        lent = [event async for event in host.generate(request("3", "other"))]
+        await host.close()
+        host = await HostProcess.start(wire.Load(reference=str(folder)))
+        fresh = [event async for event in host.generate(request("4", "s"))]
         done, reference = after[-1], fresh[-1]
         assert isinstance(done, wire.Finished)
         assert isinstance(reference, wire.Finished)
         assert 0 < done.cached_tokens < done.prompt_tokens
         assert reference.cached_tokens == 0
-        assert [e.text for e in after if isinstance(e, wire.Delta)] == [
-            e.text for e in fresh if isinstance(e, wire.Delta)
-        ]
+        said = [[e.text for e in events if isinstance(e, wire.Delta)] for events in (after, lent, fresh)]
+        assert said[0] == said[1] == said[2]
     finally:
         await host.close()
 
@@ -450,17 +305,122 @@ async def test_cancel_while_queued(provider: MlxProvider) -> None:
     assert await collect(provider, ask(session="waits"))
 
 
-async def test_concurrent_requests_queue_in_order(provider: MlxProvider) -> None:
-    alone = [comparable(await collect(provider, ask(f"ask {n}", session=f"alone{n}"))) for n in range(4)]
-    order: list[int] = []
+def conversation(number: int) -> tuple[str, float, int]:
+    """What one of several sessions asks for: a prompt of its own length, a temperature and a seed."""
+    return f"ask {number}: " + "rename a to b in c.py " * (1 + 40 * (number % 3)), float(number % 2), number
 
-    async def one(number: int) -> tuple[str, list[tuple[str, Any]]]:
-        events = await collect(provider, ask(f"ask {number}", session=f"together{number}"))
-        order.append(number)
-        return comparable(events)
 
-    assert await asyncio.gather(*(one(n) for n in range(4))) == alone
-    assert order == [0, 1, 2, 3]
+async def one_of_many(provider: MlxProvider, number: int, session: str) -> list[tuple[str, list[tuple[str, Any]]]]:
+    """Two steps of a session, the second on top of the first's cache."""
+    text, temperature, seed = conversation(number)
+    said: list[tuple[str, list[tuple[str, Any]]]] = []
+    messages: tuple[Message, ...] = (SystemMessage("be brief " * 100), UserMessage(text))
+    for step in range(2):
+        request = ask(messages=messages, session=session, temperature=temperature, seed=seed + step, max_tokens=80)
+        events = await collect(provider, request)
+        said.append(comparable(events))
+        messages = (*messages, AssistantMessage(comparable(events)[0]), UserMessage("go on"))
+    return said
+
+
+@pytest.mark.parametrize("which", ["random", "embedded"])
+async def test_eight_sessions_at_once_say_what_each_says_alone(which: str, folder: Path) -> None:
+    """agent.md §Model engine: eight sessions at once say what each says alone, and none starves."""
+    provider = MlxProvider("embedded" if which == "embedded" else str(folder))
+    try:
+        for round_number in range(2):
+            numbers = range(8 * round_number, 8 * round_number + 8)
+            alone = [await one_of_many(provider, n, f"alone{n}") for n in numbers]
+            together = await asyncio.gather(*(one_of_many(provider, n, f"together{n}") for n in numbers))
+            assert together == alone
+        assert len({str(said) for said in alone}) > 1
+    finally:
+        await provider.close()
+
+
+async def test_sessions_take_turns(folder: Path) -> None:
+    """A short request is answered while long ones run, and one after the other in a session."""
+    provider = MlxProvider(str(folder))
+    over: list[str] = []
+
+    async def one(name: str, session: str, **options: Any) -> None:
+        await collect(provider, ask(session=session, temperature=1.0, **options))
+        over.append(name)
+
+    try:
+        long = [one(f"long{n}", f"long{n}", intents=ENDLESS, max_tokens=2000, seed=n) for n in range(3)]
+        short = [one(f"short{n}", "short", max_tokens=5, seed=n) for n in range(3)]
+        await asyncio.gather(*long, *short)
+        assert [name for name in over if name.startswith("short")] == ["short0", "short1", "short2"]
+    finally:
+        await provider.close()
+
+
+async def test_priorities(folder: Path) -> None:
+    """A completion at the cursor is answered before a turn and work in the background go on; these end too."""
+    host = await HostProcess.start(wire.Load(reference=str(folder)))
+    over: list[str] = []
+    begun = asyncio.Event()
+
+    async def one(name: str, priority: wire.Priority, text: str, tokens: int) -> None:
+        request = to_wire(ask(text, session="s", priority=priority, intents=ENDLESS, max_tokens=tokens))
+        async for event in host.generate(request):
+            if isinstance(event, wire.Progress):
+                begun.set()
+        over.append(name)
+
+    try:
+        background = asyncio.create_task(one("background", "background", "a" * 2000, 400))
+        await asyncio.wait([background, asyncio.create_task(begun.wait())], return_when=asyncio.FIRST_COMPLETED)
+        turn = asyncio.create_task(one("turn", "turn", "b" * 1500, 300))
+        key = asyncio.create_task(one("key", "interactive", "c", 3))
+        await asyncio.gather(background, turn, key)
+        assert over == ["key", "turn", "background"]
+    finally:
+        await host.close()
+
+
+async def test_stats_say_what_was_cached(folder: Path) -> None:
+    provider = MlxProvider(str(folder))
+    assert await provider.stats() is None
+    try:
+        messages = (SystemMessage("you are careful " * 200), UserMessage("one"))
+        first = last(await collect(provider, ask(messages=messages, session="a", max_tokens=5)))
+        again = last(await collect(provider, ask(messages=messages, session="b", max_tokens=5)))
+        stats = await provider.stats()
+        assert stats is not None
+        assert first.cached_tokens == 0
+        assert again.cached_tokens == stats.cached_tokens > CHUNK
+        assert (stats.generations, stats.hits, stats.shared, stats.sessions) == (2, 1, 1, 2)
+        assert stats.read_tokens == first.prompt_tokens + again.prompt_tokens - again.cached_tokens
+        assert stats.cache_bytes > 0
+        assert stats.waiting == stats.running == 0
+    finally:
+        await provider.close()
+
+
+async def test_cache_size_is_a_setting(folder: Path) -> None:
+    provider = MlxProvider(str(folder), EngineOptions(cache_mib=0))
+    try:
+        for _ in range(2):
+            assert last(await collect(provider, ask(session="a", max_tokens=5))).cached_tokens == 0
+        stats = await provider.stats()
+        assert stats is not None
+        assert stats.cache_bytes == stats.sessions == 0
+    finally:
+        await provider.close()
+
+
+async def test_unloaded_when_idle_and_loaded_again(folder: Path) -> None:
+    provider = MlxProvider(str(folder), EngineOptions(idle_s=0.01))
+    try:
+        expected = comparable(await collect(provider, ask()))
+        while provider.state != "stopped":
+            await asyncio.sleep(0.01)
+        assert provider.pid is None
+        assert comparable(await collect(provider, ask())) == expected
+    finally:
+        await provider.close()
 
 
 async def killed(provider: MlxProvider) -> ModelUnavailable:
@@ -654,8 +614,8 @@ async def test_missing_package_says_how_to_install_it() -> None:
         "        if name in {'mlx', 'mlx_lm', 'llguidance'}: raise ModuleNotFoundError(name)\n"
         "import importlib.util as util\nfind = util.find_spec\n"
         "util.find_spec = lambda name, package=None: None if name in {'mlx_lm', 'llguidance'} else find(name, package)\n"
-        "from remit_server.models.host.loading import load_model, HostError\n"
-        "try:\n    load_model('embedded')\nexcept HostError as error:\n    print(error.why, '|', error.fix)"
+        "from remit_server.models.host.loading import load_model, HostError\nfrom remit_server.models.wire import Load\n"
+        "try:\n    load_model(Load(reference='embedded'), lambda done, total: None)\nexcept HostError as error:\n    print(error.why, '|', error.fix)"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True, text=True)
     assert (

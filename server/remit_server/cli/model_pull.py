@@ -45,7 +45,7 @@ def run(arguments: argparse.Namespace) -> int:
         why, fix = "not installed: huggingface_hub", "install the `mlx` extra: `make setup` in Remit's folder"
         raise ModelUnavailable("nothing can be pulled", why, fix)
     # Imported only now: it takes half a second, and the other commands of `remit model` need no network.
-    from remit_server.models.hub.pull import pull, free_space, plan_pull
+    from remit_server.models.hub.pull import free_space, plan_pull, pull
 
     cache = cache_folder(os.environ)
     plan = plan_pull(name, cache)

@@ -63,7 +63,7 @@ async def check_model(reference: str, timeout_s: float = START_TIMEOUT_S) -> Mod
         provider = choose_provider(reference)
         return ModelReport(reference, provider.name, ok=True, device="no device")
     try:
-        host = await HostProcess.start(_place(reference), timeout_s)
+        host = await HostProcess.start(wire.Load(reference=_place(reference)), timeout_s)
     except ModelUnavailable as error:
         return ModelReport(reference, reference, ok=False, problem=error.payload())
     try:

@@ -10,6 +10,7 @@ from remit_governance.redaction import Redactor
 from remit_server.models.hub.cache import cache_folder
 from remit_server.models.hub.names import hub_name
 from remit_server.models.mlx import EMBEDDED, MlxProvider
+from remit_server.models.options import EngineOptions
 from remit_server.models.ports import ModelProvider
 from remit_server.models.pulled import PulledProvider
 from remit_server.models.replay import ReplayProvider
@@ -22,7 +23,9 @@ PLAYED = (SCRIPT_PREFIX, REPLAY_PREFIX, TIMED_REPLAY_PREFIX)
 """References of files that are played: no model is behind them."""
 
 
-def choose_provider(reference: str, redact: Callable[[str], str] | None = None) -> ModelProvider:
+def choose_provider(
+    reference: str, redact: Callable[[str], str] | None = None, options: EngineOptions | None = None
+) -> ModelProvider:
     """Return the provider of a reference; nothing is loaded yet, and nothing is ever fetched.
 
     `embedded`, a model folder (`/…`, `./…`, `~/…` or a bare name), `org/name` for a model that was pulled,
@@ -34,8 +37,8 @@ def choose_provider(reference: str, redact: Callable[[str], str] | None = None) 
         if reference.startswith(prefix):
             return _played(prefix, Path(reference.removeprefix(prefix)).expanduser(), redact or redacted)
     if (name := hub_name(reference)) is not None:
-        return PulledProvider(name, cache_folder(os.environ))
-    return MlxProvider(reference or EMBEDDED)
+        return PulledProvider(name, cache_folder(os.environ), options)
+    return MlxProvider(reference or EMBEDDED, options)
 
 
 def redacted(text: str) -> str:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import logging
+import math
+import time
 import uuid
-from collections.abc import AsyncGenerator, Mapping
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, Callable, Generator, Mapping
+from contextlib import aclosing, contextmanager
 from pathlib import Path
 from typing import assert_never
 
@@ -14,9 +17,12 @@ from pydantic import JsonValue
 from remit_governance.values import Intent
 from remit_server.errors import ModelUnavailable
 from remit_server.models import wire
+from remit_server.models.backoff import Backoff
+from remit_server.models.options import MIB, EngineOptions
 from remit_server.models.ports import (
     AssistantMessage,
     CallProposed,
+    EngineStats,
     Finished,
     GenerateRequest,
     Message,
@@ -31,18 +37,37 @@ from remit_server.models.ports import (
 )
 from remit_server.models.process import START_TIMEOUT_S, HostProcess
 
+log = logging.getLogger("remit.model")
+
 EMBEDDED = "embedded"
 """The reference of the model that ships with Remit."""
 
 
 class MlxProvider:
-    """A `ModelProvider` over the model process. Requests that come together are worked off in order."""
+    """A `ModelProvider` over a model process of its own. Requests that come together take turns."""
 
-    def __init__(self, reference: str, *, start_timeout_s: float = START_TIMEOUT_S) -> None:
-        """`reference` is `embedded` or the path of a folder in MLX format; nothing is started yet."""
+    def __init__(
+        self,
+        reference: str,
+        options: EngineOptions | None = None,
+        *,
+        start_timeout_s: float = START_TIMEOUT_S,
+        now: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """`reference` is `embedded` or the path of a folder in MLX format; nothing is started yet.
+
+        `now` is a clock in seconds.
+        """
         self._reference = absolute(reference)
+        self._options = options or EngineOptions()
         self._start_timeout_s = start_timeout_s
+        self._now = now
         self._start: asyncio.Task[HostProcess] | None = None
+        self._spawned: HostProcess | None = None
+        self._backoff = Backoff()
+        self._users = 0
+        self._idle: asyncio.TimerHandle | None = None
+        self._unloading: asyncio.Task[None] | None = None
         self._closed = False
 
     @property
@@ -73,27 +98,123 @@ class MlxProvider:
         host = _host_of(self._start) if self._start is not None and self._start.done() else None
         return host.pid if host is not None and host.alive else None
 
+    @property
+    def loaded_share(self) -> float | None:
+        """How much of the model is in memory, from 0 to 1, while it is loaded; None otherwise."""
+        if self.state != "starting" or self._spawned is None:
+            return None
+        loading = self._spawned.loading
+        return loading.done / loading.total if loading is not None and loading.total else 0.0
+
+    async def stats(self) -> EngineStats | None:
+        """Say what the process holds and has done; None where there is none that could answer."""
+        host = _host_of(self._start) if self._start is not None and self._start.done() else None
+        if host is None or not host.alive:
+            return None
+        try:
+            answer = await host.stats()
+        except ModelUnavailable:
+            return None
+        return EngineStats(**answer.model_dump(exclude={"kind"}))
+
     async def generate(self, request: GenerateRequest) -> AsyncGenerator[ModelEvent]:
         """Stream one generation, as `ModelProvider.generate` says."""
+        with self._in_use():
+            async with aclosing(self._generate(request)) as events:
+                async for event in events:
+                    yield event
+
+    async def _generate(self, request: GenerateRequest) -> AsyncGenerator[ModelEvent]:
         host = await self._host()
         paths = () if request.paths is None else await request.paths.list()
-        async with aclosing(host.generate(to_wire(request, paths))) as events:
-            async for event in events:
-                match event:
-                    case wire.Progress():
+        try:
+            async with aclosing(host.generate(to_wire(request, paths))) as events:
+                async for event in events:
+                    if isinstance(event, wire.Progress):
                         continue
-                    case wire.Delta(text=text):
-                        yield TextDelta(text)
-                    case wire.Call(name=name, arguments=arguments):
-                        yield CallProposed(ProposedCall(f"call_{uuid.uuid4().hex[:12]}", name, arguments))
-                    case wire.Finished():
-                        yield _finished(event)
-                    case _:
-                        assert_never(event)
+                    self._backoff = Backoff()
+                    yield _event(event)
+        except ModelUnavailable:
+            self._lost(host)
+            raise
 
     async def close(self) -> None:
         """Stop the model process, by force if it does not stop by itself. Idempotent."""
         self._closed = True
+        self._stay()
+        await self._unload()
+        if self._unloading is not None:
+            await self._unloading
+
+    async def _host(self) -> HostProcess:
+        """Return the process, started if there is none or if the last one died. Raises ModelUnavailable."""
+        if self._unloading is not None:
+            await asyncio.shield(self._unloading)
+        if self._closed:
+            fix = "restart the server"
+            raise ModelUnavailable("the model cannot be asked", "it was shut down", fix)
+        if self._start is None or (self._start.done() and not _usable(self._start)):
+            self._start = self._started()
+        # Whoever gives up waiting does not stop the start: others wait for it too, or will.
+        return await asyncio.shield(self._start)
+
+    def _started(self) -> asyncio.Task[HostProcess]:
+        """Begin a start. Raises ModelUnavailable while a model that died again and again has its pause."""
+        if pause := self._backoff.pause(self._now()):
+            what = f"the model `{self.name}` is not started again yet"
+            why = f"it stopped {self._backoff.deaths} times before it answered, the last time: {self._backoff.why}"
+            fix = f"ask again in {math.ceil(pause)} s; `remit model check` tries the model and says more"
+            raise ModelUnavailable(what, why, fix)
+        start = asyncio.create_task(self._launch())
+        start.add_done_callback(_host_of)
+        return start
+
+    async def _launch(self) -> HostProcess:
+        options = self._options
+        load = wire.Load(
+            reference=self._reference,
+            cache_bytes=options.cache_mib * MIB,
+            check_memory=options.check_memory,
+            cache_folder=None if options.cache_folder is None else str(options.cache_folder),
+        )
+        try:
+            return await HostProcess.start(load, self._start_timeout_s, self._watch)
+        except ModelUnavailable as error:
+            self._backoff = self._backoff.died(self._now(), error.why)
+            raise
+
+    def _watch(self, host: HostProcess) -> None:
+        self._spawned = host
+
+    def _lost(self, host: HostProcess) -> None:
+        """Count a process that died before it answered anything, once however many waited for it."""
+        if not host.answered and not host.alive and self._spawned is host:
+            self._spawned = None
+            self._backoff = self._backoff.died(self._now(), host.death or "")
+
+    @contextmanager
+    def _in_use(self) -> Generator[None]:
+        """Keep the model loaded meanwhile, and for the idle time after the last one."""
+        self._users += 1
+        self._stay()
+        try:
+            yield
+        finally:
+            self._users -= 1
+            if self._users == 0 and not self._closed:
+                self._idle = asyncio.get_running_loop().call_later(self._options.idle_s, self._leave)
+
+    def _stay(self) -> None:
+        if self._idle is not None:
+            self._idle.cancel()
+            self._idle = None
+
+    def _leave(self) -> None:
+        log.info("model `%s` is unloaded after %g s without a request", self.name, self._options.idle_s)
+        self._unloading = asyncio.create_task(self._unload())
+
+    async def _unload(self) -> None:
+        """Stop the process, also one that is still starting. The next request starts another."""
         start, self._start = self._start, None
         if start is None:
             return
@@ -103,17 +224,6 @@ class MlxProvider:
         host = _host_of(start)
         if host is not None:
             await host.close()
-
-    async def _host(self) -> HostProcess:
-        """Return the process, started if there is none or if the last one died. Raises ModelUnavailable."""
-        if self._closed:
-            fix = "restart the server"
-            raise ModelUnavailable("the model cannot be asked", "it was shut down", fix)
-        if self._start is None or (self._start.done() and not _usable(self._start)):
-            self._start = asyncio.create_task(HostProcess.start(self._reference, self._start_timeout_s))
-            self._start.add_done_callback(_host_of)
-        # Whoever gives up waiting does not stop the start: others wait for it too, or will.
-        return await asyncio.shield(self._start)
 
 
 def absolute(reference: str) -> str:
@@ -131,6 +241,7 @@ def to_wire(request: GenerateRequest, paths: tuple[str, ...] = ()) -> wire.Gener
         max_tokens=request.max_tokens,
         temperature=request.temperature,
         seed=request.seed,
+        priority=request.priority,
         answer_schema=dict(request.answer_schema) if request.answer_schema is not None else None,
         paths=paths,
         path_arguments=dict(request.paths.arguments) if request.paths is not None else {},
@@ -164,6 +275,18 @@ def _message(message: Message) -> wire.ChatMessage:
 def _call(call: ProposedCall) -> wire.CallSpelling:
     arguments: dict[str, JsonValue] = dict(call.arguments)
     return wire.CallSpelling(id=call.id, name=call.name, arguments=arguments)
+
+
+def _event(event: wire.Delta | wire.Call | wire.Finished) -> ModelEvent:
+    match event:
+        case wire.Delta(text=text):
+            return TextDelta(text)
+        case wire.Call(name=name, arguments=arguments):
+            return CallProposed(ProposedCall(f"call_{uuid.uuid4().hex[:12]}", name, arguments))
+        case wire.Finished():
+            return _finished(event)
+        case _:
+            assert_never(event)
 
 
 def _finished(event: wire.Finished) -> Finished:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Literal, Protocol, runtime_checkable
 
 from pydantic import JsonValue
 
 from remit_governance.values import Intent
 
+Priority = Literal["interactive", "turn", "background"]
+"""A completion at the cursor, a turn, work that nobody waits for."""
 ModelState = Literal["stopped", "starting", "ready", "busy", "failed"]
 
 
@@ -84,6 +86,7 @@ class GenerateRequest:
     strongest way it can. `select_active_intent` itself is implied and belongs to no entry.
     With `answer_schema`, a JSON Schema, the answer's text is one JSON value that satisfies it; `intents` is empty then.
     Where it finishes with `length`, the value is whole, but was cut short to fit `max_tokens`.
+    Where several requests wait for one model, those of a higher `priority` come first.
     """
 
     session_id: str
@@ -95,6 +98,7 @@ class GenerateRequest:
     metadata: Mapping[str, str] = field(default_factory=dict[str, str])
     answer_schema: Mapping[str, JsonValue] | None = None
     paths: PathsOnOffer | None = None
+    priority: Priority = "turn"
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +133,41 @@ class Finished:
 
 
 ModelEvent = TextDelta | ThinkingDelta | CallProposed | Finished
+
+
+@dataclass(frozen=True, slots=True)
+class EngineStats:
+    """What a local model's process holds now, and sums since it started.
+
+    `cache_bytes` are held for the next step of `sessions`; `hits` generations found part of their prompt there,
+    `shared` of them in another session's; of their prompts' tokens some were `cached`, the others `read`.
+    """
+
+    sessions: int
+    cache_bytes: int
+    waiting: int
+    running: int
+    generations: int
+    hits: int
+    shared: int
+    cached_tokens: int
+    read_tokens: int
+    generated_tokens: int
+    tokens_per_s: float
+
+
+@runtime_checkable
+class LocalEngine(Protocol):
+    """What a provider with a model process of its own can also tell."""
+
+    @property
+    def loaded_share(self) -> float | None:
+        """How much of the model is in memory, from 0 to 1, while it is loaded; None otherwise."""
+        ...
+
+    async def stats(self) -> EngineStats | None:
+        """Say what the process holds and has done; None where there is none."""
+        ...
 
 
 class ModelProvider(Protocol):

@@ -7,23 +7,28 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import AsyncGenerator, Mapping
+from collections import deque
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import suppress
 
 from remit_server.errors import ModelFailed, ModelUnavailable
 from remit_server.models.wire import (
+    AskStats,
     Call,
     Cancel,
     Delta,
     Error,
+    Event,
     Finished,
     Frame,
     FrameBuffer,
     Generate,
     Load,
+    Loading,
     Progress,
     Ready,
     Shutdown,
+    Stats,
     WireError,
     decode_event,
     encode,
@@ -60,28 +65,35 @@ class HostProcess:
         self._reference = reference
         self._stdin, self._stdout, self._stderr = process.stdin, process.stdout, process.stderr
         self._open: dict[str, asyncio.Queue[_Answer] | None] = {}
+        self._asked: deque[asyncio.Future[Stats]] = deque()
+        self._loading: Loading | None = None
+        self._answered = False
         self._loaded: asyncio.Future[Ready] = asyncio.get_running_loop().create_future()
         self._death: str | None = None
         self._tasks = (asyncio.create_task(self._read_events()), asyncio.create_task(self._read_log()))
 
     @classmethod
-    async def start(cls, reference: str, timeout_s: float = START_TIMEOUT_S) -> HostProcess:
+    async def start(
+        cls, load: Load, timeout_s: float = START_TIMEOUT_S, on_spawned: Callable[[HostProcess], None] | None = None
+    ) -> HostProcess:
         """Start the process and load `embedded` or a folder, named by an absolute path.
 
-        Raises ModelUnavailable; leaves no process behind then.
+        `on_spawned` gets the process before its model is loaded. Raises ModelUnavailable, and leaves no process then.
         """
         try:
             process = await _spawn()
         except OSError as error:
             fix = "check the Python installation that runs Remit"
             raise ModelUnavailable("the model process cannot be started", str(error), fix) from error
-        host = cls(process, reference)
+        host = cls(process, load.reference)
+        if on_spawned is not None:
+            on_spawned(host)
         try:
-            await host.send(Load(reference=reference))
+            await host.send(load)
             async with asyncio.timeout(timeout_s):
                 await asyncio.shield(host._loaded)
         except TimeoutError as error:
-            why = f"`{reference}` was not loaded within {timeout_s:g} seconds"
+            why = f"`{load.reference}` was not loaded within {timeout_s:g} seconds"
             raise ModelUnavailable("the model did not start", why, "use a smaller model, or ask again") from error
         finally:
             if not host.loaded:
@@ -97,6 +109,21 @@ class HostProcess:
     def ready(self) -> Ready:
         """What the process said of its model once that was loaded."""
         return self._loaded.result()
+
+    @property
+    def loading(self) -> Loading | None:
+        """How far the model is loaded; None before there is something to tell."""
+        return self._loading
+
+    @property
+    def answered(self) -> bool:
+        """Whether any generation ever brought anything."""
+        return self._answered
+
+    @property
+    def death(self) -> str | None:
+        """What the process died of."""
+        return self._death
 
     @property
     def alive(self) -> bool:
@@ -145,6 +172,15 @@ class HostProcess:
                 self._open[request.id] = None
                 self._stdin.write(encode(Cancel(id=request.id)))
 
+    async def stats(self) -> Stats:
+        """Ask what the process holds and has done. Raises ModelUnavailable when it dies."""
+        if self._death is not None:
+            raise self._dead()
+        answer: asyncio.Future[Stats] = asyncio.get_running_loop().create_future()
+        self._asked.append(answer)
+        await self.send(AskStats())
+        return await answer
+
     async def send(self, message: Frame) -> None:
         """Write one message. A broken pipe is not reported here: the reader notices the death."""
         self._stdin.write(encode(message))
@@ -178,15 +214,25 @@ class HostProcess:
             code = await self._process.wait()
             self._die(why or _ending(code))
 
-    def _dispatch(self, event: Ready | Progress | Delta | Call | Finished | Error) -> None:
-        if isinstance(event, Ready):
-            if not self._loaded.done():
-                self._loaded.set_result(event)
-            return
-        if event.id is None:
-            if not self._loaded.done():
-                self._loaded.set_exception(ModelUnavailable(event.what, event.why, event.fix))
-            return
+    def _dispatch(self, event: Event) -> None:
+        match event:
+            case Loading():
+                self._loading = event
+            case Ready():
+                if not self._loaded.done():
+                    self._loaded.set_result(event)
+            case Stats():
+                if self._asked and not (answer := self._asked.popleft()).done():
+                    answer.set_result(event)
+            case Error(id=None):
+                if not self._loaded.done():
+                    self._loaded.set_exception(ModelUnavailable(event.what, event.why, event.fix))
+            case Progress() | Delta() | Call() | Finished() | Error():
+                self._answer(event)
+
+    def _answer(self, event: Progress | Delta | Call | Finished | Error) -> None:
+        assert event.id is not None
+        self._answered = self._answered or not isinstance(event, Progress)
         answers = self._open.get(event.id)
         if answers is not None:
             answers.put_nowait(event)
@@ -199,6 +245,9 @@ class HostProcess:
             if answers is not None:
                 answers.put_nowait(None)
         self._open.clear()
+        for asked in self._asked:
+            if not asked.done():
+                asked.set_exception(self._dead())
         if not self._loaded.done():
             what = f"the model `{self._reference}` cannot be loaded"
             fix = "run `remit model check`, or choose another model"

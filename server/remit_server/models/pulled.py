@@ -11,14 +11,15 @@ from remit_server.models.hub.cache import find_snapshot
 from remit_server.models.hub.folder import describe
 from remit_server.models.hub.names import HubName
 from remit_server.models.mlx import MlxProvider
-from remit_server.models.ports import GenerateRequest, ModelEvent, ModelState
+from remit_server.models.options import EngineOptions
+from remit_server.models.ports import EngineStats, GenerateRequest, ModelEvent, ModelState
 
 
 class PulledProvider:
     """An `MlxProvider` over what `remit model pull` fetched; what is pulled later is found without a restart."""
 
-    def __init__(self, name: HubName, cache: Path) -> None:
-        self._name, self._cache = name, cache
+    def __init__(self, name: HubName, cache: Path, options: EngineOptions | None = None) -> None:
+        self._name, self._cache, self._options = name, cache, options
         self._model: MlxProvider | None = None
 
     @property
@@ -36,10 +37,19 @@ class PulledProvider:
         """Models of the hub have seen such text."""
         return True
 
+    @property
+    def loaded_share(self) -> float | None:
+        """As `LocalEngine.loaded_share` says."""
+        return None if self._model is None else self._model.loaded_share
+
+    async def stats(self) -> EngineStats | None:
+        """As `LocalEngine.stats` says."""
+        return None if self._model is None else await self._model.stats()
+
     async def generate(self, request: GenerateRequest) -> AsyncGenerator[ModelEvent]:
         """Stream one generation, as `ModelProvider.generate` says."""
         if self._model is None:
-            self._model = MlxProvider(str(pulled_folder(self._name, self._cache)))
+            self._model = MlxProvider(str(pulled_folder(self._name, self._cache)), self._options)
         async with aclosing(self._model.generate(request)) as events:
             async for event in events:
                 yield event

@@ -20,6 +20,10 @@ class WireError(ValueError):
     """Bytes that are no frame, or a frame that is no message."""
 
 
+Priority = Literal["interactive", "turn", "background"]
+"""What goes first where several wait: a completion at the cursor, then turns, then work nobody waits for."""
+
+
 class Frame(BaseModel):
     """What every message is: unknown fields are errors."""
 
@@ -53,10 +57,17 @@ class ToolSchema(Frame):
 
 
 class Load(Frame):
-    """Load a model: `embedded`, or the path of a folder. Comes first, once."""
+    """Load a model: `embedded`, or the path of a folder. Comes first, once.
+
+    `cache_bytes` is what all prompt caches together may hold; with `check_memory` a model that does not fit into the
+    memory that is free is not loaded; in `cache_folder` prompt caches outlast the process.
+    """
 
     kind: Literal["load"] = "load"
     reference: str
+    cache_bytes: int = Field(default=1 << 30, ge=0)
+    check_memory: bool = True
+    cache_folder: str | None = None
 
 
 class Generate(Frame):
@@ -76,6 +87,7 @@ class Generate(Frame):
     answer_schema: dict[str, JsonValue] | None = None
     paths: tuple[str, ...] = ()
     path_arguments: dict[str, str] = {}
+    priority: Priority = "turn"
 
 
 class Cancel(Frame):
@@ -85,10 +97,24 @@ class Cancel(Frame):
     id: str
 
 
+class AskStats(Frame):
+    """Ask for `Stats`. Answered between two tokens; answers come in the order of the questions."""
+
+    kind: Literal["ask_stats"] = "ask_stats"
+
+
 class Shutdown(Frame):
     """Cancel everything and exit. The end of the pipe means the same."""
 
     kind: Literal["shutdown"] = "shutdown"
+
+
+class Loading(Frame):
+    """How many bytes of the model's weights are in memory, of how many."""
+
+    kind: Literal["loading"] = "loading"
+    done: int
+    total: int
 
 
 class Ready(Frame):
@@ -141,6 +167,27 @@ class Finished(Frame):
     memory_bytes: int = 0
 
 
+class Stats(Frame):
+    """What the process holds now, and sums since it started.
+
+    `sessions` and `cache_bytes`: prompt caches that wait for their session's next step. `hits`: generations that found
+    part of their prompt in a cache, `shared` of them in another session's. Tokens of prompts were `cached` or `read`.
+    """
+
+    kind: Literal["stats"] = "stats"
+    sessions: int
+    cache_bytes: int
+    waiting: int
+    running: int
+    generations: int
+    hits: int
+    shared: int
+    cached_tokens: int
+    read_tokens: int
+    generated_tokens: int
+    tokens_per_s: float
+
+
 class Error(Frame):
     """A generation failed (`id`), or the process cannot go on (no `id`)."""
 
@@ -151,11 +198,11 @@ class Error(Frame):
     fix: str
 
 
-Request = Annotated[Load | Generate | Cancel | Shutdown, Field(discriminator="kind")]
-Event = Annotated[Ready | Progress | Delta | Call | Finished | Error, Field(discriminator="kind")]
+Request = Load | Generate | Cancel | AskStats | Shutdown
+Event = Loading | Ready | Progress | Delta | Call | Finished | Stats | Error
 
-_REQUESTS: TypeAdapter[Load | Generate | Cancel | Shutdown] = TypeAdapter(Request)
-_EVENTS: TypeAdapter[Ready | Progress | Delta | Call | Finished | Error] = TypeAdapter(Event)
+_REQUESTS: TypeAdapter[Request] = TypeAdapter(Annotated[Request, Field(discriminator="kind")])
+_EVENTS: TypeAdapter[Event] = TypeAdapter(Annotated[Event, Field(discriminator="kind")])
 
 
 def encode(message: Frame) -> bytes:
@@ -169,7 +216,7 @@ def encode(message: Frame) -> bytes:
     return len(payload).to_bytes(_PREFIX, "big") + payload
 
 
-def decode_request(payload: bytes) -> Load | Generate | Cancel | Shutdown:
+def decode_request(payload: bytes) -> Request:
     """Read a frame's payload as a request. Raises WireError."""
     try:
         return _REQUESTS.validate_json(payload)
@@ -177,7 +224,7 @@ def decode_request(payload: bytes) -> Load | Generate | Cancel | Shutdown:
         raise WireError(_first_problem(error)) from error
 
 
-def decode_event(payload: bytes) -> Ready | Progress | Delta | Call | Finished | Error:
+def decode_event(payload: bytes) -> Event:
     """Read a frame's payload as an event. Raises WireError."""
     try:
         return _EVENTS.validate_json(payload)

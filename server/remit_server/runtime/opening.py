@@ -100,7 +100,7 @@ def open_model(settings: Settings, redactor: Redactor) -> ModelProvider:
     def redact(text: str) -> str:
         return redactor.redact(text).text
 
-    model = choose_provider(settings.model, redact)
+    model = choose_provider(settings.model, redact, settings.engine)
     return model if settings.record is None else Recorder(model, settings.record, redact)
 
 

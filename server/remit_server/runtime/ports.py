@@ -10,6 +10,7 @@ from remit_server.contract import (
     ApprovalReceipt,
     GenerationRequest,
     GenerationResult,
+    ModelStats,
     RunRequest,
     RunResult,
     StatusResult,
@@ -65,6 +66,10 @@ class AgentRuntime(Protocol):
 
     def status(self) -> StatusResult:
         """What a status bar shows."""
+        ...
+
+    async def model_stats(self) -> ModelStats | None:
+        """What the local model's process holds and has done; None where there is none."""
         ...
 
     async def reload_policy(self) -> Notice | None:

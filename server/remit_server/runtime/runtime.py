@@ -7,7 +7,7 @@ import contextlib
 import logging
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 
 from remit_governance.errors import AuditError
 from remit_server import __version__
@@ -22,6 +22,7 @@ from remit_server.contract import (
     ErrorPayload,
     GenerationRequest,
     GenerationResult,
+    ModelStats,
     RunCompleted,
     RunRequest,
     RunResult,
@@ -39,6 +40,7 @@ from remit_server.harness.ports import Asker, Emit
 from remit_server.harness.trail import RunDenied
 from remit_server.harness.turn import SessionMemory, Turn
 from remit_server.models.answers import OnText
+from remit_server.models.ports import LocalEngine
 from remit_server.runtime.generating import generate
 from remit_server.runtime.live import LivePolicy
 from remit_server.runtime.ports import Notice
@@ -135,12 +137,14 @@ class Runtime:
 
     def status(self) -> StatusResult:
         """What a status bar shows."""
+        provider = self._agent.provider
         return StatusResult(
             version=__version__,
             protocol=PROTOCOL,
             workspace=str(self._settings.workspace),
-            model=self._agent.provider.name,
-            model_state=self._agent.provider.state,
+            model=provider.name,
+            model_state=provider.state,
+            model_loaded=provider.loaded_share if isinstance(provider, LocalEngine) else None,
             mode="strict",
             state="idle",
             running_turns=sum(not turn.task.done() for turn in self._turns.values()),
@@ -149,6 +153,12 @@ class Runtime:
             policy_problem=self._live.problem,
             sandbox=self._sandbox,
         )
+
+    async def model_stats(self) -> ModelStats | None:
+        """What the local model's process holds and has done; None where there is none."""
+        provider = self._agent.provider
+        stats = await provider.stats() if isinstance(provider, LocalEngine) else None
+        return None if stats is None else ModelStats(**asdict(stats))
 
     async def reload_policy(self) -> Notice | None:
         """Put the policy's files in force as they are now, if they can be used."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from platformdirs import user_config_path, user_data_path, user_state_path
@@ -13,6 +13,7 @@ from platformdirs import user_config_path, user_data_path, user_state_path
 from remit_governance.policy.builtin import AUDIT_DATABASE
 from remit_server.contract import ErrorCode
 from remit_server.errors import SetupError
+from remit_server.models.options import EngineOptions
 
 PROJECT_POLICY = Path(".remit") / "policy.yaml"
 
@@ -39,6 +40,7 @@ class Settings:
     audit_max_mib: int = 1024
     extension_timeout_s: float = 0.1
     record: Path | None = None
+    engine: EngineOptions = field(default_factory=EngineOptions)
 
     @property
     def audit_database(self) -> Path:
@@ -86,6 +88,8 @@ class Settings:
         `REMIT_STATE_DIR`, `REMIT_DATA_DIR` and `REMIT_CONFIG_DIR` move the folders, `REMIT_MODEL` names the model,
         `REMIT_APPROVAL_TIMEOUT_S`, `REMIT_TURN_TIMEOUT_S`, `REMIT_MAX_STEPS`, `REMIT_AUDIT_DAYS` and
         `REMIT_AUDIT_MIB` set limits, `REMIT_RECORD` names a file to record the model's traffic to.
+        `REMIT_MODEL_CACHE_MIB`, `REMIT_MODEL_IDLE_S`, `REMIT_MODEL_CACHE_DIR` and `REMIT_MODEL_MEMORY_CHECK` (`off`)
+        are about the model's process.
         Raises SetupError where the workspace is no folder or a number is none.
         """
         env = os.environ if environment is None else environment
@@ -103,7 +107,19 @@ class Settings:
             audit_retention_days=int(_number(env, "REMIT_AUDIT_DAYS", 90, 36_500)),
             audit_max_mib=int(_number(env, "REMIT_AUDIT_MIB", 1024, 1 << 20)),
             record=Path(record).expanduser().absolute() if (record := env.get("REMIT_RECORD")) else None,
+            engine=engine_options(env),
         )
+
+
+def engine_options(environment: Mapping[str, str]) -> EngineOptions:
+    """How the model's process is run. Raises SetupError where a number is none."""
+    folder = environment.get("REMIT_MODEL_CACHE_DIR")
+    return EngineOptions(
+        cache_mib=int(_number(environment, "REMIT_MODEL_CACHE_MIB", 1024, 1 << 20)),
+        idle_s=_number(environment, "REMIT_MODEL_IDLE_S", 900, 1e6),
+        check_memory=environment.get("REMIT_MODEL_MEMORY_CHECK", "").lower() not in {"off", "0", "no"},
+        cache_folder=Path(folder).expanduser().absolute() if folder else None,
+    )
 
 
 def state_folder(environment: Mapping[str, str]) -> Path:

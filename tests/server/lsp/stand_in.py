@@ -23,6 +23,7 @@ from remit_server.contract import (
     GenerationRequest,
     GenerationResult,
     IntentSelected,
+    ModelStats,
     ReasonPayload,
     RunCompleted,
     RunRequest,
@@ -230,6 +231,9 @@ class StandInRuntime:
             finally:
                 self._log("stopped")
         return GenerationResult(result=request.output_format, usage=TokenUsage(completion_tokens=1))
+
+    async def model_stats(self) -> ModelStats | None:
+        return None
 
     async def reload_policy(self) -> Notice | None:
         return None

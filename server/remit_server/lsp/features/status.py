@@ -14,4 +14,5 @@ async def status(ls: RemitServer, params: StatusParams) -> Json:
     """A StatusResult as JSON; an error says why there is no runtime to tell of."""
     del params
     runtime = await ls.runtime()
-    return runtime.status().model_dump(mode="json")
+    stats = await runtime.model_stats()
+    return runtime.status().model_copy(update={"model_stats": stats}).model_dump(mode="json")

@@ -40,20 +40,25 @@ class EmbeddedArgs:
 
 
 class ShiftCache:
-    """One layer's keys, values and last normed inputs. Any number of tokens can be added, and none taken away."""
+    """One layer's keys, values and normed inputs. The inputs of all positions are kept, so that it can be cut back."""
 
     def __init__(self) -> None:
         self.keys: mx.array | None = None
         self.values: mx.array | None = None
-        self.recent: mx.array | None = None
+        self.inputs: mx.array | None = None
         self.offset = 0
 
     def shift_window(self, x: mx.array) -> mx.array:
-        """Put the inputs before `x` in front of it, and remember the last ones for the next call."""
-        before = self.recent if self.recent is not None else mx.zeros((x.shape[0], SHIFT - 1, x.shape[2]), x.dtype)
-        window = mx.concatenate([before, x], axis=1)
-        self.recent = window[:, -(SHIFT - 1) :]
-        return window
+        """Put the inputs before `x` in front of it, zeros before the first, and remember `x`.
+
+        Comes before `update_and_fetch`, which moves `offset` on.
+        """
+        self.inputs = _append(self.inputs, x[:, None], self.offset)
+        known = min(self.offset, SHIFT - 1)
+        window = self.inputs[:, 0, self.offset - known : self.offset + x.shape[1]]
+        if known == SHIFT - 1:
+            return window
+        return mx.concatenate([mx.zeros((x.shape[0], SHIFT - 1 - known, x.shape[2]), x.dtype), window], axis=1)
 
     def update_and_fetch(self, keys: mx.array, values: mx.array) -> tuple[mx.array, mx.array]:
         """Append (batch, heads, positions, size) keys and values; return all so far."""
@@ -66,23 +71,23 @@ class ShiftCache:
     @property
     def state(self) -> list[mx.array]:
         """The arrays of the cache, cut to what is filled; empty before the first token."""
-        if self.keys is None or self.values is None or self.recent is None:
+        if self.keys is None or self.values is None or self.inputs is None:
             return []
-        return [self.keys[..., : self.offset, :], self.values[..., : self.offset, :], self.recent]
+        return [array[..., : self.offset, :] for array in (self.keys, self.values, self.inputs)]
 
     @state.setter
     def state(self, arrays: Sequence[mx.array]) -> None:
         if not arrays:
-            self.keys = self.values = self.recent = None
+            self.keys = self.values = self.inputs = None
             self.offset = 0
             return
-        self.keys, self.values, self.recent = arrays
+        self.keys, self.values, self.inputs = arrays
         self.offset = self.keys.shape[2]
 
     @property
     def nbytes(self) -> int:
         """Memory held, in bytes."""
-        return sum(array.nbytes for array in (self.keys, self.values, self.recent) if array is not None)
+        return sum(array.nbytes for array in (self.keys, self.values, self.inputs) if array is not None)
 
     def size(self) -> int:
         """Return how many positions are held."""
@@ -93,8 +98,14 @@ class ShiftCache:
         return self.offset == 0
 
     def is_trimmable(self) -> bool:
-        """Tell mlx-lm never to trim: the inputs before the cut are gone."""
-        return False
+        """Tell mlx-lm that positions can be taken away from the end."""
+        return True
+
+    def trim(self, n: int) -> int:
+        """Forget the last `n` positions, or all there are; return how many."""
+        cut = min(n, self.offset)
+        self.offset -= cut
+        return cut
 
 
 def _append(held: mx.array | None, new: mx.array, offset: int) -> mx.array:

@@ -9,12 +9,14 @@ import threading
 
 from remit_server.models.host.worker import Worker
 from remit_server.models.wire import (
+    AskStats,
     Cancel,
     Error,
     Frame,
     FrameBuffer,
     Generate,
     Load,
+    Request,
     Shutdown,
     WireError,
     decode_request,
@@ -51,21 +53,18 @@ class Host:
         self._pipe = pipe
         self._worker: Worker | None = None
 
-    def take(self, request: Load | Generate | Cancel | Shutdown) -> bool:
+    def take(self, request: Request) -> bool:
         """Act on a request; False when it was the last. Raises WireError on one that is out of order."""
         match request:
-            case Load(reference=reference):
+            case Load():
                 if self._worker is not None:
                     raise WireError("a model is loaded already")
-                self._worker = Worker(reference, self._pipe.send)
+                self._worker = Worker(request, self._pipe.send)
                 self._worker.start()
-            case Generate():
+            case Generate() | Cancel() | AskStats():
                 if self._worker is None:
                     raise WireError("no model was loaded")
                 self._worker.submit(request)
-            case Cancel(id=request_id):
-                if self._worker is not None:
-                    self._worker.cancel(request_id)
             case Shutdown():
                 return False
         return True

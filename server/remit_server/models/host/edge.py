@@ -1,7 +1,8 @@
-"""The one place where MLX, mlx-lm, transformers and NumPy are touched (agent.md §Model engine).
+"""Loads MLX and a model, and asks it (agent.md §Model engine).
 
-These libraries carry no usable types, so this module alone is checked leniently and hands out typed values only.
-Everything in it must be called from one thread: MLX's streams belong to the thread that made them.
+MLX, mlx-lm, transformers and NumPy carry no usable types. They are touched only here, in `decoding.py` and in
+`caches.py`, which are checked leniently and hand out typed values only. All of it must be called from one thread: MLX's
+streams belong to the thread that made them.
 """
 # pyright: basic
 
@@ -13,58 +14,18 @@ import json
 import os
 import resource
 import sys
-from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, cast
 
+from remit_server.models.host.caches import Cache
 from remit_server.models.host.calls import CLOSE, OPEN, Markers
+from remit_server.models.host.decoding import LogitsMask, Row, read
 from remit_server.models.host.prompts import Template, TemplateMessage
 
-PREFILL_STEP = 256
-"""Prompt tokens between two looks at the stop flag: at most 0.3 s on a slow CPU."""
+_LOAD_REPORTS = 20
 _NO_LIMIT = 10_000_000
 """Tokenizers without a limit state an astronomical one."""
-
-LogitsMask = Callable[[list[int]], bytes | None]
-"""Takes the tokens generated since the last call; gives the bits of those allowed next; None: only the end."""
-
-
-class Stopped(Exception):
-    """The stop flag was up while the prompt was read; `read` tokens of it are in the cache."""
-
-    def __init__(self, read: int) -> None:
-        super().__init__()
-        self.read = read
-
-
-@dataclass(frozen=True, slots=True)
-class Generated:
-    """One token, the text it completes, and why it is the last, if it is."""
-
-    token: int
-    text: str
-    done: Literal["stop", "length"] | None
-
-
-class Cache:
-    """An mlx-lm prompt cache behind `sessions.PromptCache`."""
-
-    def __init__(self, layers: list[Any]) -> None:
-        self.layers = layers
-
-    def trim(self, tokens: int) -> bool:
-        """Forget the last `tokens`, where all layers can."""
-        from mlx_lm.models.cache import can_trim_prompt_cache, trim_prompt_cache
-
-        if not can_trim_prompt_cache(self.layers):
-            return False
-        return cast(int, trim_prompt_cache(self.layers, tokens)) == tokens
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes held in all layers."""
-        return sum(int(layer.nbytes) for layer in self.layers)
 
 
 def prepare() -> None:
@@ -96,8 +57,11 @@ class LanguageModel:
         self._tokenizer = tokenizer
 
     @classmethod
-    def load(cls, reference: str) -> LanguageModel:
-        """Load `embedded` or a folder; in float32 on a CPU, where others are slower. Raises what mlx-lm raises."""
+    def load(cls, reference: str, on_progress: Callable[[int, int], None]) -> LanguageModel:
+        """Load `embedded` or a folder; in float32 on a CPU, where others are slower. Raises what mlx-lm raises.
+
+        `on_progress` hears of the bytes of weights that are in memory, and of how many there are.
+        """
         import mlx.core as mx
 
         if reference == "embedded":
@@ -109,10 +73,16 @@ class LanguageModel:
             from mlx_lm import load
 
             folder = Path(reference)
-            model, tokenizer = cast(tuple[Any, Any], load(reference, tokenizer_config={"trust_remote_code": False}))
+            model, tokenizer = cast(
+                tuple[Any, Any], load(reference, tokenizer_config={"trust_remote_code": False}, lazy=True)
+            )
             if not on_gpu():
                 model.set_dtype(mx.float32)
-        mx.eval(model.parameters())
+        if on_gpu():
+            from mlx_lm.utils import maybe_set_recommended_wired_limit
+
+            maybe_set_recommended_wired_limit()
+        _read_weights(model, on_progress)
         return cls(reference if reference == "embedded" else folder.name, model, tokenizer, _context(folder, tokenizer))
 
     @property
@@ -182,73 +152,39 @@ class LanguageModel:
 
         return Cache(cast(list[Any], make_prompt_cache(self._model)))
 
-    def generate(
-        self,
-        prompt: Sequence[int],
-        cache: Cache,
-        mask: LogitsMask,
-        *,
-        max_tokens: int,
-        temperature: float,
-        seed: int,
-        on_prompt: Callable[[int, int], bool],
-    ) -> Generator[Generated]:
-        """Read `prompt` on top of `cache` and generate. After each value the cache holds exactly what was yielded.
+    def read(self, tokens: Sequence[int], cache: Cache) -> None:
+        """Put tokens into a cache."""
+        read(self._model, tokens, cache)
 
-        `on_prompt` hears of tokens read and their total, and returns True to stop, which raises Stopped.
-        """
-        import mlx.core as mx
-        from mlx_lm import stream_generate
-        from mlx_lm.sample_utils import make_sampler
-
-        def progress(read: int, total: int) -> None:
-            # The last report comes when the first token is already in the cache: too late to stop without losing count.
-            if on_prompt(read, total) and read < total:
-                raise Stopped(read)
-
-        mx.random.seed(seed)
-        stream = stream_generate(
+    def row(self, cache: Cache, token: int, mask: LogitsMask, *, max_tokens: int, temperature: float, seed: int) -> Row:
+        """Begin a generation: the cache holds the prompt up to its last token, which is `token`."""
+        return Row(
             self._model,
-            self._tokenizer,
-            mx.array(list(prompt)),
+            cache,
+            token,
+            mask,
+            self._tokenizer.detokenizer,
+            end_tokens=self.end_tokens,
             max_tokens=max_tokens,
-            sampler=make_sampler(temp=temperature),
-            logits_processors=[_MaskedLogits(mask, min(self.end_tokens))],
-            prompt_cache=cache.layers,
-            prefill_step_size=PREFILL_STEP,
-            prompt_progress_callback=progress,
+            temperature=temperature,
+            seed=seed,
         )
-        with contextlib.closing(stream):
-            for response in stream:
-                done = cast(Literal["stop", "length"] | None, response.finish_reason)
-                # Text arrives with the end token's own spelling left out.
-                yield Generated(int(response.token), str(response.text), done)
 
 
-class _MaskedLogits:
-    """An mlx-lm logits processor. It runs one step ahead of what is yielded, also past the end."""
+def _read_weights(model: Any, on_progress: Callable[[int, int], None]) -> None:
+    """Read the weights, a part of them at a time, so that there is something to tell."""
+    import mlx.core as mx
+    from mlx.utils import tree_flatten
 
-    def __init__(self, mask: LogitsMask, end: int) -> None:
-        self._mask = mask
-        self._end = end
-        self._seen: int | None = None
-
-    def __call__(self, tokens: Any, logits: Any) -> Any:
-        import mlx.core as mx
-        import numpy as np
-
-        new = [] if self._seen is None else cast(list[int], tokens[self._seen :].tolist())
-        self._seen = int(tokens.size)
-        allowed = self._mask(new)
-        width = int(logits.shape[-1])
-        bits: Any = np.zeros(width, bool)
-        if allowed is None:
-            bits[self._end] = True
-        else:
-            # The model may score more tokens than its tokenizer has, and the bits fill up to whole words.
-            known = np.unpackbits(np.frombuffer(allowed, np.uint8), bitorder="little")[:width]
-            bits[: known.size] = known
-        return mx.where(mx.array(bits)[None], logits, mx.array(-float("inf"), logits.dtype))
+    weights = [array for _, array in cast(list[tuple[str, Any]], tree_flatten(model.parameters()))]
+    total, done, told = sum(int(array.nbytes) for array in weights), 0, 0
+    on_progress(0, total)
+    for array in weights:
+        mx.eval(array)
+        done += int(array.nbytes)
+        if done - told >= total / _LOAD_REPORTS or done == total:
+            on_progress(done, total)
+            told = done
 
 
 def release() -> None:

@@ -1,26 +1,33 @@
-"""Generates one step at a time with one model: prompt, grammar, cache, calls (004 §Model Invocation Layer)."""
+"""Generates steps with one model, several at once by turns (004 §Model Invocation Layer).
+
+Each generation has its own cache, grammar and chance, and computes what it would compute alone; so how many others run
+beside it changes nothing about its answer. That is why tokens of several are not computed in one batch: the last bits
+of a matrix product depend on its number of rows, and at a near tie the chosen token with them.
+"""
 
 from __future__ import annotations
 
-import time
+import logging
 from collections.abc import Callable
-from contextlib import closing
-from typing import Literal
 
 from llguidance import LLMatcher
 
-from remit_server.models.host.calls import CallReader, ReadCall, UnreadableCall
-from remit_server.models.host.edge import Cache, LanguageModel, Stopped, memory_bytes
+from remit_server.models.host.caches import Cache
+from remit_server.models.host.calls import UnreadableCall
+from remit_server.models.host.counting import Counts
+from remit_server.models.host.edge import LanguageModel
+from remit_server.models.host.generation import Emit, Generation
 from remit_server.models.host.grammar import GrammarError, Grammars, Paths
 from remit_server.models.host.guide import Guide
 from remit_server.models.host.landing import Landing
+from remit_server.models.host.lines import FairQueue, Line
 from remit_server.models.host.loading import HostError
 from remit_server.models.host.prompts import renderer
-from remit_server.models.host.sessions import Prompt, Session, Sessions, resume
-from remit_server.models.wire import Call, Delta, Finished, Frame, Generate, Progress
+from remit_server.models.host.sessions import Sessions, resume
+from remit_server.models.host.store import CacheStore
+from remit_server.models.wire import Error, Finished, Generate, Stats
 
-Emit = Callable[[Frame], None]
-StopFlag = Callable[[], bool]
+log = logging.getLogger("remit.model")
 
 CHARACTERS_PER_TOKEN = 16
 """A string without a bound gets this many characters per token of the limit, so that the tokens run out first: a call
@@ -33,9 +40,10 @@ MATCHED_CHARACTERS = 40
 class Engine:
     """One loaded model, its compiled grammars and its sessions' caches. Lives on the model's thread."""
 
-    def __init__(self, model: LanguageModel) -> None:
-        """Raises HostError when the model's tokenizer cannot be guided."""
+    def __init__(self, model: LanguageModel, emit: Emit, cache_bytes: int, store: CacheStore | None) -> None:
+        """With a `store`, caches outlast the process. Raises HostError when the model's tokenizer cannot be guided."""
         self._model = model
+        self._emit = emit
         try:
             tokenizer = model.grammar_tokenizer()
         except Exception as error:
@@ -44,14 +52,84 @@ class Engine:
             raise HostError(f"the model `{model.name}` cannot be used", why, fix) from error
         self._grammars = Grammars(tokenizer, model.markers)
         self._renderer = renderer(model.template, model.control_tokens, model.begin, model.end)
-        self._sessions: Sessions[Cache] = Sessions()
+        self._store = store
+        self._sessions: Sessions[Cache] = Sessions(cache_bytes)
+        self._queue = FairQueue()
+        self._waiting: dict[str, Generate] = {}
+        self._running: dict[str, Generation] = {}
+        self._counts = Counts()
+        self._rounds = 0
 
-    def generate(self, request: Generate, emit: Emit, stopped: StopFlag) -> None:
-        """Generate one step and emit it, ending with Finished. Raises HostError when there is no usable answer."""
+    @property
+    def idle(self) -> bool:
+        """Whether nothing waits or runs."""
+        return not self._waiting and not self._running
+
+    def submit(self, request: Generate) -> None:
+        """Queue a generation. What it brings is emitted by the rounds that follow, and ends with Finished or Error."""
+        self._waiting[request.id] = request
+        self._queue.put(request.id, _line(request))
+
+    def cancel(self, request_id: str) -> None:
+        """End a generation, or keep it from starting; unknown ids are over already."""
+        if self._waiting.pop(request_id, None) is not None:
+            self._queue.remove(request_id)
+            self._emit(Finished(id=request_id, reason="cancelled"))
+        elif (generation := self._running.get(request_id)) is not None:
+            self._end(generation)
+
+    def close(self) -> None:
+        """End everything, and keep the caches where they outlast the process."""
+        for request_id in (*self._waiting, *self._running):
+            self.cancel(request_id)
+        if self._store is not None:
+            for name, session in self._sessions.kept().items():
+                self._store.save(name, session)
+
+    def round(self) -> None:
+        """Take one step with each generation whose turn it is: a token, or for one of them a part of its prompt."""
+        self._rounds += 1
+        chosen = [generation for name in self._queue.round() if (generation := self._begun(name)) is not None]
+        for step in (Generation.begin_token, Generation.take_token):
+            for generation in chosen:
+                if not generation.reading and generation.id in self._running:
+                    self._attempt(generation, step)
+        readers = [generation for generation in chosen if generation.reading]
+        if readers:
+            # One at a time: whoever generates waits for one part of a prompt at most between two tokens.
+            self._attempt(readers[self._rounds % len(readers)], Generation.read)
+
+    def stats(self) -> Stats:
+        """Say what is held and what was done."""
+        return self._counts.stats(
+            sessions=len(self._sessions),
+            cache_bytes=self._sessions.nbytes,
+            waiting=len(self._waiting),
+            running=len(self._running),
+        )
+
+    def _begun(self, request_id: str) -> Generation | None:
+        """Return a running generation, or begin one that waited; None where that fails, which is emitted."""
+        if (running := self._running.get(request_id)) is not None:
+            return running
+        request = self._waiting.pop(request_id)
+        try:
+            generation = self._running[request_id] = self._begin(request)
+        except Exception as error:
+            self._queue.remove(request_id)
+            self._emit(_reported(request_id, error))
+            return None
+        return generation
+
+    def _begin(self, request: Generate) -> Generation:
         text = self._rendered(request)
         key, matcher, landing = self._matcher(request)
-        session = self._sessions.take(request.session_id)
-        prompt = resume(session, text, self._model.encode, self._model.new_cache)
+        name = _cache_name(_line(request))
+        session = self._sessions.take(name)
+        if session is None and self._store is not None:
+            session = self._store.load(name)
+        others = self._sessions.kept().values()
+        prompt = resume(session, others, text, self._model.encode, self._model.new_cache)
         room = self._model.context - len(prompt.tokens)
         if room <= 0:
             why = f"it has {len(prompt.tokens)} tokens, and the model reads {self._model.context}"
@@ -61,20 +139,32 @@ class Engine:
         if landing is not None:
             landing.within(limit)
         guide = Guide(matcher, self._model.end_tokens, landing)
-        generation = _Generation(self._model, request, prompt, guide, emit=emit, stopped=stopped)
-        failed = True
+        return Generation(
+            self._model, request, prompt, guide, text=text, grammar=key, max_tokens=limit, emit=self._emit
+        )
+
+    def _attempt(self, generation: Generation, step: Callable[[Generation], None]) -> None:
+        """Take one step of one generation; what goes wrong in it ends that one alone."""
         try:
-            generation.run(limit)
-            if request.answer_schema is not None:
-                generation.require_whole_value()
-            failed = False
-        except (GrammarError, UnreadableCall) as error:
-            fix = "ask again, or use another model"
-            raise HostError("the model's answer cannot be used", str(error), fix) from error
-        finally:
-            self._grammars.used(key, guide.consumed, failed=failed)
-        self._sessions.keep(request.session_id, generation.session(text))
-        emit(generation.finished())
+            step(generation)
+        except Exception as error:
+            self._forget(generation, failed=True)
+            self._emit(_reported(generation.id, error))
+            return
+        if generation.over:
+            self._end(generation)
+
+    def _end(self, generation: Generation) -> None:
+        self._forget(generation, failed=False)
+        self._sessions.keep(_cache_name(_line(generation.request)), generation.session())
+        finished = generation.finished()
+        self._counts.count(finished, shared=generation.prompt.shared)
+        self._emit(finished)
+
+    def _forget(self, generation: Generation, *, failed: bool) -> None:
+        self._running.pop(generation.id, None)
+        self._queue.remove(generation.id)
+        self._grammars.used(generation.grammar, generation.guide.consumed, failed=failed)
 
     def _rendered(self, request: Generate) -> str:
         try:
@@ -98,106 +188,26 @@ class Engine:
             raise HostError("the tools cannot be offered to the model", why, "correct the tool's schema") from error
 
 
-class _Generation:
-    """One run of the model, and what it has brought so far."""
+def _line(request: Generate) -> Line:
+    return request.session_id, request.priority
 
-    def __init__(
-        self,
-        model: LanguageModel,
-        request: Generate,
-        prompt: Prompt[Cache],
-        guide: Guide,
-        *,
-        emit: Emit,
-        stopped: StopFlag,
-    ) -> None:
-        self._model = model
-        self._request = request
-        self._prompt = prompt
-        self._guide = guide
-        self._emit = emit
-        self._stopped = stopped
-        # An answer is one JSON value; a call spelled in one of its strings is none.
-        self._reader = CallReader() if request.answer_schema is None else None
-        self._read = 0
-        self._tokens: list[int] = []
-        self._text = ""
-        self._reason: Literal["stop", "length", "cancelled"] = "cancelled"
-        self._started = time.perf_counter()
-        self._first: float | None = None
 
-    def run(self, max_tokens: int) -> None:
-        """Generate until the end, the limit or the stop flag."""
-        prompt = self._prompt
-        rest = prompt.tokens[prompt.cached :]
-        stream = self._model.generate(
-            rest,
-            prompt.cache,
-            self._guide.allowed_after,
-            max_tokens=max_tokens,
-            temperature=self._request.temperature,
-            seed=self._request.seed,
-            on_prompt=self._on_prompt,
-        )
-        try:
-            with closing(stream):
-                for generated in stream:
-                    self._read = len(rest)
-                    self._first = self._first or time.perf_counter()
-                    self._tokens.append(generated.token)
-                    self._text += generated.text
-                    self._say(generated.text)
-                    if generated.done is not None:
-                        self._reason = generated.done
-                    elif self._stopped():
-                        return
-        except Stopped as stop:
-            self._read = stop.read
-            return
-        if self._reader is not None and (tail := self._reader.finish()):
-            self._emit(Delta(id=self._request.id, text=tail))
+def _cache_name(line: Line) -> str:
+    """A name of a cache; a completion at the cursor does not disturb its session's turn."""
+    session, priority = line
+    return session if priority == "turn" else f"{priority}\n{session}"
 
-    def require_whole_value(self) -> None:
-        """Raises HostError where the token limit cut the value off: a part of one must not be believed."""
-        if self._reason == "length" and not self._guide.completed_by(self._tokens):
-            why = f"no whole value of the schema was written within {len(self._tokens)} tokens"
-            raise HostError("the answer does not fit", why, "allow more tokens, or ask for a smaller value")
 
-    def session(self, prompt_text: str) -> Session[Cache]:
-        """Return what the cache holds now. Its text is known only where the generation ended by itself."""
-        read = self._prompt.tokens[: self._prompt.cached + self._read]
-        whole = self._reason == "stop"
-        text = prompt_text + self._text + self._model.spelling(self._tokens[-1]) if whole else None
-        return Session((*read, *self._tokens), text, self._prompt.cache)
-
-    def finished(self) -> Finished:
-        """Return the closing event."""
-        now = time.perf_counter()
-        first = self._first or now
-        return Finished(
-            id=self._request.id,
-            reason="length" if self._guide.landed else self._reason,
-            prompt_tokens=len(self._prompt.tokens),
-            cached_tokens=self._prompt.cached,
-            completion_tokens=len(self._tokens),
-            prompt_s=first - self._started,
-            decode_s=now - first,
-            memory_bytes=memory_bytes(),
-        )
-
-    def _on_prompt(self, read: int, total: int) -> bool:
-        cached = self._prompt.cached
-        self._emit(Progress(id=self._request.id, done=cached + read, total=cached + total))
-        return self._stopped()
-
-    def _say(self, text: str) -> None:
-        if self._reader is None:
-            if text:
-                self._emit(Delta(id=self._request.id, text=text))
-            return
-        for part in self._reader.feed(text):
-            match part:
-                case str():
-                    self._emit(Delta(id=self._request.id, text=part))
-                case ReadCall(name, arguments):
-                    self._emit(Call(id=self._request.id, name=name, arguments=arguments))
+def _reported(request_id: str, error: Exception) -> Error:
+    match error:
+        case HostError(what=what, why=why, fix=fix):
+            return Error(id=request_id, what=what, why=why, fix=fix)
+        case GrammarError() | UnreadableCall():
+            fix = "ask again, or use another model"
+            return Error(id=request_id, what="the model's answer cannot be used", why=str(error), fix=fix)
+        case _:
+            log.error("generation %s failed", request_id, exc_info=error)
+            why = f"{type(error).__name__}: {error}"[:300]
+            return Error(
+                id=request_id, what="the model failed", why=why, fix="ask again; the model's log has the details"
+            )

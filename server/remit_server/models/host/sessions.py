@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, Protocol, Self, TypeVar
 
-MOST_SESSIONS = 8
-MOST_BYTES = 1 << 30
+MOST_SESSIONS = 64
+CHUNK = 256
+"""Prompt tokens read at once, from multiples of it on: at most 0.3 s on a slow CPU between two looks at the queue."""
 
 
 class PromptCache(Protocol):
@@ -16,6 +17,10 @@ class PromptCache(Protocol):
 
     def trim(self, tokens: int) -> bool:
         """Forget the last `tokens`; False, and nothing forgotten, where this model's cache cannot."""
+        ...
+
+    def copy(self, tokens: int) -> Self | None:
+        """A cache of its own without the last `tokens`; None where this model's cache cannot be cut."""
         ...
 
     @property
@@ -29,42 +34,73 @@ C = TypeVar("C", bound=PromptCache)
 
 @dataclass(frozen=True, slots=True)
 class Session(Generic[C]):
-    """Exactly what a cache has seen, as tokens; and as text, where the tokens are that text's."""
+    """A conversation as tokens; and as text, where the tokens are that text's.
+
+    The cache has seen exactly the first `held` of them, and the first `whole` were read in whole chunks.
+    """
 
     tokens: tuple[int, ...]
     text: str | None
     cache: C
+    held: int
+    whole: int
 
 
 @dataclass(frozen=True, slots=True)
 class Prompt(Generic[C]):
-    """A prompt to read: all its tokens, how many of them the cache already holds, and the cache."""
+    """A prompt to read: all its tokens, the cache, and how many of them it holds; `whole` as in `Session`.
+
+    `shared` tells that another session's cache was copied.
+    """
 
     tokens: tuple[int, ...]
     cached: int
+    whole: int
     cache: C
+    shared: bool = False
 
 
 def resume(
-    session: Session[C] | None, text: str, encode: Callable[[str], list[int]], new_cache: Callable[[], C]
+    session: Session[C] | None,
+    others: Iterable[Session[C]],
+    text: str,
+    encode: Callable[[str], list[int]],
+    new_cache: Callable[[], C],
 ) -> Prompt[C]:
-    """Read as little of `text` again as the session's cache allows; at least one token is always left to read.
+    """Read as little of `text` again as the caches allow; at least one token is always left to read.
 
     A prompt that continues the session's text is continued in tokens, so that what the model generated stays as it was
-    tokenised then. Otherwise the cache is cut back to the tokens in common, or started anew where it cannot be cut.
+    tokenised then. Otherwise the session's cache is cut back to the tokens in common, or another's is copied that far.
     """
     if session is not None and session.text is not None and text.startswith(session.text):
         rest = encode(text[len(session.text) :])
         if rest:
-            return Prompt((*session.tokens, *rest), len(session.tokens), session.cache)
+            return Prompt((*session.tokens, *rest), session.held, session.whole, session.cache)
     tokens = tuple(encode(text))
-    if session is None:
-        return Prompt(tokens, 0, new_cache())
-    keep = min(_common(tokens, session.tokens), len(tokens) - 1)
-    surplus = len(session.tokens) - keep
-    if keep > 0 and (surplus == 0 or session.cache.trim(surplus)):
-        return Prompt(tokens, keep, session.cache)
-    return Prompt(tokens, 0, new_cache())
+    own = min(_common(tokens, session.tokens), session.held, len(tokens) - 1) if session is not None else 0
+    lender, lent = _best_lender(others, tokens)
+    if session is not None and own > 0 and own >= lent and session.cache.trim(session.held - own):
+        return Prompt(tokens, own, min(session.whole, own // CHUNK * CHUNK), session.cache)
+    copied = lender.cache.copy(lender.held - lent) if lender is not None else None
+    if copied is not None:
+        return Prompt(tokens, lent, lent, copied, shared=True)
+    return Prompt(tokens, 0, 0, new_cache())
+
+
+def _best_lender(others: Iterable[Session[C]], tokens: Sequence[int]) -> tuple[Session[C] | None, int]:
+    """Find the session that shares most, in whole chunks.
+
+    What was read in whole chunks from the beginning is bit for bit what reading it again would bring, so a session's
+    answers do not depend on what others happened to leave behind.
+    """
+    best, most = None, 0
+    for other in others:
+        if other.whole <= most:
+            continue
+        lent = min(_common(tokens, other.tokens), other.whole, len(tokens) - 1) // CHUNK * CHUNK
+        if lent > most:
+            best, most = other, lent
+    return best, most
 
 
 def _common(left: Sequence[int], right: Sequence[int]) -> int:
@@ -75,10 +111,22 @@ def _common(left: Sequence[int], right: Sequence[int]) -> int:
 class Sessions(Generic[C]):
     """The sessions whose caches are kept: the most recently used, within a number and a size in bytes."""
 
-    def __init__(self, most: int = MOST_SESSIONS, most_bytes: int = MOST_BYTES) -> None:
+    def __init__(self, most_bytes: int, most: int = MOST_SESSIONS) -> None:
         self._most = most
         self._most_bytes = most_bytes
         self._kept: OrderedDict[str, Session[C]] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes held in all caches."""
+        return sum(kept.cache.nbytes for kept in self._kept.values())
+
+    def kept(self) -> dict[str, Session[C]]:
+        """All sessions by id, the one unused for longest first."""
+        return dict(self._kept)
 
     def take(self, session_id: str) -> Session[C] | None:
         """Take a session out: its cache is about to change."""
@@ -87,7 +135,8 @@ class Sessions(Generic[C]):
     def keep(self, session_id: str, session: Session[C]) -> None:
         """Keep a session, and drop those unused for longest where that is too much."""
         self._kept[session_id] = session
-        total = sum(kept.cache.nbytes for kept in self._kept.values())
+        self._kept.move_to_end(session_id)
+        total = self.nbytes
         while self._kept and (len(self._kept) > self._most or total > self._most_bytes):
             _, dropped = self._kept.popitem(last=False)
             total -= dropped.cache.nbytes

@@ -1,17 +1,20 @@
-"""The one thread that imports, loads, generates and frees; requests wait in its queue (agent.md §Model engine)."""
+"""The one thread that imports, loads, generates and frees; requests come to it by a queue (agent.md §Model engine)."""
 
 from __future__ import annotations
 
 import logging
+import os
 import threading
 import time
 from collections.abc import Callable
-from queue import SimpleQueue
+from pathlib import Path
+from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING
 
 from remit_server.models.host.edge import memory_bytes, on_gpu, release
 from remit_server.models.host.loading import HostError, load_model
-from remit_server.models.wire import Error, Finished, Frame, Generate, Ready
+from remit_server.models.host.store import CacheStore, fingerprint
+from remit_server.models.wire import AskStats, Cancel, Error, Frame, Generate, Load, Loading, Ready
 
 if TYPE_CHECKING:
     from remit_server.models.host.engine import Engine
@@ -20,13 +23,12 @@ log = logging.getLogger("remit.model")
 
 
 class Worker:
-    """Works off generations in order, on a thread of its own. Everything it has to say goes to `emit`."""
+    """Runs generations by turns, on a thread of its own. Everything it has to say goes to `emit`."""
 
-    def __init__(self, reference: str, emit: Callable[[Frame], None]) -> None:
-        self._reference = reference
+    def __init__(self, load: Load, emit: Callable[[Frame], None]) -> None:
+        self._request = load
         self._emit = emit
-        self._queue: SimpleQueue[Generate | None] = SimpleQueue()
-        self._flags: dict[str, threading.Event] = {}
+        self._queue: SimpleQueue[Generate | Cancel | AskStats | None] = SimpleQueue()
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="mlx", daemon=True)
 
@@ -34,16 +36,9 @@ class Worker:
         """Begin to load the model."""
         self._thread.start()
 
-    def submit(self, request: Generate) -> None:
-        """Queue a generation."""
-        self._flags[request.id] = threading.Event()
+    def submit(self, request: Generate | Cancel | AskStats) -> None:
+        """Hand over a request; it is looked at between two tokens, or two parts of a prompt."""
         self._queue.put(request)
-
-    def cancel(self, request_id: str) -> None:
-        """Stop a generation within one token, or keep it from starting; unknown ids are over already."""
-        flag = self._flags.get(request_id)
-        if flag is not None:
-            flag.set()
 
     def stop(self, timeout_s: float) -> bool:
         """Stop everything and wait for the thread; False when it is still busy after `timeout_s`.
@@ -57,25 +52,51 @@ class Worker:
         return not self._thread.is_alive()
 
     def _run(self) -> None:
+        try:
+            self._work()
+        except BaseException:
+            # Without this thread the process answers nothing; the server notices its end, and starts another.
+            log.exception("the model's thread failed")
+            os._exit(1)
+
+    def _work(self) -> None:
         engine = self._load()
         if engine is None:
             return
         while not self._stopping.is_set():
-            request = self._queue.get()
-            if request is not None:
-                self._serve(engine, request)
+            self._receive(engine)
+            if not engine.idle:
+                engine.round()
+        engine.close()
         del engine
         release()
+
+    def _receive(self, engine: Engine) -> None:
+        """Take what has come; wait for something where there is nothing to do."""
+        try:
+            while True:
+                request = self._queue.get(block=engine.idle and not self._stopping.is_set())
+                if request is None:
+                    return
+                match request:
+                    case Generate():
+                        engine.submit(request)
+                    case Cancel(id=request_id):
+                        engine.cancel(request_id)
+                    case AskStats():
+                        self._emit(engine.stats())
+        except Empty:
+            return
 
     def _load(self) -> Engine | None:
         started = time.perf_counter()
         try:
-            model = load_model(self._reference)
+            model = load_model(self._request, self._progress)
             from remit_server.models.host.engine import Engine
 
-            engine = Engine(model)
+            engine = Engine(model, self._emit, self._request.cache_bytes, self._store())
         except HostError as error:
-            log.exception("loading `%s` failed", self._reference)
+            log.exception("loading `%s` failed", self._request.reference)
             self._emit(Error(what=error.what, why=error.why, fix=error.fix))
             return None
 
@@ -89,23 +110,12 @@ class Worker:
         )
         return engine
 
-    def _serve(self, engine: Engine, request: Generate) -> None:
-        flag = self._flags[request.id]
+    def _store(self) -> CacheStore | None:
+        """Where caches outlast the process; the embedded model reads its short prompts faster than a file."""
+        load = self._request
+        if load.cache_folder is None or load.reference == "embedded":
+            return None
+        return CacheStore(Path(load.cache_folder), fingerprint(Path(load.reference)), load.cache_bytes)
 
-        def stopped() -> bool:
-            return flag.is_set() or self._stopping.is_set()
-
-        try:
-            if stopped():
-                self._emit(Finished(id=request.id, reason="cancelled"))
-            else:
-                engine.generate(request, self._emit, stopped)
-        except HostError as error:
-            self._emit(Error(id=request.id, what=error.what, why=error.why, fix=error.fix))
-        except Exception as error:
-            log.exception("generation %s failed", request.id)
-            why = f"{type(error).__name__}: {error}"[:300]
-            fix = "ask again; the model's log has the details"
-            self._emit(Error(id=request.id, what="the model failed", why=why, fix=fix))
-        finally:
-            del self._flags[request.id]
+    def _progress(self, done: int, total: int) -> None:
+        self._emit(Loading(done=done, total=total))

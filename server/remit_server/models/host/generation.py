@@ -1,0 +1,149 @@
+"""One run of the model: reads its prompt in parts, then brings a token at each step (004 §Streaming Safety)."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Literal
+
+from remit_server.models.host.caches import Cache
+from remit_server.models.host.calls import CallReader, ReadCall
+from remit_server.models.host.decoding import Row
+from remit_server.models.host.edge import LanguageModel, memory_bytes
+from remit_server.models.host.guide import Guide
+from remit_server.models.host.loading import HostError
+from remit_server.models.host.sessions import CHUNK, Prompt, Session
+from remit_server.models.wire import Call, Delta, Finished, Frame, Generate, Progress
+
+Emit = Callable[[Frame], None]
+
+
+class Generation:
+    """A request under way. `reading` until all of its prompt but the last token is in the cache."""
+
+    def __init__(
+        self,
+        model: LanguageModel,
+        request: Generate,
+        prompt: Prompt[Cache],
+        guide: Guide,
+        *,
+        text: str,
+        grammar: str,
+        max_tokens: int,
+        emit: Emit,
+    ) -> None:
+        self.request = request
+        self.prompt = prompt
+        self.guide = guide
+        self.grammar = grammar
+        self.over = False
+        self._model = model
+        self._text = text
+        self._emit = emit
+        self._held = prompt.cached
+        self._whole = prompt.whole
+        # An answer is one JSON value; a call spelled in one of its strings is none.
+        self._reader = CallReader() if request.answer_schema is None else None
+        self._tokens: list[int] = []
+        self._said = ""
+        self._reason: Literal["stop", "length", "cancelled"] = "cancelled"
+        self._started = time.perf_counter()
+        self._first: float | None = None
+        self._row: Row = model.row(
+            prompt.cache,
+            prompt.tokens[-1],
+            guide.allowed_after,
+            max_tokens=max_tokens,
+            temperature=request.temperature,
+            seed=request.seed,
+        )
+        self._report(self._held)
+
+    @property
+    def id(self) -> str:
+        """The request's id."""
+        return self.request.id
+
+    @property
+    def reading(self) -> bool:
+        """Whether prompt tokens are left to read before the last one."""
+        return self._held < len(self.prompt.tokens) - 1
+
+    def read(self) -> None:
+        """Read up to the next multiple of a chunk, or up to the prompt's last token."""
+        begin = self._held
+        end = min(begin // CHUNK * CHUNK + CHUNK, len(self.prompt.tokens) - 1)
+        self._model.read(self.prompt.tokens[begin:end], self.prompt.cache)
+        self._held = end
+        if begin == self._whole and end == begin + CHUNK:
+            self._whole = end
+        self._report(end)
+
+    def begin_token(self) -> None:
+        """Start to compute the next token."""
+        self._row.begin()
+        self._held += 1
+
+    def take_token(self) -> None:
+        """Choose the token that was begun, and say what it completes.
+
+        Raises GrammarError, UnreadableCall and HostError where the answer cannot be used.
+        """
+        generated = self._row.decide()
+        if self._first is None:
+            self._first = time.perf_counter()
+            self._report(len(self.prompt.tokens))
+        self._tokens.append(generated.token)
+        self._said += generated.text
+        self._say(generated.text)
+        if generated.done is not None:
+            self._reason, self.over = generated.done, True
+            if self._reader is None:
+                self._require_whole_value()
+            elif tail := self._reader.finish():
+                self._emit(Delta(id=self.id, text=tail))
+
+    def session(self) -> Session[Cache]:
+        """Return what is known now. Its text is known only where the generation ended by itself."""
+        tokens = (*self.prompt.tokens, *self._tokens)
+        if self._reason != "stop":
+            return Session(tokens[: self._held], None, self.prompt.cache, self._held, self._whole)
+        text = self._text + self._said + self._model.spelling(tokens[-1])
+        return Session(tokens, text, self.prompt.cache, self._held, self._whole)
+
+    def finished(self) -> Finished:
+        """Return the closing event."""
+        now = time.perf_counter()
+        first = self._first or now
+        return Finished(
+            id=self.id,
+            reason="length" if self.guide.landed else self._reason,
+            prompt_tokens=len(self.prompt.tokens),
+            cached_tokens=self.prompt.cached,
+            completion_tokens=len(self._tokens),
+            prompt_s=first - self._started,
+            decode_s=now - first,
+            memory_bytes=memory_bytes(),
+        )
+
+    def _report(self, done: int) -> None:
+        self._emit(Progress(id=self.id, done=done, total=len(self.prompt.tokens)))
+
+    def _require_whole_value(self) -> None:
+        """Raises HostError where the token limit cut the value off: a part of one must not be believed."""
+        if self._reason == "length" and not self.guide.completed_by(self._tokens):
+            why = f"no whole value of the schema was written within {len(self._tokens)} tokens"
+            raise HostError("the answer does not fit", why, "allow more tokens, or ask for a smaller value")
+
+    def _say(self, text: str) -> None:
+        if self._reader is None:
+            if text:
+                self._emit(Delta(id=self.id, text=text))
+            return
+        for part in self._reader.feed(text):
+            match part:
+                case str():
+                    self._emit(Delta(id=self.id, text=part))
+                case ReadCall(name, arguments):
+                    self._emit(Call(id=self.id, name=name, arguments=arguments))

@@ -1,0 +1,23 @@
+"""How the model process is run: what a person may set about it (agent.md §Model engine)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+MIB = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class EngineOptions:
+    """Limits of one model process.
+
+    `cache_mib`: what all prompt caches together may hold. `idle_s`: seconds without a request after which the process
+    is stopped; the next request starts it again. `check_memory`: load no model that does not fit into free memory.
+    `cache_folder`: where prompt caches outlast the process; None: nowhere.
+    """
+
+    cache_mib: int = 1024
+    idle_s: float = 900.0
+    check_memory: bool = True
+    cache_folder: Path | None = None

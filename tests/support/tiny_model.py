@@ -1,0 +1,170 @@
+"""A real model of random weights in a folder, and what to ask of it."""
+
+from __future__ import annotations
+
+import json
+import sysconfig
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from remit_governance.values import Intent
+from remit_server.models.ports import (
+    Finished,
+    GenerateRequest,
+    Message,
+    ModelEvent,
+    ModelProvider,
+    SystemMessage,
+    ToolSpec,
+    UserMessage,
+)
+
+Short = Annotated[str, Field(max_length=16)]
+
+
+class Arguments(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class Read(Arguments):
+    path: Short
+    offset: Annotated[int, Field(ge=1, le=9999)] | None = None
+
+
+class Edit(Arguments):
+    path: Short
+    old_text: Short
+    new_text: Short
+    replace_all: bool = False
+
+
+class Run(Arguments):
+    command: Short
+    mode: Literal["dry", "wet"]
+    words: Annotated[list[Annotated[str, Field(max_length=8)]], Field(max_length=3)] = []
+
+
+class Select(Arguments):
+    intent: Intent
+    justification: Annotated[str, Field(max_length=200)] | None = None
+
+
+MODELS: dict[str, type[Arguments]] = {"read_file": Read, "edit_file": Edit, "run_command": Run}
+TOOLS = {name: ToolSpec(name, name, model.model_json_schema()) for name, model in MODELS.items()}
+INTENTS: Mapping[Intent, tuple[ToolSpec, ...]] = {
+    Intent.READ_FILE: (TOOLS["read_file"],),
+    Intent.CODE: (TOOLS["read_file"], TOOLS["edit_file"]),
+    Intent.EXECUTE: (TOOLS["run_command"],),
+    Intent.PLAN: (),
+}
+
+CACHE = Path(__file__).parents[2] / ".cache" / "test-models"
+LAYERS = 1
+MARKERS = ("<|pad|>", "<|end|>", "<|system|>", "<|user|>", "<|assistant|>", "<|tool|>", "<tool_call>", "</tool_call>")
+TEMPLATE = (
+    "{%- for m in messages -%}<|{{ m.role }}|>{{ m.content }}"
+    "{%- for c in m.tool_calls or [] -%}<tool_call>"
+    '{"name":"{{ c.function.name }}","arguments":{{ c.function.arguments | tojson(separators=(",", ":")) }}}'
+    "</tool_call>{%- endfor -%}<|end|>{%- endfor -%}<|assistant|>"
+)
+
+
+def tiny_model(kind: str, markers: Sequence[str], template: str | None) -> Path:
+    """A folder with a qwen3 of random weights. Calls begin, and strings end, more often than by chance."""
+    folder = CACHE / f"{kind}-v5"
+    if (folder / "done").exists():
+        return folder
+    import numpy as np
+    from safetensors.numpy import save_file
+    from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, trainers
+
+    folder.mkdir(parents=True, exist_ok=True)
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=2000,
+        special_tokens=[AddedToken(m, special="|" in m, normalized=False) for m in markers],
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
+    )
+    sources = sorted(Path(sysconfig.get_paths()["stdlib"]).glob("*.py"))[:40]
+    tokenizer.train_from_iterator((path.read_text(encoding="utf-8") for path in sources), trainer)
+    tokenizer.save(str(folder / "tokenizer.json"))
+    config: dict[str, Any] = {
+        "tokenizer_class": "PreTrainedTokenizerFast",
+        "eos_token": "<|end|>",
+        "pad_token": "<|pad|>",
+    }
+    config |= {"clean_up_tokenization_spaces": False, "model_max_length": 4096}
+    if template is not None:
+        config["chat_template"] = template
+    (folder / "tokenizer_config.json").write_text(json.dumps(config))
+
+    vocabulary, width, heads, head, inner = 2048, 64, 4, 16, 128
+    rng = np.random.default_rng(0)
+
+    def random(*shape: int, scale: float = 0.1) -> Any:
+        return (rng.standard_normal(shape) * scale).astype(np.float32)
+
+    embedding, output = random(vocabulary, width, scale=1.0), random(vocabulary, width, scale=0.2)
+    embedding[:, 0], output[:, 0] = 8.0, 0.0  # every hidden state has this part, so it works as a bias
+    for text, bias in (("<tool_call>", 1.2), ("<", 1.1), ('"', 1.3), ("<|end|>", 1.1)):
+        if (token := tokenizer.token_to_id(text)) is not None:
+            output[token, 0] = bias
+    for before, after in pairwise(tokenizer.encode("<tool_call>").ids):
+        output[after, 1:] += 0.4 * embedding[before, 1:]
+    ones = np.ones
+    weights = {"model.embed_tokens.weight": embedding, "model.norm.weight": ones(width, np.float32)}
+    weights["lm_head.weight"] = output
+    for layer in range(LAYERS):
+        prefix = f"model.layers.{layer}."
+        weights |= {
+            f"{prefix}input_layernorm.weight": ones(width, np.float32),
+            f"{prefix}post_attention_layernorm.weight": ones(width, np.float32),
+            f"{prefix}self_attn.q_proj.weight": random(heads * head, width),
+            f"{prefix}self_attn.k_proj.weight": random(2 * head, width),
+            f"{prefix}self_attn.v_proj.weight": random(2 * head, width),
+            f"{prefix}self_attn.o_proj.weight": random(width, heads * head),
+            f"{prefix}self_attn.q_norm.weight": ones(head, np.float32),
+            f"{prefix}self_attn.k_norm.weight": ones(head, np.float32),
+            f"{prefix}mlp.gate_proj.weight": random(inner, width),
+            f"{prefix}mlp.up_proj.weight": random(inner, width),
+            f"{prefix}mlp.down_proj.weight": random(width, inner),
+        }
+    save_file(weights, str(folder / "model.safetensors"), metadata={"format": "mlx"})
+    shape = {
+        "model_type": "qwen3", "architectures": ["Qwen3ForCausalLM"], "hidden_size": width, "num_hidden_layers": LAYERS,
+        "intermediate_size": inner, "num_attention_heads": heads, "num_key_value_heads": 2, "head_dim": head,
+        "rms_norm_eps": 1e-6, "vocab_size": vocabulary, "rope_theta": 10000.0, "max_position_embeddings": 8192,
+        "tie_word_embeddings": False, "eos_token_id": tokenizer.token_to_id("<|end|>"),
+    }  # fmt: skip
+    (folder / "config.json").write_text(json.dumps(shape))
+    (folder / "done").touch()
+    return folder
+
+
+def ask(
+    text: str = "rename total to subtotal in src/cart.py",
+    *,
+    session: str = "s",
+    intents: Mapping[Intent, tuple[ToolSpec, ...]] = INTENTS,
+    messages: tuple[Message, ...] | None = None,
+    **options: Any,
+) -> GenerateRequest:
+    given = messages or (SystemMessage("be brief"), UserMessage(text))
+    return GenerateRequest(session, given, intents, **options)
+
+
+async def collect(provider: ModelProvider, request: GenerateRequest) -> list[ModelEvent]:
+    return [event async for event in provider.generate(request)]
+
+
+def last(events: Sequence[ModelEvent]) -> Finished:
+    finished = events[-1]
+    assert isinstance(finished, Finished)
+    return finished
