@@ -112,7 +112,9 @@ class _Mask:
 
         new = [] if self._seen is None else tokens[self._seen :].tolist()
         self._seen = int(tokens.size)
-        allowed = self._guide.allowed_after(new)
+        for token in new:
+            self._guide.took(token)
+        allowed = self._guide.allowed()
         if allowed is None:
             return logits
         bits = np.zeros(int(logits.shape[-1]), bool)
@@ -175,7 +177,7 @@ def _spoken(model, prompt, tokens, guide, *, forward: bool, cold: bool) -> float
         begun = time.perf_counter()
     fed, said = [prompt[-1]], 0
     if guide is not None:
-        guide.allowed_after([])
+        guide.allowed()
     while said < len(tokens):
         logits = model._model(mx.array(fed)[None], cache=cache.layers)[:, -1, :]
         mx.argmax(logits, axis=-1).item()
@@ -183,12 +185,12 @@ def _spoken(model, prompt, tokens, guide, *, forward: bool, cold: bool) -> float
         said += 1
         if guide is not None:
             guide.took(fed[0])
-            ahead = guide.forced() if forward else []
+            ahead = guide.forced(len(tokens) - said) if forward else []
             # A canonical spelling may differ from the tokens here in nothing: they are the tokenizer's own.
             fed += ahead
             said += len(ahead)
             if said < len(tokens):
-                guide.allowed_after([])
+                guide.allowed()
     return time.perf_counter() - begun
 
 

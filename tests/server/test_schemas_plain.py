@@ -109,15 +109,14 @@ def landed(schema: Object, max_tokens: int, prefer: str) -> str:
     landing.within(max_tokens)
     guide = Guide(matcher, {END}, landing)
     tokens: list[int] = []
-    new: list[int] = []
     wanted = TOKENIZER.tokenize_str(prefer)[0]
-    while len(tokens) < max_tokens and (mask := guide.allowed_after(new)) is not None:
+    while len(tokens) < max_tokens and (mask := guide.allowed()) is not None:
         allowed = [token for token in range(256) if mask[token >> 3] >> (token & 7) & 1]
         if not allowed:
             break
-        new = [wanted if wanted in allowed else allowed[0]]
-        tokens += new
-    assert guide.completed_by(tokens)
+        tokens.append(wanted if wanted in allowed else allowed[0])
+        guide.took(tokens[-1])
+    assert guide.complete
     return TOKENIZER.decode_str(tokens)
 
 

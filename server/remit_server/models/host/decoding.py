@@ -6,24 +6,37 @@ Everything here must be called from the model's thread, like `edge.py`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, cast
+from typing import Any, Literal, Protocol, cast
 
 from remit_server.models.host.caches import Cache
 
 _CLEARED_EVERY = 256
 """Tokens after which buffers that MLX keeps for use again are given back, as mlx-lm does."""
 
-LogitsMask = Callable[[list[int]], bytes | None]
-"""Takes the tokens generated since the last call; gives the bits of those allowed next; None: only the end."""
+
+class Steering(Protocol):
+    """What follows a generation token by token; see `guide.Guide`. All may raise."""
+
+    def allowed(self) -> bytes | None:
+        """Give the bits of the tokens allowed next; None: only the end."""
+        ...
+
+    def took(self, token: int) -> None:
+        """Hear of a token that was chosen."""
+        ...
+
+    def forced(self, most: int) -> list[int]:
+        """Take and give the tokens that must come next, at most so many."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
 class Generated:
-    """One token, the text it completes, and why it is the last, if it is."""
+    """A token, and those that had to follow it; the text they complete, and why they are the last, if they are."""
 
-    token: int
+    tokens: tuple[int, ...]
     text: str
     done: Literal["stop", "length"] | None
 
@@ -38,14 +51,14 @@ def read(model: Any, tokens: Sequence[int], cache: Cache) -> None:
 
 
 class Row:
-    """One generation on its way: the cache holds all tokens but the last, which the next step reads."""
+    """One generation on its way: the cache holds all tokens but the last few, which the next step reads at once."""
 
     def __init__(
         self,
         model: Any,
         cache: Cache,
         token: int,
-        mask: LogitsMask,
+        steering: Steering,
         detokenizer: Any,
         *,
         end_tokens: frozenset[int],
@@ -57,46 +70,53 @@ class Row:
 
         self._model = model
         self._cache = cache
-        self._token = token
+        self._next: tuple[int, ...] = (token,)
         self._logits: Any = None
-        self._mask = mask
+        self._steering = steering
         self._detokenizer = detokenizer
         self._end_tokens = end_tokens
         self._left = max_tokens
         self._temperature = temperature
         self._key = mx.random.key(seed) if temperature > 0 else None
-        self._new: list[int] = []
 
-    def begin(self) -> None:
-        """Start to compute what follows the last token."""
+    def begin(self) -> int:
+        """Start to compute what follows the last tokens, and return how many of them the cache holds then."""
         import mlx.core as mx
 
-        self._logits = self._model(mx.array([[self._token]]), cache=self._cache.layers)[:, -1, :]
+        self._logits = self._model(mx.array([list(self._next)]), cache=self._cache.layers)[:, -1, :]
         cast(Any, mx.async_eval)(self._logits)
+        return len(self._next)
 
     def decide(self) -> Generated:
         """Choose the next token. What the grammar allows is found while the scores are still being computed.
 
-        Raises what the mask raises.
+        What the grammar leaves no choice about comes with it: the model reads those tokens at once, and is not asked.
+        Raises what the steering raises.
         """
+        allowed = self._steering.allowed()
+        token = self._sampled(_masked(self._logits, allowed, min(self._end_tokens)))
+        self._steering.took(token)
+        self._left -= 1
+        if token in self._end_tokens:
+            return self._generated((token,), "stop")
+        self._next = (token, *self._steering.forced(self._left))
+        self._left -= len(self._next) - 1
+        return self._generated(self._next, "length" if self._left == 0 else None)
+
+    def _generated(self, tokens: tuple[int, ...], done: Literal["stop", "length"] | None) -> Generated:
         import mlx.core as mx
 
-        allowed = self._mask(self._new)
-        token = self._token = self._sampled(_masked(self._logits, allowed, min(self._end_tokens)))
-        self._new = [token]
-        self._left -= 1
-        if self._left % _CLEARED_EVERY == 0:
+        if (self._left + len(tokens)) // _CLEARED_EVERY != self._left // _CLEARED_EVERY:
             mx.clear_cache()
-        if token in self._end_tokens:
-            return self._last("stop")
-        self._detokenizer.add_token(token)
-        if self._left == 0:
-            return self._last("length")
-        return Generated(token, str(self._detokenizer.last_segment), None)
-
-    def _last(self, reason: Literal["stop", "length"]) -> Generated:
-        self._detokenizer.finalize()
-        return Generated(self._token, str(self._detokenizer.last_segment), reason)
+        text = ""
+        for token in tokens:
+            if token not in self._end_tokens:
+                self._detokenizer.add_token(token)
+                text += str(self._detokenizer.last_segment)
+        if done is not None:
+            self._detokenizer.finalize()
+            text += str(self._detokenizer.last_segment)
+        return Generated(tokens, text, done)
 
     def _sampled(self, logits: Any) -> int:
         import mlx.core as mx

@@ -20,7 +20,7 @@ from typing import Any, cast
 
 from remit_server.models.host.caches import Cache
 from remit_server.models.host.calls import CLOSE, OPEN, Markers
-from remit_server.models.host.decoding import LogitsMask, Row, read
+from remit_server.models.host.decoding import Row, Steering, read
 from remit_server.models.host.prompts import Template, TemplateMessage
 
 _LOAD_REPORTS = 20
@@ -156,13 +156,15 @@ class LanguageModel:
         """Put tokens into a cache."""
         read(self._model, tokens, cache)
 
-    def row(self, cache: Cache, token: int, mask: LogitsMask, *, max_tokens: int, temperature: float, seed: int) -> Row:
+    def row(
+        self, cache: Cache, token: int, steering: Steering, *, max_tokens: int, temperature: float, seed: int
+    ) -> Row:
         """Begin a generation: the cache holds the prompt up to its last token, which is `token`."""
         return Row(
             self._model,
             cache,
             token,
-            mask,
+            steering,
             self._tokenizer.detokenizer,
             end_tokens=self.end_tokens,
             max_tokens=max_tokens,

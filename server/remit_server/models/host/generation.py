@@ -53,7 +53,7 @@ class Generation:
         self._row: Row = model.row(
             prompt.cache,
             prompt.tokens[-1],
-            guide.allowed_after,
+            guide,
             max_tokens=max_tokens,
             temperature=request.temperature,
             seed=request.seed,
@@ -82,11 +82,10 @@ class Generation:
 
     def begin_token(self) -> None:
         """Start to compute the next token."""
-        self._row.begin()
-        self._held += 1
+        self._held += self._row.begin()
 
     def take_token(self) -> None:
-        """Choose the token that was begun, and say what it completes.
+        """Choose the token that was begun, and say what it completes, with what has to follow it.
 
         Raises GrammarError, UnreadableCall and HostError where the answer cannot be used.
         """
@@ -94,7 +93,7 @@ class Generation:
         if self._first is None:
             self._first = time.perf_counter()
             self._report(len(self.prompt.tokens))
-        self._tokens.append(generated.token)
+        self._tokens += generated.tokens
         self._said += generated.text
         self._say(generated.text)
         if generated.done is not None:
@@ -132,7 +131,7 @@ class Generation:
 
     def _require_whole_value(self) -> None:
         """Raises HostError where the token limit cut the value off: a part of one must not be believed."""
-        if self._reason == "length" and not self.guide.completed_by(self._tokens):
+        if self._reason == "length" and not self.guide.complete:
             why = f"no whole value of the schema was written within {len(self._tokens)} tokens"
             raise HostError("the answer does not fit", why, "allow more tokens, or ask for a smaller value")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 
 from llguidance import LLMatcher
 
@@ -21,13 +21,11 @@ class Guide:
         self._ended = False
         self.consumed = 0
 
-    def allowed_after(self, tokens: list[int]) -> bytes | None:
-        """Take the tokens generated since the last call; return one bit per token allowed next, or None: only the end.
+    def allowed(self) -> bytes | None:
+        """Return one bit per token allowed next, or None: only the end.
 
-        Raises GrammarError where the matcher ran out of its limits, or was given a token that it had not allowed.
+        Raises GrammarError where the matcher ran out of its limits.
         """
-        for token in tokens:
-            self.took(token)
         if self._over():
             return None
         mask: bytes = self._matcher.compute_bitmask()
@@ -40,7 +38,7 @@ class Guide:
         return self._landing.narrowed(self._landing.spelled_out(mask, self._matcher))
 
     def took(self, token: int) -> None:
-        """Take one generated token. Raises GrammarError as `allowed_after` does."""
+        """Take one generated token. Raises GrammarError where it was not allowed, or the matcher's limits end."""
         if self._ended or token in self._end_tokens:
             self._ended = True
             return
@@ -50,19 +48,21 @@ class Guide:
         if self._landing is not None:
             self._landing.took(token)
 
-    def forced(self) -> list[int]:
-        """Take and return the tokens that must come next whatever the model says; empty where it has a choice."""
-        if self._over():
+    def forced(self, most: int) -> list[int]:
+        """Take and return, of the tokens that must come next whatever the model says, at most so many.
+
+        A JSON value is left to its landing, which has to see each token before it is taken.
+        """
+        if self._landing is not None or self._over():
             return []
-        tokens: list[int] = self._matcher.compute_ff_tokens()
+        tokens: list[int] = self._matcher.compute_ff_tokens()[:most]
         for token in tokens:
             self.took(token)
         return tokens
 
-    def completed_by(self, tokens: Sequence[int]) -> bool:
-        """Whether `tokens`, all that was generated, satisfy the grammar as they are."""
-        for token in tokens[self.consumed :]:
-            self.took(token)
+    @property
+    def complete(self) -> bool:
+        """Whether what was generated satisfies the grammar as it is."""
         return self._ended or self._matcher.is_accepting()
 
     @property
