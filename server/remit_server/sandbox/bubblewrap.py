@@ -14,6 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from remit_governance.hosts import parse_endpoint
+from remit_server.sandbox import pids
 from remit_server.sandbox.cgroup import ControlGroup, parents_here
 from remit_server.sandbox.contain import Ended, Job, contain
 from remit_server.sandbox.door import NO_DOOR, Door, opened, relay_text
@@ -91,7 +92,7 @@ class Bubblewrap:
             return Isolation("bubblewrap", False, f"libseccomp cannot be used: {error}", _LIBRARY)
         with tempfile.TemporaryDirectory(prefix="remit-") as folder:
             here = Path(folder)
-            trial = CommandSpec(("/bin/true",), here, here, command_environment({}), _PROBE_S)
+            trial = CommandSpec(("/bin/cat", pids.SETTING), here, here, command_environment({}), _PROBE_S)
             try:
                 ended = await self._contained(trial)
             except OSError as error:
@@ -99,7 +100,7 @@ class Bubblewrap:
             if ended.exit_code != 0:
                 return _failed(ended)
             self._area = await self._area_for_layers(replace(trial, argv=("/bin/sh", "-c", "echo x > probe")))
-        return Isolation("bubblewrap", available=True, layers=self._area is not None)
+        return Isolation("bubblewrap", True, layers=self._area is not None, processes=_bounded_by(ended))
 
     async def _area_for_layers(self, trial: CommandSpec) -> Path | None:
         """The first folder in which a layer's parts may lie: it must not be part of an overlay itself."""
@@ -177,7 +178,7 @@ class Bubblewrap:
             limits=limits,
             progress=progress,
             layer=layer.upper if layer else None,
-            devices_read_only=os.geteuid() == 0,
+            as_root=os.geteuid() == 0,
         )
 
 
@@ -232,6 +233,18 @@ def _as_shells_say(ended: Ended, program: str) -> Ended:
     if not (never_began(ended) and said.startswith(f"bwrap: execvp {program}: ")):
         return ended
     return replace(ended, exit_code=127 if said.endswith(os.strerror(errno.ENOENT)) else 126)
+
+
+def _bounded_by(read: Ended) -> str:
+    """What bounds the number of a command's processes, from a trial that read the setting inside."""
+    tasks = TEMPLATES["code-executor"].limits.tasks
+    if parents_here():
+        return f"a control group, {tasks} at most"
+    if pids.held_to(read.stdout.value(), tasks):
+        return f"their namespace, {tasks + pids.RESERVED} at most"
+    if os.geteuid() != 0:
+        return f"RLIMIT_NPROC, {tasks} at most"
+    return "nothing but a look at them ten times a second; run the server as another user than root, or on Linux 6.14"
 
 
 def _failed(ended: Ended) -> Isolation:

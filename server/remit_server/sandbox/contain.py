@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from remit_server.sandbox import pids
 from remit_server.sandbox.limits import Limits, layer_beyond, usage_below
 from remit_server.sandbox.output import Kept
 from remit_server.sandbox.spawn import Reading, Spawned, spawned
@@ -27,8 +28,9 @@ _NICER = 10
 class Job:
     """A bwrap to run, found by `path`. `descriptors` are passed on to it, `status` is where it reports to.
 
-    The command begins with a message to `hold`, once its limits are set. With `devices_read_only`, bwrap has its
-    devices so. `layer` is the folder that fills with what it writes to the workspace.
+    The command begins with a message to `hold`, once its limits are set. `as_root`, whom RLIMIT_NPROC does not bind,
+    bwrap has its devices read-only, and its namespace is bound. `layer` is the folder that fills with what the command
+    writes to the workspace.
     """
 
     argv: Sequence[str]
@@ -41,7 +43,7 @@ class Job:
     limits: Limits
     progress: Callable[[bytes], None] | None = None
     layer: Path | None = None
-    devices_read_only: bool = False
+    as_root: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,10 +61,9 @@ class Ended:
 class _Namespace:
     """What bwrap tells of its pid namespace: its first process, with whose death every other one in it dies.
 
-    `begin` is told of it, and `heard` is set then, or once bwrap can tell nothing any more.
+    `heard` is set when it is known, or once bwrap can tell nothing any more.
     """
 
-    begin: Callable[[int], None]
     told: bytearray = field(default_factory=bytearray)
     heard: asyncio.Event = field(default_factory=asyncio.Event)
     init: int | None = None
@@ -76,7 +77,6 @@ class _Namespace:
             with contextlib.suppress(ProcessLookupError):
                 self.pidfd = os.pidfd_open(self.init)
             self.heard.set()
-            self.begin(self.init)
 
     @property
     def exit_code(self) -> int | None:
@@ -164,7 +164,7 @@ async def _started(job: Job) -> _Running:
     """Start it and listen to it. Raises OSError."""
     process = await _spawned(job)
     overrun: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-    namespace = _Namespace(lambda pid: _let_go(pid, job, overrun))
+    namespace = _Namespace()
     stdout, stderr = Kept(job.max_output_bytes), Kept(job.max_output_bytes)
     most = job.max_output_bytes * job.limits.output_factor
     draining = (
@@ -180,7 +180,7 @@ async def _spawned(job: Job) -> Spawned:
     """Closes the descriptors, which the process has or nobody needs; raises OSError, and closes what is ours then."""
     try:
         environment = {"PATH": job.path}
-        return await spawned(job.argv, environment, job.descriptors, devices_read_only=job.devices_read_only)
+        return await spawned(job.argv, environment, job.descriptors, devices_read_only=job.as_root)
     except BaseException:
         os.close(job.status)
         job.hold.close()
@@ -190,15 +190,19 @@ async def _spawned(job: Job) -> Spawned:
             os.close(fd)
 
 
-def _let_go(pid: int, job: Job, overrun: asyncio.Future[str]) -> None:
+async def _let_go(namespace: _Namespace, job: Job, overrun: asyncio.Future[str]) -> None:
     """Set the limits of the namespace's first process, which all others in it inherit, and let the command begin.
 
     It waits for that, and without a message it waits for ever. The editor goes first, also beside a command that takes
     all it can get.
     """
+    if namespace.init is None or namespace.pidfd is None:
+        return
     try:
-        job.limits.impose(pid)
-        os.setpriority(os.PRIO_PROCESS, pid, os.getpriority(os.PRIO_PROCESS, 0) + _NICER)
+        job.limits.impose(namespace.init)
+        os.setpriority(os.PRIO_PROCESS, namespace.init, os.getpriority(os.PRIO_PROCESS, 0) + _NICER)
+        if job.as_root:
+            await pids.bound(namespace.pidfd, job.limits.tasks)
         job.hold.send(b"go")
     except (ProcessLookupError, ConnectionError):
         return
@@ -226,8 +230,9 @@ async def _end(spawned: Spawned, namespace: _Namespace, draining: Sequence[async
 
 
 async def _watch(namespace: _Namespace, job: Job, overrun: asyncio.Future[str]) -> None:
-    """Look at the totals, which no limit of a single process bounds, until one is passed."""
+    """Let it begin, and look at the totals, which no limit of a single process bounds, until one is passed."""
     await namespace.heard.wait()
+    await _let_go(namespace, job, overrun)
     pause = _FIRST_WATCH_S
     while namespace.init is not None and not overrun.done():
         # First: when bwrap has just told of it, the command has not even begun. Soon again: what starts processes as

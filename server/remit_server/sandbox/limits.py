@@ -16,7 +16,7 @@ MIB = 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Bytes and counts. `tasks` counts threads and is hard unless the server is root; it and the totals are watched."""
+    """Bytes and counts. `tasks` counts threads and is hard, to root with what `pids` adds; the totals are watched."""
 
     processes: int = 100
     tasks: int = 400

@@ -52,7 +52,8 @@ class CommandOutput:
 class Isolation:
     """What a sandbox really gives on this machine; `available` is false with `why` and `fix` where it gives nothing.
 
-    `layers`: commands may write, into a layer over the workspace; else the workspace is read-only to them.
+    `layers`: commands may write, into a layer over the workspace; else the workspace is read-only to them. `processes`
+    is what bounds their number, in words.
     """
 
     name: RuntimeName
@@ -60,6 +61,7 @@ class Isolation:
     why: str = ""
     fix: str = ""
     layers: bool = False
+    processes: str = ""
 
 
 class Sandbox(Protocol):

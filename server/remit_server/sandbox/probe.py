@@ -76,16 +76,17 @@ async def probe(sandbox: Sandbox, home: Path, server: int) -> tuple[Property, ..
         broken = (await _run(sandbox, here, f"{script}\necho end")).stdout.decode(errors="replace").split()
         return (
             *(Property(name, "end" in broken and name not in broken, f"tried to {what}") for name, what, _ in attempts),
-            await _limits(sandbox, here),
+            await _limits(sandbox, here, isolation.processes),
             await _layer(sandbox, here, layers=isolation.layers),
         )
 
 
-async def _limits(sandbox: Sandbox, here: Path) -> Property:
+async def _limits(sandbox: Sandbox, here: Path, bounded_by: str) -> Property:
     """Many sleeping processes at once: refused, or stopped while they sleep."""
     script = f"i=0; while [ $i -lt {_MANY} ]; do sleep 3 & i=$((i+1)); done; wait; echo all"
     output = await _run(sandbox, here, script)
-    return Property("limits", b"all" not in output.stdout, f"tried to start {_MANY} processes")
+    detail = f"tried to start {_MANY} processes" + (f"; bounded by {bounded_by}" if bounded_by else "")
+    return Property("limits", b"all" not in output.stdout, detail)
 
 
 async def _layer(sandbox: Sandbox, here: Path, *, layers: bool) -> Property:

@@ -7,6 +7,7 @@ that plan and carries it out.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar, cast
@@ -186,8 +187,14 @@ class Tool(Generic[A]):
 
     @property
     def schema(self) -> dict[str, Any]:
-        """The arguments as a JSON Schema object, without titles."""
-        return without_titles(self.arguments.model_json_schema())
+        """The arguments as a JSON Schema object, without titles. The same object each time: only to be read."""
+        return _schema_of(self.arguments)
+
+
+@functools.cache
+def _schema_of(arguments: type[BaseModel]) -> dict[str, Any]:
+    """Made once: it takes a millisecond, and every turn offers all the tools."""
+    return without_titles(arguments.model_json_schema())
 
 
 def without_titles(schema: dict[str, Any]) -> dict[str, Any]:
