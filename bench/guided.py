@@ -1,12 +1,12 @@
 """What guided decoding costs: beside mlx-lm unguided, on the same model, by turns in one run.
 
-Speed: tokens a second of guided text and of a guided list, beside `mlx_lm.stream_generate` on the same prompt. Switch:
-microseconds to a fresh matcher of a grammar that is cached. Two stages: the embedded model declares an intent and makes
-a call; beside it, the same prompt and the call alone, unguided. Model time only: prompt and tokens. `forwarded` feeds
-tokens that the grammar forces to the model all at once; `one by one` asks for each.
+Speed: tokens a second of guided text and of a guided list through the engine's own generations, beside mlx-lm's loop
+without a grammar, as many tokens of the same prompt. Switch: microseconds to a fresh matcher of a grammar that is
+cached. Two stages: an intent and a call under the grammar, through the same generations; beside it as many tokens as
+the call alone has, unguided. Model time only: prompt and tokens.
 """
 # mypy: ignore-errors
-# ruff: noqa: ANN001, ANN204, SLF001
+# ruff: noqa: ANN001, ANN201, SLF001
 
 from __future__ import annotations
 
@@ -24,10 +24,12 @@ from remit_governance.intents import INTENT_TOOLS, allowed_tools
 from remit_governance.values import Intent
 from remit_server.models.host.calls import spell_call
 from remit_server.models.host.edge import LanguageModel, prepare
+from remit_server.models.host.generation import Generation
 from remit_server.models.host.grammar import Grammars
 from remit_server.models.host.guide import Guide
 from remit_server.models.host.prompts import renderer
-from remit_server.models.wire import ChatMessage, ToolSchema
+from remit_server.models.host.sessions import Prompt
+from remit_server.models.wire import ChatMessage, Generate, ToolSchema
 from remit_server.tools.table import TOOLS
 
 LONGEST = 16_384
@@ -40,28 +42,30 @@ LIST = {"type": "array", "items": {"type": "integer", "minimum": 0}, "minItems":
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=9)
-    parser.add_argument("--tokens", type=int, default=200)
+    parser.add_argument("--tokens", type=int, default=100)
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     arguments = parser.parse_args()
     prepare()
+    from model import random_llama
     from tiny_models import tiny_model
 
     with tempfile.TemporaryDirectory() as folder:
         random = tiny_model("large", Path(folder) / "model", layers=4, width=256)
-        models = {"embedded": _loaded("embedded"), "random": _loaded(str(random))}
+        large = random_llama(Path(folder) / "llama-60m")
+        models = {"embedded": _loaded("embedded"), "random": _loaded(str(random)), "60m": _loaded(str(large))}
     report = {
-        f"speed_{name}_{what}": speed(model, what, arguments.tokens, arguments.rounds)
-        for name, model in models.items()
+        f"speed_{name}_{what}": speed(models[name], what, arguments.tokens, arguments.rounds)
+        for name in ("embedded", "random")
         for what in ("text", "list")
     }
     report["switch_us"] = switch_us(models["embedded"])
-    for name, model in models.items():
-        report |= {f"stages_{name}_{how}": ratio for how, ratio in stages(model, arguments.rounds).items()}
+    for name, rounds in (("embedded", arguments.rounds), ("random", arguments.rounds), ("60m", 3)):
+        report |= {f"stages_{name}_{how}": ratio for how, ratio in stages(models[name], rounds).items()}
     print(json.dumps(report) if arguments.json else table(report))
 
 
 def _loaded(reference: str) -> LanguageModel:
-    return LanguageModel.load(reference)
+    return LanguageModel.load(reference, lambda done, total: None)
 
 
 def offered() -> dict[str, tuple[ToolSchema, ...]]:
@@ -79,49 +83,76 @@ def speed(model: LanguageModel, what: str, tokens: int, rounds: int) -> float:
     free: list[float] = []
     for _ in range(rounds):
         if what == "text":
-            _, matcher = grammars.step({}, LONGEST)
+            landing, (_, matcher) = None, grammars.step({}, LONGEST)
         else:
-            _, matcher, _ = grammars.answer(LIST, LONGEST, 40)
-        guided.append(_rate(model, prompt, tokens, Guide(matcher, model.end_tokens)))
-        free.append(_rate(model, prompt, tokens, None))
+            _, matcher, landing = grammars.answer(LIST, LONGEST, 40)
+            landing.within(LONGEST)
+        guide = Endless(matcher, model.end_tokens, landing)
+        finished = generated(model, Prompt(tuple(prompt), 0, 0, model.new_cache()), guide, tokens)
+        guided.append((finished.completion_tokens - 1) / finished.decode_s)
+        _, decode_s = unguided(model, prompt, tokens, model.new_cache())
+        free.append((tokens - 1) / decode_s)
     return round(median(guided) / median(free), 3)
 
 
-def _rate(model: LanguageModel, prompt: list[int], tokens: int, guide: Guide | None) -> float:
-    """Tokens a second after the first, through mlx-lm's own loop. An end token does not end it: so all run as far."""
+class Endless(Guide):
+    """Bars the ends while there is anything else, so that all run as far."""
+
+    def allowed(self):
+        mask = super().allowed()
+        return mask if mask is None else only(mask, but=self._end_tokens)
+
+
+class Saying(Guide):
+    """Holds the model to the tokens of one text, and to the end after them; the grammar is asked all the same."""
+
+    def __init__(self, matcher, end_tokens, tokens) -> None:
+        super().__init__(matcher, end_tokens)
+        self._tokens, self._said = tokens, 0
+
+    def allowed(self):
+        mask = super().allowed()
+        wanted = self._tokens[self._said : self._said + 1] or sorted(self._end_tokens)[:1]
+        return mask if mask is None else only(mask, wanted)
+
+    def took(self, token) -> None:
+        super().took(token)
+        self._said += 1
+
+
+def only(mask: bytes, wanted=(), but=()) -> bytes:
+    """The bits of a mask, less some, or only some."""
+    bits = int.from_bytes(mask, "little")
+    bits &= sum(1 << token for token in wanted) if wanted else ~sum(1 << token for token in but)
+    return bits.to_bytes(len(mask), "little")
+
+
+def generated(model: LanguageModel, prompt: Prompt, guide: Guide, tokens: int):
+    """Run one generation as the engine does, and return what it says of itself."""
+    request = Generate(id="1", session_id="s", messages=(), intents={}, max_tokens=tokens)
+    one = Generation(model, request, prompt, guide, text="", grammar="", max_tokens=tokens, emit=lambda frame: None)
+    while one.reading:
+        one.read()
+    while not one.over:
+        one.begin_token()
+        one.take_token()
+    return one.finished()
+
+
+def unguided(model: LanguageModel, prompt: list[int], tokens: int, cache) -> tuple[float, float]:
+    """Seconds to the first of so many tokens, and from there to the last, in mlx-lm's own loop; and their text."""
     import mlx.core as mx
     from mlx_lm.generate import generate_step
 
-    processors = [_Mask(guide, model.end_tokens)] if guide else None
-    stream = generate_step(mx.array(prompt), model._model, max_tokens=tokens, logits_processors=processors)
-    next(stream)
     begun = time.perf_counter()
-    count = sum(1 for _ in stream)
-    return count / (time.perf_counter() - begun)
-
-
-class _Mask:
-    """The masking of the model process, with the ends barred while there is anything else."""
-
-    def __init__(self, guide: Guide, ends: frozenset[int]) -> None:
-        self._guide, self._ends, self._seen = guide, ends, None
-
-    def __call__(self, tokens, logits):
-        import mlx.core as mx
-        import numpy as np
-
-        new = [] if self._seen is None else tokens[self._seen :].tolist()
-        self._seen = int(tokens.size)
-        for token in new:
-            self._guide.took(token)
-        allowed = self._guide.allowed()
-        if allowed is None:
-            return logits
-        bits = np.zeros(int(logits.shape[-1]), bool)
-        known = np.unpackbits(np.frombuffer(allowed, np.uint8), bitorder="little")[: bits.size]
-        bits[: known.size] = known
-        bits[sorted(self._ends)] = False
-        return mx.where(mx.array(bits)[None], logits, mx.array(-float("inf"), logits.dtype))
+    stream = generate_step(mx.array(prompt), model._model, max_tokens=tokens, prompt_cache=cache.layers)
+    spelled = model._tokenizer.detokenizer
+    first = 0.0
+    for token, _ in stream:
+        spelled.add_token(token)
+        first = first or time.perf_counter()
+        spelled.last_segment  # noqa: B018 - the text is made when it is asked for
+    return first - begun, time.perf_counter() - first
 
 
 def switch_us(model: LanguageModel) -> float:
@@ -146,52 +177,33 @@ def stages(model: LanguageModel, rounds: int) -> dict[str, float]:
     """Intent and call, guided, ÷ the call alone, unguided; after the same prompt, and with the prompt cached."""
     intents = offered()
     shown = renderer(model.template, model.control_tokens, model.begin, model.end)
-    prompt = model.encode(shown.render([ChatMessage(role="user", content="read src/cart.py")], intents))
-    prompt = prompt[-PROMPT:]
+    prompt = model.encode(shown.render([ChatMessage(role="user", content="read src/cart.py")], intents))[-PROMPT:]
     call = spell_call("read_file", {"path": "src/cart.py"})
-    declared = spell_call("select_active_intent", {"intent": "READ_FILE"})
+    both = model.encode(spell_call("select_active_intent", {"intent": "READ_FILE"}) + call)
+    alone = len(model.encode(call)) + 1  # and the end
     grammars = Grammars(model.grammar_tokenizer(), model.markers)
     times: dict[str, list[float]] = {}
     for _ in range(rounds):
-        for cold in (True, False):
-            for how in ("alone", "one_by_one", "forwarded"):
-                text = call if how == "alone" else declared + call
-                guide = None if how == "alone" else Guide(grammars.step(intents, LONGEST)[1], model.end_tokens)
-                taken = _spoken(model, prompt, model.encode(text), guide, forward=how == "forwarded", cold=cold)
-                times.setdefault(f"{how}_{'cold' if cold else 'cached'}", []).append(taken)
+        for when in ("cold", "cached"):
+            held = len(prompt) - 1 if when == "cached" else 0
+            guide = Saying(grammars.step(intents, LONGEST)[1], model.end_tokens, both)
+            start = Prompt(tuple(prompt), held, 0, cache_of(model, prompt[:held]))
+            finished = generated(model, start, guide, len(both) + 1)
+            times.setdefault(f"governed_{when}", []).append(finished.prompt_s + finished.decode_s)
+            took = unguided(model, prompt[held:], alone, cache_of(model, prompt[:held]))
+            times.setdefault(f"alone_{when}", []).append(sum(took))
     return {
-        f"{how}_{when}": round(median(times[f"{how}_{when}"]) / median(times[f"alone_{when}"]), 3)
-        for how in ("one_by_one", "forwarded")
+        when: round(median(times[f"governed_{when}"]) / median(times[f"alone_{when}"]), 3)
         for when in ("cold", "cached")
     }
 
 
-def _spoken(model, prompt, tokens, guide, *, forward: bool, cold: bool) -> float:
-    """Seconds to say exactly these tokens after the prompt, which with `cold` is read within that time."""
-    import mlx.core as mx
-
+def cache_of(model: LanguageModel, tokens: list[int]):
+    """A cache that holds these tokens."""
     cache = model.new_cache()
-    begun = time.perf_counter()
-    mx.eval(model._model(mx.array(prompt[:-1])[None], cache=cache.layers))
-    if not cold:
-        begun = time.perf_counter()
-    fed, said = [prompt[-1]], 0
-    if guide is not None:
-        guide.allowed()
-    while said < len(tokens):
-        logits = model._model(mx.array(fed)[None], cache=cache.layers)[:, -1, :]
-        mx.argmax(logits, axis=-1).item()
-        fed = [tokens[said]]
-        said += 1
-        if guide is not None:
-            guide.took(fed[0])
-            ahead = guide.forced(len(tokens) - said) if forward else []
-            # A canonical spelling may differ from the tokens here in nothing: they are the tokenizer's own.
-            fed += ahead
-            said += len(ahead)
-            if said < len(tokens):
-                guide.allowed()
-    return time.perf_counter() - begun
+    if tokens:
+        model.read(tokens, cache)
+    return cache
 
 
 def table(report: dict[str, float]) -> str:

@@ -631,11 +631,11 @@ async def test_environment_holds_no_secrets() -> None:
 
 
 async def test_check_model(folder: Path, tmp_path: Path) -> None:
-    report = await check_model(str(folder))
+    report = await check_model(str(folder), EngineOptions())
     assert report.ok
     assert report.tokens > 0
     assert report.memory_bytes > 1 << 20
-    missing = await check_model(str(tmp_path / "none"))
+    missing = await check_model(str(tmp_path / "none"), EngineOptions())
     assert not missing.ok
     assert missing.problem is not None
     assert missing.problem.fix

@@ -56,7 +56,7 @@ class PipeClient:
 
     def result(self, number: int) -> Any:
         """The answer to a request; what comes before it is dropped."""
-        for message in self._messages():
+        for message in self.messages():
             if message.get("id") == number and "method" not in message:
                 assert "result" in message, message
                 return message["result"]
@@ -65,7 +65,7 @@ class PipeClient:
     def turn(self, name: str, number: int, answer: str) -> list[Json]:
         """All events of this turn, which runs as request `number`; each question in it is answered with `answer`."""
         events: list[Json] = []
-        for message in self._messages():
+        for message in self.messages():
             if message.get("id") == number and "method" not in message:
                 assert "result" in message, message
                 return events
@@ -79,7 +79,7 @@ class PipeClient:
 
     def event(self, kind: str, turn: str | None = None) -> Json:
         """The next event of this kind in the turn that runs, or in this one of several."""
-        for message in self._messages():
+        for message in self.messages():
             event = message["params"]["value"] if message.get("method") == "$/progress" else {}
             if turn not in {None, event.get("turn_id")}:
                 continue
@@ -121,7 +121,8 @@ class PipeClient:
         self._to.write(b"Content-Length: %d\r\n\r\n%b" % (len(body), body))
         self._to.flush()
 
-    def _messages(self) -> Iterator[Json]:
+    def messages(self) -> Iterator[Json]:
+        """All messages from here on, until the server ends."""
         while header := self._from.readline():
             assert self._from.readline() == b"\r\n"
             yield json.loads(self._from.read(int(header.partition(b":")[2])))

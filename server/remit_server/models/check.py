@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from remit_governance.values import Intent
 from remit_server.contract import ErrorPayload
@@ -13,7 +13,8 @@ from remit_server.models import wire
 from remit_server.models.choose import PLAYED, choose_provider
 from remit_server.models.hub.cache import cache_folder
 from remit_server.models.hub.names import hub_name
-from remit_server.models.mlx import absolute, to_wire
+from remit_server.models.mlx import absolute, to_load, to_wire
+from remit_server.models.options import EngineOptions
 from remit_server.models.ports import GenerateRequest, ToolSpec, UserMessage
 from remit_server.models.process import START_TIMEOUT_S, HostProcess
 from remit_server.models.pulled import pulled_folder
@@ -54,8 +55,8 @@ class ModelReport:
     problem: ErrorPayload | None = None
 
 
-async def check_model(reference: str, timeout_s: float = START_TIMEOUT_S) -> ModelReport:
-    """Load a model and generate one step under the grammar; a problem is part of the report.
+async def check_model(reference: str, options: EngineOptions, timeout_s: float = START_TIMEOUT_S) -> ModelReport:
+    """Load a model as the server would and generate one step under the grammar; a problem is part of the report.
 
     A script or a recording is only read. Raises SetupError for one that cannot be.
     """
@@ -63,7 +64,9 @@ async def check_model(reference: str, timeout_s: float = START_TIMEOUT_S) -> Mod
         provider = choose_provider(reference)
         return ModelReport(reference, provider.name, ok=True, device="no device")
     try:
-        host = await HostProcess.start(wire.Load(reference=_place(reference)), timeout_s)
+        # What was asked to try a model is no conversation to be kept.
+        load = to_load(_place(reference), replace(options, cache_folder=None))
+        host = await HostProcess.start(load, timeout_s)
     except ModelUnavailable as error:
         return ModelReport(reference, reference, ok=False, problem=error.payload())
     try:

@@ -170,15 +170,8 @@ class MlxProvider:
         return start
 
     async def _launch(self) -> HostProcess:
-        options = self._options
-        load = wire.Load(
-            reference=self._reference,
-            cache_bytes=options.cache_mib * MIB,
-            check_memory=options.check_memory,
-            cache_folder=None if options.cache_folder is None else str(options.cache_folder),
-        )
         try:
-            return await HostProcess.start(load, self._start_timeout_s, self._watch)
+            return await HostProcess.start(to_load(self._reference, self._options), self._start_timeout_s, self._watch)
         except ModelUnavailable as error:
             self._backoff = self._backoff.died(self._now(), error.why)
             raise
@@ -229,6 +222,16 @@ class MlxProvider:
 def absolute(reference: str) -> str:
     """Return a model reference that means the same in any folder."""
     return reference if reference == EMBEDDED else str(Path(reference).expanduser().absolute())
+
+
+def to_load(reference: str, options: EngineOptions) -> wire.Load:
+    """Spell what a model process is started with; `reference` means the same in any folder."""
+    return wire.Load(
+        reference=reference,
+        cache_bytes=options.cache_mib * MIB,
+        check_memory=options.check_memory,
+        cache_folder=None if options.cache_folder is None else str(options.cache_folder),
+    )
 
 
 def to_wire(request: GenerateRequest, paths: tuple[str, ...] = ()) -> wire.Generate:

@@ -8,12 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Literal, Protocol, cast
 
 from remit_server.models.host.caches import Cache
 
 _CLEARED_EVERY = 256
 """Tokens after which buffers that MLX keeps for use again are given back, as mlx-lm does."""
+_MASKS = 32
+"""Masks kept for use again: in text the same few come over and over. Each has a byte for every token."""
 
 
 class Steering(Protocol):
@@ -21,6 +24,10 @@ class Steering(Protocol):
 
     def allowed(self) -> bytes | None:
         """Give the bits of the tokens allowed next; None: only the end."""
+        ...
+
+    def forces_little(self, allowed: bytes | None) -> bool:
+        """Whether nothing has to follow most of the tokens in `allowed`."""
         ...
 
     def took(self, token: int) -> None:
@@ -68,6 +75,8 @@ class Row:
     ) -> None:
         import mlx.core as mx
 
+        self.held = 0
+        """Tokens that this generation has put into the cache."""
         self._model = model
         self._cache = cache
         self._next: tuple[int, ...] = (token,)
@@ -79,29 +88,43 @@ class Row:
         self._temperature = temperature
         self._key = mx.random.key(seed) if temperature > 0 else None
 
-    def begin(self) -> int:
-        """Start to compute what follows the last tokens, and return how many of them the cache holds then."""
+    def begin(self) -> None:
+        """Start to compute what follows the last tokens, where that is not under way already."""
         import mlx.core as mx
 
-        self._logits = self._model(mx.array([list(self._next)]), cache=self._cache.layers)[:, -1, :]
-        cast(Any, mx.async_eval)(self._logits)
-        return len(self._next)
+        if self._next:
+            self._logits = self._scores(mx.array([list(self._next)]), len(self._next))
+            cast(Any, mx.async_eval)(self._logits)
+            self._next = ()
 
     def decide(self) -> Generated:
         """Choose the next token. What the grammar allows is found while the scores are still being computed.
 
         What the grammar leaves no choice about comes with it: the model reads those tokens at once, and is not asked.
-        Raises what the steering raises.
+        Where that is unlikely, the model begins to read the chosen token before this side knows which it is, so that
+        nobody waits for the other. Raises what the steering raises.
         """
+        import mlx.core as mx
+
         allowed = self._steering.allowed()
-        token = self._sampled(_masked(self._logits, allowed, min(self._end_tokens)))
+        chosen = self._sampled(_masked(self._logits, allowed, min(self._end_tokens)))
+        ahead = self._left > 1 and self._steering.forces_little(allowed)
+        if ahead:
+            self._logits = self._scores(chosen[None], 1)
+            cast(Any, mx.async_eval)(chosen, self._logits)
+        token = cast(int, chosen.item())
         self._steering.took(token)
         self._left -= 1
         if token in self._end_tokens:
             return self._generated((token,), "stop")
-        self._next = (token, *self._steering.forced(self._left))
-        self._left -= len(self._next) - 1
-        return self._generated(self._next, "length" if self._left == 0 else None)
+        forced = self._steering.forced(self._left)
+        self._left -= len(forced)
+        self._next = tuple(forced) if ahead else (token, *forced)
+        return self._generated((token, *forced), "length" if self._left == 0 else None)
+
+    def _scores(self, tokens: Any, count: int) -> Any:
+        self.held += count
+        return self._model(tokens, cache=self._cache.layers)[:, -1, :]
 
     def _generated(self, tokens: tuple[int, ...], done: Literal["stop", "length"] | None) -> Generated:
         import mlx.core as mx
@@ -118,21 +141,28 @@ class Row:
             text += str(self._detokenizer.last_segment)
         return Generated(tokens, text, done)
 
-    def _sampled(self, logits: Any) -> int:
+    def _sampled(self, logits: Any) -> Any:
         import mlx.core as mx
 
         if self._key is None:
-            return cast(int, mx.argmax(logits, axis=-1).item())
+            return mx.argmax(logits, axis=-1)
         # A key of its own, so that what others sample meanwhile changes nothing.
         self._key, now = mx.random.split(self._key)
-        return cast(int, mx.random.categorical(logits * (1 / self._temperature), key=now).item())
+        return mx.random.categorical(logits * (1 / self._temperature), key=now)
 
 
 def _masked(logits: Any, allowed: bytes | None, end: int) -> Any:
     import mlx.core as mx
+
+    barred = mx.array(-float("inf"), logits.dtype)
+    return mx.where(_mask(allowed, end, int(logits.shape[-1])), logits, barred)
+
+
+@lru_cache(maxsize=_MASKS)
+def _mask(allowed: bytes | None, end: int, width: int) -> Any:
+    import mlx.core as mx
     import numpy as np
 
-    width = int(logits.shape[-1])
     bits: Any = np.zeros(width, bool)
     if allowed is None:
         bits[end] = True
@@ -140,4 +170,4 @@ def _masked(logits: Any, allowed: bytes | None, end: int) -> Any:
         # The model may score more tokens than its tokenizer has, and the bits fill up to whole words.
         known = np.unpackbits(np.frombuffer(allowed, np.uint8), bitorder="little")[:width]
         bits[: known.size] = known
-    return mx.where(mx.array(bits)[None], logits, mx.array(-float("inf"), logits.dtype))
+    return mx.array(bits)[None]

@@ -82,7 +82,7 @@ class Generation:
 
     def begin_token(self) -> None:
         """Start to compute the next token."""
-        self._held += self._row.begin()
+        self._row.begin()
 
     def take_token(self) -> None:
         """Choose the token that was begun, and say what it completes, with what has to follow it.
@@ -106,10 +106,11 @@ class Generation:
     def session(self) -> Session[Cache]:
         """Return what is known now. Its text is known only where the generation ended by itself."""
         tokens = (*self.prompt.tokens, *self._tokens)
+        held = self._held + self._row.held
         if self._reason != "stop":
-            return Session(tokens[: self._held], None, self.prompt.cache, self._held, self._whole)
+            return Session(tokens[:held], None, self.prompt.cache, held, self._whole)
         text = self._text + self._said + self._model.spelling(tokens[-1])
-        return Session(tokens, text, self.prompt.cache, self._held, self._whole)
+        return Session(tokens, text, self.prompt.cache, held, self._whole)
 
     def finished(self) -> Finished:
         """Return the closing event."""

@@ -37,6 +37,12 @@ class Guide:
             return None
         return self._landing.narrowed(self._landing.spelled_out(mask, self._matcher))
 
+    def forces_little(self, allowed: bytes | None) -> bool:
+        """Whether the tokens allowed are most of all, as in free text, or none is ever forced."""
+        if allowed is None:
+            return False
+        return self._landing is not None or int.from_bytes(allowed).bit_count() > 4 * len(allowed)
+
     def took(self, token: int) -> None:
         """Take one generated token. Raises GrammarError where it was not allowed, or the matcher's limits end."""
         if self._ended or token in self._end_tokens:

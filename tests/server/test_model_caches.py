@@ -1,0 +1,106 @@
+"""What a model remembers of a prompt: lent, counted, and stored where there is no room (agent.md §Model engine)."""
+
+from __future__ import annotations
+
+import resource
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+from bench_runtime import SHOP, Bench
+from tiny_model import MARKERS, TEMPLATE, ask, collect, last, tiny_model
+
+from remit_server.cli.main import main
+from remit_server.models.host.caches import Cache
+from remit_server.models.host.sessions import CHUNK, Session, resume
+from remit_server.models.mlx import MlxProvider
+from remit_server.models.options import EngineOptions
+from remit_server.runtime.opening import open_runtime
+from remit_server.runtime.settings import Settings
+from remit_server.workspace.ports import NoDocuments
+
+pytestmark = [
+    pytest.mark.skipif(find_spec("mlx_lm") is None, reason="needs the mlx extra"),
+    pytest.mark.model,
+    pytest.mark.slow,
+]
+
+
+def test_a_lent_prefix_gives_the_same_scores_bit_for_bit() -> None:
+    """Also while its lender goes on; so what other sessions left behind changes no answer."""
+    from remit_server.models.host.edge import LanguageModel, prepare
+
+    prepare()
+    import mlx.core as mx
+
+    model = LanguageModel.load(str(tiny_model("markers", MARKERS, TEMPLATE)), lambda done, total: None)
+    beginning = model.encode("what a parser does and why it does so, " * 100)[: 2 * CHUNK + 40]
+    assert len(beginning) == 2 * CHUNK + 40
+
+    def read(tokens: list[int], cache: Cache, held: int) -> Any:
+        """Read as a generation does, and return the scores after the last token."""
+        while held < len(tokens) - 1:
+            end = min(held // CHUNK * CHUNK + CHUNK, len(tokens) - 1)
+            model.read(tokens[held:end], cache)
+            held = end
+        return model._model(mx.array([tokens[-1:]]), cache=cache.layers)[:, -1, :]  # pyright: ignore[reportPrivateUsage]
+
+    own = [*beginning, *model.encode("this session asks of a lexer")]
+    lender = model.new_cache()
+    before = read(beginning, lender, 0)
+    lending = Session(tuple(beginning), None, lender, len(beginning), 2 * CHUNK)
+    prompt = resume(None, [lending], "", lambda _: own, model.new_cache)
+    assert (prompt.cached, prompt.shared) == (2 * CHUNK, True)
+    read([*beginning, *model.encode("the lender asks of something else")], lender, len(beginning))
+    lent = read(own, prompt.cache, prompt.cached)
+    assert mx.array_equal(lent, read(own, model.new_cache(), 0))
+    assert not mx.array_equal(lent, before)
+
+
+async def test_cached_tokens_are_in_the_result_of_a_turn(tmp_path: Path) -> None:
+    workspace = tmp_path / "shop"
+    workspace.mkdir()
+    (workspace / "a.py").write_text(SHOP)
+    settings = Settings(workspace, tmp_path / "state", tmp_path / "policy.yaml")
+    runtime = await open_runtime(settings, NoDocuments())
+    bench = Bench(runtime, workspace, settings)
+    try:
+        result = await bench.ask("rename total to amount in a.py")
+    finally:
+        await runtime.close()
+    assert result.usage is not None
+    steps = [event.usage for event in bench.of("usage")]
+    assert len(steps) > 1
+    assert result.usage.cached_tokens == sum(step.cached_tokens for step in steps) > 0
+    assert steps[0].cached_tokens == 0
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="sets a limit of another process")
+async def test_a_cache_that_finds_no_room_on_the_disk_leaves_nothing_behind(tmp_path: Path) -> None:
+    """Files of the process may have 100 bytes: storing fails, the answers stay what they were."""
+    folder, caches = str(tiny_model("markers", MARKERS, TEMPLATE)), tmp_path / "caches"
+    said = []
+    for _ in range(2):
+        provider = MlxProvider(folder, EngineOptions(cache_folder=caches))
+        events = await collect(provider, ask("rename a to b " * 40, session="kept", max_tokens=10))
+        assert last(events).cached_tokens == 0
+        said.append([event for event in events[:-1] if not hasattr(event, "call")])
+        assert provider.pid is not None
+        resource.prlimit(provider.pid, resource.RLIMIT_FSIZE, (100, 100))
+        await provider.close()
+        assert list(caches.iterdir()) == []
+    assert said[0] == said[1]
+
+
+def test_checking_a_model_keeps_to_the_settings(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("REMIT_MODEL_CACHE_DIR", str(tmp_path / "caches"))
+    folder = str(tiny_model("markers", MARKERS, TEMPLATE))
+    assert main(["model", "check", folder]) == 0
+    assert not (tmp_path / "caches").exists()
+    monkeypatch.setenv("REMIT_MODEL_CACHE_MIB", "much")
+    assert main(["model", "check", folder]) != 0
+    assert "REMIT_MODEL_CACHE_MIB" in "".join(capsys.readouterr())
