@@ -171,7 +171,7 @@ async def test_thr_model_unreadable_call_runs_nothing_and_the_model_is_told(make
     assert (refused.ok, read.ok) == (False, True)
     assert refused.error.code == "invalid_arguments"
     assert "an argument stands in it twice" in refused.output
-    assert any(UNREADABLE_CALL in str(record.payload) for record in bench.audit())
+    assert any(UNREADABLE_CALL in str(record.event) for record in bench.audit())
 
 
 async def test_thr_model_tool_outside_the_intent_unguided(make_bench: Any) -> None:
