@@ -109,11 +109,12 @@ async def test_no_thinking_where_nobody_wants_it() -> None:
 
 
 async def test_an_answer_of_a_schema_has_no_thinking(opened: MlxProvider) -> None:
+    """Nor has any other answer outside a turn: a completion at the cursor cannot wait for it."""
     request = ask(intents={}, session="v", max_tokens=40, answer_schema={"type": "integer", "minimum": 0})
-    events = await collect(opened, request)
-    text, thought = spelled(events)
+    text, thought = spelled(await collect(opened, request))
     assert int(text) >= 0
     assert not thought
+    assert not spelled(await collect(opened, ask(intents={}, session="w", max_tokens=40)))[1]
 
 
 async def test_the_prompt_cache_outlasts_thinking_that_is_forgotten(opened: MlxProvider) -> None:

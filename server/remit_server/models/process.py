@@ -237,11 +237,11 @@ class HostProcess:
     def _answer(self, event: Progress | Delta | Thinking | Call | Unreadable | Finished | Error) -> None:
         assert event.id is not None
         self._answered = self._answered or not isinstance(event, Progress)
-        answers = self._open.get(event.id)
+        over = isinstance(event, Finished | Error)
+        # What is over is not open any more, also where nobody has taken its last event yet, or ever will.
+        answers = self._open.pop(event.id, None) if over else self._open.get(event.id)
         if answers is not None:
             answers.put_nowait(event)
-        elif isinstance(event, Finished | Error):
-            self._open.pop(event.id, None)
 
     def _die(self, why: str) -> None:
         self._death = why

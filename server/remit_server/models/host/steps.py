@@ -93,7 +93,8 @@ class Steps:
             self._grammars.used(key, guide.consumed, failed=failed)
 
     def _thinks(self, request: Generate) -> bool:
-        return self._thinking and request.answer_schema is None
+        """Only a turn's step: nobody waits for thoughts before a completion, nor wants them in a value."""
+        return self._thinking and bool(request.intents)
 
     def _before(self, request: Generate, prompt: str) -> Thinking | None:
         """Half of the tokens are the answer's: a model that thinks without end would never say anything."""

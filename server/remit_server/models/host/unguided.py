@@ -76,7 +76,7 @@ def checked(text: str, schema: Mapping[str, JsonValue]) -> str:
     except (ValueError, RecursionError) as error:
         raise GrammarError(f"it is no JSON: {error}") from error
     # An empty registry: nothing that a schema refers to is fetched.
-    validator = cast(Any, Draft202012Validator)(dict(schema), registry=Registry())
+    validator = cast(Any, Draft202012Validator)(dict(schema), registry=cast(Any, Registry)())
     problem = next(validator.iter_errors(value), None)
     if problem is not None:
         raise GrammarError(f"it breaks its schema at `{problem.json_path}`: {problem.message}"[:300])
