@@ -176,7 +176,7 @@ _PARTS = (frozenset(Intent), frozenset({Intent.READ_FILE, Intent.CODE}))
 def stages(model: LanguageModel, rounds: int) -> dict[str, float]:
     """Intent and call, guided, ÷ the call alone, unguided; after the same prompt, and with the prompt cached."""
     intents = offered()
-    shown = renderer(model.template, model.control_tokens, model.begin, model.end)
+    shown = renderer(model.template(thinking=False), model.control_tokens, model.begin, model.end)
     prompt = model.encode(shown.render([ChatMessage(role="user", content="read src/cart.py")], intents))[-PROMPT:]
     call = spell_call("read_file", {"path": "src/cart.py"})
     both = model.encode(spell_call("select_active_intent", {"intent": "READ_FILE"}) + call)

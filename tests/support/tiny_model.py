@@ -118,6 +118,8 @@ def tiny_model(kind: str, markers: Sequence[str], template: str | None) -> Path:
             output[token, 0] = bias
     for before, after in pairwise(tokenizer.encode("<tool_call>").ids):
         output[after, 1:] += 0.4 * embedding[before, 1:]
+    if (think := tokenizer.token_to_id("<think>")) is not None:
+        output[think, 1:] += 0.3 * embedding[tokenizer.token_to_id("<|assistant|>"), 1:]
     ones = np.ones
     weights = {"model.embed_tokens.weight": embedding, "model.norm.weight": ones(width, np.float32)}
     weights["lm_head.weight"] = output

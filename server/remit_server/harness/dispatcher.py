@@ -33,8 +33,8 @@ from remit_server.harness.subject import Proposal, about, measured, question, su
 from remit_server.harness.takeover import Takeover
 from remit_server.harness.trail import CallResult, Trail
 from remit_server.harness.turn import Turn
-from remit_server.harness.unavailable import unavailable
-from remit_server.models.ports import ToolSpec
+from remit_server.harness.unavailable import unavailable, unreadable
+from remit_server.models.ports import UNREADABLE_CALL, ToolSpec
 from remit_server.sandbox.ports import Sandbox
 from remit_server.tools.spec import (
     CommandPlan,
@@ -83,6 +83,8 @@ class Dispatcher:
         if canonical_tool(call.name) == SELECT_INTENT:
             return self._select_intent(call, turn)
         trail = self._trail(call, turn)
+        if call.name == UNREADABLE_CALL:
+            return trail.refused(unreadable(arguments))
         try:
             outcome = await self._governed(call, turn, trail)
             return trail.done(outcome)

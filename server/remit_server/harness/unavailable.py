@@ -2,10 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+
+from pydantic import JsonValue
 
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
+
+
+def unreadable(arguments: Mapping[str, JsonValue]) -> ToolError:
+    """The refusal of what a model meant as a call: `arguments` say why it is none (`models.ports.UNREADABLE_CALL`)."""
+    return ToolError(
+        "this call could not be read, and nothing was done",
+        str(arguments.get("why", "it is no call")),
+        "make the call again, whole and in the format of the tools' descriptions",
+        code=ErrorCode.INVALID_ARGUMENTS,
+    )
 
 
 def unavailable(name: str, *, known: bool, instead: Sequence[str]) -> ToolError:

@@ -94,7 +94,7 @@ async def _probe(reference: str, host: HostProcess) -> ModelReport:
                     calls.append(name)
                 case wire.Finished():
                     last = event
-                case wire.Progress():
+                case wire.Progress() | wire.Thinking() | wire.Unreadable():
                     pass
     assert last is not None
     return ModelReport(

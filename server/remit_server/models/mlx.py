@@ -20,6 +20,7 @@ from remit_server.models import wire
 from remit_server.models.backoff import Backoff
 from remit_server.models.options import MIB, EngineOptions
 from remit_server.models.ports import (
+    UNREADABLE_CALL,
     AssistantMessage,
     CallProposed,
     EngineStats,
@@ -31,6 +32,7 @@ from remit_server.models.ports import (
     ProposedCall,
     SystemMessage,
     TextDelta,
+    ThinkingDelta,
     ToolMessage,
     ToolSpec,
     UserMessage,
@@ -170,11 +172,15 @@ class MlxProvider:
         return start
 
     async def _launch(self) -> HostProcess:
+        load = to_load(self._reference, self._options)
         try:
-            return await HostProcess.start(to_load(self._reference, self._options), self._start_timeout_s, self._watch)
+            host = await HostProcess.start(load, self._start_timeout_s, self._watch)
         except ModelUnavailable as error:
             self._backoff = self._backoff.died(self._now(), error.why)
             raise
+        if self._options.guided and not host.ready.guided:
+            log.warning("model `%s` has a tokenizer that cannot be guided: no grammar holds its calls", self.name)
+        return host
 
     def _watch(self, host: HostProcess) -> None:
         self._spawned = host
@@ -231,6 +237,8 @@ def to_load(reference: str, options: EngineOptions) -> wire.Load:
         cache_bytes=options.cache_mib * MIB,
         check_memory=options.check_memory,
         cache_folder=None if options.cache_folder is None else str(options.cache_folder),
+        thinking=options.thinking,
+        guided=options.guided,
     )
 
 
@@ -280,16 +288,24 @@ def _call(call: ProposedCall) -> wire.CallSpelling:
     return wire.CallSpelling(id=call.id, name=call.name, arguments=arguments)
 
 
-def _event(event: wire.Delta | wire.Call | wire.Finished) -> ModelEvent:
+def _event(event: wire.Delta | wire.Thinking | wire.Call | wire.Unreadable | wire.Finished) -> ModelEvent:
     match event:
         case wire.Delta(text=text):
             return TextDelta(text)
+        case wire.Thinking(text=text):
+            return ThinkingDelta(text)
         case wire.Call(name=name, arguments=arguments):
-            return CallProposed(ProposedCall(f"call_{uuid.uuid4().hex[:12]}", name, arguments))
+            return _proposed(name, arguments)
+        case wire.Unreadable(text=text, why=why):
+            return _proposed(UNREADABLE_CALL, {"why": why, "spelled": text})
         case wire.Finished():
             return _finished(event)
         case _:
             assert_never(event)
+
+
+def _proposed(name: str, arguments: Mapping[str, JsonValue]) -> CallProposed:
+    return CallProposed(ProposedCall(f"call_{uuid.uuid4().hex[:12]}", name, arguments))
 
 
 def _finished(event: wire.Finished) -> Finished:

@@ -14,10 +14,13 @@ class EngineOptions:
 
     `cache_mib`: what all prompt caches together may hold. `idle_s`: seconds without a request after which the process
     is stopped; the next request starts it again. `check_memory`: load no model that does not fit into free memory.
-    `cache_folder`: where prompt caches outlast the process; None: nowhere.
+    `cache_folder`: where prompt caches outlast the process; None: nowhere. `thinking`: a model that can think aloud
+    may, before it answers. `guided`: the grammar holds the model; otherwise it spells calls in its own format.
     """
 
     cache_mib: int = 1024
     idle_s: float = 900.0
     check_memory: bool = True
     cache_folder: Path | None = None
+    thinking: bool = False
+    guided: bool = True

@@ -15,6 +15,10 @@ Priority = Literal["interactive", "turn", "background"]
 ModelState = Literal["stopped", "starting", "ready", "busy", "failed"]
 
 
+UNREADABLE_CALL = "unreadable_call"
+"""Name of a proposed call that could not be read: no tool has it. Its arguments are `why`, and how it was `spelled`."""
+
+
 @dataclass(frozen=True, slots=True)
 class ToolSpec:
     """A tool as a model sees it; `parameters` is a JSON Schema object."""

@@ -29,6 +29,8 @@ from remit_server.models.wire import (
     Ready,
     Shutdown,
     Stats,
+    Thinking,
+    Unreadable,
     WireError,
     decode_event,
     encode,
@@ -50,7 +52,7 @@ _ENVIRONMENT = (
 # fmt: on
 """What the model process inherits. Keys and tokens are not among it: a model needs none."""
 
-_Answer = Progress | Delta | Call | Finished | Error | None
+_Answer = Progress | Delta | Thinking | Call | Unreadable | Finished | Error | None
 """What a waiting request is told; None: the process is dead."""
 
 
@@ -140,7 +142,9 @@ class HostProcess:
         """The process id."""
         return self._process.pid
 
-    async def generate(self, request: Generate) -> AsyncGenerator[Progress | Delta | Call | Finished]:
+    async def generate(
+        self, request: Generate
+    ) -> AsyncGenerator[Progress | Delta | Thinking | Call | Unreadable | Finished]:
         """Stream one generation. Leaving the stream early cancels it, within one token.
 
         Raises ModelUnavailable when the process dies, ModelFailed when it has no usable answer.
@@ -227,17 +231,17 @@ class HostProcess:
             case Error(id=None):
                 if not self._loaded.done():
                     self._loaded.set_exception(ModelUnavailable(event.what, event.why, event.fix))
-            case Progress() | Delta() | Call() | Finished() | Error():
+            case Progress() | Delta() | Thinking() | Call() | Unreadable() | Finished() | Error():
                 self._answer(event)
 
-    def _answer(self, event: Progress | Delta | Call | Finished | Error) -> None:
+    def _answer(self, event: Progress | Delta | Thinking | Call | Unreadable | Finished | Error) -> None:
         assert event.id is not None
         self._answered = self._answered or not isinstance(event, Progress)
-        answers = self._open.get(event.id)
+        over = isinstance(event, Finished | Error)
+        # What is over is not open any more, also where nobody has taken its last event yet, or ever will.
+        answers = self._open.pop(event.id, None) if over else self._open.get(event.id)
         if answers is not None:
             answers.put_nowait(event)
-        elif isinstance(event, Finished | Error):
-            self._open.pop(event.id, None)
 
     def _die(self, why: str) -> None:
         self._death = why

@@ -60,7 +60,8 @@ class Load(Frame):
     """Load a model: `embedded`, or the path of a folder. Comes first, once.
 
     `cache_bytes` is what all prompt caches together may hold; with `check_memory` a model that does not fit into the
-    memory that is free is not loaded; in `cache_folder` prompt caches outlast the process.
+    memory that is free is not loaded; in `cache_folder` prompt caches outlast the process. With `thinking` a model that
+    can think aloud may; without `guided` no grammar holds it.
     """
 
     kind: Literal["load"] = "load"
@@ -68,6 +69,8 @@ class Load(Frame):
     cache_bytes: int = Field(default=1 << 30, ge=0)
     check_memory: bool = True
     cache_folder: str | None = None
+    thinking: bool = False
+    guided: bool = True
 
 
 class Generate(Frame):
@@ -118,13 +121,14 @@ class Loading(Frame):
 
 
 class Ready(Frame):
-    """The model is loaded; seconds it took, bytes the process holds."""
+    """The model is loaded; seconds it took, bytes the process holds, and whether a grammar holds what it says."""
 
     kind: Literal["ready"] = "ready"
     name: str
     device: str
     load_s: float
     memory_bytes: int
+    guided: bool = True
 
 
 class Progress(Frame):
@@ -144,6 +148,14 @@ class Delta(Frame):
     text: str
 
 
+class Thinking(Frame):
+    """Some more of what the model thinks aloud; no part of its answer."""
+
+    kind: Literal["thinking"] = "thinking"
+    id: str
+    text: str
+
+
 class Call(Frame):
     """A complete call."""
 
@@ -151,6 +163,15 @@ class Call(Frame):
     id: str
     name: str
     arguments: dict[str, JsonValue]
+
+
+class Unreadable(Frame):
+    """Text that was meant as a call and is none, and why."""
+
+    kind: Literal["unreadable"] = "unreadable"
+    id: str
+    text: str
+    why: str
 
 
 class Finished(Frame):
@@ -199,7 +220,7 @@ class Error(Frame):
 
 
 Request = Load | Generate | Cancel | AskStats | Shutdown
-Event = Loading | Ready | Progress | Delta | Call | Finished | Stats | Error
+Event = Loading | Ready | Progress | Delta | Thinking | Call | Unreadable | Finished | Stats | Error
 
 _REQUESTS: TypeAdapter[Request] = TypeAdapter(Annotated[Request, Field(discriminator="kind")])
 _EVENTS: TypeAdapter[Event] = TypeAdapter(Annotated[Event, Field(discriminator="kind")])

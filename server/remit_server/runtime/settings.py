@@ -16,6 +16,7 @@ from remit_server.errors import SetupError
 from remit_server.models.options import EngineOptions
 
 PROJECT_POLICY = Path(".remit") / "policy.yaml"
+_ON, _OFF = frozenset({"on", "1", "yes"}), frozenset({"off", "0", "no"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +89,8 @@ class Settings:
         `REMIT_STATE_DIR`, `REMIT_DATA_DIR` and `REMIT_CONFIG_DIR` move the folders, `REMIT_MODEL` names the model,
         `REMIT_APPROVAL_TIMEOUT_S`, `REMIT_TURN_TIMEOUT_S`, `REMIT_MAX_STEPS`, `REMIT_AUDIT_DAYS` and
         `REMIT_AUDIT_MIB` set limits, `REMIT_RECORD` names a file to record the model's traffic to.
-        `REMIT_MODEL_CACHE_MIB`, `REMIT_MODEL_IDLE_S`, `REMIT_MODEL_CACHE_DIR` and `REMIT_MODEL_MEMORY_CHECK` (`off`)
-        are about the model's process.
+        `REMIT_MODEL_CACHE_MIB`, `REMIT_MODEL_IDLE_S`, `REMIT_MODEL_CACHE_DIR`, `REMIT_MODEL_MEMORY_CHECK` (`off`),
+        `REMIT_MODEL_THINKING` (`on`) and `REMIT_MODEL_GUIDED` (`off`) are about the model's process.
         Raises SetupError where the workspace is no folder or a number is none.
         """
         env = os.environ if environment is None else environment
@@ -117,8 +118,10 @@ def engine_options(environment: Mapping[str, str]) -> EngineOptions:
     return EngineOptions(
         cache_mib=int(_number(environment, "REMIT_MODEL_CACHE_MIB", 1024, 1 << 20)),
         idle_s=_number(environment, "REMIT_MODEL_IDLE_S", 900, 1e6),
-        check_memory=environment.get("REMIT_MODEL_MEMORY_CHECK", "").lower() not in {"off", "0", "no"},
+        check_memory=environment.get("REMIT_MODEL_MEMORY_CHECK", "").lower() not in _OFF,
         cache_folder=Path(folder).expanduser().absolute() if folder else None,
+        thinking=environment.get("REMIT_MODEL_THINKING", "").lower() in _ON,
+        guided=environment.get("REMIT_MODEL_GUIDED", "").lower() not in _OFF,
     )
 
 

@@ -67,11 +67,12 @@ class CallReader:
                 return
             yield call
 
-    def finish(self) -> str:
-        """Return text that was held back because it might have begun a marker; what is left of a call is dropped."""
-        rest = "" if self._in_call else self._held
+    def finish(self, *, cut: bool) -> Iterator[str]:
+        """Yield text that was held back because it might have begun a marker; what is left of a call is dropped."""
+        del cut  # the grammar ends an answer in no call
+        if self._held and not self._in_call:
+            yield self._held
         self._held = ""
-        return rest
 
     def _take_text(self) -> tuple[str, bool]:
         start = self._held.find(OPEN)
@@ -79,7 +80,7 @@ class CallReader:
             text, self._held = self._held[:start], self._held[start + len(OPEN) :]
             self._in_call, self._searched = True, 0
             return text, True
-        keep = _marker_prefix(self._held)
+        keep = begun(self._held, OPEN)
         text, self._held = self._held[: len(self._held) - keep], self._held[len(self._held) - keep :]
         return text, False
 
@@ -90,23 +91,31 @@ class CallReader:
             try:
                 value = json.loads(body)
             except json.JSONDecodeError as error:
-                if not _cut_in_string(body):
+                if not cut_in_string(body):
                     raise UnreadableCall(f"the call is not JSON: {error.msg}") from error
                 self._searched = end + 1
                 continue
             self._held, self._in_call = self._held[end + len(CLOSE) :], False
-            return _as_call(value)
+            return as_call(value)
         self._searched = max(0, len(self._held) - len(CLOSE) + 1)
         return None
 
 
-def _marker_prefix(text: str) -> int:
+def begun(text: str, marker: str) -> int:
     """Length of the longest end of `text` with which a marker could begin."""
-    longest = min(len(text), len(OPEN) - 1)
-    return next((size for size in range(longest, 0, -1) if OPEN.startswith(text[-size:])), 0)
+    longest = min(len(text), len(marker) - 1)
+    return next((size for size in range(longest, 0, -1) if marker.startswith(text[-size:])), 0)
 
 
-def _cut_in_string(body: str) -> bool:
+def read_json(text: str) -> object:
+    """Read what stands between the markers. Raises UnreadableCall."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise UnreadableCall(f"the call is not JSON: {error}") from error
+
+
+def cut_in_string(body: str) -> bool:
     """Whether JSON text ends inside a string."""
     inside = escaped = False
     for character in body:
@@ -119,7 +128,8 @@ def _cut_in_string(body: str) -> bool:
     return inside
 
 
-def _as_call(value: object) -> ReadCall:
+def as_call(value: object) -> ReadCall:
+    """Take an object for a call. Raises UnreadableCall where it has no name or no arguments."""
     try:
         return _CALL.validate_python(value)
     except ValidationError as error:

@@ -21,7 +21,9 @@ from typing import Any, cast
 from remit_server.models.host.caches import Cache
 from remit_server.models.host.calls import CLOSE, OPEN, Markers
 from remit_server.models.host.decoding import Row, Steering, read
+from remit_server.models.host.formats import KNOWN, OWN, ToolFormat
 from remit_server.models.host.prompts import Template, TemplateMessage
+from remit_server.models.host.thinking import Piece, ThinkMarkers
 
 _LOAD_REPORTS = 20
 _NO_LIMIT = 10_000_000
@@ -85,15 +87,14 @@ class LanguageModel:
         _read_weights(model, on_progress)
         return cls(reference if reference == "embedded" else folder.name, model, tokenizer, _context(folder, tokenizer))
 
-    @property
-    def template(self) -> Template | None:
-        """The tokenizer's chat template, if it brings one."""
+    def template(self, *, thinking: bool) -> Template | None:
+        """The tokenizer's chat template, if it brings one; asked for `thinking`, where it knows of that."""
         if not self._tokenizer.has_chat_template:
             return None
 
         def render(messages: list[TemplateMessage], tools: list[TemplateMessage]) -> str:
             text = self._tokenizer.apply_chat_template(
-                messages, tools=tools or None, add_generation_prompt=True, tokenize=False, enable_thinking=False
+                messages, tools=tools or None, add_generation_prompt=True, tokenize=False, enable_thinking=thinking
             )
             return cast(str, text)
 
@@ -126,6 +127,44 @@ class LanguageModel:
         if OPEN in vocabulary and CLOSE in vocabulary:
             return Markers(vocabulary[OPEN], vocabulary[CLOSE])
         return Markers(None, None)
+
+    @property
+    def think_markers(self) -> ThinkMarkers | None:
+        """How it spells its thinking, where mlx-lm knows that and the end of it starts with a token of its own."""
+        if not self._tokenizer.has_thinking:
+            return None
+        begin, end = str(self._tokenizer.think_start), str(self._tokenizer.think_end)
+        pieces = self._pieces(begin), self._pieces(end)
+        return ThinkMarkers(begin, end, *pieces) if isinstance(pieces[1][0], int) else None
+
+    def _pieces(self, marker: str) -> tuple[Piece, ...]:
+        """Cut a marker into tokens of their own and text between them."""
+        control = set(self.control_tokens)
+        pieces: list[Piece] = []
+        for token in self.encode(marker):
+            spelled = self.spelling(token)
+            if spelled in control:
+                pieces.append(token)
+            elif pieces and isinstance(pieces[-1], str):
+                pieces[-1] += spelled
+            else:
+                pieces.append(spelled)
+        return tuple(pieces)
+
+    @property
+    def tool_formats(self) -> tuple[ToolFormat, ...]:
+        """The formats in which its calls are read: its own, where mlx-lm and Remit know it, and Remit's."""
+        parse = self._tokenizer.tool_parser
+        name = parse.__module__.rpartition(".")[2] if parse is not None else ""
+        if parse is None or name not in KNOWN:
+            return (OWN,)
+        own = ToolFormat(name, self._tokenizer.tool_call_start, self._tokenizer.tool_call_end, parse)
+        return (own,) if own.open == OPEN else (own, OWN)
+
+    @property
+    def vocabulary(self) -> int:
+        """How many tokens its tokenizer has."""
+        return len(self._tokenizer)
 
     @property
     def end_tokens(self) -> frozenset[int]:

@@ -10,48 +10,32 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 
-from llguidance import LLMatcher
-
 from remit_server.models.host.caches import Cache
 from remit_server.models.host.calls import UnreadableCall
 from remit_server.models.host.counting import Counts
 from remit_server.models.host.edge import LanguageModel
 from remit_server.models.host.generation import Emit, Generation
-from remit_server.models.host.grammar import GrammarError, Grammars, Paths
-from remit_server.models.host.guide import Guide
-from remit_server.models.host.landing import Landing
+from remit_server.models.host.grammar import GrammarError
 from remit_server.models.host.lines import FairQueue, Line
 from remit_server.models.host.loading import HostError
-from remit_server.models.host.prompts import renderer
 from remit_server.models.host.sessions import Sessions, resume
+from remit_server.models.host.steps import Steps
 from remit_server.models.host.store import CacheStore
 from remit_server.models.wire import Error, Finished, Generate, Stats
 
 log = logging.getLogger("remit.model")
 
-CHARACTERS_PER_TOKEN = 16
-"""A string without a bound gets this many characters per token of the limit, so that the tokens run out first: a call
-cut off by the token limit is dropped, but a string cut short by the grammar would be believed."""
-
-MATCHED_CHARACTERS = 40
-"""An answer's string that must match a pattern or format gets these, or an eighth of the token limit."""
-
 
 class Engine:
-    """One loaded model, its compiled grammars and its sessions' caches. Lives on the model's thread."""
+    """One loaded model, its ways and its sessions' caches. Lives on the model's thread."""
 
-    def __init__(self, model: LanguageModel, emit: Emit, cache_bytes: int, store: CacheStore | None) -> None:
-        """With a `store`, caches outlast the process. Raises HostError when the model's tokenizer cannot be guided."""
+    def __init__(
+        self, model: LanguageModel, steps: Steps, emit: Emit, cache_bytes: int, store: CacheStore | None
+    ) -> None:
+        """With a `store`, caches outlast the process."""
         self._model = model
         self._emit = emit
-        try:
-            tokenizer = model.grammar_tokenizer()
-        except Exception as error:
-            why = f"its tokenizer cannot be guided: {error}"
-            fix = "use a model that brings tokenizer.json"
-            raise HostError(f"the model `{model.name}` cannot be used", why, fix) from error
-        self._grammars = Grammars(tokenizer, model.markers)
-        self._renderer = renderer(model.template, model.control_tokens, model.begin, model.end)
+        self._steps = steps
         self._store = store
         self._sessions: Sessions[Cache] = Sessions(cache_bytes)
         self._queue = FairQueue()
@@ -122,8 +106,8 @@ class Engine:
         return generation
 
     def _begin(self, request: Generate) -> Generation:
-        text = self._rendered(request)
-        key, matcher, landing = self._matcher(request)
+        text = self._steps.prompt(request)
+        steering, hearing = self._steps.steering(request, text), self._steps.hearing(request, text)
         name = _cache_name(_line(request))
         session = self._sessions.take(name)
         if session is None and self._store is not None:
@@ -136,12 +120,8 @@ class Engine:
             fix = "start a new session, or use a larger model"
             raise HostError("the conversation does not fit the model", why, fix)
         limit = min(request.max_tokens, room)
-        if landing is not None:
-            landing.within(limit)
-        guide = Guide(matcher, self._model.end_tokens, landing)
-        return Generation(
-            self._model, request, prompt, guide, text=text, grammar=key, max_tokens=limit, emit=self._emit
-        )
+        steering[1].within(limit)
+        return Generation(self._model, request, prompt, steering, hearing, text=text, max_tokens=limit, emit=self._emit)
 
     def _attempt(self, generation: Generation, step: Callable[[Generation], None]) -> None:
         """Take one step of one generation; what goes wrong in it ends that one alone."""
@@ -164,28 +144,7 @@ class Engine:
     def _forget(self, generation: Generation, *, failed: bool) -> None:
         self._running.pop(generation.id, None)
         self._queue.remove(generation.id)
-        self._grammars.used(generation.grammar, generation.guide.consumed, failed=failed)
-
-    def _rendered(self, request: Generate) -> str:
-        try:
-            return self._renderer.render(request.messages, request.intents)
-        except Exception as error:
-            why = f"its chat template fails: {error}"
-            raise HostError(f"the model `{self._model.name}` cannot be asked", why, "use another model") from error
-
-    def _matcher(self, request: Generate) -> tuple[str, LLMatcher, Landing | None]:
-        longest = request.max_tokens * CHARACTERS_PER_TOKEN
-        try:
-            if request.answer_schema is not None:
-                return self._grammars.answer(
-                    request.answer_schema, longest, max(MATCHED_CHARACTERS, request.max_tokens // 8)
-                )
-            return *self._grammars.step(request.intents, longest, Paths(request.paths, request.path_arguments)), None
-        except GrammarError as error:
-            why = f"a schema cannot be made a grammar: {error}"
-            if request.answer_schema is not None:
-                raise HostError("an answer of this schema cannot be asked for", why, "use a simpler schema") from error
-            raise HostError("the tools cannot be offered to the model", why, "correct the tool's schema") from error
+        self._steps.used(generation.steering, failed=failed)
 
 
 def _line(request: Generate) -> Line:

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Literal
 
 from remit_server.models.host.caches import Cache
-from remit_server.models.host.calls import CallReader, ReadCall
 from remit_server.models.host.decoding import Row
 from remit_server.models.host.edge import LanguageModel, memory_bytes
-from remit_server.models.host.guide import Guide
+from remit_server.models.host.hearing import Hearing
 from remit_server.models.host.loading import HostError
 from remit_server.models.host.sessions import CHUNK, Prompt, Session
-from remit_server.models.wire import Call, Delta, Finished, Frame, Generate, Progress
+from remit_server.models.host.steps import Steering
+from remit_server.models.wire import Finished, Frame, Generate, Progress
 
 Emit = Callable[[Frame], None]
 
@@ -26,25 +26,24 @@ class Generation:
         model: LanguageModel,
         request: Generate,
         prompt: Prompt[Cache],
-        guide: Guide,
+        steering: Steering,
+        hearing: Hearing,
         *,
         text: str,
-        grammar: str,
         max_tokens: int,
         emit: Emit,
     ) -> None:
         self.request = request
         self.prompt = prompt
-        self.guide = guide
-        self.grammar = grammar
+        self.steering = steering
+        self._guide = steering[1]
         self.over = False
         self._model = model
         self._text = text
         self._emit = emit
         self._held = prompt.cached
         self._whole = prompt.whole
-        # An answer is one JSON value; a call spelled in one of its strings is none.
-        self._reader = CallReader() if request.answer_schema is None else None
+        self._hearing = hearing
         self._tokens: list[int] = []
         self._said = ""
         self._reason: Literal["stop", "length", "cancelled"] = "cancelled"
@@ -53,7 +52,7 @@ class Generation:
         self._row: Row = model.row(
             prompt.cache,
             prompt.tokens[-1],
-            guide,
+            self._guide,
             max_tokens=max_tokens,
             temperature=request.temperature,
             seed=request.seed,
@@ -95,13 +94,13 @@ class Generation:
             self._report(len(self.prompt.tokens))
         self._tokens += generated.tokens
         self._said += generated.text
-        self._say(generated.text)
+        if generated.text:
+            self._say(self._hearing.feed(generated.text))
         if generated.done is not None:
             self._reason, self.over = generated.done, True
-            if self._reader is None:
+            if self.request.answer_schema is not None:
                 self._require_whole_value()
-            elif tail := self._reader.finish():
-                self._emit(Delta(id=self.id, text=tail))
+            self._say(self._hearing.finish(cut=generated.done == "length"))
 
     def session(self) -> Session[Cache]:
         """Return what is known now. Its text is known only where the generation ended by itself."""
@@ -118,7 +117,7 @@ class Generation:
         first = self._first or now
         return Finished(
             id=self.id,
-            reason="length" if self.guide.landed else self._reason,
+            reason="length" if self._guide.landed else self._reason,
             prompt_tokens=len(self.prompt.tokens),
             cached_tokens=self.prompt.cached,
             completion_tokens=len(self._tokens),
@@ -132,18 +131,10 @@ class Generation:
 
     def _require_whole_value(self) -> None:
         """Raises HostError where the token limit cut the value off: a part of one must not be believed."""
-        if self._reason == "length" and not self.guide.complete:
+        if self._reason == "length" and not self._guide.complete:
             why = f"no whole value of the schema was written within {len(self._tokens)} tokens"
             raise HostError("the answer does not fit", why, "allow more tokens, or ask for a smaller value")
 
-    def _say(self, text: str) -> None:
-        if self._reader is None:
-            if text:
-                self._emit(Delta(id=self.id, text=text))
-            return
-        for part in self._reader.feed(text):
-            match part:
-                case str():
-                    self._emit(Delta(id=self.id, text=part))
-                case ReadCall(name, arguments):
-                    self._emit(Call(id=self.id, name=name, arguments=arguments))
+    def _say(self, frames: Iterable[Frame]) -> None:
+        for frame in frames:
+            self._emit(frame)

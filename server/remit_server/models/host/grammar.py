@@ -1,12 +1,14 @@
 """Intent as grammar: what a step may spell, as one llguidance grammar (004 §Tool Schema Injection).
 
-A step is text, or calls, or text and then calls. Calls come in phases: `select_active_intent` with one intent, then
-calls of that intent's tools only, with arguments of their schemas. So a tool outside its intent cannot even be spelled.
+A step is text, or calls, or text and then calls; a model that thinks aloud may do so first. Calls come in phases:
+`select_active_intent` with one intent, then calls of that intent's tools only, with arguments of their schemas. So a
+tool outside its intent cannot even be spelled.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections import OrderedDict, deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,6 +20,7 @@ from remit_server.models.host.calls import CLOSE, OPEN, Markers
 from remit_server.models.host.json_schema import Schema, SchemaError, plain
 from remit_server.models.host.landing import Landing, room_needed
 from remit_server.models.host.schemas import SELECT, Bounds, bounded, selection_schema
+from remit_server.models.host.thinking import Piece, ThinkMarkers
 from remit_server.models.wire import ToolSchema
 
 Intents = Mapping[str, Sequence[ToolSchema]]
@@ -35,8 +38,6 @@ _COMPACT: Schema = {
 }
 _LENIENT: Schema = {**_COMPACT, "lenient": True}
 """For tools: what a schema says beyond a grammar's power is checked again where the call is dispatched."""
-_PLAIN = r"/(.|\n)+/ & ~/(.|\n)*<\/?tool_call(.|\n)*/"
-"""Text in which no call is spelled: a call as plain text is not a call, and must not look like one."""
 _LEXER_STATES = 100_000
 _WORN_TOKENS = 20_000
 
@@ -52,23 +53,36 @@ class Paths:
 ANY_PATH = Paths()
 
 
+@dataclass(frozen=True, slots=True)
+class Thinking:
+    """A thinking part before the answer, of so many tokens at most; `opened` by the template, or as the model likes."""
+
+    markers: ThinkMarkers
+    most_tokens: int
+    opened: bool
+
+
 class GrammarError(ValueError):
     """The tools' schemas cannot be turned into a grammar, or a grammar ran out of its limits."""
 
 
-def intent_grammar(intents: Intents, markers: Markers, longest: int, paths: Paths = ANY_PATH) -> str:
+def intent_grammar(
+    intents: Intents, markers: Markers, longest: int, paths: Paths = ANY_PATH, thinking: Thinking | None = None
+) -> str:
     """Write the grammar of one step in llguidance's Lark dialect; strings without a bound get `longest` characters.
 
     An intent without tools may be declared, and nothing else done in it. Without intents a step is text.
     """
+    plain_text = _without(r"<\/?tool_call", thinking)
     if not intents:
-        return f"start: TEXT\nTEXT: {_PLAIN}\n"
+        return "\n".join([*_before(thinking), "body: TEXT", f"TEXT: {plain_text}"]) + "\n"
     opening = f"<[{markers.open}]>" if markers.open is not None else json.dumps(OPEN)
     closing = f"<[{markers.close}]>" if markers.close is not None else json.dumps(CLOSE)
     tools = {tool.name: tool for offered in intents.values() for tool in offered}
     rule = {name: f"tool_{number}" for number, name in enumerate(tools)}
     lines = [
-        *_start(markers.open is not None, opening),
+        *_before(thinking),
+        *_body(plain_text, opening, marker_is_token=markers.open is not None),
         "phase: " + " | ".join(f"{opening} rest_{number}" for number in range(len(intents))),
         "first: " + " | ".join(f"rest_{number}" for number in range(len(intents))),
     ]
@@ -114,13 +128,34 @@ def _argument_schema(tool: ToolSchema, longest: int, paths: Paths) -> Schema:
     return schema
 
 
-def _start(marker_is_token: bool, opening: str) -> list[str]:
+def _before(thinking: Thinking | None) -> list[str]:
+    """Rules for what comes before the answer's body. Thinking that uses its tokens up has to end."""
+    if thinking is None:
+        return ["start: body"]
+    begin, end = _marker(thinking.markers.open_pieces), _marker(thinking.markers.close_pieces)
+    return [
+        f"start: thought {end} body" if thinking.opened else f"start: body | {begin} thought {end} body",
+        f"thought[max_tokens={thinking.most_tokens}]: {_without('', thinking).replace('+', '*', 1)}",
+    ]
+
+
+def _marker(pieces: Sequence[Piece]) -> str:
+    return " ".join(f"<[{piece}]>" if isinstance(piece, int) else json.dumps(piece) for piece in pieces)
+
+
+def _without(spelled: str, thinking: Thinking | None) -> str:
+    """Text in which no marker is spelled: as plain text it is none, and must not look like one."""
+    markers = [] if thinking is None else [thinking.markers.open, thinking.markers.close]
+    banned = "|".join(filter(None, [spelled, *(re.escape(each).replace("/", r"\/") for each in markers)]))
+    return rf"/(.|\n)+/ & ~/(.|\n)*({banned})(.|\n)*/"
+
+
+def _body(text: str, opening: str, *, marker_is_token: bool) -> list[str]:
     """Rules for the text and the first phase. A marker that is plain text has to end the text it follows lazily."""
-    text = f"TEXT: {_PLAIN}"
     if marker_is_token:
-        return [f"start: TEXT phase{{0,{MOST_PHASES}}} | phase{{1,{MOST_PHASES}}}", text]
-    lead = f"lead[suffix={opening}]: {_PLAIN.replace('+', '*', 1)}"
-    return [f"start: TEXT | lead first phase{{0,{MOST_PHASES - 1}}}", lead, text]
+        return [f"body: TEXT phase{{0,{MOST_PHASES}}} | phase{{1,{MOST_PHASES}}}", f"TEXT: {text}"]
+    lead = f"lead[suffix={opening}]: {text.replace('+', '*', 1)}"
+    return [f"body: TEXT | lead first phase{{0,{MOST_PHASES - 1}}}", lead, f"TEXT: {text}"]
 
 
 def _call_rule(name: str, arguments: Schema) -> str:
@@ -152,11 +187,13 @@ class Grammars:
         self._markers = markers
         self._most = most
         self._compiled: OrderedDict[str, _Compiled] = OrderedDict()
-        self._rendered: deque[tuple[Intents, int, Paths, str]] = deque(maxlen=4)
+        self._rendered: deque[tuple[Intents, int, Paths, Thinking | None, str]] = deque(maxlen=4)
 
-    def step(self, intents: Intents, longest: int, paths: Paths = ANY_PATH) -> tuple[str, LLMatcher]:
+    def step(
+        self, intents: Intents, longest: int, paths: Paths = ANY_PATH, thinking: Thinking | None = None
+    ) -> tuple[str, LLMatcher]:
         """Return a fresh matcher of one step, and the key to give back to `used`. Raises GrammarError."""
-        return self._matcher(self._text(intents, longest, paths))
+        return self._matcher(self._text(intents, longest, paths, thinking))
 
     def answer(self, schema: Mapping[str, JsonValue], longest: int, matched: int) -> tuple[str, LLMatcher, Landing]:
         """Return a fresh matcher of one JSON value, the key to give back to `used`, and what ends it in time.
@@ -172,13 +209,13 @@ class Grammars:
     def _answer(self, written: Schema) -> tuple[str, LLMatcher, Landing]:
         return *self._matcher(answer_grammar(written)), Landing(self._tokenizer, room_needed(written))
 
-    def _text(self, intents: Intents, longest: int, paths: Paths) -> str:
+    def _text(self, intents: Intents, longest: int, paths: Paths, thinking: Thinking | None) -> str:
         """Return the grammar of what is offered, rendered only where it was not offered lately: that takes longer."""
-        for offered, length, among, text in self._rendered:
-            if length == longest and offered == intents and among == paths:
+        for offered, length, among, before, text in self._rendered:
+            if length == longest and offered == intents and among == paths and before == thinking:
                 return text
-        text = intent_grammar(intents, self._markers, longest, paths)
-        self._rendered.appendleft((intents, longest, paths, text))
+        text = intent_grammar(intents, self._markers, longest, paths, thinking)
+        self._rendered.appendleft((intents, longest, paths, thinking, text))
         return text
 
     def _matcher(self, key: str) -> tuple[str, LLMatcher]:

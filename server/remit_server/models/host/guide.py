@@ -21,6 +21,11 @@ class Guide:
         self._ended = False
         self.consumed = 0
 
+    def within(self, max_tokens: int) -> None:
+        """Say how many tokens there are."""
+        if self._landing is not None:
+            self._landing.within(max_tokens)
+
     def allowed(self) -> bytes | None:
         """Return one bit per token allowed next, or None: only the end.
 

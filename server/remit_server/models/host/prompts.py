@@ -6,6 +6,7 @@ that a file cannot speak as the person or as the model.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -35,7 +36,7 @@ class Renderer:
 
     def render(self, messages: Sequence[ChatMessage], intents: Mapping[str, Sequence[ToolSchema]]) -> str:
         """Return the prompt text. Whatever the template raises is a defect of the model folder and comes through."""
-        tools = _tools(intents)
+        tools = described(intents)
         shown = list(messages) if self.shows_tools or not intents else with_tools(messages, intents)
         return self.template(
             [self._message(message) for message in shown], [_as_object(self._defuse(tool)) for tool in tools]
@@ -45,10 +46,10 @@ class Renderer:
         content = self._text(message.content)
         rendered: TemplateMessage = {"role": message.role, "content": content}
         if message.role == "tool":
-            rendered |= {"name": message.name or "", "tool_call_id": message.tool_call_id or ""}
+            rendered |= {"name": message.name or "", "tool_call_id": _short(message.tool_call_id or "")}
         if message.tool_calls and self.native_calls:
             rendered["tool_calls"] = [
-                _template_call(call.id, call.name, self._defuse(call.arguments)) for call in message.tool_calls
+                _template_call(_short(call.id), call.name, self._defuse(call.arguments)) for call in message.tool_calls
             ]
         elif message.tool_calls:
             calls = (spell_call(call.name, _as_object(self._defuse(call.arguments))) for call in message.tool_calls)
@@ -69,10 +70,13 @@ class Renderer:
         return self.markers.sub(_split, text) if self.markers is not None else text
 
 
-def renderer(template: Template | None, control_tokens: Sequence[str], begin: str, end: str) -> Renderer:
+def renderer(
+    template: Template | None, control_tokens: Sequence[str], begin: str, end: str, *, own_calls: bool = False
+) -> Renderer:
     """Find out how a template behaves by trying it; without one, or with one that fails, use the plain template.
 
     `control_tokens` are the spellings of the tokenizer's own markers, `begin` and `end` of its first and last token.
+    With `own_calls` the template spells calls in whatever format it has.
     """
     spellings = sorted((token for token in control_tokens if len(token) > 1), key=len, reverse=True)
     markers = re.compile("|".join(map(re.escape, spellings))) if spellings else None
@@ -80,7 +84,8 @@ def renderer(template: Template | None, control_tokens: Sequence[str], begin: st
         if candidate is None:
             continue
         try:
-            return Renderer(candidate, markers, _spells_calls(candidate), _shows_tools(candidate))
+            native = _spells_calls(candidate, _PROBE_CALL[0] if own_calls else spell_call(*_PROBE_CALL))
+            return Renderer(candidate, markers, native, _shows_tools(candidate))
         except Exception:  # noqa: S112 - a template is a program of the model folder; one that fails is not used
             continue
     raise AssertionError("the plain template renders every role")
@@ -102,7 +107,7 @@ def plain_template(begin: str, end: str) -> Template:
 
 def with_tools(messages: Sequence[ChatMessage], intents: Mapping[str, Sequence[ToolSchema]]) -> list[ChatMessage]:
     """Describe the tools in the system message, for templates that do not show them."""
-    schemas = [json.dumps(tool, ensure_ascii=False) for tool in _tools(intents)]
+    schemas = [json.dumps(tool, ensure_ascii=False) for tool in described(intents)]
     lines = [
         "Answer in plain text, or call tools. Before any other tool, declare an intent:",
         spell_call(SELECT, {"intent": next(iter(intents))}) + spell_call("tool_name", {"argument": "value"}),
@@ -111,14 +116,25 @@ def with_tools(messages: Sequence[ChatMessage], intents: Mapping[str, Sequence[T
         "Tools:",
         *schemas,
     ]
-    text = "\n".join(lines)
+    return with_instruction(messages, "\n".join(lines))
+
+
+def with_schema(messages: Sequence[ChatMessage], schema: Mapping[str, JsonValue]) -> list[ChatMessage]:
+    """Ask for a value of a schema in words, where no grammar holds the model to it."""
+    spelled = json.dumps(dict(schema), ensure_ascii=False)
+    return with_instruction(messages, f"Answer with one JSON value of this schema, and with nothing else: {spelled}")
+
+
+def with_instruction(messages: Sequence[ChatMessage], text: str) -> list[ChatMessage]:
+    """Put an instruction at the end of the system message."""
     if messages and messages[0].role == "system":
         first = messages[0].model_copy(update={"content": f"{messages[0].content}\n\n{text}"})
         return [first, *messages[1:]]
     return [ChatMessage(role="system", content=text), *messages]
 
 
-def _tools(intents: Mapping[str, Sequence[ToolSchema]]) -> list[TemplateMessage]:
+def described(intents: Mapping[str, Sequence[ToolSchema]]) -> list[TemplateMessage]:
+    """Describe what may be called, the declaration of an intent first, as chat templates take it."""
     if not intents:
         return []
     matrix = "; ".join(f"{intent}: {', '.join(tool.name for tool in tools)}" for intent, tools in intents.items())
@@ -131,16 +147,16 @@ def _tools(intents: Mapping[str, Sequence[ToolSchema]]) -> list[TemplateMessage]
     return [{"type": "function", "function": tool.model_dump(mode="json")} for tool in (select, *tools.values())]
 
 
-def _spells_calls(template: Template) -> bool:
-    """Try the template on a call; True when it spells it as the grammar does. Raises what the template raises."""
+def _spells_calls(template: Template, spelled: str) -> bool:
+    """Try the template on a call; True when it spells it with `spelled` in it. Raises what the template raises."""
     name, arguments = _PROBE_CALL
     conversation: list[TemplateMessage] = [
         {"role": "system", "content": "s"},
         {"role": "user", "content": "u"},
-        {"role": "assistant", "content": "", "tool_calls": [_template_call("1", name, dict(arguments))]},
-        {"role": "tool", "content": "r", "name": name, "tool_call_id": "1"},
+        {"role": "assistant", "content": "", "tool_calls": [_template_call(_short("1"), name, dict(arguments))]},
+        {"role": "tool", "content": "r", "name": "", "tool_call_id": _short("1")},
     ]
-    return spell_call(name, arguments) in template(conversation, [])
+    return spelled in template(conversation, [])
 
 
 def _shows_tools(template: Template) -> bool:
@@ -154,6 +170,11 @@ def _shows_tools(template: Template) -> bool:
 
 def _template_call(call_id: str, name: str, arguments: JsonValue) -> TemplateMessage:
     return {"id": call_id, "type": "function", "function": {"name": name, "arguments": arguments}}
+
+
+def _short(call_id: str) -> str:
+    """A call's id in nine letters and digits: some templates take no other."""
+    return hashlib.sha256(call_id.encode()).hexdigest()[:9]
 
 
 def _split(match: re.Match[str]) -> str:

@@ -93,8 +93,10 @@ class Worker:
         try:
             model = load_model(self._request, self._progress)
             from remit_server.models.host.engine import Engine
+            from remit_server.models.host.steps import Steps
 
-            engine = Engine(model, self._emit, self._request.cache_bytes, self._store())
+            steps = Steps(model, guided=self._request.guided, thinking=self._request.thinking)
+            engine = Engine(model, steps, self._emit, self._request.cache_bytes, self._store())
         except HostError as error:
             log.exception("loading `%s` failed", self._request.reference)
             self._emit(Error(what=error.what, why=error.why, fix=error.fix))
@@ -106,6 +108,7 @@ class Worker:
                 device="gpu" if on_gpu() else "cpu",
                 load_s=time.perf_counter() - started,
                 memory_bytes=memory_bytes(),
+                guided=steps.guided,
             )
         )
         return engine

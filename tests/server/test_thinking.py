@@ -1,0 +1,167 @@
+"""Thinking aloud and calls without a grammar, through the real model process on random weights."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import AsyncIterator, Sequence
+from importlib.util import find_spec
+
+import pytest
+import pytest_asyncio
+from tiny_model import INTENTS, MARKERS, MODELS, TEMPLATE, TOOLS, ask, collect, last, tiny_model
+
+from remit_governance.values import Intent
+from remit_server.errors import ModelFailed
+from remit_server.models.mlx import MlxProvider
+from remit_server.models.options import EngineOptions
+from remit_server.models.ports import (
+    AssistantMessage,
+    CallProposed,
+    Message,
+    ModelEvent,
+    SystemMessage,
+    TextDelta,
+    ThinkingDelta,
+    ToolMessage,
+    UserMessage,
+)
+
+pytestmark = [
+    pytest.mark.skipif(find_spec("mlx_lm") is None, reason="needs the mlx extra"),
+    pytest.mark.model,
+    pytest.mark.slow,
+    pytest.mark.asyncio(loop_scope="module"),
+]
+
+THINKING = (*MARKERS, "<think>", "</think>")
+OPENING = TEMPLATE + "{%- if enable_thinking -%}<think>\n{%- endif -%}"
+ALWAYS_OPENING = TEMPLATE + "<think>\n"
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def opened() -> AsyncIterator[MlxProvider]:
+    provider = MlxProvider(str(tiny_model("thinks-opened", THINKING, OPENING)), EngineOptions(thinking=True))
+    yield provider
+    await provider.close()
+
+
+def spelled(events: Sequence[ModelEvent]) -> tuple[str, str]:
+    text = "".join(event.text for event in events if isinstance(event, TextDelta))
+    return text, "".join(event.text for event in events if isinstance(event, ThinkingDelta))
+
+
+def governed(events: Sequence[ModelEvent]) -> int:
+    """Check the calls of a step against its intent; count them."""
+    intent: Intent | None = None
+    calls = [event.call for event in events if isinstance(event, CallProposed)]
+    for call in calls:
+        if call.name == "select_active_intent":
+            intent = Intent(str(call.arguments["intent"]))
+            continue
+        assert intent is not None
+        assert TOOLS[call.name] in INTENTS[intent]
+        MODELS[call.name].model_validate(dict(call.arguments))
+    return len(calls)
+
+
+async def test_thinking_that_the_template_begins_ends_before_the_answer(opened: MlxProvider) -> None:
+    """THR-model-outside-intent: noise thinks first, with an end to it, and then is held as ever."""
+    counts: Counter[str] = Counter()
+    for seed in range(12):
+        events = await collect(opened, ask(session=f"o{seed}", temperature=1.0, seed=seed, max_tokens=120))
+        text, thought = spelled(events)
+        counts["thought"] += bool(thought.strip())
+        counts["answered"] += bool(text) or governed(events) > 0
+        governed(events)
+        assert "<think>" not in text + thought
+        assert "</think>" not in text + thought
+    assert counts["thought"] >= 10
+    assert counts["answered"] >= 10
+
+
+@pytest.mark.parametrize("markers", [THINKING, (*MARKERS[:6], *THINKING[-2:])], ids=["tokens", "plain-calls"])
+async def test_thinking_is_the_models_choice(markers: tuple[str, ...]) -> None:
+    """THR-model-outside-intent: where the template does not begin it, a model may think or not; also with call
+    markers that are plain text."""
+    folder = tiny_model(f"thinks-{len(markers)}", markers, TEMPLATE)
+    provider = MlxProvider(str(folder), EngineOptions(thinking=True))
+    counts: Counter[str] = Counter()
+    try:
+        for seed in range(16):
+            events = await collect(provider, ask(session=f"c{seed}", temperature=1.0, seed=seed, max_tokens=120))
+            counts["thought" if spelled(events)[1] else "not"] += 1
+            counts["calls"] += governed(events)
+    finally:
+        await provider.close()
+    assert min(counts["thought"], counts["calls"]) >= 1, counts
+
+
+async def test_no_thinking_where_nobody_wants_it() -> None:
+    """A template that always begins to think is answered for: the prompt ends the thinking at once."""
+    provider = MlxProvider(str(tiny_model("thinks-always", THINKING, ALWAYS_OPENING)))
+    try:
+        for seed in range(6):
+            events = await collect(provider, ask(session=f"n{seed}", temperature=1.0, seed=seed, max_tokens=40))
+            assert not any(isinstance(event, ThinkingDelta) for event in events)
+            governed(events)
+    finally:
+        await provider.close()
+
+
+async def test_an_answer_of_a_schema_has_no_thinking(opened: MlxProvider) -> None:
+    """Nor has any other answer outside a turn: a completion at the cursor cannot wait for it."""
+    request = ask(intents={}, session="v", max_tokens=40, answer_schema={"type": "integer", "minimum": 0})
+    text, thought = spelled(await collect(opened, request))
+    assert int(text) >= 0
+    assert not thought
+    assert not spelled(await collect(opened, ask(intents={}, session="w", max_tokens=40)))[1]
+
+
+async def test_the_prompt_cache_outlasts_thinking_that_is_forgotten(opened: MlxProvider) -> None:
+    """agent.md §Model engine: what was thought is in no later prompt, and only what followed it is read again."""
+    messages: tuple[Message, ...] = (SystemMessage("be brief " * 40), UserMessage("rename a to b"))
+    first = await collect(opened, ask(messages=messages, session="m", temperature=1.0, seed=3, max_tokens=80))
+    text, thought = spelled(first)
+    assert thought
+    calls = tuple(event.call for event in first if isinstance(event, CallProposed))
+    results = tuple(ToolMessage(call.id, call.name, "done") for call in calls)
+    messages = (*messages, AssistantMessage(text, calls), *(results or (UserMessage("go on"),)))
+    warm = await collect(opened, ask(messages=messages, session="m", temperature=1.0, seed=4, max_tokens=40))
+    cold = await collect(opened, ask(messages=messages, session="new", temperature=1.0, seed=4, max_tokens=40))
+    assert last(warm).prompt_tokens == last(cold).prompt_tokens
+    # The template's own `<think>` and newline are the only tokens of the first prompt that the second has not.
+    assert last(warm).cached_tokens >= last(first).prompt_tokens - 3
+    assert spelled(warm) == spelled(cold)
+
+
+async def test_without_a_grammar_noise_brings_no_call_that_is_none() -> None:
+    """Unguided: whatever the model writes, the generation ends in order; what is no call is not proposed as one."""
+    folder = tiny_model("markers", MARKERS, TEMPLATE)
+    provider = MlxProvider(str(folder), EngineOptions(guided=False))
+    try:
+        for seed in range(6):
+            events = await collect(provider, ask(session=f"u{seed}", temperature=1.0, seed=seed, max_tokens=80))
+            last(events)
+            names = {event.call.name for event in events if isinstance(event, CallProposed)}
+            assert names <= {"unreadable_call"}
+        with pytest.raises(ModelFailed):
+            await collect(provider, ask(intents={}, session="v", max_tokens=30, answer_schema={"type": "integer"}))
+    finally:
+        await provider.close()
+
+
+async def test_a_tokenizer_that_cannot_be_guided_is_used_without() -> None:
+    """A tokenizer that llguidance cannot read is a warning, not an error."""
+    from remit_server.models.host.steps import Steps
+
+    class Unreadable:
+        name, begin, end = "other", "", ""
+        control_tokens, tool_formats, think_markers = (), (), None
+
+        def grammar_tokenizer(self) -> object:
+            raise ValueError("not a fast tokenizer")
+
+        def template(self, *, thinking: bool) -> None:
+            return None
+
+    assert not Steps(Unreadable(), guided=True, thinking=True).guided  # type: ignore[arg-type]
