@@ -1,6 +1,7 @@
 """As much of the Hugging Face hub as its own client needs to fetch a model, on a port of this machine.
 
-It can be told to stall, to drop a connection, to send wrong bytes, to ask for rights, or to send elsewhere.
+It can be told to stall, to drop a connection, to send wrong bytes, to ask for rights, to send elsewhere, or to send a
+file or a list that does not end.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import MappingProxyType
 from urllib.parse import unquote, urlsplit
 
 PIECE = 1 << 16
@@ -31,6 +33,8 @@ class Hub:
     stall_at: int | None = None
     drop_at: int | None = None
     corrupt: str | None = None
+    endless: str | None = None
+    endless_list: bool = False
     requests: list[str] = field(default_factory=list)
     tokens: list[str | None] = field(default_factory=list)
     sent: Counter[str] = field(default_factory=Counter)
@@ -71,7 +75,8 @@ class Handler(BaseHTTPRequestHandler):
         if path in {f"{api}/revision/main", f"{api}/revision/{hub.commit}"}:
             self.answer({"id": hub.repo, "modelId": hub.repo, "sha": hub.commit, "siblings": [], "tags": []})
         elif path == f"{api}/tree/{hub.commit}":
-            self.answer(hub.tree())
+            following = {"Link": f'<{hub.endpoint}{path}?cursor={len(hub.requests)}>; rel="next"'}
+            self.answer(hub.tree() * 100 if hub.endless_list else hub.tree(), following if hub.endless_list else {})
         elif path.startswith(api):
             self.refuse(404, "RevisionNotFound")
         elif path.startswith(files) and hub.gated:
@@ -86,10 +91,12 @@ class Handler(BaseHTTPRequestHandler):
         else:
             self.refuse(404, "RepoNotFound")
 
-    def answer(self, value: object) -> None:
+    def answer(self, value: object, headers: Mapping[str, str] = MappingProxyType({})) -> None:
         data = json.dumps(value).encode()
         self.send_response(200)
         self.send_header("Content-Type", "application/json")
+        for name, text in headers.items():
+            self.send_header(name, text)
         self.send_header("Content-Length", str(len(data)))
         self.end_headers()
         self.wfile.write(data)
@@ -102,6 +109,9 @@ class Handler(BaseHTTPRequestHandler):
 
     def send_file(self, name: str) -> None:
         hub, data = self.hub, self.hub.files[name]
+        if name == hub.endless:
+            self.send_without_end(name)
+            return
         if name == hub.corrupt:
             data = data[:-1] + bytes([data[-1] ^ 1])
         start = int((self.headers.get("Range") or "bytes=0-").removeprefix("bytes=").split("-")[0])
@@ -128,6 +138,19 @@ class Handler(BaseHTTPRequestHandler):
                 self.close_connection = True
                 return
             hub.sent[name] += len(piece)
+
+    def send_without_end(self, name: str) -> None:
+        """Up to a hundred times what a test would wait for."""
+        self.send_response(200)
+        self.send_header("Transfer-Encoding", "chunked")
+        self.end_headers()
+        self.close_connection = True
+        while self.hub.sent[name] < 3_000 * PIECE:
+            try:
+                self.wfile.write(b"%x\r\n%b\r\n" % (PIECE, bytes(PIECE)))
+            except OSError:  # whoever asked has had enough
+                return
+            self.hub.sent[name] += PIECE
 
 
 @contextmanager

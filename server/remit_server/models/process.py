@@ -40,6 +40,8 @@ log = logging.getLogger("remit.model")
 
 START_TIMEOUT_S = 180.0
 STOP_TIMEOUT_S = 5.0
+CANCEL_TIMEOUT_S = 120.0
+"""A generation that nobody wants stops within one token, unless the model's thread is lost in its template."""
 _CHUNK = 1 << 16
 _RESTART = "ask again: it is started anew; if it keeps happening, run `remit model check`"
 
@@ -175,6 +177,7 @@ class HostProcess:
                 # Nobody listens from here on; what still comes is dropped until the process says that it has stopped.
                 self._open[request.id] = None
                 self._stdin.write(encode(Cancel(id=request.id)))
+                asyncio.get_running_loop().call_later(CANCEL_TIMEOUT_S, self._give_up, request.id)
 
     async def stats(self) -> Stats:
         """Ask what the process holds and has done. Raises ModelUnavailable when it dies."""
@@ -261,6 +264,12 @@ class HostProcess:
 
     def _dead(self) -> ModelUnavailable:
         return ModelUnavailable("the model process stopped", self._death or "", _RESTART, retryable=True)
+
+    def _give_up(self, request_id: str) -> None:
+        """End a process that goes on with what was cancelled: it would answer nobody any more."""
+        if request_id in self._open:
+            log.error("model process: it did not stop within %g seconds, and is ended", CANCEL_TIMEOUT_S)
+            self._kill()
 
     def _kill(self) -> None:
         if self._process.returncode is None:

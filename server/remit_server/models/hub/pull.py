@@ -96,7 +96,7 @@ def _obtain(name: HubName, plan: PullPlan, file: RemoteFile, repo: CachedRepo, t
         told(file.size)
         return
     blob.parent.mkdir(parents=True, exist_ok=True)
-    with BufferedWriter(_Watched(unfinished, told)) as stream:
+    with BufferedWriter(_Watched(unfinished, told, name, file)) as stream:
         if stream.tell() > file.size:
             stream.truncate(0)
             stream.seek(0)
@@ -114,14 +114,17 @@ def _obtain(name: HubName, plan: PullPlan, file: RemoteFile, repo: CachedRepo, t
 
 
 class _Watched(FileIO):
-    """A file that is appended to and says how long it has become."""
+    """A file that is appended to, says how long it has become, and takes no more than the hub said it would be."""
 
-    def __init__(self, path: Path, told: Told) -> None:
+    def __init__(self, path: Path, told: Told, name: HubName, file: RemoteFile) -> None:
         super().__init__(path, "ab")
-        self._told = told
+        self._told, self._name, self._file = told, name, file
 
     def write(self, data: Buffer, /) -> int:
-        """Write some of `data`; returns how many bytes."""
+        """Write some of `data`; returns how many bytes. Raises ModelUnavailable: a body without end fills the disk."""
+        if self.tell() + memoryview(data).nbytes > self._file.size:
+            why = f"{self._file.name} is longer than the {self._file.size:,} bytes that the hub lists"
+            raise ModelUnavailable(_what(self._name), why, "check HF_ENDPOINT and the network, and pull again")
         written = super().write(data)
         self._told(self.tell())
         return written

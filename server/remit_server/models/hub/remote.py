@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from contextlib import contextmanager
+from itertools import islice
 from typing import BinaryIO
 
 import httpx2
@@ -32,6 +33,8 @@ _SIGN_IN = "sign in with `hf auth login`, or set HF_TOKEN"
 _UNAUTHORISED, _FORBIDDEN = 401, 403
 # What was received is kept when a pull is killed, so it is written often; the client's own pieces are ten times larger.
 _PIECE = 1 << 20
+_MOST_LISTED = 2_000
+"""Files at the root of a repository; each page of a list names the next, which may go on for ever."""
 
 
 def listed(name: HubName) -> tuple[str, tuple[RemoteFile, ...]]:
@@ -43,7 +46,10 @@ def listed(name: HubName) -> tuple[str, tuple[RemoteFile, ...]]:
             why = f"{constants.ENDPOINT} does not answer as a hub does"
             raise ModelUnavailable(_what(name), why, "check HF_ENDPOINT")
         tree = api.list_repo_tree(name.repo, revision=commit)
-        files = [_file(entry) for entry in tree if isinstance(entry, RepoFile)]
+        files = [_file(entry) for entry in islice(tree, _MOST_LISTED + 1) if isinstance(entry, RepoFile)]
+        if len(files) > _MOST_LISTED:
+            why = f"{constants.ENDPOINT} lists more than {_MOST_LISTED:,} files"
+            raise ModelUnavailable(_what(name), why, "choose another model, or check HF_ENDPOINT")
     return commit, tuple(files)
 
 

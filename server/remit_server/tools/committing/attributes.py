@@ -9,20 +9,22 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Any, cast
 
-from dulwich.attrs import Pattern
-from dulwich.wildmatch import MalformedPattern
+import re2  # type: ignore[import-untyped]  # pyright: ignore[reportMissingTypeStubs]
+from dulwich.wildmatch import MalformedPattern, translate
 
 from remit_server.errors import ToolError
 
 Value = bool | str | None
 """Set, unset, a word; None is `unspecified` again."""
 
-Line = tuple[Pattern, Mapping[str, Value]]
+Line = tuple[Callable[[bytes], bool], Mapping[str, Value]]
 
 _MACRO = b"[attr]"
 _BUILT_IN: Mapping[str, Mapping[str, Value]] = {"binary": {"diff": False, "merge": False, "text": False}}
-_MOST_STARS = 4
+_re2 = cast("Any", re2)
+_MOST_BYTES = 1_000
 _ESCAPED = re.compile(rb"\\(.)")
 
 
@@ -45,8 +47,8 @@ class Attributes:
         """What is said about the file at `path`. Raises ToolError where a pattern is too involved to be matched."""
         found: dict[str, Value] = {}
         for lines in self._files(path):
-            for pattern, values in lines:
-                if pattern.match(path.encode(errors="surrogateescape")):
+            for matches, values in lines:
+                if matches(path.encode(errors="surrogateescape")):
                     found.update(self._with_macros(values))
         return {name: value for name, value in found.items() if value is not None}
 
@@ -70,11 +72,11 @@ class Attributes:
             if pattern.startswith(_MACRO):
                 self._macros[pattern.removeprefix(_MACRO).decode(errors="replace")] = values
             elif pattern and values:
-                if pattern.count(b"*") > _MOST_STARS:
+                if len(pattern) > _MOST_BYTES:
                     raise _involved(pattern)
                 try:
-                    yield Pattern(pattern, folder.encode(errors="surrogateescape")), values
-                except (MalformedPattern, re.error):
+                    yield _matcher(pattern, folder.encode(errors="surrogateescape")), values
+                except (MalformedPattern, _re2.error):
                     continue  # git has it match nothing
 
     def _with_macros(self, values: Mapping[str, Value]) -> dict[str, Value]:
@@ -84,6 +86,20 @@ class Attributes:
                 found.update(self._macros.get(name, {}))
             found[name] = value
         return found
+
+
+def _matcher(pattern: bytes, folder: bytes) -> Callable[[bytes], bool]:
+    """Whether a path is one of those that a pattern of the file in `folder` stands for.
+
+    By an engine that takes no longer for an involved pattern: they come with the project.
+    """
+    options = _re2.Options()
+    options.encoding = _re2.Options.Encoding.LATIN1
+    options.log_errors = False
+    above = _re2.escape(folder + b"/") if folder else b""
+    anywhere = b"" if b"/" in pattern else b"(?:.*/)?"
+    compiled = _re2.compile(above + anywhere + translate(pattern.removeprefix(b"/")), options)
+    return lambda path: compiled.fullmatch(path) is not None
 
 
 def _split(line: bytes) -> tuple[bytes, list[bytes]]:

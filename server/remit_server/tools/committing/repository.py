@@ -11,12 +11,18 @@ import stat
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from dulwich.index import ConflictedIndexEntry, IndexEntry, read_index_dict_with_version
-from dulwich.object_store import DiskObjectStore, iter_tree_contents
-from dulwich.objects import Blob, Commit, ObjectID, ShaFile
+from dulwich.index import (
+    ConflictedIndexEntry,
+    IndexEntry,
+    read_cache_entry,
+    read_index_dict_with_version,
+    read_index_header,
+)
+from dulwich.objects import Blob, Commit, ObjectID, ShaFile, Tree
 
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
+from remit_server.tools.committing.objects import Objects, objects_of
 from remit_server.tools.committing.settings import Settings, is_on, settings_of
 from remit_server.tools.git_config import MAX_CONFIG_BYTES
 from remit_server.workspace.files import MAX_FILE_BYTES, digest_of
@@ -38,6 +44,9 @@ _HOOKS = ("pre-commit", "prepare-commit-msg", "commit-msg", "post-commit", "refe
 _CHECKSUM_BYTES = 20
 _LONGEST_NAME = 0xFFF
 _LARGEST_TREE = 500_000
+_MOST_FOLDERS = 50_000
+_LONGEST_NAMES = 100_000_000
+_COMPRESSED_NAMES = 4
 
 Entry = tuple[int, str]
 """A file of a tree: its mode, as git writes it, and the id of what it holds."""
@@ -62,7 +71,7 @@ class Repository:
     ref: str | None
     parent: str | None
     index: Index
-    objects: DiskObjectStore
+    objects: Objects
     hooks: tuple[str, ...]
 
     def committed(self) -> dict[bytes, Entry]:
@@ -72,14 +81,31 @@ class Repository:
         commit = self.object(self.parent)
         if not isinstance(commit, Commit):
             raise refused("HEAD is no commit", "look at the repository with git")
-        found: dict[bytes, Entry] = {}
         try:
-            for entry in iter_tree_contents(self.objects, commit.tree):
-                if len(found) >= _LARGEST_TREE:
-                    raise refused("its tree is too large", "use git itself")
-                found[entry.path] = (entry.mode, entry.sha.decode())
+            return self._files_of(commit.tree.decode())
         except Exception as error:
             raise _unreadable(error) from error
+
+    def _files_of(self, root: str) -> dict[bytes, Entry]:
+        """A tree of few objects can stand for more files and folders than there is time or memory for."""
+        found: dict[bytes, Entry] = {}
+        folders, length = 0, 0
+        pending = [(b"", root)]
+        while pending:
+            prefix, sha = pending.pop()
+            tree = self.object(sha)
+            if not isinstance(tree, Tree):
+                raise refused(f"the object {sha} is no tree", "have a person run `git fsck`")
+            folders += 1
+            for entry in tree.iteritems():
+                path = prefix + entry.path
+                length += len(path)
+                if stat.S_ISDIR(entry.mode):
+                    pending.append((path + b"/", entry.sha.decode()))
+                else:
+                    found[path] = (entry.mode, entry.sha.decode())
+                if folders + len(pending) > _MOST_FOLDERS or len(found) > _LARGEST_TREE or length > _LONGEST_NAMES:
+                    raise refused("its tree is too large", "use git itself")
         return found
 
     def object(self, sha: str) -> ShaFile:
@@ -181,7 +207,7 @@ def _is_ref_name(name: str) -> bool:
     return bool(name) and not name.startswith(".") and not name.endswith((".", ".lock"))
 
 
-def _objects(workspace: Workspace) -> DiskObjectStore:
+def _objects(workspace: Workspace) -> Objects:
     for name in ("objects", "objects/pack", "refs", "refs/heads"):
         try:
             os.close(workspace.open_folder(inside(workspace, name)))
@@ -190,7 +216,7 @@ def _objects(workspace: Workspace) -> DiskObjectStore:
                 raise
     if (read_or_none(workspace, "objects/info/alternates") or b"").strip():
         raise refused("its objects are in another repository too (alternates)", "use git itself")
-    return DiskObjectStore(inside(workspace, "objects").absolute, loose_object_size_limit=MAX_FILE_BYTES * 4)
+    return objects_of(workspace)
 
 
 def _index(workspace: Workspace) -> Index:
@@ -198,8 +224,9 @@ def _index(workspace: Workspace) -> Index:
     if data is None:
         return Index({}, 2, None, 0)
     written_ns = inside(workspace, "index").absolute.lstat().st_mtime_ns
-    stream = io.BytesIO(data)
+    stream = _Ending(data)
     try:
+        _must_have_short_names(data)
         entries, version, _ = read_index_dict_with_version(stream)
     except Exception as error:
         raise _unreadable(error) from error
@@ -210,9 +237,36 @@ def _index(workspace: Workspace) -> Index:
         if isinstance(entry, ConflictedIndexEntry):
             raise refused("there are conflicts", "a person has to resolve them and `git add` the files")
         if len(name) >= _LONGEST_NAME or stat.S_ISDIR(entry.mode):
-            raise refused("its index holds a name that is not known here", "use git itself")
+            raise _unknown_name()
         plain[name] = entry
     return Index(plain, version, digest_of(data), written_ns)
+
+
+class _Ending(io.BytesIO):
+    """An index in which compressed names, which are read byte by byte, come to an end."""
+
+    _single = 0
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        """Some bytes of it. Raises ToolError."""
+        self._single = self._single + 1 if size == 1 else 0
+        if self._single > 2 * _LONGEST_NAME:
+            raise _unknown_name()
+        return super().read(size)
+
+
+def _must_have_short_names(data: bytes) -> None:
+    """Raises ToolError. A compressed name adds to the one before it: a small index can hold gigabytes of names."""
+    stream, name = _Ending(data), b""
+    version, count = read_index_header(stream)
+    for _ in range(count if version >= _COMPRESSED_NAMES else 0):
+        name = read_cache_entry(stream, version, name).name
+        if len(name) >= _LONGEST_NAME:
+            raise _unknown_name()
+
+
+def _unknown_name() -> ToolError:
+    return refused("its index holds a name that is not known here", "use git itself")
 
 
 def _active_hooks(workspace: Workspace, settings: Settings) -> Iterator[str]:
