@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from remit_server.sandbox.environment import SCRATCH, SYSTEM_FOLDERS
@@ -162,5 +162,10 @@ def really_hidden(paths: Iterable[Path], workspace: Path) -> tuple[Path, ...]:
 
 def hidden_below(spec: CommandSpec, hidden: Iterable[Path]) -> tuple[Path, ...]:
     """All that one command may not see of its workspace."""
-    credentials = (spec.workspace / name for name in _CREDENTIALS)
+    credentials = credentials_in(spec.workspace)
     return really_hidden((*hidden, *spec.hidden, *credentials), spec.workspace)
+
+
+def credentials_in(folder: Path) -> Iterator[Path]:
+    """Where programs keep credentials, in a home: somebody may have opened theirs as a workspace."""
+    return (folder / name for name in _CREDENTIALS)
