@@ -13,11 +13,12 @@ from remit_server.cli.main import DONE, FAILED
 from remit_server.cli.usage import WrongUsage
 from remit_server.harness.hiding import out_of_sight
 from remit_server.sandbox.choose import RUNTIMES, choose_sandbox, sandbox_named
-from remit_server.sandbox.environment import command_environment
+from remit_server.sandbox.environment import command_environment, places_of
 from remit_server.sandbox.layer import Left
 from remit_server.sandbox.ports import CommandOutput, CommandSpec
 from remit_server.sandbox.probe import probe
 from remit_server.sandbox.templates import TEMPLATES
+from remit_server.sandbox.toolchains import needed
 
 TIMED_OUT = 124
 
@@ -45,14 +46,19 @@ def _check(arguments: argparse.Namespace) -> int:
     sandbox = sandbox_named(arguments.runtime, here) if arguments.runtime else choose_sandbox(here)
     isolation = sandbox.isolation()
     found = asyncio.run(probe(sandbox, Path.home(), os.getpid())) if isolation.available else ()
+    shown = [str(each.place) for each in needed(command_environment(os.environ), here, places_of(os.environ))]
     if arguments.json:
-        print_json({**dataclasses.asdict(isolation), "properties": [dataclasses.asdict(p) for p in found]})
+        print_json(
+            {**dataclasses.asdict(isolation), "shown": shown, "properties": [dataclasses.asdict(p) for p in found]}
+        )
     else:
         say(f"{isolation.name}: {'isolates' if isolation.available else isolation.why}")
         if not isolation.available:
             say(f"  fix: {isolation.fix}")
         for each in found:
             say(f"  {styled('✓', 'green') if each.holds else styled('✗', 'red')} {each.name}: {each.detail}")
+        if isolation.available:
+            say(f"  of your toolchains, commands can read here: {', '.join(shown) or 'nothing'}")
     return DONE if isolation.available and all(p.holds for p in found) else FAILED
 
 

@@ -18,7 +18,7 @@ from remit_server.sandbox import pids
 from remit_server.sandbox.cgroup import ControlGroup, parents_here
 from remit_server.sandbox.contain import Ended, Job, contain
 from remit_server.sandbox.door import NO_DOOR, Door, opened, relay_text
-from remit_server.sandbox.environment import command_environment
+from remit_server.sandbox.environment import command_environment, places_of
 from remit_server.sandbox.layer import Layer, Left
 from remit_server.sandbox.limits import Limits
 from remit_server.sandbox.outcome import command_output, found_out, last_line, never_began, own_path, unavailable
@@ -28,6 +28,7 @@ from remit_server.sandbox.profile import GROUP, PASSWD, bubblewrap_options
 from remit_server.sandbox.proxy import Attempt, Proxy
 from remit_server.sandbox.seccomp import profile_filter, standard_filter
 from remit_server.sandbox.templates import TEMPLATES
+from remit_server.sandbox.toolchains import Shown, needed
 
 _PROBE_S = 20.0
 _KILLED = 137
@@ -136,8 +137,9 @@ class Bubblewrap:
         groups = parents_here()
         control = await asyncio.to_thread(ControlGroup.make, template, groups) if groups else None
         try:
-            async with way_out(spec) as door:
-                ended = await contain(self._job(spec, control, progress, layer, door))
+            shown = needed(spec.environment, spec.workspace, places_of(os.environ))
+            async with way_out(spec, shown) as door:
+                ended = await contain(self._job(spec, control, progress, layer, door, shown=shown))
             why = control.stopped() if control and ended.exit_code == _KILLED else None
             return replace(ended, exit_code=None, stopped=why) if why else ended
         finally:
@@ -151,6 +153,8 @@ class Bubblewrap:
         progress: Callable[[bytes], None] | None,
         layer: Layer | None,
         door: Door,
+        *,
+        shown: tuple[Shown, ...],
     ) -> Job:
         template = TEMPLATES[spec.template]
         limits = self._limits or template.limits
@@ -160,7 +164,7 @@ class Bubblewrap:
         ours, held = hold()
         merged = layer.merged if layer else None
         options = bubblewrap_options(
-            spec, limits, self._hidden, passwd=passwd, group=group, merged=merged, more=door.options
+            spec, limits, self._hidden, passwd=passwd, group=group, merged=merged, shown=shown, more=door.options
         )
         argv = [
             *(*(control.joining() if control else ()), *_first(layer)),
@@ -213,13 +217,13 @@ def hold() -> tuple[socket.socket, int]:
 
 
 @contextlib.asynccontextmanager
-async def way_out(spec: CommandSpec) -> AsyncGenerator[Door]:
+async def way_out(spec: CommandSpec, shown: tuple[Shown, ...] = ()) -> AsyncGenerator[Door]:
     """The door to the proxy of a command that may reach something."""
     if not spec.network:
         yield NO_DOOR
         return
     listed = frozenset(map(parse_endpoint, spec.network))
-    async with opened(Proxy(listed, spec.attempted or _unheard), memory_file(relay_text())) as door:
+    async with opened(Proxy(listed, spec.attempted or _unheard), memory_file(relay_text()), shown) as door:
         yield door
 
 

@@ -14,13 +14,19 @@ from remit_server.sandbox.profile import ETC, GROUP, PASSWD
 _FOLDERS = ("/usr", "/etc", "/proc", "/sys", "/dev", "/run", "/var")
 
 
-def system_image(system: Iterable[str] = SYSTEM_FOLDERS) -> tuple[str, bytes]:
-    """The image's name, which changes with its content, and a tar file of it. Looks at what is a link here."""
+def system_image(system: Iterable[str] = SYSTEM_FOLDERS, passed: Iterable[Path] = ()) -> tuple[str, bytes]:
+    """The image's name, which changes with its content, and a tar file of it. Looks at what is a link here.
+
+    The folders that are `passed` through on the way to a mount cannot be listed.
+    """
     data = io.BytesIO()
     with tarfile.open(fileobj=data, mode="w") as tar:
         for name in _FOLDERS:
             tar.addfile(_entry(name, tarfile.DIRTYPE, 0o755))
         tar.addfile(_entry(SCRATCH, tarfile.DIRTYPE, 0o1777))
+        for path in passed:
+            if str(path) not in _FOLDERS and not any(map(path.is_relative_to, (SCRATCH, *SYSTEM_FOLDERS))):
+                tar.addfile(_entry(str(path), tarfile.DIRTYPE, 0o111))
         for folder in map(Path, system):
             if folder.is_symlink():
                 link = _entry(str(folder), tarfile.SYMTYPE, 0o777)

@@ -18,7 +18,7 @@ from remit_server.sandbox.attend import Errand, attend
 from remit_server.sandbox.contain import Ended
 from remit_server.sandbox.container_image import system_image, system_paths
 from remit_server.sandbox.containers import Container, ProgramName
-from remit_server.sandbox.environment import command_environment
+from remit_server.sandbox.environment import command_environment, places_of
 from remit_server.sandbox.limits import MIB
 from remit_server.sandbox.outcome import (
     command_output,
@@ -34,6 +34,7 @@ from remit_server.sandbox.ports import CommandOutput, CommandSpec, Isolation
 from remit_server.sandbox.profile import USER_ID, hidden_below
 from remit_server.sandbox.seccomp import profile_json
 from remit_server.sandbox.templates import TEMPLATES
+from remit_server.sandbox.toolchains import needed, passed_through
 
 _TRIAL_S = 60.0
 _ACT_S = 30.0
@@ -139,7 +140,7 @@ class Containers:
         if self._files is None:
             self._files = await asyncio.to_thread(_files)
         folder = Path(self._files.name)
-        image, content = (self._image, b"") if self._image else await asyncio.to_thread(system_image)
+        image, content = (self._image, b"") if self._image else await asyncio.to_thread(_system_image)
         if (await self._act(containers.exists_argv(self._program, image))).exit_code != 0:
             if not content:
                 raise RuntimeError(f"there is no image `{image}`: {self._program} pull it first")
@@ -182,6 +183,7 @@ class Containers:
         self, spec: CommandSpec, place: _Place, progress: Callable[[bytes], None] | None = None
     ) -> Ended:
         template = TEMPLATES[spec.template]
+        shown = () if self._image else needed(spec.environment, spec.workspace, places_of(os.environ))
         container = Container(
             program=self._program,
             name=f"remit-{secrets.token_hex(8)}",
@@ -193,6 +195,7 @@ class Containers:
             empty_file=place.folder / "file",
             rootless=place.rootless,
             shown=() if self._image else system_paths(),
+            toolchains=shown,
             hidden=hidden_below(spec, self._hidden),
         )
         errand = Errand(
@@ -257,6 +260,11 @@ def _readable(folder: str) -> Path:
     here = Path(folder)
     here.chmod(0o755)
     return here
+
+
+def _system_image() -> tuple[str, bytes]:
+    """With the folders above every toolchain of this person: the runtime itself would make them to be listed."""
+    return system_image(passed=passed_through(places_of(os.environ)))
 
 
 def _files() -> tempfile.TemporaryDirectory[str]:

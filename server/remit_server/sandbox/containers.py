@@ -12,6 +12,7 @@ from typing import Literal
 from remit_server.sandbox.environment import SCRATCH
 from remit_server.sandbox.ports import CommandSpec
 from remit_server.sandbox.templates import Template
+from remit_server.sandbox.toolchains import Shown
 
 ProgramName = Literal["podman", "docker"]
 LABEL = "remit.server"
@@ -23,7 +24,7 @@ _USER_PROCESSES = 4096
 class Container:
     """How one is run here: its name and image, whose it is, `uid:gid` inside, and files prepared on this machine.
 
-    `shown` are read-only as they are; `empty_folder` and `empty_file` cover what is `hidden`.
+    `shown` and `toolchains` are read-only as they are; `empty_folder` and `empty_file` cover what is `hidden`.
     """
 
     program: ProgramName
@@ -36,6 +37,7 @@ class Container:
     empty_file: Path
     rootless: bool = False
     shown: tuple[Path, ...] = ()
+    toolchains: tuple[Shown, ...] = ()
     hidden: tuple[Path, ...] = ()
 
 
@@ -61,6 +63,8 @@ def run_argv(container: Container, spec: CommandSpec, template: Template) -> lis
         ),
         *("--tmpfs", f"{SCRATCH}:rw,exec,nosuid,nodev,size={limits.scratch_bytes},mode=1777"),
         *(option for path in container.shown for option in _read_only(path, path)),
+        *(option for each in container.toolchains for option in _read_only(each.source, each.place)),
+        *(option for each in container.toolchains for path in each.private for option in _covered(path, container)),
         *_read_only(spec.workspace, spec.workspace),
         *(option for path in container.hidden for option in _covered(path, container)),
         *("--workdir", str(spec.cwd), "--entrypoint", "/usr/bin/env", container.image, "-i"),

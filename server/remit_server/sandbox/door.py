@@ -6,7 +6,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import socket
-from collections.abc import AsyncGenerator, Iterable
+from collections.abc import AsyncGenerator, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -15,6 +15,7 @@ from remit_governance.hosts import Endpoint
 from remit_server.sandbox.environment import SYSTEM_FOLDERS
 from remit_server.sandbox.policy_profile import packages_covered, runtime
 from remit_server.sandbox.proxy import Proxy
+from remit_server.sandbox.toolchains import Shown, above
 
 PORT = 3128
 """Where the proxy is found inside; each sandbox has a loopback of its own."""
@@ -46,17 +47,18 @@ NO_DOOR = Door((), (), ())
 
 
 @contextlib.asynccontextmanager
-async def opened(proxy: Proxy, relay: int) -> AsyncGenerator[Door]:
+async def opened(proxy: Proxy, relay: int, shown: Sequence[Shown] = ()) -> AsyncGenerator[Door]:
     """A door to this proxy, for one command; closed behind us with all that goes through it.
 
-    `relay` is a descriptor to read `relay_text` from. The door's descriptors are whoever's who starts the command.
+    `relay` is a descriptor to read `relay_text` from; `shown` are the toolchains that the command sees anyway. The
+    door's descriptors are whoever's who starts the command.
     """
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
     ours.setblocking(False)
     with ours:
         inside = theirs.detach()
         door = Door(
-            (*_python(), "--ro-bind-data", str(relay), _PROGRAM),
+            (*_python(shown), "--ro-bind-data", str(relay), _PROGRAM),
             (str(runtime()[0]), "-I", "-S", "-B", _PROGRAM, str(inside), str(PORT)),
             (relay, inside),
         )
@@ -91,11 +93,13 @@ async def _readable(ours: socket.socket) -> None:
         loop.remove_reader(ours)
 
 
-def _python() -> tuple[str, ...]:
-    """The interpreter that runs the relay, where it is none of the system's."""
-    own = [path for path in runtime() if not any(path.is_relative_to(folder) for folder in SYSTEM_FOLDERS)]
+def _python(shown: Sequence[Shown]) -> tuple[str, ...]:
+    """The interpreter that runs the relay, where it is not seen anyway; what lies beside its library is not shown."""
+    seen = (*map(Path, SYSTEM_FOLDERS), *(each.place for each in shown))
+    own = [path for path in runtime() if not any(path.is_relative_to(folder) for folder in seen)]
+    parents = (option for folder in above(own) for option in ("--perms", "0111", "--dir", str(folder)))
     binds = (option for path in own for option in ("--ro-bind", str(path), str(path)))
-    return (*binds, *(option for path in own for option in packages_covered(path)))
+    return (*parents, *binds, *(option for path in own for option in packages_covered(path)))
 
 
 @cache

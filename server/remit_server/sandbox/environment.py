@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import shutil
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from remit_server.sandbox.shims import behind
+from remit_server.sandbox.toolchains import Places, home_of
 
 SCRATCH = "/tmp"  # noqa: S108  inside the sandbox this is a fresh folder of its own
 SYSTEM_FOLDERS = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store")
@@ -12,12 +17,18 @@ _DEFAULT_PATH = "/usr/local/bin:/usr/bin:/bin"
 
 
 def command_environment(environ: Mapping[str, str]) -> dict[str, str]:
-    """Variables for a command, from the server's own: language and time zone, a PATH that exists inside, no colours."""
+    """Variables for a command, from the server's own: language and time zone, a PATH that exists inside, no colours.
+
+    Looks at what exists of the person's toolchains.
+    """
     passed = {name: environ[name] for name in _PASSED if name in environ}
-    path = [entry for entry in environ.get("PATH", "").split(":") if _inside(entry)]
+    places = places_of(environ)
+    kept = dict.fromkeys(each for entry in environ.get("PATH", "").split(":") for each in _kept(Path(entry), places))
+    path = ":".join(kept) or _DEFAULT_PATH
     return {
         **passed,
-        "PATH": ":".join(path) or _DEFAULT_PATH,
+        **_rustup(environ, path, places),
+        "PATH": path,
         "HOME": SCRATCH,
         "TMPDIR": SCRATCH,
         "USER": "remit",
@@ -27,8 +38,28 @@ def command_environment(environ: Mapping[str, str]) -> dict[str, str]:
     }
 
 
-def _inside(folder: str) -> bool:
-    """Whether a folder of PATH is one of the system's. Others are not there inside."""
-    return ".." not in folder.split("/") and any(
-        folder == system or folder.startswith(system + "/") for system in SYSTEM_FOLDERS
-    )
+def places_of(environ: Mapping[str, str]) -> Places:
+    """Where programs may lie that a command sees, besides the workspace."""
+    return Places(home_of(environ), SYSTEM_FOLDERS)
+
+
+def _kept(entry: Path, places: Places) -> Iterator[str]:
+    """A folder of PATH as it is found inside: the system's, and those that lie in a toolchain. Others are not there."""
+    if places.is_system(entry):
+        yield str(entry)
+        return
+    shims = behind(entry, places.home) if places.home else None
+    for folder in (entry,) if shims is None else shims:
+        seen = next((each for each in (folder, folder.resolve()) if places.is_shown(each)), None)
+        if seen:
+            yield str(seen)
+
+
+def _rustup(environ: Mapping[str, str], path: str, places: Places) -> dict[str, str]:
+    """Where rustup's stand-ins for `cargo` and `rustc` find the real ones: its own default is below HOME.
+
+    CARGO_HOME, to be written to, is below HOME inside, too.
+    """
+    home = environ.get("RUSTUP_HOME") or (str(places.home / ".rustup") if places.home else "")
+    there = home and (places.is_system(Path(home)) or places.is_shown(Path(home, "toolchains")))
+    return {"RUSTUP_HOME": home} if there and shutil.which("rustup", path=path) else {}

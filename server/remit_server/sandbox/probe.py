@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import socket
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from remit_server.sandbox.environment import command_environment
+from remit_server.sandbox.environment import command_environment, places_of
 from remit_server.sandbox.ports import CommandOutput, CommandSpec, Sandbox
+from remit_server.sandbox.toolchains import needed
 
 _PROBE_S = 30.0
 _MANY = 1000
@@ -29,7 +31,12 @@ class Property:
 _ATTEMPTS: tuple[tuple[str, str, str], ...] = (
     ("workspace", "write into the workspace", "touch ./probe"),
     ("system", "write to system folders", "touch /usr/remit-probe || touch /etc/remit-probe || touch /remit-probe"),
-    ("home", "read the home folder", "ls {home}"),
+    (
+        "home",
+        "read the home folder, and files in it that are no toolchain's",
+        "ls {home} || ls {home}/.ssh || ls {home}/.config || cat {home}/.profile || cat {home}/.npmrc",
+    ),
+    ("toolchains", "write to what is shown of the home", "{toolchains}"),
     ("user", "be root", 'test "$(id -u)" = 0'),
     (
         "environment",
@@ -62,13 +69,16 @@ async def probe(sandbox: Sandbox, home: Path, server: int) -> tuple[Property, ..
         return tuple(Property(name, False, isolation.why) for name, _, _ in attempts)
     with tempfile.TemporaryDirectory(prefix="remit-") as folder, socket.socket() as listening:
         here = _readable(folder)
+        environment = command_environment(os.environ)
+        shown = needed(environment, here, places_of(os.environ))
         listening.bind(("127.0.0.1", 0))
         listening.listen()
         known = {
             "home": shlex.quote(str(home)),
             "server": server,
             "port": listening.getsockname()[1],
-            "variables": "|".join(command_environment({})),
+            "variables": "|".join(environment),
+            "toolchains": " || ".join(f"touch {shlex.quote(f'{each.place}/remit-probe')}" for each in shown) or "false",
         }
         script = "\n".join(
             f"({attempt.format(**known)}) >/dev/null 2>&1 && echo {name}" for name, _, attempt in attempts
@@ -100,7 +110,7 @@ async def _layer(sandbox: Sandbox, here: Path, *, layers: bool) -> Property:
 
 
 async def _run(sandbox: Sandbox, here: Path, script: str, *, writes: bool = False) -> CommandOutput:
-    environment = command_environment({})
+    environment = command_environment(os.environ)
     return await sandbox.run(CommandSpec(("/bin/sh", "-c", script), here, here, environment, _PROBE_S, writes=writes))
 
 

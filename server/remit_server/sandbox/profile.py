@@ -5,12 +5,13 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from remit_server.sandbox.environment import SCRATCH, SYSTEM_FOLDERS
 from remit_server.sandbox.limits import Limits
 from remit_server.sandbox.ports import CommandSpec
+from remit_server.sandbox.toolchains import Shown, above
 
 # Inside, the command is an ordinary user, whoever the server is.
 USER_ID = 1000
@@ -48,12 +49,13 @@ def bubblewrap_options(
     passwd: int,
     group: int,
     merged: Path | None = None,
+    shown: Sequence[Shown] = (),
     more: Iterable[str] = (),
 ) -> list[str]:
     """Options of bwrap(1), without its program; the descriptors hold PASSWD and GROUP. Looks at what exists.
 
-    `merged` is the workspace with a layer over it, to be written to; without one it is read-only. `more` are options
-    for what else is to be seen.
+    `merged` is the workspace with a layer over it, to be written to; without one it is read-only. `shown` is what is
+    seen of the person's toolchains, `more` are options for what else is to be seen.
     """
     return [
         *CONFINED,
@@ -74,6 +76,7 @@ def bubblewrap_options(
         *_proc(),
         *_devices(limits),
         *("--size", str(limits.scratch_bytes), "--tmpfs", SCRATCH, "--dir", "/var", "--symlink", SCRATCH, "/var/tmp"),  # noqa: S108
+        *_toolchains(shown),
         *("--bind" if merged else "--ro-bind", str(merged or spec.workspace), str(spec.workspace)),
         *(_mounted_below(spec.workspace) if merged else ()),
         *_hidden(hidden_below(spec, hidden)),
@@ -92,6 +95,19 @@ def system_options(folders: Iterable[str]) -> list[str]:
         elif folder.is_dir():
             options += ["--ro-bind", str(folder), str(folder)]
     return options
+
+
+def _toolchains(shown: Sequence[Shown]) -> list[str]:
+    """Those of the person's, in folders that can be passed through and not listed: the home is one of them."""
+    return [
+        *(
+            option
+            for folder in above(each.place for each in shown)
+            for option in ("--perms", "0111", "--dir", str(folder))
+        ),
+        *(option for each in shown for option in ("--ro-bind", str(each.source), str(each.place))),
+        *_hidden(path for each in shown for path in each.private),
+    ]
 
 
 def _settings() -> list[str]:
@@ -146,5 +162,10 @@ def really_hidden(paths: Iterable[Path], workspace: Path) -> tuple[Path, ...]:
 
 def hidden_below(spec: CommandSpec, hidden: Iterable[Path]) -> tuple[Path, ...]:
     """All that one command may not see of its workspace."""
-    credentials = (spec.workspace / name for name in _CREDENTIALS)
+    credentials = credentials_in(spec.workspace)
     return really_hidden((*hidden, *spec.hidden, *credentials), spec.workspace)
+
+
+def credentials_in(folder: Path) -> Iterator[Path]:
+    """Where programs keep credentials, in a home: somebody may have opened theirs as a workspace."""
+    return (folder / name for name in _CREDENTIALS)

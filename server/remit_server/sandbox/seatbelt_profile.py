@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from remit_server.sandbox.limits import Limits
 from remit_server.sandbox.ports import CommandSpec
 from remit_server.sandbox.seccomp import ProfileName
+from remit_server.sandbox.toolchains import Shown, above
 
 _SYSTEM = (
     *("/usr", "/bin", "/sbin", "/System", "/Library", "/opt/homebrew", "/opt/local", "/nix/store"),
@@ -19,9 +20,16 @@ _MACH = ("com.apple.system.opendirectoryd.libinfo", "com.apple.system.notificati
 
 
 def profile_text(
-    spec: CommandSpec, scratch: Path, hidden: Iterable[tuple[Path, bool]] = (), profile: ProfileName = "standard"
+    spec: CommandSpec,
+    scratch: Path,
+    hidden: Iterable[tuple[Path, bool]] = (),
+    profile: ProfileName = "standard",
+    shown: Sequence[Shown] = (),
 ) -> str:
-    """Everything is denied but what is named; a later line wins. `hidden` are paths, with whether each is a folder."""
+    """Everything is denied but what is named; a later line wins. `hidden` are paths, with whether each is a folder.
+
+    `shown` are the person's toolchains: macOS compares where they really are, and follows the links that lead there.
+    """
     lines = [
         "(version 1)",
         "(deny default)",
@@ -32,6 +40,7 @@ def profile_text(
         "(allow process-info* (target same-sandbox))",
         f"(allow mach-lookup {' '.join(f'(global-name {quoted(name)})' for name in _MACH)})",
         f"(allow file-read* {_all('subpath', _SYSTEM)} {_all('literal', _FILES)})",
+        *_toolchains(shown),
         f"(allow file-read* (subpath {quoted(str(spec.workspace))}))",
         # The folders above it, so that a path can be followed and no more.
         f"(allow file-read-metadata {_all('literal', (str(path) for path in spec.workspace.parents))})",
@@ -44,6 +53,18 @@ def profile_text(
         "(deny network*)",
     ]
     return "\n".join(lines) + "\n"
+
+
+def _toolchains(shown: Sequence[Shown]) -> list[str]:
+    if not shown:
+        return []
+    above_them = above(path for each in shown for path in (each.source, each.place))
+    private = [str(each.source / path.relative_to(each.place)) for each in shown for path in each.private]
+    return [
+        f"(allow file-read* {_all('subpath', (str(each.source) for each in shown))})",
+        f"(allow file-read-metadata {_all('literal', map(str, (*above_them, *(each.place for each in shown))))})",
+        *(f"(deny file-read* (subpath {quoted(path)}))" for path in private),
+    ]
 
 
 def seatbelt_argv(spec: CommandSpec, profile: str, limits: Limits, scratch: Path) -> list[str]:

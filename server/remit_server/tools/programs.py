@@ -1,18 +1,20 @@
-"""Where a sandbox finds programs: the system's folders, and what the project brings along (agent.md §2)."""
+"""Where a sandbox finds programs: the system's folders, the person's toolchains, the project's own (agent.md §2)."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
 
-from remit_server.sandbox.environment import SYSTEM_FOLDERS, command_environment
+from remit_server.sandbox.environment import command_environment, places_of
+from remit_server.sandbox.toolchains import VENVS
 
 _CACHES = {"COVERAGE_FILE": "/tmp/.coverage", "CARGO_TARGET_DIR": "/tmp/target"}  # noqa: S108  inside the sandbox
 
 
 def own_folders(root: Path) -> tuple[Path, ...]:
     """The folders of the project's own programs that work inside a sandbox."""
-    own = [root / name / "bin" for name in (".venv", "venv") if _usable(root, root / name / "bin" / "python3")]
+    places = places_of(os.environ)
+    own = [root / name / "bin" for name in VENVS if places.is_seen(root / name / "bin" / "python3", root)]
     return tuple(folder for folder in (*own, root / "node_modules" / ".bin") if folder.is_dir())
 
 
@@ -21,9 +23,3 @@ def project_environment(root: Path, *, own: bool) -> dict[str, str]:
     environment = command_environment(os.environ)
     folders = [*map(str, own_folders(root)), environment["PATH"]] if own else [environment["PATH"]]
     return {**environment, **_CACHES, "PATH": ":".join(folders)}
-
-
-def _usable(root: Path, python: Path) -> bool:
-    """Whether a virtual environment's interpreter is there inside the sandbox, too."""
-    real = python.resolve()
-    return real.exists() and any(real.is_relative_to(folder) for folder in (root, *SYSTEM_FOLDERS))

@@ -139,8 +139,9 @@ async def _prepare(arguments: RunTestsArguments, ctx: ToolContext) -> Plan:
     if shutil.which(runner.program, path=environment["PATH"]) is None:
         raise ToolError(
             f"cannot run the tests with {runner.name}",
-            f"`{runner.program}` is not where a sandbox can see it: in the system's folders, `.venv` or `node_modules`",
-            "ask the person to install it there (a `.venv` has to be made with the system's Python)",
+            f"`{runner.program}` is not where a sandbox can see it: "
+            "in the system's folders, a version manager's, `.venv` or `node_modules`",
+            "ask the person to install it there (`remit sandbox check` names what is seen of the home)",
             code=ErrorCode.TOOL_UNAVAILABLE,
         )
     said = runner.said(ask)

@@ -112,7 +112,8 @@ def _nobody(language: str | None, said: Unavailable | None) -> ToolError:
     return ToolError(
         "cannot tell that of this code",
         f"{editor} no language server is where a sandbox can see it",
-        f"use search_files; or ask the person to install one in the system's folders: {', '.join(programs)}",
+        "use search_files; or ask the person to install one in the system's folders, or with a version manager: "
+        f"{', '.join(programs)}",
         code=ErrorCode.TOOL_UNAVAILABLE,
     )
 
