@@ -14,6 +14,7 @@ from pydantic import JsonValue
 from remit_governance.values import Intent
 from remit_server.errors import ModelUnavailable
 from remit_server.models import wire
+from remit_server.models.embedded.guiding import guided
 from remit_server.models.ports import (
     AssistantMessage,
     CallProposed,
@@ -76,16 +77,21 @@ class MlxProvider:
     async def generate(self, request: GenerateRequest) -> AsyncGenerator[ModelEvent]:
         """Stream one generation, as `ModelProvider.generate` says."""
         host = await self._host()
+        request, sentence = guided(request) if self._reference == EMBEDDED else (request, None)
         async with aclosing(host.generate(to_wire(request))) as events:
             async for event in events:
                 match event:
                     case wire.Progress():
                         continue
+                    case wire.Delta(text=text) if sentence is not None:
+                        sentence.add(text)
                     case wire.Delta(text=text):
                         yield TextDelta(text)
                     case wire.Call(name=name, arguments=arguments):
                         yield CallProposed(ProposedCall(f"call_{uuid.uuid4().hex[:12]}", name, arguments))
                     case wire.Finished():
+                        if sentence is not None:
+                            yield TextDelta(sentence.text)
                         yield _finished(event)
                     case _:
                         assert_never(event)
