@@ -14,7 +14,7 @@ from typing import Any
 from pydantic import JsonValue
 
 from remit_governance.values import Intent
-from remit_server.models.embedded.patterns import IMPORT, around_of, searches
+from remit_server.models.embedded.patterns import IMPORT, MADE_UP, around_of, imports, searches
 from remit_server.models.embedded.requests import Request
 from remit_server.models.embedded.turns import Turn, turn_of
 from remit_server.models.ports import Message, ToolSpec
@@ -23,11 +23,13 @@ Schema = dict[str, JsonValue]
 Step = dict[tuple[Intent, str], list[Schema]]
 """For a tool under an intent, the forms its arguments may take."""
 
-_MADE_UP = re.compile(r"_|\d|[a-z][A-Z]|^[A-Z]{2}")
-_AFTER = frozenset({"after", "below", "beneath", "under", "behind", "followed", "follow"})
-_BEFORE = frozenset({"before", "above", "over", "ahead", "preceded", "precede"})
-_DOCUMENT = frozenset({"docstring", "document", "documented", "describe", "described", "documentation"})
-"""Without one of these words nothing is put there, whatever the model makes of the request."""
+_AFTER = re.compile(r"\b(after|below|beneath|under|behind) +(line|it)\b|\bfollowed\b", re.IGNORECASE)
+_BEFORE = re.compile(r"\b(before|above|over|ahead of) +(line|it)\b|\bpreceded\b", re.IGNORECASE)
+_AWAY = re.compile(
+    r"\b(delete|remove|drop|erase|strike|cut|take|throw|get|go|not needed|deleted|removed)\b", re.IGNORECASE
+)
+_DOCUMENT = re.compile(r"\b(docstring|document|documented|describe|described|documentation)\b", re.IGNORECASE)
+"""Without these words nothing is put there, deleted or described, whatever the model makes of the request."""
 _VALUES = (re.compile(r"(?<![=!<>])= *([^=\s].*?)[,;]?(?:\s+(?:#|//|--).*)?$"), re.compile(r": +(.+?),?(?:\s+#.*)?$"))
 
 
@@ -55,15 +57,15 @@ def _step(turn: Turn) -> Step:
     arguments: Mapping[str, Any] = call.arguments
     path = str(arguments.get("path", ""))
     if call.name == "read_file" and "limit" not in arguments:
-        return {(Intent.CODE, "edit_file"): [_rename(request, path)]}
+        return {(Intent.CODE, "edit_file"): _renames(request, path)}
     if turn.shown is None or call.name not in {"read_file", "search_files"}:
         return {}
     number, line = turn.shown
     kind, name = around_of(str(arguments.get("pattern", "")))
-    given = request.literals(path) if kind == "assigned" else request.given(path, name)
     pattern = str(arguments.get("pattern", ""))
+    given = request.given(path, name) if kind != "assigned" and pattern != IMPORT else request.literals(path)
     read = call.name == "read_file"
-    forms = _line(given, line, request.said) if read else _found(given, line, kind or pattern, name)
+    forms = _line(given, line, request.bare) if read else _found(given, line, kind or pattern, name)
     edits = [_object(path=_one_of([path]), **form, line=_one_of([number])) for form in forms]
     return {(Intent.CODE, "edit_file"): edits} if edits else {}
 
@@ -71,7 +73,7 @@ def _step(turn: Turn) -> Step:
 def _first(request: Request) -> Step:
     path = _one_of(request.paths)
     whole: dict[str, JsonValue] = {"context_lines": {"const": 0}, "max_results": {"const": 1}}
-    patterns = searches(request.words, documents=bool(request.said & _DOCUMENT))
+    patterns = searches(request.words, request.spans, documents=_DOCUMENT.search(request.bare) is not None)
     part = _object(path=path, offset=_one_of(request.numbers), limit={"const": 1})
     found = _object(pattern=_one_of(patterns.in_file), path=path, **whole)
     anywhere = _object(pattern=_one_of(patterns.anywhere), **whole)
@@ -83,23 +85,35 @@ def _first(request: Request) -> Step:
     }
 
 
-def _rename(request: Request, path: str) -> Schema:
+def _renames(request: Request, path: str) -> list[Schema]:
+    """Any two words, or any two of those that no sentence holds by itself, if there are two."""
     words = [word for word in request.words if word != path]
-    names = [word for word in words if _MADE_UP.search(word)]
-    # Two that no sentence holds by itself are the two names.
-    either = _one_of(names if len(names) > 1 else words)
+    names = [word for word in words if MADE_UP.search(word)]
+    either = names if len(names) > 1 else words
     every: Schema = {"const": True}
-    return _object(path=_one_of([path]), old_text=either, new_text=either, replace_all=every, whole_word=every)
+    return [
+        _object(
+            path=_one_of([path]),
+            old_text=_one_of([old]),
+            new_text=_one_of(new for new in either if new != old),
+            replace_all=every,
+            whole_word=every,
+        )
+        for old in either
+    ]
 
 
-def _line(given: Sequence[str], line: str, said: frozenset[str]) -> list[Schema]:
+def _line(given: Sequence[str], line: str, bare: str) -> list[Schema]:
     """Replace the line's text, delete the line, or put another before or after it, indented like it."""
     indent = line[: len(line) - len(line.lstrip())]
-    under = [f"{line}\n{indent}{span}\n" for span in given if said & _AFTER]
-    beside = under + [f"{indent}{span}\n{line}\n" for span in given if said & _BEFORE]
-    whole: Schema = {"old_text": _one_of([f"{line}\n"]), "new_text": _one_of(["", *beside])}
+    whole = _one_of([f"{line}\n"])
+    if _AFTER.search(bare):
+        return [{"old_text": whole, "new_text": _one_of(f"{line}\n{indent}{span}\n" for span in given)}]
+    if _BEFORE.search(bare):
+        return [{"old_text": whole, "new_text": _one_of(f"{indent}{span}\n{line}\n" for span in given)}]
+    away: list[Schema] = [{"old_text": whole, "new_text": {"const": ""}}] if _AWAY.search(bare) else []
     inner: Schema = {"old_text": _one_of([line.strip()]), "new_text": _one_of(given)}
-    return [inner, whole] if line.strip() else [whole]
+    return [inner, *away] if line.strip() else away
 
 
 def _found(given: Sequence[str], line: str, looked_for: str, name: str) -> list[Schema]:
@@ -114,7 +128,12 @@ def _found(given: Sequence[str], line: str, looked_for: str, name: str) -> list[
             new = _values(given, name)
             return [{"old_text": _one_of([old]), "new_text": _one_of(new), "whole_word": {"const": True}}]
         case _ if looked_for == IMPORT:
-            return [{"old_text": _one_of([f"{line}\n"]), "new_text": _one_of(f"{line}\n{span}\n" for span in given)}]
+            return [
+                {
+                    "old_text": _one_of([f"{line}\n"]),
+                    "new_text": _one_of(f"{line}\n{span}\n" for span in imports(given)),
+                }
+            ]
         case _:
             return []
 

@@ -16,6 +16,8 @@ DEFINED = r"""^[^#/"']*\b(def|class|func|function|fn|struct|type|interface|enum|
 """A line that defines NAME, where a keyword says so."""
 
 _AROUND = {"documented": DOCUMENTED, "assigned": ASSIGNED}
+MADE_UP = re.compile(r"_|\d|[a-z][A-Z]|^[A-Z]{2}")
+"""Words that no sentence holds by itself."""
 _NAME = re.compile(r"[^\W\d]\w*")
 
 
@@ -32,13 +34,21 @@ def around(pattern: str, name: str) -> str:
     return pattern.replace("NAME", name)
 
 
-def searches(words: Iterable[str], *, documents: bool) -> Searches:
-    """Every search the model may make for one of `words`; a request that `documents` looks for nothing else."""
+def imports(spans: Iterable[str]) -> tuple[str, ...]:
+    """Those of `spans` that are an import and nothing more."""
+    found = (span for span in spans if "`" not in span and re.match(IMPORT, span))
+    return tuple(span for span in found if not re.search(r" (to|in|into|at|of|for|among)$", span))
+
+
+def searches(words: Iterable[str], spans: Iterable[str], *, documents: bool) -> Searches:
+    """Every search the model may make for one of `words`; one that `documents` or brings an import makes no other."""
     names = [word for word in words if _NAME.fullmatch(word)]
+    odd = [name for name in names if MADE_UP.search(name)] or names
     if documents:
-        return Searches(tuple(around(DOCUMENTED, name) for name in names), ())
-    in_file = tuple(around(ASSIGNED, name) for name in names)
-    return Searches((IMPORT, *in_file), tuple(around(DEFINED, name) for name in names))
+        return Searches(tuple(around(DOCUMENTED, name) for name in odd if not name.startswith("doc")), ())
+    if imports(spans):
+        return Searches((IMPORT,), ())
+    return Searches(tuple(around(ASSIGNED, name) for name in names), tuple(around(DEFINED, name) for name in odd))
 
 
 def around_of(pattern: str) -> tuple[str, str]:

@@ -34,7 +34,7 @@ class Request:
 
     `words` are single ones without quotes and punctuation, `paths` those that look like one, `quoted` is what
     stands in quotes, with them, `line` says that a line is
-    named by its number, and `said` are all words outside quotes, in lower case.
+    named by its number, and `bare` is all that stands outside quotes.
     """
 
     spans: tuple[str, ...]
@@ -44,23 +44,23 @@ class Request:
     quoted: tuple[str, ...]
     text: str
     line: bool
-    said: frozenset[str]
+    bare: str
 
     def given(self, *known: str) -> tuple[str, ...]:
         """The runs that can be a text to insert, given the path and the name that are `known`.
 
-        Where something else is quoted it is that, or a run that ends with it or with the request.
+        Where something else is quoted it is that, or a run that ends with it; else a run that ends the request.
         """
         quoted = [each for each in self.quoted if each[1:-1] not in known]
         free = tuple(span for span in self.spans if known[0] not in span)
+        ends = (self.text, self.text.rstrip(_PUNCTUATION))
         if not quoted:
-            return free
+            return tuple(span for span in free if any(end.endswith(span) for end in ends))
         runs = [span for span in free if all(each in span for each in quoted) and span != quoted[0]]
         closed = tuple(quoted[-1] + mark for mark in ("", *_PUNCTUATION))
-        ends = (self.text, self.text.rstrip(_PUNCTUATION))
         alone = len(quoted) == 1
         # Backticks are for code: what they hold is meant, not what stands before them.
-        until = () if alone and quoted[0][0] == "`" else closed
+        until = () if alone and (quoted[0][0] == "`" or not self.text.endswith(closed)) else closed
         inner = (quoted[0][1:-1],) if alone else ()
         tails = (run for run in runs if any(end.endswith(run) for end in ends) and not run.endswith(closed))
         return tuple(dict.fromkeys((*inner, *(run for run in runs if until and run.endswith(until)), *tails)))
@@ -87,7 +87,7 @@ def heard(text: str) -> Request:
         quoted=quoted,
         text=text.rstrip(),
         line=_LINE.search(bare) is not None,
-        said=frozenset(re.findall(r"[#\w]+", bare.lower())),
+        bare=bare,
     )
 
 
