@@ -81,7 +81,7 @@ def _first(request: Request) -> Step:
     return {
         (Intent.READ_FILE, "read_file"): [part if request.line else _object(path=path)],
         (Intent.ANALYZE, "search_files"): [] if request.line else [found, anywhere],
-        (Intent.EXECUTE, "run_command"): [_object(command=_one_of(request.spans))],
+        (Intent.EXECUTE, "run_command"): [] if request.line else [_object(command=_one_of(request.spans))],
     }
 
 
