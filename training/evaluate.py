@@ -1,30 +1,35 @@
 """Measures the exported model on held-out tasks and writes its card: `python -m training.evaluate`.
 
-Whole generations only.
-
-Needs the `mlx` extra, and no torch. Decodes greedily and without a grammar.
+Needs the `mlx` extra, and no torch. Decodes greedily, under the grammar that guides the model in use and without it.
 """
 
 from __future__ import annotations
 
 import argparse
-import ctypes
+import asyncio
 import json
+import math
 import random
-import time
+import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import suppress
-from dataclasses import asdict, dataclass, field
-from itertools import islice
-from keyword import iskeyword
+from dataclasses import asdict
 from pathlib import Path
 
-from training import generator, identifiers, sources
-from training.words import HELD_OUT
+from remit_server.models.embedded import MODEL_DIR
+from training import cases, generator
+from training.forced import Judge
+from training.shipped import attempts
 
-CASES = Path(__file__).parent / "held_out.json"
-MAX_TOKENS = 256
+HELD_OUT = Path(__file__).parent / "held_out.json"
+NAMES = {
+    "rename": "rename a name in a file", "replace": "replace line N", "delete": "delete line N",
+    "after": "insert a line after line N", "before": "insert a line before line N", "import": "add an import",
+    "constant": "change the value of a name", "docstring": "add a docstring (Python)",
+    "which": "say which file defines a name", "run": "run a command", "refused": "stop and say so when refused",
+    "other": "decline what it cannot do",
+}  # fmt: skip
+ENOUGH = 0.95
+"""The share from which on a skill counts as one."""
 
 CARD = """\
 # The embedded model
@@ -33,162 +38,122 @@ Remit's default when nothing is configured: a decoder of 1.2 million parameters 
 a token shift over 8 positions, 1,024 BPE tokens), trained by this repository's own `training/` on generated
 conversations. It runs on MLX, on a CPU too, and needs no network.
 
-**What it can do:** rename one identifier in one file ("rename total to subtotal in src/cart.py"): it reads
-the file, edits every whole-word occurrence, and says so; it stops and says why where the name does not occur,
-the file is missing, or a call is refused.
+**What it can do**, asked in one sentence of English:
 
-**What it cannot do:** anything else. It says that it only renames. It sees about the first 2,400 characters
-of a file. It is no judge of whether a rename makes sense. Long or odd names are where it fails: what it
-proposes is a diff, shown before anything is written, and a failed copy shows there.
+{able}
 
-**Scores**, exact from end to end (each generation of a task compared character by character, greedy, without
-the grammar that guides it in use), on identifiers, paths, phrasings and line templates that training never
-saw; "real excerpts" are windows of Python's standard library, which is not among the training sources.
+**What it is not good enough for**, though it may try (fewer than {enough} % right): {unable}.
 
-| set | task | exact | share |
-|---|---|---|---|
+**What it cannot do:** anything else; it says so. It is no judge of whether a change makes sense. What it proposes
+is a diff, shown before anything is written.
+
+**How it is guided.** It is offered one step of a skill at a time, and what it writes into a call is a piece of
+the request or of the last result, whole (`copies.py`); so it chooses the skill and the pieces, and spells neither
+names nor lines by itself. The sentence that ends a turn follows from its last call and result (`endings.py`).
+
+**Scores:** tasks whose every generation is exact, greedy, guided as in use; "alone" is without any grammar. The
+interval is Wilson's, 95 %. Identifiers, paths, phrasings, commands and line templates are ones that training never
+saw, and so are the file types (Java, C, Lua, Ruby, Kotlin, ini, sql, rst, tex), Python for docstrings aside.
+Refusals are counted with the skill and once more by themselves.
+
+| task | exact | share | interval | alone |
+|---|---|---|---|---|
 {rows}
 
-Written by `python -m training.evaluate`, which also writes `evaluation.json` with the scores of each step.
+Through the model process, the dispatcher and policy, in real files, compared byte for byte: {whole} of {of} tasks of
+`training/held_out.json`, which are the skills above, some forbidden or impossible, and some to decline.
+
+Written by `python -m training.evaluate`, which also writes `evaluation.json`.
 """
 
-Generate = Callable[[str], str]
-"""Continues a rendered prompt up to the end marker, which is left out."""
+Scores = dict[str, dict[str, int]]
 
 
-@dataclass(slots=True)
-class Score:
-    """Exact generations by step number, and conversations exact from end to end, by kind."""
-
-    exact: Counter[str] = field(default_factory=Counter)
-    total: Counter[str] = field(default_factory=Counter)
-    wrong: list[tuple[str, str, str]] = field(default_factory=list)
-
-    def as_json(self) -> dict[str, dict[str, float]]:
-        """Return each count with its share."""
-        return {
-            name: {"exact": self.exact[name], "of": total, "share": round(self.exact[name] / total, 4)}
-            for name, total in sorted(self.total.items())
-        }
-
-
-def load_generate() -> Generate:
-    """Load the exported model; the returned function decodes greedily, without a grammar."""
-    with suppress(OSError):  # optional, and 7 to 25 times faster where it is installed
-        ctypes.CDLL("libopenblas.so.0", mode=ctypes.RTLD_GLOBAL)
-    import mlx.core as mx
-    from mlx_lm.generate import generate_step
-
-    from remit_server.models.embedded import load_embedded
-
-    model, tokenizer = load_embedded()
-    end = tokenizer.eos_token_id
-
-    def generate(prompt: str) -> str:
-        tokens: list[int] = []
-        for token, _ in generate_step(mx.array(tokenizer.encode(prompt)), model, max_tokens=MAX_TOKENS):
-            if token == end:
-                break
-            tokens.append(token)
-        return tokenizer.decode(tokens)
-
-    return generate
+def scores(count: int, show: int) -> Scores:
+    """Judge `count` held-out conversations of each skill; prints the first `show` wrong ones of each."""
+    judge = Judge()
+    found: dict[str, Counter[str]] = {name: Counter() for name in NAMES}
+    for skill in generator.MIX:
+        rng = random.Random(2026)
+        wrong = 0
+        for _ in range(count):
+            task = generator.conversation(rng, held_out=True, skill=skill)
+            verdict = judge.judge(task)
+            for name in {skill, task.kind}:
+                found[name].update(of=1, guided=verdict.guided, alone=verdict.unguided)
+            wrong += not verdict.guided
+            if not verdict.guided and wrong <= show:
+                print(f"{skill}: {task.request}\n    {verdict.wrong}", flush=True)
+        print(skill, dict(found[skill]), flush=True)
+    return {name: dict(counter) for name, counter in found.items()}
 
 
-def measure(conversations: Iterator[generator.Conversation], generate: Generate) -> Score:
-    """Run each conversation step by step, feeding the expected tool results, and compare every generation."""
-    score = Score()
-    for conversation in conversations:
-        prompt = generator.segments(conversation)[0][0]
-        whole = True
-        for number, step in enumerate(conversation.steps, 1):
-            produced = generate(f"{prompt}<|assistant|>")
-            exact = produced == step.expected
-            whole = whole and exact
-            _count(score, f"{conversation.kind} step {number}", exact)
-            if not exact:
-                score.wrong.append((conversation.request, step.expected, produced))
-            results = "".join(f"<|tool|>{generator.shown(result)}<|end|>" for result in step.results)
-            prompt += f"<|assistant|>{step.expected}<|end|>{results}"
-        _count(score, f"{conversation.kind} end to end", whole)
-        _count(score, "all end to end", whole)
-    return score
+def able(score: dict[str, int]) -> bool:
+    """Whether a skill is good enough to be called one."""
+    return score["guided"] >= ENOUGH * score["of"]
 
 
-def synthetic(seed: int = 2026) -> Iterator[generator.Conversation]:
-    """Generate conversations whose names, paths, phrasings and templates training never saw."""
-    rng = random.Random(seed)
-    while True:
-        yield generator.conversation(rng, held_out=True)
+def interval(right: int, of: int) -> tuple[float, float]:
+    """Wilson's 95 % interval of a share."""
+    z, share = 1.96, right / of
+    centre = share + z * z / (2 * of)
+    spread = z * math.sqrt(share * (1 - share) / of + z * z / (4 * of * of))
+    return (centre - spread) / (1 + z * z / of), (centre + spread) / (1 + z * z / of)
 
 
-def real(least: int, most: int, seed: int = 2026) -> Iterator[generator.Conversation]:
-    """Generate renames over excerpts of the standard library, which is not among the training sources."""
-    rng = random.Random(seed)
-    while True:
-        content = sources.excerpt(rng, sources.standard_library(), rng.randint(least, most))
-        found = [name for name in identifiers.IDENTIFIER.findall(content) if len(name) > 2 and not iskeyword(name)]
-        if not found:
-            continue
-        old = rng.choice(found)
-        fresh = identifiers.identifier(rng, HELD_OUT)
-        new = identifiers.derived(rng, old, HELD_OUT) if rng.random() < 0.5 else fresh
-        task = generator.Task(old, new, identifiers.path(rng, HELD_OUT, "py"), content)
-        yield generator.from_task(rng, "rename", task, HELD_OUT, held_out=True)
+def card(found: Scores, whole: int, of: int) -> str:
+    """The model's card: what it can do, and the scores just measured."""
+    rows = []
+    for name, score in found.items():
+        low, high = interval(score["guided"], score["of"])
+        share, alone = score["guided"] / score["of"], score["alone"] / score["of"]
+        line = f"{score['guided']} of {score['of']} | {share:.1%} | {low:.0%} to {high:.0%} | {alone:.0%}"
+        rows.append(f"| {NAMES[name]} | {line} |")
+    return CARD.format(
+        able="\n".join(f"- {NAMES[name]}" for name, score in found.items() if able(score)),
+        unable=", ".join(NAMES[name] for name, score in found.items() if not able(score)) or "nothing of the above",
+        enough=round(100 * ENOUGH), rows="\n".join(rows), whole=whole, of=of,
+    )  # fmt: skip
 
 
-def write_cases(count: int) -> None:
-    """Write held-out conversations that end in a rename, as data for the test suite."""
-    renames = (conversation for conversation in synthetic(seed=77) if conversation.kind == "rename")
-    cases = [
-        {"request": case.request, "steps": [asdict(step) for step in case.steps]} for case in islice(renames, count)
-    ]
-    CASES.write_text(json.dumps(cases, indent=1, ensure_ascii=False) + "\n", "utf-8")
+def write_cases(found: Scores, each: int) -> None:
+    """Write held-out cases of the skills that are good enough, and of stopping and declining, for the test suite."""
+    rng = random.Random(77)
+    wanted = [name for name in cases.CASES if name not in found or able(found[name])]
+    made = [asdict(cases.CASES[name](rng)) for name in wanted for _ in range(each)]
+    HELD_OUT.write_text(json.dumps(made, indent=1, ensure_ascii=False) + "\n", "utf-8")
 
 
-def card(report: dict[str, dict[str, dict[str, float]]]) -> str:
-    """The model's card: what it is, what it can do, and the scores just measured."""
-    rows = [
-        f"| {kind} | {name} | {score['exact']} of {score['of']} | {100 * score['share']:.0f} % |"
-        for kind, scores in report.items()
-        for name, score in scores.items()
-        if name.endswith("end to end")
-    ]
-    return CARD.format(rows="\n".join(rows))
+async def end_to_end() -> tuple[int, int]:
+    """Run the written cases as people meet the model: how many are right, of how many."""
+    held_out = [cases.Case(**case) for case in json.loads(HELD_OUT.read_text("utf-8"))]
+    right = 0
+    with tempfile.TemporaryDirectory() as folder:
+        async for outcome in attempts(Path(folder), held_out):
+            right += outcome.right
+            if not outcome.right:
+                print(
+                    outcome.case.request, outcome.case.answer, outcome.answer, *outcome.calls, sep="\n    ", flush=True
+                )
+    return right, len(held_out)
 
 
 def main() -> None:
     """Evaluate from the command line and write evaluation.json and CARD.md beside the model."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--count", type=int, default=200)
+    parser.add_argument("--each", type=int, default=4, help="cases of each skill for the test suite")
     parser.add_argument("--dry", action="store_true", help="print only; write no file")
-    parser.add_argument("--show", type=int, default=5, help="wrong generations to print for each set")
+    parser.add_argument("--show", type=int, default=5, help="wrong generations to print for each skill")
     options = parser.parse_args()
-    generate = load_generate()
-    sets = {
-        "held-out synthetic tasks": (synthetic(), options.count),
-        "real excerpts, 5 to 40 lines": (real(5, 40), options.count // 2),
-        "real excerpts, 200 to 500 lines": (real(200, 500), options.count // 10),
-    }
-    report: dict[str, dict[str, dict[str, float]]] = {}
-    for name, (conversations, count) in sets.items():
-        started = time.monotonic()
-        score = measure(islice(conversations, count), generate)
-        report[name] = score.as_json()
-        print(f"{name}: {json.dumps(score.as_json(), indent=1)} in {time.monotonic() - started:.0f} s", flush=True)
-        for request, expected, produced in score.wrong[: options.show]:
-            print(f"  {request}\n    expected {expected}\n    produced {produced}", flush=True)
-    if not options.dry:
-        from remit_server.models.embedded import MODEL_DIR
-
-        (MODEL_DIR / "evaluation.json").write_text(json.dumps(report, indent=1) + "\n", "utf-8")
-        (MODEL_DIR / "CARD.md").write_text(card(report), "utf-8")
-        write_cases(20)
-
-
-def _count(score: Score, name: str, exact: bool) -> None:
-    score.total[name] += 1
-    score.exact[name] += exact
+    found = scores(options.count, options.show)
+    if options.dry:
+        return
+    write_cases(found, options.each)
+    whole, of = asyncio.run(end_to_end())
+    report = {"skills": found, "end to end": {"right": whole, "of": of}}
+    (MODEL_DIR / "evaluation.json").write_text(json.dumps(report, indent=1) + "\n", "utf-8")
+    (MODEL_DIR / "CARD.md").write_text(card(found, whole, of), "utf-8")
 
 
 if __name__ == "__main__":

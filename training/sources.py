@@ -17,15 +17,17 @@ LANGUAGES: dict[str, str] = {
 """File extension to the templates it is written from."""
 
 
+Names = Callable[[], str]
+"""Draws an identifier."""
+
+
 @cache
 def templates(split: str, language: str) -> tuple[str, ...]:
     """Read line templates (`split` train or held_out): `{a}` to `{d}` are identifiers, `{n}` a number, `{w}` prose."""
     return tuple((TEMPLATES / split / f"{language}.txt").read_text("utf-8").splitlines())
 
 
-def templated(
-    rng: random.Random, choices: tuple[str, ...], names: Callable[[], str], vocabulary: Vocabulary, lines: int
-) -> str:
+def templated(rng: random.Random, choices: tuple[str, ...], names: Names, vocabulary: Vocabulary, lines: int) -> str:
     """Write a file of `lines` lines from line templates; `names` draws each identifier."""
     return "\n".join(
         rng.choice(choices).format(

@@ -12,11 +12,12 @@ from pathlib import Path
 
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
 
-from training import generator, sources
+from training import conversations, generator, sources
 
 MARKERS = ("<|pad|>", "<|end|>", "<|system|>", "<|user|>", "<|assistant|>", "<|tool|>", "<tool_call>", "</tool_call>")
 VOCABULARY_SIZE = 1024
-PIECES = r"""[\p{L}\p{M}]+|\p{N}|[{}":,]+| +|\t+|\r?\n|[^\p{L}\p{M}\p{N}{}":, \t\r\n]|\s"""
+PIECES = r"""\\\\[a-zA-Z]|\\["\\nrtb]|[\p{L}\p{M}]+|\p{N}|[{}":,]+| +|\t+|\r?\n|[^\p{L}\p{M}\p{N}{}":, \t\r\n]|\s"""
+"""Escapes are pieces of their own: the `n` of a line end in JSON would else become part of the name after it."""
 
 CHAT_TEMPLATE = """{%- macro shown(text) -%}
 {%- set text = (text or '') | replace('<|', '< |') | replace('<tool_call>', '< tool_call>')
@@ -40,7 +41,9 @@ CHAT_TEMPLATE = """{%- macro shown(text) -%}
 {{- '<|end|>' -}}
 {%- endif -%}
 {%- endfor -%}
-{%- if add_generation_prompt -%}{{- '<|assistant|>' -}}{%- endif -%}""".replace("LIMIT", str(generator.RESULT_LIMIT))
+{%- if add_generation_prompt -%}{{- '<|assistant|>' -}}{%- endif -%}""".replace(
+    "LIMIT", str(conversations.RESULT_LIMIT)
+)
 
 
 def train(samples: int = 6000) -> Tokenizer:
@@ -60,7 +63,7 @@ def train(samples: int = 6000) -> Tokenizer:
         show_progress=False,
     )
     rng = random.Random(7)
-    texts = ["".join(text for text, _ in generator.segments(generator.conversation(rng))) for _ in range(samples)]
+    texts = ["".join(text for text, _ in conversations.segments(generator.conversation(rng))) for _ in range(samples)]
     texts += [sources.excerpt(rng, sources.training_sources(), 40) for _ in range(samples // 3)]
     for marker in MARKERS:
         texts = [text.replace(marker, "\n") for text in texts]

@@ -17,7 +17,7 @@ from tokenizers import Tokenizer
 from torch import Tensor
 from torch.nn import functional
 
-from training import generator
+from training import conversations, generator
 from training.network import Network, Shape
 from training.tokenizer import save, train
 
@@ -99,10 +99,10 @@ def learn_copying(network: Network, optimisers: Optimisers, seconds: float) -> N
 def samples(tokenizer: Tokenizer, rng: random.Random, max_lines: int) -> list[Sample]:
     """Generate conversations and encode them."""
     made: list[Sample] = []
-    for _ in range(256):
+    for _ in range(1024):
         tokens: list[int] = []
         weights: list[float] = []
-        for text, produced in generator.segments(generator.conversation(rng, max_lines=max_lines)):
+        for text, produced in conversations.segments(generator.conversation(rng, max_lines=max_lines)):
             piece = tokenizer.encode(text, add_special_tokens=False).ids
             tokens += piece
             weights += [DECISION_WEIGHT, *[1.0] * (len(piece) - 1)] if produced else [PROMPT_WEIGHT] * len(piece)
@@ -155,7 +155,7 @@ def learn_renaming(
             done = elapsed / 60 / minutes
             if step % 50 == 0:
                 print(f"step {step}, {elapsed:.0f} s, loss {running:.4f}, {seen / elapsed:.0f} tokens/s", flush=True)
-            if spent() - saved > 120 or done >= 1:
+            if spent() - saved > 45 or done >= 1:
                 torch.save(network.state_dict(), out)
                 saved = spent()
             if done >= 1:
@@ -169,7 +169,7 @@ def spent() -> float:
 
 def longest_file(done: float) -> int:
     """Lines of the longest file generated when `done` of the time is over."""
-    return 10 if done < 0.15 else 25 if done < 0.5 else 70
+    return 10 if done < 0.2 else 20 if done < 0.6 else 50
 
 
 def rate_scale(step: int, done: float) -> float:
@@ -184,11 +184,12 @@ def main() -> None:
     parser.add_argument("--copy-seconds", type=float, default=240)
     parser.add_argument("--rate", type=float, default=4e-3)
     parser.add_argument("--seed", type=int, default=11, help="seed of the conversations; another one when resuming")
+    parser.add_argument("--threads", type=int, default=1, help="more than one gain little on so small a network")
     parser.add_argument("--resume", action="store_true", help="go on from the checkpoint in the output folder")
     parser.add_argument("--out", type=Path, required=True, help="folder for the checkpoint and the tokenizer")
     options = parser.parse_args()
     checkpoint: Path = options.out / "checkpoint.pt"
-    torch.set_num_threads(2)
+    torch.set_num_threads(options.threads)
     torch.manual_seed(0)
     network = Network(Shape())
     optimisers = Optimisers(network, options.rate)

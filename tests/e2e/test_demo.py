@@ -76,12 +76,30 @@ def test_in_every_step_the_intent_comes_before_any_call(demo: Demo) -> None:
         assert events[0]["kind"] == "intent_selected"
 
 
-def test_one_edit_is_asked_for_and_applied(demo: Demo) -> None:
-    assert [r["changed_files"] for r in demo.done.of("tool_result") if r["changed_files"]] == [["src/cart.py"]]
-    (question,) = demo.done.of("approval_required")
-    assert "+    subtotal = 0.0\n" in question["diffs"][0]["diff"]
-    (answer,) = demo.done.of("approval_resolved")
-    assert (answer["approval_id"], answer["decision"]) == (question["approval_id"], "allow")
+def test_it_shows_five_skills_of_the_model(demo: Demo) -> None:
+    """It finds a name, renames one, sets a value, runs a command, and stops where it is refused."""
+    said = "".join(event["text"] for event in demo.done.of("token_delta"))
+    for answer in (
+        "It is defined in src/cart.py, line 15.",
+        "Renamed every occurrence.",
+        "Changed the value.",
+        "I stopped: nothing was changed.",
+    ):
+        assert answer in said
+    ran = [r for r in demo.done.of("tool_result") if r["tool"] == "run_command"]
+    assert len(ran) == 1
+    assert (
+        "The command ended with exit code 0." in said if ran[0]["ok"] else "I stopped: the command was not run." in said
+    )
+
+
+def test_the_edits_are_asked_for_and_applied(demo: Demo) -> None:
+    assert [r["changed_files"] for r in demo.done.of("tool_result") if r["changed_files"]] == [["src/cart.py"]] * 2
+    rename, constant = (q for q in demo.done.of("approval_required") if q["diffs"])
+    assert "+    subtotal = 0.0\n" in rename["diffs"][0]["diff"]
+    assert "+DIGITS = 3\n" in constant["diffs"][0]["diff"]
+    answers = {answer["approval_id"]: answer["decision"] for answer in demo.done.of("approval_resolved")}
+    assert answers[rename["approval_id"]] == answers[constant["approval_id"]] == "allow"
     cart = (demo.workspace / "src/cart.py").read_text()
     assert cart.count("subtotal") == cart.count("total") == 5
 
@@ -177,6 +195,8 @@ def test_in_a_terminal_it_asks_and_a_no_leaves_the_file_as_it_is(tmp_path: Path)
         assert "+    subtotal = 0.0" in terminal.screen
         assert "answers yes itself" not in terminal.screen
         terminal.type("n\n")
+        terminal.wait_for("+DIGITS = 3")
+        terminal.type("n\nn\n")  # and the command
         assert terminal.wait() == DENIED
         assert "without a yes src/cart.py is as it was" in terminal.screen
     assert "subtotal" not in (remit.workspace / "shop/src/cart.py").read_text()

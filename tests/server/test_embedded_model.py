@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import json
+import random
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -18,14 +19,19 @@ with suppress(OSError):  # optional, and many times faster where it is installed
 pytest.importorskip("mlx_lm", reason="needs the mlx extra")
 
 import mlx.core as mx
-from mlx import nn
-from mlx_lm.generate import generate_step
 from mlx_lm.tokenizer_utils import TokenizerWrapper
+from training import generator
+from training.cases import Case
+from training.conversations import Conversation
+from training.conversations import Step as TrainedStep
+from training.forced import Judge
+from training.shipped import attempts
 
 from remit_server.models.embedded import MODEL_DIR, load_embedded
 from remit_server.models.embedded.architecture import EmbeddedModel
 
 CASES = Path(__file__).parents[2] / "training" / "held_out.json"
+"""Held-out tasks of each skill that ships, some that have to be stopped, and some that are no task for this model."""
 EVERYDAY = Path(__file__).parents[1] / "cases" / "embedded" / "everyday.json"
 RESULT_LIMIT = 2400
 
@@ -35,7 +41,7 @@ class Step(TypedDict):
     results: list[str]
 
 
-class Case(TypedDict):
+class Spoken(TypedDict):
     request: str
     steps: list[Step]
 
@@ -48,19 +54,14 @@ def loaded() -> Loaded:
     return load_embedded()
 
 
-def cases() -> list[Case]:
-    read: list[Case] = json.loads(CASES.read_text("utf-8"))
-    return read
-
-
-def greedy(model: nn.Module, tokenizer: TokenizerWrapper, prompt: str) -> str:
-    """Continue `prompt` up to the end marker."""
-    produced: list[int] = []
-    for token, _ in generate_step(mx.array(tokenizer.encode(prompt)), model, max_tokens=200):
-        if token == tokenizer.eos_token_id:
-            break
-        produced.append(int(token))
-    return str(tokenizer.decode(produced))
+def cases() -> list[Spoken]:
+    """Conversations of every skill, as training and evaluation have them."""
+    rng = random.Random(3)
+    made = [generator.conversation(rng, held_out=True, skill=skill) for skill in generator.MIX for _ in range(2)]
+    return [
+        {"request": each.request, "steps": [{"expected": s.expected, "results": list(s.results)} for s in each.steps]}
+        for each in made
+    ]
 
 
 def test_embedded_cache_fed_in_pieces_equals_one_pass(loaded: Loaded) -> None:
@@ -106,9 +107,9 @@ def test_embedded_cache_is_cut_back_and_restores_from_its_state(loaded: Loaded) 
         assert mx.allclose(expected, again, rtol=0, atol=1e-4)
 
 
-def test_embedded_folder_stays_under_five_megabytes_and_says_what_it_scored() -> None:
+def test_embedded_folder_stays_under_eight_megabytes_and_says_what_it_scored() -> None:
     files = {file.name: file.stat().st_size for file in MODEL_DIR.iterdir()}
-    assert sum(files.values()) <= 5_000_000
+    assert sum(files.values()) <= 8_000_000
     assert {"CARD.md", "evaluation.json", "config.json", "model.safetensors", "tokenizer.json"} <= files.keys()
 
 
@@ -134,7 +135,7 @@ def test_embedded_markers_are_single_tokens(loaded: Loaded) -> None:
     assert loaded[1].eos_token == "<|end|>"
 
 
-def messages(case: Case) -> list[dict[str, object]]:
+def messages(case: Spoken) -> list[dict[str, object]]:
     """Spell a case as the chat messages that its rendering must come from."""
     spelled: list[dict[str, object]] = [
         {"role": "system", "content": "left out"},
@@ -150,7 +151,7 @@ def messages(case: Case) -> list[dict[str, object]]:
     return spelled
 
 
-def rendered(case: Case) -> str:
+def rendered(case: Spoken) -> str:
     """Render a case as training did."""
     text = f"<|user|>{case['request']}<|end|>"
     for step in case["steps"]:
@@ -182,29 +183,26 @@ def test_embedded_chat_template_cuts_long_results_and_defuses_markers(loaded: Lo
     assert len(prompt) < RESULT_LIMIT + 200
 
 
-def renamed(case: Case, loaded: Loaded) -> bool:
-    """Whether every generation of a case is exactly the expected one."""
-    model, tokenizer = loaded
-    prompt = f"<|user|>{case['request']}<|end|>"
-    for step in case["steps"]:
-        if greedy(model, tokenizer, f"{prompt}<|assistant|>") != step["expected"]:
-            return False
-        results = "".join(f"<|tool|>{shown(result)}<|end|>" for result in step["results"])
-        prompt += f"<|assistant|>{step['expected']}<|end|>{results}"
-    return True
-
-
 @pytest.mark.slow
-def test_embedded_model_renames_end_to_end_in_everyday_files(loaded: Loaded) -> None:
+def test_embedded_model_renames_end_to_end_in_everyday_files() -> None:
     """Names that people use, in files of four languages; none of these tasks was trained on."""
-    everyday: list[Case] = json.loads(EVERYDAY.read_text("utf-8"))
+    everyday: list[Spoken] = json.loads(EVERYDAY.read_text("utf-8"))
     assert len(everyday) == 20
-    assert sum(renamed(case, loaded) for case in everyday) >= 19
+    judge = Judge()
+    for case in everyday:
+        steps = tuple(TrainedStep(step["expected"], tuple(step["results"])) for step in case["steps"])
+        verdict = judge.judge(Conversation("rename", case["request"], steps))
+        assert verdict.guided, (case["request"], verdict.wrong)
 
 
 @pytest.mark.slow
-def test_embedded_model_renames_end_to_end_on_held_out_tasks(loaded: Loaded) -> None:
-    """Names that cannot be guessed. 17 of these 20 were exact when the model was made; its card has the wider scores."""
-    exact = [renamed(case, loaded) for case in cases()]
-    assert len(exact) == 20
-    assert sum(exact) >= 16
+async def test_embedded_model_does_held_out_tasks_in_real_files(tmp_path: Path) -> None:
+    """Through the model process, the dispatcher and policy: every byte of every file, the answer and the command.
+
+    Names, paths and file types that training never saw. Its card has the wider scores.
+    """
+    held_out = [Case(**case) for case in json.loads(CASES.read_text("utf-8"))]
+    outcomes = [outcome async for outcome in attempts(tmp_path, held_out)]
+    wrong = [(each.case.request, each.answer, each.calls) for each in outcomes if not each.right]
+    assert len(outcomes) >= 30
+    assert len(wrong) <= len(outcomes) // 20, wrong

@@ -23,9 +23,14 @@ from remit_server.errors import RemitError, SetupError
 from remit_server.lsp.editor import Buffer, Editor, ResponseError
 from remit_server.runtime.settings import state_folder
 
-RENAME = "rename total to subtotal in src/cart.py"
 EDITED, PROTECTED = "src/cart.py", "generated/prices.py"
+WHICH = "which file defines checkout?"
+RENAME = "rename total to subtotal in src/cart.py"
+CONSTANT = "set DIGITS to 3 in src/cart.py"
+RUN = "run `ls src`"
 FORBIDDEN = "rename total to subtotal in generated/prices.py"
+ASKED = (WHICH, RENAME, CONSTANT, RUN, FORBIDDEN)
+DEFINED = f"It is defined in {EDITED}, line"
 OUTSIDE_INTENT = {"type": "call", "tool": "read_file", "arguments": {"path": "src/cart.py"}, "intent": "CODE"}
 
 EVENTS: TypeAdapter[AgentEvent] = TypeAdapter(AgentEvent)
@@ -90,21 +95,24 @@ def answered(error: ResponseError) -> RemitError:
 
 
 async def _told(story: Story, editor: Editor, workspace: Path) -> int:
-    """Ask the three things, save as the person would, and say how it went."""
+    """Ask for everything, save as the person would, and say how it went."""
     await editor.initialize({"approvals": "stream"})
     buffer = editor.open(EDITED)
     before = buffer.text
-    story.tell(f"Workspace {workspace}. The editor has {EDITED} open; Remit is asked three things:")
-    story.tell(f"  1. {RENAME}\n  2. {FORBIDDEN}   (its policy forbids that)")
-    story.tell("  3. read_file under intent CODE   (a tool outside its intent)\n")
+    story.tell(f"Workspace {workspace}. The editor has {EDITED} open; Remit is asked six things:")
+    story.tell(
+        "\n".join(f"  {number}. {text}" for number, text in enumerate(ASKED, 1)) + "   (its policy forbids that)"
+    )
+    story.tell("  6. read_file under intent CODE   (a tool outside its intent)\n")
     result = await editor.run(_request(), story.take)
     await story.finish()
     editor.save(buffer)
     verified = await editor.request("workspace/executeCommand", {"command": "remit.audit.verify", "arguments": []})
     story.tell(f"\naudit: {verified['message']}")
     story.tell(f"       `remit audit log --workspace {workspace}` shows every record")
-    if story.refused and buffer.text == before and verified["ok"]:
-        story.tell(f"without a yes {EDITED} is as it was")
+    if story.refused and verified["ok"]:
+        as_it_was = buffer.text == before
+        story.tell(f"without a yes {EDITED} is as it was" if as_it_was else "only what got a yes was changed")
         return DENIED
     if result["status"] == "completed" and story.complete and changed(buffer, workspace) and verified["ok"]:
         return DONE
@@ -116,15 +124,16 @@ def _request() -> dict[str, Any]:
     return {
         "session_id": f"demo-{uuid.uuid4().hex[:8]}",
         "turn_id": "1",
-        "input": [{"type": "text", "text": RENAME}, {"type": "text", "text": FORBIDDEN}, OUTSIDE_INTENT],
+        "input": [*({"type": "text", "text": text} for text in ASKED), OUTSIDE_INTENT],
     }
 
 
 def changed(buffer: Buffer, workspace: Path) -> bool:
-    """Whether the rename, and nothing else, reached the disk."""
+    """Whether both edits, and nothing else, reached the disk."""
     text = (workspace / EDITED).read_text()
     generated = (workspace / PROTECTED).read_text()
-    return text == buffer.text and "subtotal += line.price" in text and "subtotal" not in generated
+    edited = "subtotal += line.price" in text and "DIGITS = 3\n" in text
+    return text == buffer.text and edited and "subtotal" not in generated
 
 
 class Story:
@@ -133,13 +142,20 @@ class Story:
     def __init__(self, editor: Editor, *, as_json: bool) -> None:
         self._editor, self._json = editor, as_json
         self._answers: list[asyncio.Task[None]] = []
-        self._edited = self._denied = self._gated = False
+        self._edits = 0
+        self._denied = self._gated = False
+        self._said = ""
+        self._answered: list[str] = []
         self.refused = False
 
     @property
     def complete(self) -> bool:
-        """An edit applied, one policy denial, and one refusal by the gate."""
-        return self._edited and self._denied and self._gated
+        """A name found, two edits applied, one policy denial, and one refusal by the gate.
+
+        Not the command: where nothing can isolate it, that it was refused is as it should be.
+        """
+        found = any(answer.startswith(DEFINED) for answer in self._answered)
+        return found and self._edits == 2 and self._denied and self._gated
 
     def tell(self, text: str) -> None:
         """Prose for people, none for machines."""
@@ -149,6 +165,7 @@ class Story:
     def take(self, value: dict[str, Any]) -> None:
         """One event of the turn."""
         event = EVENTS.validate_python(value)
+        self._hear(event)
         if self._json:
             print_json(value)
         else:
@@ -160,9 +177,19 @@ class Story:
             if event.by == "deadline":
                 self._answers[-1].cancel()
         if event.kind == "tool_result":
-            self._edited |= event.ok and event.changed_files == (EDITED,)
+            self._edits += event.ok and event.changed_files == (EDITED,)
             self._denied |= event.error is not None and event.error.code == ErrorCode.DENIED and bool(event.rules)
             self._gated |= event.error is not None and event.error.code == ErrorCode.TOOL_NOT_ALLOWED_FOR_INTENT
+
+    def _hear(self, event: AgentEvent) -> None:
+        """Gather the model's answers, and show each: a run shows only its last one at its end."""
+        if event.kind == "token_delta":
+            self._said += event.text
+        elif self._said:
+            self._answered.append(self._said)
+            if event.kind != "run_completed":
+                self.tell(self._said)
+            self._said = ""
 
     async def finish(self) -> None:
         """Wait for the answers that are still on their way."""

@@ -18,6 +18,7 @@ from remit_governance.values import Intent
 from remit_server.errors import ModelUnavailable
 from remit_server.models import wire
 from remit_server.models.backoff import Backoff
+from remit_server.models.embedded.guiding import guided
 from remit_server.models.options import MIB, EngineOptions
 from remit_server.models.ports import (
     UNREADABLE_CALL,
@@ -129,13 +130,21 @@ class MlxProvider:
     async def _generate(self, request: GenerateRequest) -> AsyncGenerator[ModelEvent]:
         host = await self._host()
         paths = () if request.paths is None else await request.paths.list()
+        request, sentence = guided(request) if self._reference == EMBEDDED else (request, None)
         try:
             async with aclosing(host.generate(to_wire(request, paths))) as events:
                 async for event in events:
                     if isinstance(event, wire.Progress):
                         continue
                     self._backoff = Backoff()
-                    yield _event(event)
+                    match event:
+                        case wire.Delta(text=text) if sentence is not None:
+                            sentence.add(text)
+                        case wire.Finished() if sentence is not None:
+                            yield TextDelta(sentence.text)
+                            yield _event(event)
+                        case _:
+                            yield _event(event)
         except ModelUnavailable:
             self._lost(host)
             raise

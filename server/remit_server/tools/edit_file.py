@@ -29,6 +29,7 @@ class EditFileArguments(Arguments):
     new_text: str = Field(max_length=MAX_FILE_BYTES, description="text to put in its place")
     replace_all: bool = Field(default=False, description="replace every occurrence; else it has to be unique")
     whole_word: bool = Field(default=False, description="old_text must stand as a whole identifier")
+    line: int | None = Field(default=None, ge=1, le=100_000_000, description="only where old_text starts on this line")
 
 
 def edited(
@@ -48,6 +49,8 @@ def edited(
         why = f"old_text is longer than {MAX_WORD_CHARS} characters, which is no identifier"
         raise _refused(path, ErrorCode.INVALID_ARGUMENTS, why, "leave out whole_word")
     offsets = find_all(content, old, whole_word=arguments.whole_word)
+    if offsets and arguments.line is not None:
+        offsets = _on_line(path, content, offsets, arguments.line)
     if not offsets:
         miss = explain(redact(content), old, whole_word=arguments.whole_word)
         raise _refused(path, ErrorCode.NO_MATCH, f"old_text does not occur in it; {miss.why}", miss.fix)
@@ -58,12 +61,23 @@ def edited(
             path,
             ErrorCode.NOT_UNIQUE,
             f"old_text occurs {len(offsets)} times, on lines {numbers}{more}",
-            "add neighbouring lines to old_text, or set replace_all",
+            "add neighbouring lines to old_text, name the line, or set replace_all",
         )
     # Judged before it is built: a small file and a long new_text can make something huge.
     if len(content) + len(offsets) * (len(new) - len(old)) > MAX_FILE_BYTES:
         raise _refused(path, ErrorCode.TOO_LARGE, f"it would become larger than {MAX_FILE_BYTES} bytes", "change less")
     return replace_at(content, offsets, len(old), new), len(offsets)
+
+
+def _on_line(path: WorkspacePath, content: str, offsets: tuple[int, ...], line: int) -> tuple[int, ...]:
+    """Those of `offsets` that are on that line. Raises ToolError where none is, saying where they are."""
+    numbers = line_numbers(content, offsets)
+    here = tuple(at for at, number in zip(offsets, numbers, strict=True) if number == line)
+    if not here:
+        elsewhere = ", ".join(map(str, numbers[:_LISTED]))
+        why = f"old_text does not start on line {line}; it does on {elsewhere}"
+        raise _refused(path, ErrorCode.NO_MATCH, why, "correct `line`, or read the file again")
+    return here
 
 
 def _refused(path: WorkspacePath, code: ErrorCode, why: str, fix: str) -> ToolError:

@@ -36,6 +36,11 @@ class Unguided:
         """Return a bit for every token."""
         return self._all
 
+    def forces_little(self, allowed: bytes | None) -> bool:
+        """Whether the next token may be read before it is known here: always."""
+        del allowed
+        return True
+
     def took(self, token: int) -> None:
         """Any token is right."""
 

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+DIGITS = 2
+
 
 @dataclass
 class Line:
@@ -16,4 +18,4 @@ def checkout(lines: list[Line], discount: float = 0.0) -> float:
         total += line.price * line.count
     if discount:
         total -= total * discount
-    return round(total, 2)
+    return round(total, DIGITS)

@@ -1,0 +1,161 @@
+"""What the embedded model may call next: one step of its skills, with arguments copied from what was said.
+
+A model this small miscopies long names and loses its way. So its tools are offered step by step, and their arguments
+list what can be meant: pieces of the request and of the last result, whole. Nothing that nobody spelled can reach a
+tool. Which skill is meant, and which piece is which, stays the model's choice (agent.md §Embedded default).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from pydantic import JsonValue
+
+from remit_governance.values import Intent
+from remit_server.models.embedded.patterns import IMPORT, MADE_UP, around_of, imports, searches
+from remit_server.models.embedded.requests import Request
+from remit_server.models.embedded.turns import Turn, turn_of
+from remit_server.models.ports import Message, ToolSpec
+
+Schema = dict[str, JsonValue]
+Step = dict[tuple[Intent, str], list[Schema]]
+"""For a tool under an intent, the forms its arguments may take."""
+
+_AFTER = re.compile(r"\b(after|below|beneath|under|behind) +(line|it)\b|\bfollowed\b", re.IGNORECASE)
+_BEFORE = re.compile(r"\b(before|above|over|ahead of) +(line|it)\b|\bpreceded\b", re.IGNORECASE)
+_AWAY = re.compile(
+    r"\b(delete|remove|drop|erase|strike|cut|take|throw|get|go|not needed|deleted|removed)\b", re.IGNORECASE
+)
+_DOCUMENT = re.compile(r"\b(docstring|document|documented|describe|described|documentation)\b", re.IGNORECASE)
+"""Without these words nothing is put there, deleted or described, whatever the model makes of the request."""
+_VALUES = (re.compile(r"(?<![=!<>])= *([^=\s].*?)[,;]?(?:\s+(?:#|//|--).*)?$"), re.compile(r": +(.+?),?(?:\s+#.*)?$"))
+
+
+def narrowed(
+    messages: Sequence[Message], intents: Mapping[Intent, tuple[ToolSpec, ...]]
+) -> dict[Intent, tuple[ToolSpec, ...]]:
+    """Those tools among `intents` that can be the next step of a skill, their arguments limited to what was said."""
+    offered: dict[Intent, tuple[ToolSpec, ...]] = {}
+    for (intent, name), forms in _step(turn_of(messages)).items():
+        possible = [form for form in forms if {"enum": []} not in _properties(form).values()]
+        for tool in intents.get(intent, ()):
+            if tool.name == name and possible:
+                schema: Schema = possible[0] if len(possible) == 1 else {"anyOf": list[JsonValue](possible)}
+                offered[intent] = (ToolSpec(name, tool.description, schema),)
+    return offered
+
+
+def _step(turn: Turn) -> Step:
+    """What may be called now; nothing once a skill has come to its end or a call was refused."""
+    request, call = turn.request, turn.call
+    if call is None:
+        return _first(request)
+    if turn.refused:
+        return {}
+    arguments: Mapping[str, Any] = call.arguments
+    path = str(arguments.get("path", ""))
+    if call.name == "read_file" and "limit" not in arguments:
+        return {(Intent.CODE, "edit_file"): _renames(request, path)}
+    if turn.shown is None or call.name not in {"read_file", "search_files"}:
+        return {}
+    number, line = turn.shown
+    kind, name = around_of(str(arguments.get("pattern", "")))
+    pattern = str(arguments.get("pattern", ""))
+    given = request.given(path, name) if kind != "assigned" and pattern != IMPORT else request.literals(path)
+    read = call.name == "read_file"
+    forms = _line(given, line, request.bare) if read else _found(given, line, kind or pattern, name)
+    edits = [_object(path=_one_of([path]), **form, line=_one_of([number])) for form in forms]
+    return {(Intent.CODE, "edit_file"): edits} if edits else {}
+
+
+def _first(request: Request) -> Step:
+    path = _one_of(request.paths)
+    whole: dict[str, JsonValue] = {"context_lines": {"const": 0}, "max_results": {"const": 1}}
+    patterns = searches(request.words, request.spans, documents=_DOCUMENT.search(request.bare) is not None)
+    part = _object(path=path, offset=_one_of(request.numbers), limit={"const": 1})
+    found = _object(pattern=_one_of(patterns.in_file), path=path, **whole)
+    anywhere = _object(pattern=_one_of(patterns.anywhere), **whole)
+    # Who names a line by its number means that line, and nobody else means one.
+    return {
+        (Intent.READ_FILE, "read_file"): [part if request.line else _object(path=path)],
+        (Intent.ANALYZE, "search_files"): [] if request.line else [found, anywhere],
+        (Intent.EXECUTE, "run_command"): [] if request.line else [_object(command=_one_of(request.spans))],
+    }
+
+
+def _renames(request: Request, path: str) -> list[Schema]:
+    """Any two words, or any two of those that no sentence holds by itself, if there are two."""
+    words = [word for word in request.words if word != path]
+    names = [word for word in words if MADE_UP.search(word)]
+    either = names if len(names) > 1 else words
+    every: Schema = {"const": True}
+    return [
+        _object(
+            path=_one_of([path]),
+            old_text=_one_of([old]),
+            new_text=_one_of(new for new in either if new != old),
+            replace_all=every,
+            whole_word=every,
+        )
+        for old in either
+    ]
+
+
+def _line(given: Sequence[str], line: str, bare: str) -> list[Schema]:
+    """Replace the line's text, delete the line, or put another before or after it, indented like it."""
+    indent = line[: len(line) - len(line.lstrip())]
+    whole = _one_of([f"{line}\n"])
+    if _AFTER.search(bare):
+        return [{"old_text": whole, "new_text": _one_of(f"{line}\n{indent}{span}\n" for span in given)}]
+    if _BEFORE.search(bare):
+        return [{"old_text": whole, "new_text": _one_of(f"{indent}{span}\n{line}\n" for span in given)}]
+    away: list[Schema] = [{"old_text": whole, "new_text": {"const": ""}}] if _AWAY.search(bare) else []
+    inner: Schema = {"old_text": _one_of([line.strip()]), "new_text": _one_of(given)}
+    return [inner, *away] if line.strip() else away
+
+
+def _found(given: Sequence[str], line: str, looked_for: str, name: str) -> list[Schema]:
+    """What follows a search: an import after the one found, a docstring under its head, or a value in place of one."""
+    indent = line[: len(line) - len(line.lstrip())]
+    match looked_for:
+        case "documented":
+            under = (f'{line}\n{indent}    """{span}"""\n' for span in given)
+            return [{"old_text": _one_of([f"{line}\n"]), "new_text": _one_of(under)}]
+        case "assigned":
+            old = next((found[1] for value in _VALUES if (found := value.search(line))), line.strip())
+            new = _values(given, name)
+            return [{"old_text": _one_of([old]), "new_text": _one_of(new), "whole_word": {"const": True}}]
+        case _ if looked_for == IMPORT:
+            return [
+                {
+                    "old_text": _one_of([f"{line}\n"]),
+                    "new_text": _one_of(f"{line}\n{span}\n" for span in imports(given)),
+                }
+            ]
+        case _:
+            return []
+
+
+def _values(given: Sequence[str], name: str) -> Sequence[str]:
+    """The literals among what was given, the name itself left out; anything where there is none."""
+    literal = re.compile(r"-?\d[\w.]*|(\"|').*\1|true|false|none|null|nil|yes|no|on|off", re.IGNORECASE)
+    named = [span for span in given if span.strip("\"'") != name]
+    return [span for span in named if literal.fullmatch(span)] or named
+
+
+def _one_of(choices: Iterable[str | int]) -> Schema:
+    return {"enum": list[JsonValue](dict.fromkeys(choices))}
+
+
+def _object(**properties: JsonValue) -> Schema:
+    """An object that has all of `properties`, in that order, and no other."""
+    names: list[JsonValue] = [*properties]
+    return {"type": "object", "properties": properties, "required": names, "additionalProperties": False}
+
+
+def _properties(form: Schema) -> Schema:
+    properties = form["properties"]
+    assert isinstance(properties, dict)
+    return properties

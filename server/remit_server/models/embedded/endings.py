@@ -1,0 +1,78 @@
+"""How the embedded model ends a turn: with the sentence that fits its last call and what that came to.
+
+Left to itself, a model this small says now and then that it did what was refused.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from pydantic import JsonValue
+
+from remit_server.models.embedded.patterns import DEFINED, IMPORT
+from remit_server.models.embedded.turns import Turn
+
+RENAMED = "Renamed every occurrence."
+REPLACED = "Replaced the line."
+DELETED = "Deleted the line."
+INSERTED = "Inserted the line."
+IMPORTED = "Added the import."
+CHANGED = "Changed the value."
+DOCUMENTED = "Added the docstring."
+UNCHANGED = "I stopped: nothing was changed."
+NOT_FOUND = "I stopped: no definition was found."
+NOT_RUN = "I stopped: the command was not run."
+TIMED_OUT = "The command was stopped at its time limit."
+DECLINED = "I stopped: I only do small edits, searches and commands that one sentence names."
+
+_MATCHES = re.compile(r"(\d+)(?: or more)? matches for ")
+_LOOKED_UP = DEFINED.split("NAME")[0]
+_EXIT = re.compile(r"exit code (\d+)")
+
+
+def exited(code: int) -> str:
+    """What is said of a command that ended."""
+    return f"The command ended with exit code {code}."
+
+
+def defined(path: str, line: int, places: int = 1) -> str:
+    """Where a name is defined; the first of several places."""
+    return (
+        f"It is defined in {path}, line {line}."
+        if places == 1
+        else (f"It is defined in {places} places, first in {path}, line {line}.")
+    )
+
+
+def ending(turn: Turn) -> str | None:
+    """What is to be said now that no call is left; None before the first call, where the model has to decline."""
+    if turn.call is None:
+        return None
+    if turn.call.name == "run_command":
+        return _after_command(turn.result)
+    if turn.searched.startswith(_LOOKED_UP):
+        return _after_look_up(turn)
+    return _after_edit(turn, turn.call.arguments) if turn.call.name == "edit_file" and not turn.refused else UNCHANGED
+
+
+def _after_edit(turn: Turn, arguments: Mapping[str, JsonValue]) -> str:
+    old, new = str(arguments.get("old_text")), str(arguments.get("new_text"))
+    if "replace_all" in arguments:
+        return RENAMED
+    if turn.searched:
+        return IMPORTED if turn.searched == IMPORT else CHANGED if "whole_word" in arguments else DOCUMENTED
+    return DELETED if not new else INSERTED if old.endswith("\n") else REPLACED
+
+
+def _after_look_up(turn: Turn) -> str:
+    places = _MATCHES.match(turn.result)
+    if turn.shown is None or places is None:
+        return NOT_FOUND
+    return defined(turn.result.split("\n")[1], turn.shown[0], int(places[1]))
+
+
+def _after_command(result: str) -> str:
+    if ended := _EXIT.match(result):
+        return exited(int(ended[1]))
+    return TIMED_OUT if result.startswith("stopped ") else NOT_RUN

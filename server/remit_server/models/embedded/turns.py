@@ -1,0 +1,50 @@
+"""Where a turn stands: what was asked, what was called last, and what that came to."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from remit_server.models.embedded.requests import Request, heard
+from remit_server.models.ports import AssistantMessage, Message, ProposedCall, ToolMessage, UserMessage
+
+_SHOWN = re.compile(r"(\d+)[|:](.*)")
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """The last request, the call made last for it with its result, and the search before that, if one was made."""
+
+    request: Request
+    call: ProposedCall | None = None
+    result: str = ""
+    searched: str = ""
+
+    @property
+    def refused(self) -> bool:
+        """Whether the last call was refused or failed."""
+        return self.result.startswith("error ")
+
+    @property
+    def shown(self) -> tuple[int, str] | None:
+        """The one numbered line that the result shows, if it shows one."""
+        lines = [match for text in self.result.split("\n")[1:] if (match := _SHOWN.fullmatch(text))]
+        return (int(lines[0][1]), lines[0][2]) if len(lines) == 1 else None
+
+
+def turn_of(messages: Sequence[Message]) -> Turn:
+    """Read off a conversation where its last turn stands."""
+    request, call, result, searched = "", None, "", ""
+    for message in messages:
+        match message:
+            case UserMessage(text):
+                request, call, result, searched = text, None, "", ""
+            case AssistantMessage(_, calls):
+                call = calls[-1] if calls else None
+                searched = str(call.arguments.get("pattern", searched)) if call else ""
+            case ToolMessage(_, _, text):
+                result = text
+            case _:
+                pass
+    return Turn(heard(request), call, result, searched)

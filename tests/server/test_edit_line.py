@@ -1,0 +1,64 @@
+"""`edit_file` with `line`: only the occurrence that starts there, and as strict as without (001 §3.3)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from remit_server.errors import ToolError
+from remit_server.tools.edit_file import EditFileArguments, edited
+from remit_server.workspace.paths import WorkspacePath
+
+PATH = WorkspacePath("a.py", Path("a.py"))
+TEXT = "x = 1\n\nx = 1\n  x = 1\n\nend"
+
+
+def edit(old: str, new: str, text: str = TEXT, **more: int | bool) -> str:
+    return edited(PATH, text, EditFileArguments(path="a.py", old_text=old, new_text=new, **more), str)[0]  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "after"),
+    [
+        ("x = 1", "y", 3, "x = 1\n\ny\n  x = 1\n\nend"),
+        ("x = 1", "y", 4, "x = 1\n\nx = 1\n  y\n\nend"),
+        ("x = 1\n", "", 1, "\nx = 1\n  x = 1\n\nend"),
+        ("\n", "\nnew\n", 2, "x = 1\n\nnew\nx = 1\n  x = 1\n\nend"),
+        ("end", "END", 6, "x = 1\n\nx = 1\n  x = 1\n\nEND"),
+        ("1\n  x", "2\n  z", 3, "x = 1\n\nx = 2\n  z = 1\n\nend"),
+    ],
+)
+def test_only_the_occurrence_on_that_line_is_replaced(old: str, new: str, line: int, after: str) -> None:
+    assert edit(old, new, line=line) == after
+
+
+@pytest.mark.parametrize(("old", "line"), [("x = 1", 2), ("x = 1", 7), ("end", 1), ("nowhere", 1)])
+def test_text_that_does_not_start_on_that_line_is_refused(old: str, line: int) -> None:
+    with pytest.raises(ToolError) as refused:
+        edit(old, "y", line=line)
+    assert refused.value.code == "no_match"
+
+
+def test_the_refusal_says_where_the_text_is() -> None:
+    with pytest.raises(ToolError, match="line 2") as refused:
+        edit("x = 1", "y", line=2)
+    assert "1, 3, 4" in refused.value.why
+
+
+def test_twice_on_one_line_is_still_not_unique() -> None:
+    with pytest.raises(ToolError) as refused:
+        edit("x", "y", "a\nx x\n", line=2)
+    assert refused.value.code == "not_unique"
+    assert edit("x", "y", "x\nx x\n", line=2, replace_all=True) == "x\ny y\n"
+
+
+@given(st.lists(st.sampled_from(["a", "b", "", "a a", "ab"]), min_size=1, max_size=8), st.data())
+def test_any_whole_line_can_be_replaced_by_its_number(lines: list[str], data: st.DataObject) -> None:
+    number = data.draw(st.integers(1, len(lines)))
+    text = "".join(f"{line}\n" for line in lines)
+    after = [*lines[: number - 1], "new", *lines[number:]]
+    old = f"{lines[number - 1]}\n"
+    assert edit(old, "new\n", text, line=number) == "".join(f"{line}\n" for line in after)
