@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from pydantic import JsonValue
 
 from remit_server.models.host.calls import OPEN, spell_call
+from remit_server.models.host.edge import prepare
 from remit_server.models.host.formats import OWN, ToolFormat, Tools
 from remit_server.models.host.hearing import Hearing
 from remit_server.models.host.native import NativeReader
@@ -48,6 +49,7 @@ MARKERS = ThinkMarkers("<think>", "</think>", (1,), (2,))
 
 
 def formats(name: str) -> tuple[ToolFormat, ...]:
+    prepare()  # else the import lowers this process's limit of open files
     module = import_module(f"mlx_lm.tool_parsers.{name}")
     if name == "json_tools":
         return (OWN,)
@@ -88,6 +90,7 @@ def hear(
     return heard(hearing.finish(cut=cut), found)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [1, 7, 10_000])
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case['format']}: {case['about']}")
 def test_004_calls_of_models_formats(case: dict[str, Any], size: int) -> None:
@@ -106,6 +109,7 @@ def test_every_format_that_is_known_has_samples() -> None:
     assert {case["format"] for case in CASES} - {"json_tools"} == KNOWN
 
 
+@pytest.mark.slow
 @given(st.data(), st.sampled_from([case for case in CASES if case.get("calls")]))
 def test_004_a_damaged_call_is_never_another_tool(data: st.DataObject, case: dict[str, Any]) -> None:
     """With a part of it cut out, text brings no argument that is a part of one: each is whole, or the call is refused."""
@@ -174,6 +178,7 @@ async def test_thr_model_unreadable_call_runs_nothing_and_the_model_is_told(make
     assert any(UNREADABLE_CALL in str(record.event) for record in bench.audit())
 
 
+@pytest.mark.slow
 async def test_thr_model_tool_outside_the_intent_unguided(make_bench: Any) -> None:
     """THR-model-outside-intent: calls read from a model's own format meet the same gate, and nothing is changed."""
     said = '[TOOL_CALLS]select_active_intent[ARGS]{"intent": "READ_FILE"}[TOOL_CALLS]delete_file[ARGS]{"path": "a.py"}'
