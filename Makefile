@@ -8,6 +8,9 @@ STAMP := $(VENV)/.ready
 NPM := npm --prefix client-vscode
 CLIENT := client-vscode/node_modules/.package-lock.json
 
+# Without bytecode each of some hundred processes that the tests start would compile the project anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: run test test-quick check lint types contracts schemas-fresh client setup schemas model bench e2e-tools package clean
 
 run: setup

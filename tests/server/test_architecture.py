@@ -6,6 +6,7 @@ import ast
 import json
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -26,11 +27,20 @@ def calls(tree: ast.AST) -> Iterator[str]:
                 yield ast.unparse(node.func)
 
 
+@cache
+def all_calls() -> dict[Path, set[str]]:
+    """What each module of the server calls."""
+    return {path: set(calls(ast.parse(path.read_text(encoding="utf-8")))) for path in SERVER.rglob("*.py")}
+
+
 def callers(ends: str) -> set[str]:
     """The modules that call something whose name ends so."""
-    found = {path: set(calls(ast.parse(path.read_text(encoding="utf-8")))) for path in SERVER.rglob("*.py")}
     wanted = re.compile(rf"(?:.*[._])?{re.escape(ends)}")
-    return {path.relative_to(SERVER).as_posix() for path, called in found.items() if any(map(wanted.fullmatch, called))}
+    return {
+        path.relative_to(SERVER).as_posix()
+        for path, called in all_calls().items()
+        if any(map(wanted.fullmatch, called))
+    }
 
 
 @pytest.mark.parametrize(

@@ -104,6 +104,12 @@ def sources(*suffixes: str) -> str:
 
 
 @cache
+def words() -> frozenset[str]:
+    """Every name and word of the source files."""
+    return frozenset(re.findall(r"\w+", sources(*SOURCES)))
+
+
+@cache
 def known_tests() -> frozenset[str]:
     found: set[str] = set()
     for path in (ROOT / "tests").rglob("test_*.py"):
@@ -240,7 +246,7 @@ def unknown_identifiers(page: Page) -> Iterator[str]:
     """In ARCHITECTURE.md, names of classes, functions and tables."""
     for span in page.spans if page.name == "ARCHITECTURE.md" else []:
         for name in re.findall(r"[A-Za-z_]\w+", span) if re.fullmatch(r"[A-Za-z_][\w.]*", span) else []:
-            if not re.search(rf"\b{name}\b", sources(*SOURCES)):
+            if name not in words():
                 yield span
 
 

@@ -7,8 +7,10 @@ import sys
 import threading
 import time
 from array import array
+from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import accumulate
 
 MAX_KEPT_BYTES = 64 * 1024 * 1024
 MIN_KEPT_BYTES = 64 * 1024
@@ -30,11 +32,8 @@ class Pages:
     @classmethod
     def of(cls, content: str, digest: str, encoding: str) -> Pages:
         r"""Of a text with `\n` for every line end; a final one ends the last line, it does not start another."""
-        starts, at = array("q"), 0
-        while at < len(content):
-            starts.append(at)
-            at = content.find("\n", at) + 1 or len(content)
-        return cls(content, starts, digest, encoding)
+        starts = array("q", accumulate([len(line) + 1 for line in content.split("\n")], initial=0))
+        return cls(content, starts[: bisect_left(starts, len(content))], digest, encoding)
 
     @property
     def total(self) -> int:

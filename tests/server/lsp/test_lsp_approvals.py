@@ -121,7 +121,17 @@ async def test_cancelling_a_turn_takes_its_question_back(start, no_answer):
     assert not (client.root / "target.txt").exists()
 
 
-@pytest.mark.parametrize("options", [{"approvals": 5}, {"approvals": "always"}, {"client_commands": "x"}, [], "x", 5])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"approvals": 5},
+        [],
+        *(
+            pytest.param(more, marks=pytest.mark.slow)
+            for more in ({"approvals": "always"}, {"client_commands": "x"}, "x", 5)
+        ),
+    ],
+)
 async def test_options_that_make_no_sense_are_taken_as_not_given(start, options):
     client = await start()
     client.handlers["window/showMessageRequest"] = lambda _: None
