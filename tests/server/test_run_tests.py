@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from bench_runtime import Answering, Bench, call, intent
+from home_bench import interpreter_in
 
 SYSTEM = "/usr/bin:/bin"
 pytestmark = pytest.mark.skipif(shutil.which("bwrap") is None, reason="there is no bwrap")
@@ -124,6 +125,26 @@ async def test_pytest_tells_what_failed_and_what_broke(make_bench: Any, tmp_path
     ]
     assert not list(bench.workspace.rglob("__pycache__"))
     assert not (bench.workspace / ".pytest_cache").exists()
+
+
+@needs_python
+@pytest.mark.slow
+async def test_a_virtual_environment_of_a_version_managers_python(
+    make_bench: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As uv makes one: its interpreter is a link into the person's home, by way of another link there."""
+    home = tmp_path / "home"
+    monkeypatch.setenv("HOME", str(home))
+    versions = home / ".local" / "share" / "uv" / "python"
+    interpreter_in(versions / "cpython-3.99.1")
+    (versions / "cpython-3.99").symlink_to("cpython-3.99.1")
+    (tmp_path / "shop").mkdir()
+    with_pytest(tmp_path / "shop")
+    python = tmp_path / "shop" / ".venv" / "bin" / "python3"
+    python.unlink()
+    python.symlink_to(versions / "cpython-3.99" / "bin" / "python3")
+    text = "import pytest, sys\ndef test_it(): assert 'cpython-3.99' in sys._base_executable, sys._base_executable\n"
+    assert output(await ran(make_bench, {"tests/test_it.py": text})).startswith("pytest: 1 passed (exit code 0)")
 
 
 @needs_python

@@ -35,6 +35,11 @@ def home_with_toolchains(home: Path) -> str:
     )
 
 
+def files_below(folder: Path) -> dict[Path, bytes]:
+    """Each regular file and what is in it."""
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
 def interpreter_in(folder: Path) -> Path:
     """The system's Python as a version manager has it: a program of its own, which finds its library by its build."""
     program = folder / "bin" / "python3"

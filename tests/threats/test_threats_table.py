@@ -47,6 +47,7 @@ def test_the_table_names_a_test_for_each_threat_and_says_each_once() -> None:
         "Approvals",
         "Storage (audit)",
         "Sandbox (network)",
+        "Sandbox (toolchains)",
     ]
     threats = [threat for group in TABLE.values() for threat in group]
     assert all(threat["tests"] for threat in threats)

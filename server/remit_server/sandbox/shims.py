@@ -25,6 +25,13 @@ def behind(entry: Path, home: Path) -> tuple[Path, ...] | None:
     return tuple(home / name for name in found(_text(home / settings)) if ".." not in Path(name).parts)
 
 
+def is_hollow(program: Path, environment: Mapping[str, str]) -> bool:
+    """Whether this is one of rustup's stand-ins, of which no toolchain has the real program: it can only fail."""
+    home, rustup = environment.get("RUSTUP_HOME"), program.with_name("rustup")
+    stands_in = bool(home) and program.name != "rustup" and rustup.exists() and rustup.samefile(program)
+    return stands_in and not any(Path(home or "", "toolchains").glob(f"*/bin/{program.name}"))
+
+
 def _text(path: Path) -> str:
     with contextlib.suppress(OSError), path.open(errors="replace") as file:
         return file.read(_MAX_CHARS)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import csv
+import io
 import itertools
 import json
+import tarfile
 from pathlib import Path
 
 import pytest
@@ -15,12 +17,15 @@ from remit_server.sandbox.container_image import system_image
 from remit_server.sandbox.containers import Container, ProgramName, run_argv
 from remit_server.sandbox.limits import MIB
 from remit_server.sandbox.ports import CommandSpec, RuntimeName
+from remit_server.sandbox.profile import bubblewrap_options
 from remit_server.sandbox.seatbelt import alive_below, descendants
 from remit_server.sandbox.seatbelt_profile import profile_text, quoted, seatbelt_argv
 from remit_server.sandbox.seccomp import profile_filter, profile_json
 from remit_server.sandbox.templates import TEMPLATES, TemplateName
+from remit_server.sandbox.toolchains import Places, Shown, passed_through
 
 HERE = Path("/work space/a,b")
+PYENV = Shown(Path("/home/me/.pyenv/versions"), Path("/real/versions"), (Path("/home/me/.pyenv/versions/3/pip.conf"),))
 SPEC = CommandSpec(("make", "--", "x y"), HERE / "deep", HERE, {"PATH": "/usr/bin", "A": "b c"}, 60)
 
 
@@ -100,6 +105,39 @@ def test_mounts_are_read_only_whatever_a_path_holds(tmp_path: Path) -> None:
     assert options(argv, "--userns") == ["keep-id"]
 
 
+def test_toolchains_are_read_only_and_what_is_private_in_them_is_covered() -> None:
+    argv = run_argv(container("podman", toolchains=(PYENV,)), SPEC, TEMPLATES["code-executor"])
+    mounts = [next(csv.reader([mount])) for mount in options(argv, "--mount")]
+    assert [mount[1:3] for mount in mounts] == [
+        ["src=/real/versions", "dst=/home/me/.pyenv/versions"],
+        ["src=/files/file", "dst=/home/me/.pyenv/versions/3/pip.conf"],
+        [f"src={HERE}", f"dst={HERE}"],
+    ]
+    assert all("readonly=true" in mount for mount in mounts)
+
+
+def test_the_folders_above_toolchains_cannot_be_listed_in_the_image() -> None:
+    passed = passed_through(Places(Path("/home/me"), ()))
+    assert {Path("/home"), Path("/home/me"), Path("/home/me/.local/share")} <= set(passed)
+    _, image = system_image((), (*passed, Path("/tmp/x"), Path("/usr/x"), Path("/etc")))
+    with tarfile.open(fileobj=io.BytesIO(image)) as tar:
+        modes = {f"/{entry.name}": entry.mode for entry in tar.getmembers()}
+    assert {modes[str(path)] for path in passed} == {0o111}
+    assert modes["/etc"] == 0o755
+    assert not {"/tmp/x", "/usr/x"} & set(modes)
+
+
+def test_bubblewrap_reads_toolchains_in_folders_that_cannot_be_listed() -> None:
+    argv = bubblewrap_options(SPEC, TEMPLATES["code-executor"].limits, (), passwd=3, group=4, shown=(PYENV,))
+    text = " ".join(argv)
+    places = ("/home", "/home/me", "/home/me/.pyenv")
+    made = " ".join(f"--perms 0111 --dir {folder}" for folder in places)
+    mounted = (
+        "--ro-bind /real/versions /home/me/.pyenv/versions --ro-bind /dev/null /home/me/.pyenv/versions/3/pip.conf"
+    )
+    assert f"{made} {mounted} --ro-bind {HERE} {HERE}" in text
+
+
 def test_the_other_calls() -> None:
     assert containers.remove_argv("podman", ["a", "b"]) == ["podman", "rm", "--force", "--time", "0", "a", "b"]
     assert containers.remove_argv("docker", ["a"]) == ["docker", "rm", "--force", "a"]
@@ -139,6 +177,16 @@ def test_the_profile_of_seatbelt_denies_what_it_does_not_name() -> None:
     assert "process-fork" in text
     assert "process-fork" not in profile_text(SPEC, Path("/scratch"), profile="strict")
     assert quoted('a\\"b') == '"a\\\\\\"b"'
+
+
+def test_seatbelt_reads_toolchains_where_they_really_are() -> None:
+    text = profile_text(SPEC, Path("/scratch"), shown=(PYENV,))
+    reads = text.index('(allow file-read* (subpath "/real/versions"))')
+    assert reads < text.index('(deny file-read* (subpath "/real/versions/3/pip.conf"))')
+    (passed,) = [line for line in text.splitlines() if "file-read-metadata" in line and ".pyenv" in line]
+    assert '(literal "/home/me")' in passed
+    assert "subpath" not in passed
+    assert '"/home/me' not in text.replace(passed, "")
 
 
 def test_the_command_line_of_seatbelt() -> None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shlex
 import socket
 import subprocess
 import uuid
 from pathlib import Path
 
 import pytest
+from home_bench import PROGRAMS, SECRETS, files_below, home_with_toolchains
 
 from remit_server.sandbox.environment import command_environment
 from remit_server.sandbox.ports import CommandOutput, CommandSpec, RuntimeName, Sandbox
@@ -186,6 +188,28 @@ async def test_hidden_files_and_folders_are_empty(sandbox: Sandbox, workspace: P
     script = "cat secret seen .npmrc; ls 'a,b'; cat 'a,b/inner'; true"
     seen = await told(sandbox, workspace, script, hidden=(workspace / "secret", workspace / "a,b"))
     assert seen == "content of seen"
+
+
+async def test_toolchains_are_read_and_nothing_else_of_the_home(
+    sandbox: Sandbox, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = workspace.parent / "my, home"
+    path = home_with_toolchains(home)
+    monkeypatch.setenv("HOME", str(home))
+    environment = command_environment({"HOME": str(home), "PATH": f"{path}:/usr/bin:/bin"})
+    secrets = " ".join(shlex.quote(str(home / name)) for name in SECRETS)
+    places = " ".join(shlex.quote(str((home / name).parent)) for name in PROGRAMS)
+    script = (
+        f"tool; rustup; node-tool; cat {secrets}; for p in {places}; do touch $p/new && echo WROTE; done; "
+        f"cd {shlex.quote(str(home))} && ls -A; ls -A .cargo .ssh; true"
+    )
+    script = script.replace("$p", '"$p"')
+    output = await sandbox.run(of(workspace, script, environment=environment))
+    said = output.stdout.decode().splitlines()
+    assert said[:3] == [f"ran {name}" for name in PROGRAMS]
+    # Where a runtime makes the folders on the way to a mount by itself, their names can be read and no others.
+    assert {*said[3:]} <= {"", ".cargo:", ".cargo", ".pyenv", ".nvm", ".rustup", "bin"}
+    assert not [path for path in files_below(home) if path.name == "new"]
 
 
 async def test_odd_names_of_a_workspace(sandbox: Sandbox, tmp_path: Path) -> None:

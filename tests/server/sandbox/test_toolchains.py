@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from remit_server.sandbox.environment import SYSTEM_FOLDERS, command_environment
 from remit_server.sandbox.profile import credentials_in
+from remit_server.sandbox.shims import is_hollow
 from remit_server.sandbox.toolchains import TOOLCHAINS, Places, home_of, needed
 
 NAMES = [*{part for each in TOOLCHAINS for part in PurePosixPath(each.folder).parts}, "bin", "..", ".ssh", "go1", "[a]"]
@@ -97,6 +98,19 @@ def test_shims(home: Path, shims: str, settings: str, text: str, kept: list[str]
         (home / name).mkdir(parents=True, exist_ok=True)
     given = command_environment({"PATH": f"{home}/{shims}:/bin", "HOME": str(home)})
     assert given["PATH"].split(":") == [*(f"{home}/{name}" for name in kept), "/bin"]
+
+
+def test_a_stand_in_of_rustups_counts_only_with_the_real_program_behind_it(home: Path) -> None:
+    home_with_toolchains(home)
+    programs, real = home / ".cargo/bin", home / ".rustup/toolchains/stable/bin"
+    (programs / "rust-analyzer").hardlink_to(programs / "rustup")
+    (programs / "gopls").write_text("#!/bin/sh\n")
+    environment = command_environment({"PATH": str(programs), "HOME": str(home)})
+    assert is_hollow(programs / "rust-analyzer", environment)
+    assert not is_hollow(programs / "gopls", environment)
+    real.mkdir(parents=True)
+    (real / "rust-analyzer").touch()
+    assert not is_hollow(programs / "rust-analyzer", environment)
 
 
 def test_a_project_chooses_a_toolchain_by_its_interpreter_alone(home: Path, shop: Path) -> None:

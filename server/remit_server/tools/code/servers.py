@@ -9,6 +9,7 @@ from pathlib import Path, PurePosixPath
 from types import MappingProxyType
 from typing import Any
 
+from remit_server.sandbox.shims import is_hollow
 from remit_server.tools.programs import project_environment
 
 LANGUAGES: Mapping[str, str] = MappingProxyType(
@@ -96,6 +97,6 @@ def find_server(language: str | None, root: Path, *, own: bool) -> Found | None:
         for server in SERVERS:
             if language in server.languages and (program := shutil.which(server.program, path=environment["PATH"])):
                 inside = any(path.is_relative_to(root) for path in (Path(program), Path(program).resolve()))
-                if theirs or not inside:
+                if (theirs or not inside) and not is_hollow(Path(program), environment):
                     return Found(server, program, environment, inside)
     return None
