@@ -6,6 +6,7 @@ import random
 from dataclasses import dataclass
 
 from remit_server.models.embedded.endings import DECLINED, RENAMED, UNCHANGED
+from remit_server.models.embedded.requests import FUNCTION_WORDS
 from training import identifiers, requests, results, sources
 from training.conversations import Conversation, Step, called
 from training.skills import REFUSED_SHARE, SKILLS
@@ -95,7 +96,8 @@ def _file(rng: random.Random, world: World, absent: bool, max_lines: int) -> tup
     lines = min(max_lines, 3 + int(rng.expovariate(1 / 9)))
     if rng.random() < 0.45 and not world.held_out:
         content, extension = sources.excerpt(rng, sources.training_sources(), lines), "py"
-        found = [name for name in identifiers.IDENTIFIER.findall(content) if len(name) > 1]
+        names = identifiers.IDENTIFIER.findall(content)
+        found = [name for name in names if len(name) > 1 and name.lower() not in FUNCTION_WORDS]
         old = rng.choice(found) if found else identifiers.identifier(rng, world.vocabulary)
     else:
         old, content = _templated(rng, world, lines)

@@ -24,6 +24,7 @@ EVERY = {
     ("audit", "verify"): True,
     ("demo",): True,
     ("doctor",): True,
+    ("gateway",): False,
     ("model", "check"): True,
     ("model", "list"): True,
     ("model", "pull"): True,

@@ -11,7 +11,7 @@ MOST_CHARS = 1200
 MOST_WORDS = 24
 """Words of a run. In a request with more words than this, a run is one word, is quoted, or ends the request."""
 
-_FUNCTION_WORDS = frozenset(
+FUNCTION_WORDS = frozenset(
     {
         "a", "an", "the", "this", "that", "it", "its", "i", "i'd", "you", "me", "we", "us", "my", "your", "in", "of",
         "to", "is", "are", "was", "be", "been", "have", "has", "had", "do", "does", "with", "and", "or", "as", "for",
@@ -101,7 +101,7 @@ def _words(atom: re.Match[str]) -> Iterable[str]:
         return () if re.search(r"\s", atom[2]) else (atom[2],)
     bare = atom[0].rstrip(_PUNCTUATION)
     located = re.fullmatch(r"(.+?):\d+", bare)
-    return () if bare.lower() in {"", *_FUNCTION_WORDS} else (located[1] if located else bare,)
+    return () if bare.lower() in {"", *FUNCTION_WORDS} else (located[1] if located else bare,)
 
 
 def _spans(text: str, atoms: list[re.Match[str]]) -> Iterator[str]:
