@@ -196,7 +196,9 @@ def test_in_a_terminal_it_asks_and_a_no_leaves_the_file_as_it_is(tmp_path: Path)
         assert "answers yes itself" not in terminal.screen
         terminal.type("n\n")
         terminal.wait_for("+DIGITS = 3")
-        terminal.type("n\nn\n")  # and the command
+        terminal.type("n\n")
+        terminal.wait_for("argv: [ls, src]")
+        terminal.type("n\n")
         assert terminal.wait() == DENIED
         assert "without a yes src/cart.py is as it was" in terminal.screen
     assert "subtotal" not in (remit.workspace / "shop/src/cart.py").read_text()

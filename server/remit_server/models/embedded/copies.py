@@ -30,6 +30,16 @@ _AWAY = re.compile(
 )
 _DOCUMENT = re.compile(r"\b(docstring|document|documented|describe|described|documentation)\b", re.IGNORECASE)
 """Without these words nothing is put there, deleted or described, whatever the model makes of the request."""
+_RENAMING = frozenset(
+    {
+        "rename", "renamed", "renaming", "change", "changed", "replace", "replaced", "use", "used", "call", "called",
+        "name", "named", "names", "needs", "need", "better", "new", "other", "every", "all", "everywhere", "throughout",
+        "occurrence", "occurrences", "instead", "variable", "function", "class", "method", "identifier", "symbol",
+        "field", "parameter", "constant", "type", "property", "key", "file", "want", "like", "give", "let", "open",
+        "make", "into", "whole", "time", "instances",
+    }
+)  # fmt: skip
+"""Words of requests to rename, which are seldom the name."""
 _VALUES = (re.compile(r"(?<![=!<>])= *([^=\s].*?)[,;]?(?:\s+(?:#|//|--).*)?$"), re.compile(r": +(.+?),?(?:\s+#.*)?$"))
 
 
@@ -73,7 +83,7 @@ def _step(turn: Turn) -> Step:
 def _first(request: Request) -> Step:
     path = _one_of(request.paths)
     whole: dict[str, JsonValue] = {"context_lines": {"const": 0}, "max_results": {"const": 1}}
-    patterns = searches(request.words, request.spans, documents=_DOCUMENT.search(request.bare) is not None)
+    patterns = searches(request.named, request.spans, documents=_DOCUMENT.search(request.bare) is not None)
     part = _object(path=path, offset=_one_of(request.numbers), limit={"const": 1})
     found = _object(pattern=_one_of(patterns.in_file), path=path, **whole)
     anywhere = _object(pattern=_one_of(patterns.anywhere), **whole)
@@ -88,8 +98,7 @@ def _first(request: Request) -> Step:
 def _renames(request: Request, path: str) -> list[Schema]:
     """Any two words, or any two of those that no sentence holds by itself, if there are two."""
     words = [word for word in request.words if word != path]
-    names = [word for word in words if MADE_UP.search(word)]
-    either = names if len(names) > 1 else words
+    either = next((few for few in (_made_up(words), _unusual(words)) if len(few) > 1), words)
     every: Schema = {"const": True}
     return [
         _object(
@@ -101,6 +110,15 @@ def _renames(request: Request, path: str) -> list[Schema]:
         )
         for old in either
     ]
+
+
+def _made_up(words: Sequence[str]) -> list[str]:
+    return [word for word in words if MADE_UP.search(word)]
+
+
+def _unusual(words: Sequence[str]) -> list[str]:
+    """Those that are not what one says when something is to be renamed."""
+    return [word for word in words if word.lower() not in _RENAMING]
 
 
 def _line(given: Sequence[str], line: str, bare: str) -> list[Schema]:
@@ -140,7 +158,7 @@ def _found(given: Sequence[str], line: str, looked_for: str, name: str) -> list[
 
 def _values(given: Sequence[str], name: str) -> Sequence[str]:
     """The literals among what was given, the name itself left out; anything where there is none."""
-    literal = re.compile(r"-?\d[\w.]*|(\"|').*\1|true|false|none|null|nil|yes|no|on|off", re.IGNORECASE)
+    literal = re.compile(r"-?\d(?:[\w.]*\w)?|(\"|').*\1|true|false|none|null|nil|yes|no|on|off", re.IGNORECASE)
     named = [span for span in given if span.strip("\"'") != name]
     return [span for span in named if literal.fullmatch(span)] or named
 

@@ -20,6 +20,20 @@ FUNCTION_WORDS = frozenset(
     }
 )  # fmt: skip
 """Words that are never a name: most are keywords besides."""
+_LEADING = frozenset(
+    {
+        "should", "be", "to", "has", "have", "followed", "preceded", "says", "say", "saying", "read", "reads", "become",
+        "becomes", "replaced", "inserted", "added", "please", "line",
+    }
+)  # fmt: skip
+"""Words that lead to a text that is to be written: no line of code begins so."""
+_TELLING = frozenset(
+    {
+        "this", "these", "following", "line", "text", "command", "docstring", "import", "imports", "value", "words",
+        "it", "add", "insert", "put", "read", "say", "says", "become", "to", "with", "by", "be", "as",
+    }
+)  # fmt: skip
+"""Words that, before a colon, tell of a text; a path or a number does, too. Others may stand in the text itself."""
 _PUNCTUATION = ".,;:?!"
 _ATOM = re.compile(r"([`\"'])(?=\S)(.+?)\1(?=[\s.,;:?!]|$)[.,;:?!]*|\S+")
 """Something in quotes, which is never taken apart, or a word."""
@@ -32,27 +46,32 @@ _PATH = re.compile(r"[^\s:]*(?:/|[^\s.:/]\.\w)[^\s:]*|[A-Z][A-Za-z]*file|[A-Z]{5
 class Request:
     """Pieces of a request, each once.
 
-    `words` are single ones without quotes and punctuation, `paths` those that look like one, `quoted` is what
-    stands in quotes, with them, `line` says that a line is
-    named by its number, and `bare` is all that stands outside quotes.
+    `words` are single ones without quotes and punctuation, `named` those that stand before a text told after a colon,
+    `paths` those of these that look like one. `quoted` is what stands in quotes, with them, `line` says that a line is
+    named by its number, `bare` is all that stands outside quotes, and `told` that a text follows a colon, which is
+    then the only run.
     """
 
     spans: tuple[str, ...]
     words: tuple[str, ...]
+    named: tuple[str, ...]
     paths: tuple[str, ...]
     numbers: tuple[int, ...]
     quoted: tuple[str, ...]
     text: str
     line: bool
     bare: str
+    told: bool
 
     def given(self, *known: str) -> tuple[str, ...]:
         """The runs that can be a text to insert, given the path and the name that are `known`.
 
         Where something else is quoted it is that, or a run that ends with it; else a run that ends the request.
         """
+        if self.told:
+            return self.spans
         quoted = [each for each in self.quoted if each[1:-1] not in known]
-        free = tuple(span for span in self.spans if known[0] not in span)
+        free = tuple(span for span in self.spans if known[0] not in span and not _leads(span))
         ends = (self.text, self.text.rstrip(_PUNCTUATION))
         if not quoted:
             return tuple(span for span in free if any(end.endswith(span) for end in ends))
@@ -74,21 +93,48 @@ def heard(text: str) -> Request:
     """Take a request apart."""
     text = text[:MOST_CHARS]
     atoms = list(_ATOM.finditer(text))
-    words = tuple(dict.fromkeys(word for atom in atoms for word in _words(atom)))
-    paths = tuple(word for word in words if _PATH.fullmatch(word))
-    numbers = tuple(dict.fromkeys(int(n) for atom in atoms if not _quoted(atom) for n in _NUMBER.findall(atom[0])))
-    bare = " ".join(atom[0] for atom in atoms if not _quoted(atom))
-    quoted = tuple(atom[1] + atom[2] + atom[1] for atom in atoms if _quoted(atom))
+    head = _before_colon(atoms)
+    told = text[head[-1].end() :].strip() if len(head) < len(atoms) else ""
+    words, named = (tuple(dict.fromkeys(word for atom in part for word in _words(atom))) for part in (atoms, head))
+    numbers = tuple(dict.fromkeys(int(n) for atom in head if not _quoted(atom) for n in _NUMBER.findall(atom[0])))
+    bare = " ".join(atom[0] for atom in head if not _quoted(atom))
     return Request(
-        spans=tuple(dict.fromkeys(_spans(text, atoms))),
+        spans=tuple(dict.fromkeys(_told(told) if told else _spans(text, atoms))),
         words=words,
-        paths=paths,
+        named=named,
+        paths=tuple(word for word in named if _PATH.fullmatch(word)),
         numbers=numbers,
-        quoted=quoted,
+        quoted=tuple(atom[1] + atom[2] + atom[1] for atom in atoms if _quoted(atom)),
         text=text.rstrip(),
         line=_LINE.search(bare) is not None,
         bare=bare,
+        told=bool(told),
     )
+
+
+def _before_colon(atoms: list[re.Match[str]]) -> list[re.Match[str]]:
+    """The atoms up to one that ends with a colon, which tells a text; all of them where none does.
+
+    The first is none: `src/a.py: rename …` names the file that all is about. Behind a quoted text none has to be told.
+    """
+    for number, atom in enumerate(atoms[1:], 2):
+        if _quoted(atom) and " " in atom[2]:
+            return atoms
+        word = atom[2] or atom[0].removesuffix(":")
+        if atom[0].endswith(":") and (word.lower() in _TELLING or word.isdecimal() or _PATH.fullmatch(word)):
+            return atoms[:number]
+    return atoms
+
+
+def _told(text: str) -> Iterator[str]:
+    """What follows the colon, without quotes around all of it."""
+    whole = _ATOM.fullmatch(text)
+    yield whole[2] if whole is not None and _quoted(whole) and whole[1] not in whole[2] else text
+
+
+def _leads(span: str) -> bool:
+    """Whether a run begins with a word that leads to a text, or is a word that is never one."""
+    return re.split(r"\W", span, maxsplit=1)[0] in _LEADING or span in FUNCTION_WORDS
 
 
 def _quoted(atom: re.Match[str]) -> bool:
