@@ -49,10 +49,14 @@ is a diff, shown before anything is written.
 
 **How it is guided.** It is offered one step of a skill at a time, and what it writes into a call is a piece of
 the request or of the last result, whole (`copies.py`); so it chooses the skill and the pieces, and spells neither
-names nor lines by itself. The sentence that ends a turn follows from its last call and result (`endings.py`).
+names nor lines by itself. Words of the request narrow what is offered: a line named by its number is read, "after
+line", "delete", "rename", "docstring" or an import statement open the calls that fit them, and a text after a colon
+is taken whole (`requests.py`). The sentence that ends a turn follows from its last call and result (`endings.py`).
+The column "alone" says what the network can do without any of this.
 
 **Scores:** tasks whose every generation is exact, greedy, guided as in use; "alone" is without any grammar. The
-interval is Wilson's, 95 %. Identifiers, paths, phrasings, commands and line templates are ones that training never
+interval is Wilson's, 95 %. The rules of the guide were written while looking at errors on other held-out tasks;
+those measured here, their phrasings and seed, came after them. Identifiers, paths, phrasings, commands and line templates are ones that training never
 saw, and so are the file types (Java, C, Lua, Ruby, Kotlin, ini, sql, rst, tex), Python for docstrings aside.
 Refusals are counted with the skill and once more by themselves.
 
@@ -74,7 +78,7 @@ def scores(count: int, show: int) -> Scores:
     judge = Judge()
     found: dict[str, Counter[str]] = {name: Counter() for name in NAMES}
     for skill in generator.MIX:
-        rng = random.Random(3107)
+        rng = random.Random(90210)
         wrong = 0
         for _ in range(count):
             task = generator.conversation(rng, held_out=True, skill=skill)
@@ -118,7 +122,7 @@ def card(found: Scores, whole: int, of: int) -> str:
 
 def write_cases(found: Scores, each: int) -> None:
     """Write held-out cases of the skills that are good enough, and of stopping and declining, for the test suite."""
-    rng = random.Random(1911)
+    rng = random.Random(4711)
     wanted = [name for name in cases.CASES if name not in found or able(found[name])]
     made = [asdict(cases.CASES[name](rng)) for name in wanted for _ in range(each)]
     HELD_OUT.write_text(json.dumps(made, indent=1, ensure_ascii=False) + "\n", "utf-8")

@@ -14,7 +14,7 @@ from training.words import Vocabulary
 from training.world import TRAINED, UNSEEN, World
 
 MIX: dict[str, int] = {
-    "rename": 17, "replace": 10, "delete": 4, "after": 10, "before": 10, "import": 12, "constant": 11, "docstring": 12,
+    "rename": 14, "replace": 16, "delete": 5, "after": 13, "before": 13, "import": 8, "constant": 11, "docstring": 12,
     "which": 7, "run": 6, "other": 12,
 }  # fmt: skip
 """Shares of the skills in training."""

@@ -8,7 +8,7 @@ tool. Which skill is meant, and which piece is which, stays the model's choice (
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from pydantic import JsonValue
@@ -28,6 +28,7 @@ _BEFORE = re.compile(r"\b(before|above|over|ahead of) +(line|it)\b|\bpreceded\b"
 _AWAY = re.compile(
     r"\b(delete|remove|drop|erase|strike|cut|take|throw|get|go|not needed|deleted|removed)\b", re.IGNORECASE
 )
+_RENAME = re.compile(r"\b(renam(e|ed|ing)|new name|better name)\b", re.IGNORECASE)
 _DOCUMENT = re.compile(r"\b(docstring|document|documented|describe|described|documentation)\b", re.IGNORECASE)
 """Without these words nothing is put there, deleted or described, whatever the model makes of the request."""
 _RENAMING = frozenset(
@@ -87,11 +88,13 @@ def _first(request: Request) -> Step:
     part = _object(path=path, offset=_one_of(request.numbers), limit={"const": 1})
     found = _object(pattern=_one_of(patterns.in_file), path=path, **whole)
     anywhere = _object(pattern=_one_of(patterns.anywhere), **whole)
-    # Who names a line by its number means that line, and nobody else means one.
+    if request.line or _RENAME.search(request.bare):
+        # Who names a line by its number means that line, and nobody else means one; a rename reads the whole file.
+        return {(Intent.READ_FILE, "read_file"): [part if request.line else _object(path=path)]}
     return {
-        (Intent.READ_FILE, "read_file"): [part if request.line else _object(path=path)],
-        (Intent.ANALYZE, "search_files"): [] if request.line else [found, anywhere],
-        (Intent.EXECUTE, "run_command"): [] if request.line else [_object(command=_one_of(request.spans))],
+        (Intent.READ_FILE, "read_file"): [_object(path=path)],
+        (Intent.ANALYZE, "search_files"): [found, anywhere],
+        (Intent.EXECUTE, "run_command"): [_object(command=_one_of(request.spans))],
     }
 
 
@@ -104,12 +107,22 @@ def _renames(request: Request, path: str) -> list[Schema]:
         _object(
             path=_one_of([path]),
             old_text=_one_of([old]),
-            new_text=_one_of(new for new in either if new != old),
+            new_text=_one_of(later),
             replace_all=every,
             whole_word=every,
         )
-        for old in either
+        for old, later in _pairs(either, reversed_="instead" in request.bare.lower())
     ]
+
+
+def _pairs(names: Sequence[str], *, reversed_: bool) -> Iterator[tuple[str, Sequence[str]]]:
+    """Each name with those it may become: the old name is said first, but in `use B instead of A`.
+
+    Taken the wrong way round, a rename finds nothing: the new name is not in the file yet.
+    """
+    ordered = [*reversed(names)] if reversed_ else [*names]
+    for number, old in enumerate(ordered[:-1], 1):
+        yield old, ordered[number:]
 
 
 def _made_up(words: Sequence[str]) -> list[str]:
