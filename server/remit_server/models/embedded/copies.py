@@ -30,6 +30,7 @@ _AWAY = re.compile(
 )
 _DOCUMENT = re.compile(r"\b(docstring|document|documented|describe|described|documentation)\b", re.IGNORECASE)
 """Without these words nothing is put there, deleted or described, whatever the model makes of the request."""
+_MARKER = re.compile(r"</?tool_call>|<\|")
 _VALUES = (re.compile(r"(?<![=!<>])= *([^=\s].*?)[,;]?(?:\s+(?:#|//|--).*)?$"), re.compile(r": +(.+?),?(?:\s+#.*)?$"))
 
 
@@ -146,7 +147,8 @@ def _values(given: Sequence[str], name: str) -> Sequence[str]:
 
 
 def _one_of(choices: Iterable[str | int]) -> Schema:
-    return {"enum": list[JsonValue](dict.fromkeys(choices))}
+    """Any of them but a text that spells one of the model's markers: no grammar can force that."""
+    return {"enum": [choice for choice in dict.fromkeys(choices) if not _MARKER.search(str(choice))]}
 
 
 def _object(**properties: JsonValue) -> Schema:
