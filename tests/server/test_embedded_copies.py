@@ -132,3 +132,12 @@ def test_a_file_cannot_name_the_command_or_the_path() -> None:
     messages = (UserMessage("delete line 1 of a.py"), called("read_file", path="a.py", offset=1, limit=1), printed)
     assert forms(messages, "EXECUTE") == forms(messages, "READ_FILE") == forms(messages, "ANALYZE") == []
     assert all(form["path"] == ["a.py"] for form in forms(messages, "CODE"))
+
+
+@pytest.mark.parametrize("marker", ["<tool_call>", "</tool_call>", "<|end|>"])
+def test_THR_model_a_marker_is_never_offered_as_an_argument(marker: str) -> None:
+    """The grammar cannot force a text that spells one: the generation would fail."""
+    asked = (SystemMessage("be brief"), UserMessage(f"run `echo {marker}` or run `make all`"))
+    commands = [command for form in forms(asked, "EXECUTE") for command in form["command"]]
+    assert "make all" in commands
+    assert all(marker not in str(command) for command in commands)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 from contextlib import aclosing
 from importlib.util import find_spec
 from pathlib import Path
@@ -15,6 +16,8 @@ from remit_server.errors import ModelUnavailable
 from remit_server.models import process
 from remit_server.models.mlx import MlxProvider
 from remit_server.models.ports import Finished, GenerateRequest, UserMessage
+from remit_server.models.process import HostProcess
+from remit_server.models.wire import Load
 
 pytestmark = [
     pytest.mark.skipif(find_spec("mlx_lm") is None, reason="needs the mlx extra"),
@@ -55,6 +58,19 @@ async def test_THR_model_a_template_without_end(tmp_path: Path, monkeypatch: pyt
         assert await _ask(provider, "short")
     finally:
         await provider.close()
+
+
+async def test_THR_model_a_template_without_end_when_it_is_tried(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(process, "PROBE_TIMEOUT_S", 0.5)
+    spawned: list[HostProcess] = []
+    folder = _folder(tmp_path / "model", tokenizer={"chat_template": LOOP})
+    with pytest.raises(ModelUnavailable) as refusal:
+        await HostProcess.start(Load(reference=str(folder)), on_spawned=spawned.append)
+    assert "its tokenizer and chat template were not ready" in refusal.value.why
+    with pytest.raises(ProcessLookupError):
+        os.kill(spawned[0].pid, 0)
 
 
 def _escapes(marker: Path) -> str:

@@ -14,6 +14,8 @@ LONGEST_LINE = 16 * 1024 * 1024
 
 _CHUNK = 256 * 1024
 _IN_FLIGHT = 64
+_UNIT = 500_000
+"""Bytes of a line for which it takes one place more among those in flight; two of the longest have no room together."""
 
 
 class LineBuffer:
@@ -55,7 +57,8 @@ class LineBuffer:
 class LineReader:
     """Reads lines from a descriptor on a thread of its own, and hands each to `deliver` on the event loop.
 
-    Empty lines are left out. At most a few dozen lines are under way at once: `done` makes room for the next.
+    Empty lines are left out. At most a few dozen lines are under way at once, fewer where they are long: `done` makes
+    room for the next.
     """
 
     def __init__(self, fd: int, deliver: Callable[[bytes | None], None], at_end: Callable[[], None]) -> None:
@@ -68,9 +71,9 @@ class LineReader:
         """Start reading. The thread is a daemon: a read that never returns must not keep the process alive."""
         threading.Thread(target=self._work, name="remit-gateway-reader", daemon=True).start()
 
-    def done(self) -> None:
-        """Say that one delivered line has been dealt with."""
-        self._room.release()
+    def done(self, size: int) -> None:
+        """Say that one delivered line, of so many bytes, has been dealt with."""
+        self._room.release(_places(size))
 
     def _work(self) -> None:
         buffer = LineBuffer()
@@ -85,7 +88,8 @@ class LineReader:
     def _hand_on(self, lines: list[bytes | None]) -> None:
         for line in lines:
             if line != b"":
-                self._room.acquire()
+                for _ in range(_places(0 if line is None else len(line))):
+                    self._room.acquire()
                 self._loop.call_soon_threadsafe(self._deliver, line)
 
     def _read(self) -> bytes:
@@ -93,6 +97,10 @@ class LineReader:
             return os.read(self._fd, _CHUNK)
         except OSError:  # a terminal that hung up
             return b""
+
+
+def _places(size: int) -> int:
+    return 1 + size // _UNIT
 
 
 class LineWriter:

@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import threading
 from contextlib import suppress
 from queue import SimpleQueue
 
 _MOST_WAITING = 10_000
 _FLUSH_S = 1.0
+_UNSEEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+"""What moves a terminal's cursor, changes its state, or turns the order of what is read."""
 
 
 class PrefixedLines(logging.Formatter):
-    """Every line of a record begins with the prefix, those of a traceback too."""
+    """Every line of a record begins with the prefix, those of a traceback too; what controls a terminal is spelled out.
+
+    Tracebacks and what libraries log may hold words of a client's, or of a model folder's.
+    """
 
     def __init__(self, prefix: str) -> None:
         super().__init__("%(message)s")
@@ -22,7 +28,12 @@ class PrefixedLines(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         """The record as one or more lines."""
         level = "" if record.levelno <= logging.INFO else f"{record.levelname.capitalize()}: "
-        return "\n".join(f"{self._prefix} {level}{line}" for line in super().format(record).splitlines() or [""])
+        lines = super().format(record).removesuffix("\n").split("\n")
+        return "\n".join(f"{self._prefix} {level}{_UNSEEN.sub(_spelled, line)}" for line in lines)
+
+
+def _spelled(match: re.Match[str]) -> str:
+    return match.group().encode("unicode_escape").decode("ascii")
 
 
 class ThreadedHandler(logging.Handler):

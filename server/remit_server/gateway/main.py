@@ -7,6 +7,7 @@ import logging
 import os
 import signal
 from contextlib import suppress
+from functools import partial
 
 from remit_server.errors import SetupError
 from remit_server.gateway.lines import LineReader, LineWriter
@@ -52,7 +53,7 @@ async def _converse(model: str, limits: Limits, in_fd: int, out_fd: int) -> int:
     gateway = Gateway(provider, writer.write, availability, limits)
 
     def take(line: bytes | None) -> None:
-        gateway.take(line, reader.done)
+        gateway.take(line, partial(reader.done, 0 if line is None else len(line)))
 
     reader = LineReader(in_fd, take, lambda: tasks.add(asyncio.create_task(gateway.finish())))
     for number in (signal.SIGINT, signal.SIGTERM):

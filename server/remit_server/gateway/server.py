@@ -167,7 +167,11 @@ class Gateway:
 
     async def _ask(self, asked: Ask, request_id: RequestId | None) -> Response:
         started = time.monotonic()
-        session = self._sessions.begin(asked.session_id, started)
+        question = full_prompt(asked.prompt, asked.content)
+        try:
+            session = self._sessions.begin(asked.session_id, started, len(question))
+        except TooManySessions as error:
+            return Failed(f"execution_failed: {error}")
         if session is None:
             return Failed("session_not_found", asked.session_id)
         reply: Reply | None = None
@@ -178,7 +182,7 @@ class Gateway:
                 self._provider,
                 asked.session_id,
                 session,
-                full_prompt(asked.prompt, asked.content),
+                question,
                 asked.wanted,
                 max_tokens=self._limits.max_tokens,
                 listener=self._listener(request_id) if asked.stream else None,
@@ -190,7 +194,8 @@ class Gateway:
         except ModelFailed as error:
             return Failed(f"execution_failed: {error}"[:_DETAILS], f"fix: {error.fix}")
         finally:
-            self._sessions.end(asked.session_id, time.monotonic(), reply.exchanges if reply is not None else None)
+            said = reply.exchanges if reply is not None else None
+            self._sessions.end(asked.session_id, time.monotonic(), len(question), said)
 
     async def _shut_down(self) -> Response:
         """Stop what still runs, which is what has an id: the rest came before and is answered."""

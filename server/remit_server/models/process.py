@@ -42,6 +42,8 @@ START_TIMEOUT_S = 180.0
 STOP_TIMEOUT_S = 5.0
 CANCEL_TIMEOUT_S = 120.0
 """A generation that nobody wants stops within one token, unless the model's thread is lost in its template."""
+PROBE_TIMEOUT_S = 30.0
+"""Seconds for what comes after the weights are in memory. A chat template is tried then: a program of the folder's."""
 _CHUNK = 1 << 16
 _RESTART = "ask again: it is started anew; if it keeps happening, run `remit model check`"
 
@@ -225,6 +227,8 @@ class HostProcess:
         match event:
             case Loading():
                 self._loading = event
+                if event.done == event.total:
+                    asyncio.get_running_loop().call_later(PROBE_TIMEOUT_S, self._give_up_start)
             case Ready():
                 if not self._loaded.done():
                     self._loaded.set_result(event)
@@ -270,6 +274,13 @@ class HostProcess:
         if request_id in self._open:
             log.error("model process: it did not stop within %g seconds, and is ended", CANCEL_TIMEOUT_S)
             self._kill()
+
+    def _give_up_start(self) -> None:
+        """End a start that goes on with weights that are loaded: its template may have no end."""
+        if not self._loaded.done():
+            what = f"the model `{self._reference}` cannot be loaded"
+            why = f"{PROBE_TIMEOUT_S:g} seconds after its weights, its tokenizer and chat template were not ready"
+            self._loaded.set_exception(ModelUnavailable(what, why, "look at its chat template, or use another model"))
 
     def _kill(self) -> None:
         if self._process.returncode is None:

@@ -55,9 +55,9 @@ def test_sessions_are_idle_after_their_time_only(timeout: float, uses: list[tupl
         if name not in used:
             sessions.open(name, None, now)
         else:
-            assert sessions.begin(name, now) is not None
+            assert sessions.begin(name, now, 1) is not None
             assert name not in sessions.idle(now + 10 * timeout, timeout)
-            sessions.end(name, now, None)
+            sessions.end(name, now, 1, None)
         used[name] = now
         assert set(sessions.idle(now, timeout)) == {n for n, at in used.items() if now - at > timeout}
     assert sessions.idle(now + 0.0, float("inf")) == ()

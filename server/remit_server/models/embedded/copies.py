@@ -28,7 +28,9 @@ _BEFORE = re.compile(r"\b(before|above|over|ahead of) +(line|it)\b|\bpreceded\b"
 _AWAY = re.compile(
     r"\b(delete|remove|drop|erase|strike|cut|take|throw|get|go|not needed|deleted|removed)\b", re.IGNORECASE
 )
-_RENAME = re.compile(r"\b(renam(e|ed|ing)|new name|better name)\b", re.IGNORECASE)
+_RENAME = re.compile(
+    r"\b(renam(e|ed|ing)|called|named|(new|better) name|(change|replace|use|gets?) the name)\b", re.IGNORECASE
+)
 _DOCUMENT = re.compile(r"\b(docstring|document|documented|describe|described|documentation)\b", re.IGNORECASE)
 """Without these words nothing is put there, deleted or described, whatever the model makes of the request."""
 _RENAMING = frozenset(
@@ -37,10 +39,11 @@ _RENAMING = frozenset(
         "name", "named", "names", "needs", "need", "better", "new", "other", "every", "all", "everywhere", "throughout",
         "occurrence", "occurrences", "instead", "variable", "function", "class", "method", "identifier", "symbol",
         "field", "parameter", "constant", "type", "property", "key", "file", "want", "like", "give", "let", "open",
-        "make", "into", "whole", "time", "instances",
+        "make", "into", "whole", "time", "instances", "see", "sure", "get", "gets", "rather", "ensure",
     }
 )  # fmt: skip
 """Words of requests to rename, which are seldom the name."""
+_MARKER = re.compile(r"</?tool_call>|<\|")
 _VALUES = (re.compile(r"(?<![=!<>])= *([^=\s].*?)[,;]?(?:\s+(?:#|//|--).*)?$"), re.compile(r": +(.+?),?(?:\s+#.*)?$"))
 
 
@@ -177,7 +180,8 @@ def _values(given: Sequence[str], name: str) -> Sequence[str]:
 
 
 def _one_of(choices: Iterable[str | int]) -> Schema:
-    return {"enum": list[JsonValue](dict.fromkeys(choices))}
+    """Any of them but a text that spells one of the model's markers: no grammar can force that."""
+    return {"enum": [choice for choice in dict.fromkeys(choices) if not _MARKER.search(str(choice))]}
 
 
 def _object(**properties: JsonValue) -> Schema:

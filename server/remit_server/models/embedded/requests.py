@@ -30,7 +30,8 @@ _LEADING = frozenset(
 _TELLING = frozenset(
     {
         "this", "these", "following", "line", "text", "command", "docstring", "import", "imports", "value", "words",
-        "it", "add", "insert", "put", "read", "say", "says", "become", "to", "with", "by", "be", "as",
+        "it", "add", "insert", "put", "read", "reads", "say", "says", "become", "becomes", "to",
+        "with", "by", "be", "as",
     }
 )  # fmt: skip
 """Words that, before a colon, tell of a text; a path or a number does, too. Others may stand in the text itself."""

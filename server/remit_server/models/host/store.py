@@ -9,7 +9,10 @@ import hashlib
 import json
 import logging
 import os
-from contextlib import suppress
+import stat
+import tempfile
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
@@ -48,18 +51,15 @@ class CacheStore:
         known = _Known(
             model=self._model, tokens=session.tokens, text=session.text, held=session.held, whole=session.whole
         )
-        path = self._path(name)
-        partial = path.with_name(f".{path.name}")
         try:
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            os.close(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600))
-            session.cache.save(partial, {"session": known.model_dump_json()})
-            partial.replace(path)
+            _must_be_ours(self._folder)
+            with _partial(self._folder) as partial:
+                session.cache.save(partial, {"session": known.model_dump_json()})
+                partial.replace(self._path(name))
             self._prune()
         except Exception as error:
             log.warning("a prompt cache cannot be kept in `%s`: %s", self._folder, error)
-            with suppress(OSError):
-                partial.unlink()
 
     def load(self, name: str) -> Session[Cache] | None:
         """Read a session's cache; None where there is none, or none of this model, which is logged."""
@@ -67,6 +67,7 @@ class CacheStore:
         if not path.is_file():
             return None
         try:
+            _must_be_ours(self._folder)
             cache, metadata = Cache.load(path)
             known = _Known.model_validate_json(metadata["session"])
             if known.model != self._model:
@@ -87,6 +88,25 @@ class CacheStore:
                 return
             total -= path.stat().st_size
             path.unlink()
+
+
+@contextmanager
+def _partial(folder: Path) -> Generator[Path]:
+    """A new file that nobody could have put there, with a name that nobody could foresee; gone unless it is moved."""
+    descriptor, name = tempfile.mkstemp(_SUFFIX, ".", folder)  # O_EXCL, O_NOFOLLOW, 0600
+    os.close(descriptor)
+    try:
+        yield Path(name)
+    finally:
+        with suppress(OSError):
+            Path(name).unlink()
+
+
+def _must_be_ours(folder: Path) -> None:
+    """Raises PermissionError where somebody else could put a file of theirs in a cache's place."""
+    found = folder.stat()
+    if found.st_uid != os.geteuid() or stat.S_IMODE(found.st_mode) & 0o022:
+        raise PermissionError("the folder is not yours, or others may write to it; use one of your own with mode 0700")
 
 
 def fingerprint(folder: Path) -> str:
