@@ -15,7 +15,7 @@ from llguidance import LLMatcher
 
 from remit_governance.values import Intent
 from remit_server.models.embedded import load_embedded
-from remit_server.models.embedded.copies import narrowed
+from remit_server.models.embedded.copies import certain, narrowed
 from remit_server.models.embedded.endings import ending
 from remit_server.models.embedded.turns import turn_of
 from remit_server.models.host.edge import LanguageModel, prepare
@@ -114,7 +114,7 @@ class Judge:
         }
         if not offered and ending(turn_of(messages)) is not None:
             return None
-        return self._grammars.step(offered, LONGEST)[1]
+        return self._grammars.step(offered, LONGEST, must_call=certain(messages))[1]
 
     def _first_wrong(self, rows: Any, written: list[int], matcher: LLMatcher) -> bool:
         """Whether at some token another one is the best that is allowed."""

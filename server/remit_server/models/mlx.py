@@ -265,6 +265,7 @@ def to_wire(request: GenerateRequest, paths: tuple[str, ...] = ()) -> wire.Gener
         answer_schema=dict(request.answer_schema) if request.answer_schema is not None else None,
         paths=paths,
         path_arguments=dict(request.paths.arguments) if request.paths is not None else {},
+        must_call=request.must_call,
     )
 
 

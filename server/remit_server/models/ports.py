@@ -90,6 +90,7 @@ class GenerateRequest:
     strongest way it can. `select_active_intent` itself is implied and belongs to no entry.
     With `answer_schema`, a JSON Schema, the answer's text is one JSON value that satisfies it; `intents` is empty then.
     Where it finishes with `length`, the value is whole, but was cut short to fit `max_tokens`.
+    With `must_call` the model calls a tool, without any text before it.
     Where several requests wait for one model, those of a higher `priority` come first.
     """
 
@@ -103,6 +104,7 @@ class GenerateRequest:
     answer_schema: Mapping[str, JsonValue] | None = None
     paths: PathsOnOffer | None = None
     priority: Priority = "turn"
+    must_call: bool = False
 
 
 @dataclass(frozen=True, slots=True)

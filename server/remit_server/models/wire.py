@@ -90,6 +90,7 @@ class Generate(Frame):
     answer_schema: dict[str, JsonValue] | None = None
     paths: tuple[str, ...] = ()
     path_arguments: dict[str, str] = {}
+    must_call: bool = False
     priority: Priority = "turn"
 
 

@@ -14,7 +14,7 @@ from typing import Any
 from pydantic import JsonValue
 
 from remit_governance.values import Intent
-from remit_server.models.embedded.patterns import IMPORT, MADE_UP, around_of, imports, searches
+from remit_server.models.embedded.patterns import IMPORT, LITERAL, MADE_UP, around_of, imports, searches
 from remit_server.models.embedded.requests import Request
 from remit_server.models.embedded.turns import Turn, turn_of
 from remit_server.models.ports import Message, ToolSpec
@@ -59,6 +59,14 @@ def narrowed(
                 schema: Schema = possible[0] if len(possible) == 1 else {"anyOf": list[JsonValue](possible)}
                 offered[intent] = (ToolSpec(name, tool.description, schema),)
     return offered
+
+
+def certain(messages: Sequence[Message]) -> bool:
+    """Whether the request is so plainly a rename that the model need not say first whether it can do it."""
+    turn = turn_of(messages)
+    request = turn.request
+    names = [word for word in _unusual(request.words) if word not in request.paths]
+    return turn.call is None and len(request.paths) == 1 and len(names) > 1 and bool(_RENAME.search(request.bare))
 
 
 def _step(turn: Turn) -> Step:
@@ -174,9 +182,8 @@ def _found(given: Sequence[str], line: str, looked_for: str, name: str) -> list[
 
 def _values(given: Sequence[str], name: str) -> Sequence[str]:
     """The literals among what was given, the name itself left out; anything where there is none."""
-    literal = re.compile(r"-?\d(?:[\w.]*\w)?|(\"|').*\1|true|false|none|null|nil|yes|no|on|off", re.IGNORECASE)
     named = [span for span in given if span.strip("\"'") != name]
-    return [span for span in named if literal.fullmatch(span)] or named
+    return [span for span in named if LITERAL.fullmatch(span)] or named
 
 
 def _one_of(choices: Iterable[str | int]) -> Schema:

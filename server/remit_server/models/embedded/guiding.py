@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, replace
 
-from remit_server.models.embedded.copies import narrowed
+from remit_server.models.embedded.copies import certain, narrowed
 from remit_server.models.embedded.endings import ending
 from remit_server.models.embedded.turns import turn_of
 from remit_server.models.ports import GenerateRequest
@@ -40,5 +40,5 @@ def guided(request: GenerateRequest) -> tuple[GenerateRequest, Sentence | None]:
     offered = narrowed(request.messages, request.intents)
     said = ending(turn_of(request.messages))
     if offered or said is None:
-        return replace(request, intents=offered), None
+        return replace(request, intents=offered, must_call=certain(request.messages)), None
     return replace(request, intents={}, answer_schema={"const": said}), Sentence()

@@ -18,6 +18,20 @@ DEFINED = r"""^[^#/"']*\b(def|class|func|function|fn|struct|type|interface|enum|
 _AROUND = {"documented": DOCUMENTED, "assigned": ASSIGNED}
 MADE_UP = re.compile(r"_|\d|[a-z][A-Z]|^[A-Z]{2}")
 """Words that no sentence holds by itself."""
+LITERAL = re.compile(r"-?\d(?:[\w.]*\w)?|(\"|').*\1|true|false|none|null|nil|yes|no|on|off", re.IGNORECASE)
+"""A value that stands for itself."""
+_SETTING = frozenset(
+    {
+        "set", "assign", "make", "change", "update", "give", "let", "put", "use", "value", "values", "constant",
+        "equal", "equals", "new", "now", "variable", "setting",
+    }
+)  # fmt: skip
+"""Words of requests to change a value, which are seldom what has it."""
+_ASKING = _SETTING | {
+    "insert", "into", "get", "add", "put", "write", "see", "find", "show", "tell", "look", "which", "where", "file",
+    "files", "defines", "defined", "definition", "function", "class", "method", "that", "following",
+}  # fmt: skip
+"""Words of requests about a definition, which are seldom its name."""
 _NAME = re.compile(r"[^\W\d]\w*")
 
 
@@ -43,12 +57,13 @@ def imports(spans: Iterable[str]) -> tuple[str, ...]:
 def searches(words: Iterable[str], spans: Iterable[str], *, documents: bool) -> Searches:
     """Every search the model may make for one of `words`; one that `documents` or brings an import makes no other."""
     names = [word for word in words if _NAME.fullmatch(word)]
-    odd = [name for name in names if MADE_UP.search(name)] or names
+    valued = [name for name in names if name.lower() not in _SETTING] if any(map(LITERAL.fullmatch, spans)) else []
+    odd = [name for name in names if MADE_UP.search(name)] or [n for n in names if n.lower() not in _ASKING] or names
     if documents:
         return Searches(tuple(around(DOCUMENTED, name) for name in odd if not name.startswith("doc")), ())
     if imports(spans):
         return Searches((IMPORT,), ())
-    return Searches(tuple(around(ASSIGNED, name) for name in names), tuple(around(DEFINED, name) for name in odd))
+    return Searches(tuple(around(ASSIGNED, name) for name in valued), tuple(around(DEFINED, name) for name in odd))
 
 
 def around_of(pattern: str) -> tuple[str, str]:

@@ -34,7 +34,11 @@ _TELLING = frozenset(
         "with", "by", "be", "as",
     }
 )  # fmt: skip
-"""Words that, before a colon, tell of a text; a path or a number does, too. Others may stand in the text itself."""
+"""Words that, before a colon, tell of a text; a path does, too. Others may stand in the text itself."""
+_PUTTING = frozenset(
+    {"insert", "add", "put", "place", "write", "append", "replace", "change", "set", "new", "want", "need", "rewrite"}
+)
+"""With one of these before it, so does the number of a line."""
 _PUNCTUATION = ".,;:?!"
 _ATOM = re.compile(r"([`\"'])(?=\S)(.+?)\1(?=[\s.,;:?!]|$)[.,;:?!]*|\S+")
 """Something in quotes, which is never taken apart, or a word."""
@@ -122,7 +126,8 @@ def _before_colon(atoms: list[re.Match[str]]) -> list[re.Match[str]]:
         if _quoted(atom) and " " in atom[2]:
             return atoms
         word = atom[2] or atom[0].removesuffix(":")
-        if atom[0].endswith(":") and (word.lower() in _TELLING or word.isdecimal() or _PATH.fullmatch(word)):
+        told = word.lower() in _TELLING or _PATH.fullmatch(word)
+        if atom[0].endswith(":") and (told or (word.isdecimal() and _PUTTING & {a[0].lower() for a in atoms[:number]})):
             return atoms[:number]
     return atoms
 

@@ -67,11 +67,18 @@ class GrammarError(ValueError):
 
 
 def intent_grammar(
-    intents: Intents, markers: Markers, longest: int, paths: Paths = ANY_PATH, thinking: Thinking | None = None
+    intents: Intents,
+    markers: Markers,
+    longest: int,
+    paths: Paths = ANY_PATH,
+    thinking: Thinking | None = None,
+    *,
+    must_call: bool = False,
 ) -> str:
     """Write the grammar of one step in llguidance's Lark dialect; strings without a bound get `longest` characters.
 
-    An intent without tools may be declared, and nothing else done in it. Without intents a step is text.
+    An intent without tools may be declared, and nothing else done in it. Without intents a step is text. With
+    `must_call` it is calls alone.
     """
     plain_text = _without(r"<\/?tool_call", thinking)
     if not intents:
@@ -82,7 +89,11 @@ def intent_grammar(
     rule = {name: f"tool_{number}" for number, name in enumerate(tools)}
     lines = [
         *_before(thinking),
-        *_body(plain_text, opening, marker_is_token=markers.open is not None),
+        *(
+            [f"body: phase{{1,{MOST_PHASES}}}"]
+            if must_call
+            else _body(plain_text, opening, marker_is_token=markers.open is not None)
+        ),
         "phase: " + " | ".join(f"{opening} rest_{number}" for number in range(len(intents))),
         "first: " + " | ".join(f"rest_{number}" for number in range(len(intents))),
     ]
@@ -187,13 +198,19 @@ class Grammars:
         self._markers = markers
         self._most = most
         self._compiled: OrderedDict[str, _Compiled] = OrderedDict()
-        self._rendered: deque[tuple[Intents, int, Paths, Thinking | None, str]] = deque(maxlen=4)
+        self._rendered: deque[tuple[tuple[Intents, int, Paths, Thinking | None, bool], str]] = deque(maxlen=4)
 
     def step(
-        self, intents: Intents, longest: int, paths: Paths = ANY_PATH, thinking: Thinking | None = None
+        self,
+        intents: Intents,
+        longest: int,
+        paths: Paths = ANY_PATH,
+        thinking: Thinking | None = None,
+        *,
+        must_call: bool = False,
     ) -> tuple[str, LLMatcher]:
         """Return a fresh matcher of one step, and the key to give back to `used`. Raises GrammarError."""
-        return self._matcher(self._text(intents, longest, paths, thinking))
+        return self._matcher(self._text(intents, longest, paths, thinking, must_call))
 
     def answer(self, schema: Mapping[str, JsonValue], longest: int, matched: int) -> tuple[str, LLMatcher, Landing]:
         """Return a fresh matcher of one JSON value, the key to give back to `used`, and what ends it in time.
@@ -209,13 +226,14 @@ class Grammars:
     def _answer(self, written: Schema) -> tuple[str, LLMatcher, Landing]:
         return *self._matcher(answer_grammar(written)), Landing(self._tokenizer, room_needed(written))
 
-    def _text(self, intents: Intents, longest: int, paths: Paths, thinking: Thinking | None) -> str:
+    def _text(self, intents: Intents, longest: int, paths: Paths, thinking: Thinking | None, must_call: bool) -> str:
         """Return the grammar of what is offered, rendered only where it was not offered lately: that takes longer."""
-        for offered, length, among, before, text in self._rendered:
-            if length == longest and offered == intents and among == paths and before == thinking:
+        wanted = (intents, longest, paths, thinking, must_call)
+        for rendered, text in self._rendered:
+            if rendered == wanted:
                 return text
-        text = intent_grammar(intents, self._markers, longest, paths, thinking)
-        self._rendered.appendleft((intents, longest, paths, thinking, text))
+        text = intent_grammar(intents, self._markers, longest, paths, thinking, must_call=must_call)
+        self._rendered.appendleft((wanted, text))
         return text
 
     def _matcher(self, key: str) -> tuple[str, LLMatcher]:

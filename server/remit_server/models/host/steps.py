@@ -74,7 +74,8 @@ class Steps:
                 key, matcher, landing = self._grammars.answer(request.answer_schema, longest, matched)
                 return key, Guide(matcher, ends, landing)
             paths = Paths(request.paths, request.path_arguments)
-            key, matcher = self._grammars.step(request.intents, longest, paths, self._before(request, prompt))
+            before = self._before(request, prompt)
+            key, matcher = self._grammars.step(request.intents, longest, paths, before, must_call=request.must_call)
             return key, Guide(matcher, ends)
         except GrammarError as error:
             raise _unusable(request, error) from error
