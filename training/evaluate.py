@@ -56,9 +56,9 @@ The column "alone" says what the network can do without any of this.
 
 **Scores:** tasks whose every generation is exact, greedy, guided as in use; "alone" is without any grammar. The
 interval is Wilson's, 95 %. The rules of the guide were written while looking at errors on other held-out tasks;
-those measured here, their phrasings and seed, came after them. Identifiers, paths, phrasings, commands and line
-templates are ones that training never saw, and so are the file types (Java, C, Lua, Ruby, Kotlin, ini, sql, rst, tex),
-Python for docstrings aside. Refusals are counted with the skill and once more by themselves.
+the seed of those measured here came after them, and so did most of the phrasings. Identifiers, paths, phrasings,
+commands and line templates are ones that training never saw, and so are the file types (Java, C, Lua, Ruby, Kotlin,
+ini, sql, rst, tex), Python for docstrings aside. Refusals are counted with the skill and once more by themselves.
 
 | task | exact | share | interval | alone |
 |---|---|---|---|---|
