@@ -78,17 +78,20 @@ async def spelled(provider: ModelProvider, request: GenerateRequest, on_text: On
 def value_of(wanted: AnswerFormat, answer: Spelled) -> JsonValue:
     """Read an answer as what was wanted. Raises ModelFailed.
 
-    Where the token limit cut it off, a text ends there and a list loses the string that was not finished.
+    Where the token limit shortened it, a text ends there, and a value is whole all the same where a grammar held it;
+    else a list loses the string that was not finished.
     """
     if wanted == "text":
         return answer.text
     cut = answer.finished.reason == "length"
-    if cut and wanted != "string_list":
-        why = f"it was cut off after {answer.finished.completion_tokens} tokens"
-        raise ModelFailed("the answer is not complete", why, "allow more tokens, or bound the schema")
+    partial = cut and wanted == "string_list"
     try:
-        value = cast("JsonValue", from_json(answer.text, allow_inf_nan=False, allow_partial=cut))
+        value = cast("JsonValue", from_json(answer.text, allow_inf_nan=False, allow_partial=partial))
     except ValueError as error:
+        if cut:
+            why = f"it was cut off after {answer.finished.completion_tokens} tokens"
+            fix = "allow more tokens, or bound the schema"
+            raise ModelFailed("the answer is not complete", why, fix) from error
         raise _unusable(f"it is no JSON ({error})") from error
     if wanted == "string_list" and not (isinstance(value, list) and all(isinstance(item, str) for item in value)):
         raise _unusable("it is no list of strings")

