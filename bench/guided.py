@@ -27,6 +27,7 @@ from remit_server.models.host.edge import LanguageModel, prepare
 from remit_server.models.host.generation import Generation
 from remit_server.models.host.grammar import Grammars
 from remit_server.models.host.guide import Guide
+from remit_server.models.host.hearing import Hearing, Verbatim
 from remit_server.models.host.prompts import renderer
 from remit_server.models.host.sessions import Prompt
 from remit_server.models.wire import ChatMessage, Generate, ToolSchema
@@ -130,7 +131,10 @@ def only(mask: bytes, wanted=(), but=()) -> bytes:
 def generated(model: LanguageModel, prompt: Prompt, guide: Guide, tokens: int):
     """Run one generation as the engine does, and return what it says of itself."""
     request = Generate(id="1", session_id="s", messages=(), intents={}, max_tokens=tokens)
-    one = Generation(model, request, prompt, guide, text="", grammar="", max_tokens=tokens, emit=lambda frame: None)
+    hearing = Hearing(request.id, Verbatim())
+    one = Generation(
+        model, request, prompt, (None, guide), hearing, text="", max_tokens=tokens, emit=lambda frame: None
+    )
     while one.reading:
         one.read()
     while not one.over:
