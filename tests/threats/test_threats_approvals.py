@@ -204,7 +204,7 @@ async def test_THR_approvals_ids_are_good_once_in_time_and_for_their_own_questio
     answer = bench.runtime.answer
     crossed = ApprovalAnswer(approval_id=first.approval_id, decision="allow", digest=second.digest)
     assert answer(crossed).reason == "this answer belongs to another question"
-    guessed = ApprovalAnswer(approval_id=first.approval_id[:-1] + "x", decision="allow")
+    guessed = ApprovalAnswer(approval_id=first.approval_id.swapcase(), decision="allow")
     assert answer(guessed).reason == "there is no such question"
     denied = ApprovalAnswer(approval_id=first.approval_id, decision="deny", digest=first.digest)
     assert answer(denied).accepted
