@@ -79,7 +79,7 @@ class Stream:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=3, help="answers of each kind")
+    parser.add_argument("--rounds", type=int, default=9, help="answers of each kind")
     parser.add_argument("--tokens", type=int, default=16, help="tokens of each answer")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     arguments = parser.parse_args()
@@ -120,20 +120,31 @@ async def streamed(host: HostProcess, peer: subprocess.Popen, editor: PipeClient
     for number in range(rounds + 1):
         # The number comes first, so that no cache holds the beginning.
         question = f"{number} {QUESTION}"
-        through = await asked(host, f"s{number}", question, tokens)
-        streams = {
-            "host": through,
-            "bare": peer_asked(peer, through.prompt, through.tokens),
-            "server": by_editor(editor, question, tokens),
-        }
-        for name, stream in streams.items() if number else ():  # the first round warms up
-            taken[name].append(stream)
+        if number == 0:  # warms up, and tells how long prompt and answer are
+            through = by_editor(editor, question, tokens)
+        # The order turns round: whoever comes second finds the processor warm.
+        for name in rotated(("host", "bare", "server"), number):
+            match name:
+                case "host":
+                    stream = await asked(host, f"s{number}", question, tokens)
+                case "bare":
+                    stream = peer_asked(peer, through.prompt, through.tokens)
+                case "server":
+                    stream = by_editor(editor, question, tokens)
+            if name != "bare":
+                assert (stream.prompt, stream.tokens) == (through.prompt, through.tokens), (name, stream, through)
+            if number:
+                taken[name].append(stream)
     found = {f"bare, tokens/s, best of {rounds}": f"{best(taken['bare']):.1f}"}
     found["engine's own count ÷ bare, tokens/s"] = ratio([each.engine_rate for each in taken["host"]], taken["bare"])
     for door in ("host", "server"):
         found[f"{door} ÷ bare, tokens/s"] = ratio([each.rate for each in taken[door]], taken["bare"])
         found[f"{door} − bare, first token, ms"] = later(taken[door], taken["bare"])
     return found
+
+
+def rotated(names: tuple[str, ...], by: int) -> tuple[str, ...]:
+    return names[by % len(names) :] + names[: by % len(names)]
 
 
 def best(streams: Sequence[Stream]) -> float:
