@@ -6,6 +6,7 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
+import { code } from './code.mjs';
 import { rename } from './rename.mjs';
 import { troubles } from './troubles.mjs';
 import { openBrowser, openChat, startCodeServer, until } from './workbench.mjs';
@@ -58,6 +59,7 @@ try {
   };
   await told('rename', rename(stage));
   await told('troubles', troubles(stage));
+  await told('code', code(stage));
   assert.deepEqual(ours(browser.problems), [], 'errors in the page');
   assert.deepEqual(browser.outside.filter((url) => !isWebviewResource(url)), [], 'requests to the outside');
 } catch (error) {

@@ -1,0 +1,47 @@
+// What VS Code knows of the code reaches the model: its own TypeScript answers `remit/editor/query`, no server of ours.
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import path from 'node:path';
+import { palette, quickOpen } from './workbench.mjs';
+
+const SHOP = 'export function total(prices: number[]): number {\n  return prices.reduce((sum, price) => sum + price, 0);\n}\n';
+const TILL = "import { total } from './shop';\n\nexport const due: string = total([3]);\n";
+const analyze = (name, given) => ({ calls: [{ name: 'select_active_intent', arguments: { intent: 'ANALYZE' } }, { name, arguments: given }] });
+const SCRIPT = [
+  analyze('get_symbols', { path: 'src/shop.ts' }),
+  analyze('get_definition', { path: 'src/till.ts', line: 3, symbol: 'total' }),
+  analyze('get_references', { path: 'src/shop.ts', line: 1, symbol: 'total' }),
+  analyze('get_diagnostics', { path: 'src/till.ts' }),
+  { text: 'That is all.' },
+];
+
+export async function code({ page, chat, editor, home, workspace, server, shot, ask, ended }) {
+  fs.writeFileSync(path.join(workspace, 'src/shop.ts'), SHOP);
+  fs.writeFileSync(path.join(workspace, 'src/till.ts'), TILL);
+  const script = path.join(home, 'code.json');
+  fs.writeFileSync(script, JSON.stringify(SCRIPT));
+  editor.setMachine({ 'remit.serverPath': server, 'remit.model': `script:${script}` });
+  await page.locator('.statusbar-item', { hasText: 'Remit: script:code.json' }).waitFor();
+  await quickOpen(page, 'src/till.ts');
+  // VS Code has diagnostics of files that were looked at only.
+  await page.locator('.monaco-editor .squiggly-error').first().waitFor({ timeout: 60_000 });
+  await palette(page, 'Remit: New Chat');
+  await chat.getByText('What should be done?').waitFor();
+  await ask('look at the till');
+  await ended(1);
+
+  const calls = chat.getByTestId('tool');
+  const said = [];
+  for (const call of await calls.all()) {
+    await call.locator('summary').click();
+    await call.getByText('model saw').waitFor();
+    said.push(await call.innerText());
+  }
+  assert.equal(said.length, SCRIPT.length - 1);
+  for (const each of said) assert.match(each, /, says the editor\n/);
+  assert.match(said[0], /src\/shop\.ts:1:1 +function total/);
+  assert.match(said[1], /src\/shop\.ts:1:17 +export function total/);
+  assert.deepEqual(said[2].match(/^src\/\S+:\d+:\d+/gm), ['src/shop.ts:1:17', 'src/till.ts:1:10', 'src/till.ts:3:28']);
+  assert.match(said[3], /src\/till\.ts:3:14: error: Type 'number' is not assignable to type 'string'/);
+  await shot('13-code-light');
+}
