@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bench_runtime import Answering, Bench, call, intent
+from bench_runtime import call
+from git_looks import READS, asked, git, output, repository
 
 pytestmark = [
     pytest.mark.slow,
@@ -18,39 +19,7 @@ pytestmark = [
     ),
 ]
 
-READS = "capabilities:\n  - { name: reads, match: { syscall: [fs.read, fs.list] }, action: allow }\n"
 SECRET = READS + "  - { name: secret, match: { syscall: fs.read, path_glob: [.env] }, action: deny }\n"
-
-
-def git(folder: Path, *words: str) -> str:
-    whole = ("git", "-c", "user.name=a", "-c", "user.email=a@b", "-c", "init.defaultBranch=main", *words)
-    return subprocess.run(whole, cwd=folder, check=True, capture_output=True, text=True).stdout
-
-
-def repository(folder: Path) -> Path:
-    shop = folder / "shop"
-    shop.mkdir()
-    git(shop, "init", "-q")
-    for name in ("a.py", "b.py", "c c.py", ".env"):
-        (shop / name).write_text(f"first of {name}\n" + "x = 1\n" * 20)
-    git(shop, "add", "-A")
-    git(shop, "commit", "-qm", "first")
-    return shop
-
-
-async def asked(make_bench: Any, *calls: Any, policy: str = READS, asker: Answering | None = None) -> Bench:
-    asker = asker or Answering(decision="deny")
-    bench: Bench = await make_bench({"calls": [intent("ANALYZE"), *calls]}, {"text": "ok"}, policy=policy)
-    (bench.workspace / "a.py").write_text("first of a.py\n" + "x = 1\n" * 20)
-    await bench.ask("look", asker=asker)
-    assert asker.asked == []
-    return bench
-
-
-def output(bench: Bench, number: int = 0) -> str:
-    """Of the call of that number: calls of one step run at once, and end in any order."""
-    called = bench.of("tool_call")[number].tool_call_id
-    return next(result.output for result in bench.of("tool_result") if result.tool_call_id == called)
 
 
 async def test_a_status_says_branch_and_every_state(make_bench: Any, tmp_path: Path) -> None:
@@ -91,7 +60,7 @@ async def test_a_status_knows_what_a_branch_follows_and_how_far_it_is(make_bench
     [
         ("rm -rf .git", "the workspace has no `.git` of its own"),
         ("rm -rf .git && git init -q --bare .", "the workspace is a bare repository"),
-        ("mv .git ../elsewhere && echo 'gitdir: ../elsewhere' > .git", "`.git` only points to a repository elsewhere"),
+        ("mv .git ../elsewhere && echo 'gitdir: ../elsewhere' > .git", "that does not point back here"),
         ("mv .git ../elsewhere && ln -s ../elsewhere .git", "outside the workspace"),
         ("git config extensions.objectFormat sha256", "its format is sha256"),
         ("git checkout -q --detach", "HEAD is detached at "),

@@ -18,7 +18,7 @@ from remit_server.sandbox import pids
 from remit_server.sandbox.cgroup import ControlGroup, parents_here
 from remit_server.sandbox.contain import Ended, Job, contain
 from remit_server.sandbox.door import NO_DOOR, Door, opened, relay_text
-from remit_server.sandbox.environment import command_environment, places_of
+from remit_server.sandbox.environment import command_environment
 from remit_server.sandbox.layer import Layer, Left
 from remit_server.sandbox.limits import Limits
 from remit_server.sandbox.outcome import command_output, found_out, last_line, never_began, own_path, unavailable
@@ -27,8 +27,9 @@ from remit_server.sandbox.ports import CommandOutput, CommandSpec, Isolation
 from remit_server.sandbox.profile import GROUP, PASSWD, bubblewrap_options
 from remit_server.sandbox.proxy import Attempt, Proxy
 from remit_server.sandbox.seccomp import profile_filter, standard_filter
+from remit_server.sandbox.seen import seen_outside
 from remit_server.sandbox.templates import TEMPLATES
-from remit_server.sandbox.toolchains import Shown, needed
+from remit_server.sandbox.toolchains import Shown
 
 _PROBE_S = 20.0
 _KILLED = 137
@@ -137,7 +138,7 @@ class Bubblewrap:
         groups = parents_here()
         control = await asyncio.to_thread(ControlGroup.make, template, groups) if groups else None
         try:
-            shown = needed(spec.environment, spec.workspace, places_of(os.environ))
+            shown = seen_outside(spec)
             async with way_out(spec, shown) as door:
                 ended = await contain(self._job(spec, control, progress, layer, door, shown=shown))
             why = control.stopped() if control and ended.exit_code == _KILLED else None

@@ -33,8 +33,9 @@ from remit_server.sandbox.owner import is_dead, this_server
 from remit_server.sandbox.ports import CommandOutput, CommandSpec, Isolation
 from remit_server.sandbox.profile import USER_ID, hidden_below
 from remit_server.sandbox.seccomp import profile_json
+from remit_server.sandbox.seen import named_by, seen_outside
 from remit_server.sandbox.templates import TEMPLATES
-from remit_server.sandbox.toolchains import needed, passed_through
+from remit_server.sandbox.toolchains import passed_through
 
 _TRIAL_S = 60.0
 _ACT_S = 30.0
@@ -183,7 +184,7 @@ class Containers:
         self, spec: CommandSpec, place: _Place, progress: Callable[[bytes], None] | None = None
     ) -> Ended:
         template = TEMPLATES[spec.template]
-        shown = () if self._image else needed(spec.environment, spec.workspace, places_of(os.environ))
+        shown = named_by(spec) if self._image else seen_outside(spec)
         container = Container(
             program=self._program,
             name=f"remit-{secrets.token_hex(8)}",

@@ -21,6 +21,7 @@ class CommandSpec:
     `hidden` are files of the workspace that it cannot open, and folders that it finds empty. With `writes`, what it
     writes there goes to a layer of its own, which the output hands over. `network` are the hosts it may reach, each
     `host` or `host:port`, by a proxy that says every attempt to `attempted`; where it is empty, there is no network.
+    `readable` are real files and folders outside the workspace that it may read: a tool names them, never a model.
     """
 
     argv: tuple[str, ...]
@@ -34,6 +35,7 @@ class CommandSpec:
     template: TemplateName = "code-executor"
     network: tuple[str, ...] = ()
     attempted: Told | None = None
+    readable: tuple[Path, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

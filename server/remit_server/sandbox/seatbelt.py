@@ -14,13 +14,13 @@ from pathlib import Path
 
 from remit_server.sandbox.attend import Errand, attend
 from remit_server.sandbox.contain import Ended
-from remit_server.sandbox.environment import command_environment, places_of
+from remit_server.sandbox.environment import command_environment
 from remit_server.sandbox.outcome import command_output, found_out, last_line, refuse_network, unavailable
 from remit_server.sandbox.ports import CommandOutput, CommandSpec, Isolation
 from remit_server.sandbox.profile import hidden_below
 from remit_server.sandbox.seatbelt_profile import profile_text, seatbelt_argv
+from remit_server.sandbox.seen import seen_outside
 from remit_server.sandbox.templates import TEMPLATES
-from remit_server.sandbox.toolchains import needed
 
 _TRIAL_S = 20.0
 _LOOK_S = 0.1
@@ -70,7 +70,7 @@ class Seatbelt:
         with tempfile.TemporaryDirectory(prefix="remit-", ignore_cleanup_errors=True) as folder:
             scratch = _real(folder)
             hidden = [(path, path.is_dir()) for path in hidden_below(spec, self._hidden)]
-            shown = needed(spec.environment, spec.workspace, places_of(os.environ))
+            shown = seen_outside(spec)
             profile = profile_text(spec, scratch, hidden, template.seccomp, shown)
             tree = _Tree()
             errand = Errand(

@@ -23,6 +23,7 @@ from remit_server.errors import ToolError
 from remit_server.sandbox.environment import command_environment
 from remit_server.sandbox.ports import CommandOutput, CommandSpec
 from remit_server.tools.git_config import MAX_CONFIG_BYTES, harmless, parse_config
+from remit_server.tools.git_linked import Folders, pointed_to
 from remit_server.tools.spec import Target, ToolContext
 from remit_server.workspace.files import read_image
 
@@ -33,14 +34,13 @@ _HEAD = re.compile(r"ref: refs/heads/(\S+)\s*")
 _UNREADABLE = {"extensions.objectformat": "sha256", "extensions.refstorage": "reftable"}
 
 _GIT_FOLDER = "/tmp/git"  # noqa: S108  inside the sandbox, where the scratch folder is
-_PARTS = ("index", "refs", "packed-refs", "info", "shallow", "logs", "MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD")
-# $1 is the repository's folder, $2 the scratch one. HEAD may not be a link; a split index has a name of its own.
-_SCRIPT = f"""set -e
-from=$1; to=$2; shift 2
+# $1 is the scratch folder, $2 has HEAD, the rest are files and folders up to `--`. HEAD may not be a link.
+_SCRIPT = """set -e
+to=$1; from=$2; shift 2
 mkdir "$to"
 cp "$from/HEAD" "$to/HEAD"
-for part in {" ".join(_PARTS)}; do [ ! -e "$from/$part" ] || ln -s "$from/$part" "$to/$part"; done
-for part in "$from"/sharedindex.*; do [ ! -e "$part" ] || ln -s "$part" "$to/"; done
+while [ "$1" != -- ]; do [ ! -e "$1" ] || [ -e "$to/${1##*/}" ] || ln -s "$1" "$to/"; shift; done
+shift
 exec git "$@"
 """
 _OPTIONS = (
@@ -63,22 +63,45 @@ def repository_targets(ctx: ToolContext) -> tuple[Target, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Repository:
-    """A repository whose top folder is the workspace, and the settings of its own that git is told."""
+    """A repository whose working tree is the workspace, and the settings of its own that git is told."""
 
     root: Path
+    folders: Folders
     settings: tuple[tuple[str, str], ...]
 
     def command(self, *words: str) -> CommandSpec:
         """`git` with these words, in the sandbox, on a workspace that it cannot write to."""
-        folder = self.root / ".git"
+        parts = tuple(self.folders.parts())
+        given = (_GIT_FOLDER, str(self.folders.own), *map(str, parts), "--")
         return CommandSpec(
-            argv=("/bin/sh", "-c", _SCRIPT, "sh", str(folder), _GIT_FOLDER, *_OPTIONS, *words),
+            argv=("/bin/sh", "-c", _SCRIPT, "sh", *given, *_OPTIONS, *words),
             cwd=self.root,
             workspace=self.root,
-            environment={**command_environment(os.environ), **_environment(folder, self.settings)},
+            environment={**command_environment(os.environ), **self._environment()},
             timeout_s=TIMEOUT_S,
             max_output_bytes=MAX_OUTPUT_BYTES,
+            readable=parts,
         )
+
+    def _environment(self) -> Mapping[str, str]:
+        told = {"GIT_CONFIG_COUNT": str(len(self.settings))}
+        for number, (name, value) in enumerate(self.settings):
+            told |= {f"GIT_CONFIG_KEY_{number}": name, f"GIT_CONFIG_VALUE_{number}": value}
+        return {
+            **told,
+            # Said outright, so that no pointer file inside `.git` leads anywhere.
+            "GIT_DIR": _GIT_FOLDER,
+            "GIT_COMMON_DIR": _GIT_FOLDER,
+            "GIT_WORK_TREE": str(self.root),
+            "GIT_OBJECT_DIRECTORY": str(self.folders.common / "objects"),
+            "GIT_CONFIG_NOSYSTEM": "1",
+            "GIT_CONFIG_GLOBAL": "/dev/null",
+            "GIT_ATTR_NOSYSTEM": "1",
+            "GIT_OPTIONAL_LOCKS": "0",
+            "GIT_NO_LAZY_FETCH": "1",
+            "GIT_TERMINAL_PROMPT": "0",
+            "LC_ALL": "C",
+        }
 
 
 def open_repository(ctx: ToolContext) -> Repository:
@@ -86,13 +109,31 @@ def open_repository(ctx: ToolContext) -> Repository:
     root = ctx.workspace.root
     if shutil.which("git", path=command_environment(os.environ)["PATH"]) is None:
         raise _refused("git is not installed", "install git", ErrorCode.TOOL_UNAVAILABLE)
+    folders, config, head = _opened(ctx)
+    settings = parse_config(config)
+    for name, value in settings:
+        if _UNREADABLE.get(name) == value.lower():
+            raise _refused(f"its format is {value}", "use run_command with git instead", ErrorCode.TOOL_UNAVAILABLE)
+    branch = _HEAD.fullmatch(head)
+    return Repository(root, folders, harmless(settings, branch[1] if branch else None))
+
+
+def _opened(ctx: ToolContext) -> tuple[Folders, str, str]:
+    """Where it is, and what its config and HEAD say. Raises ToolError."""
+    root = ctx.workspace.root
     folder = root / ".git"
-    if folder.is_symlink() or folder.is_file():
-        raise _refused(
-            "`.git` only points to a repository elsewhere, which a sandbox does not show (a worktree or a submodule)",
-            "open the folder of the repository itself",
-            ErrorCode.TOOL_UNAVAILABLE,
-        )
+    if folder.is_file():
+        pointer = read_image(ctx.workspace, ctx.resolve(".git"), MAX_CONFIG_BYTES).data
+        if (linked := pointed_to(root, pointer)) is None:
+            raise _refused(
+                "`.git` points to a repository elsewhere that does not point back here",
+                "have a person run `git worktree repair`, or open the folder of the repository itself",
+                ErrorCode.TOOL_UNAVAILABLE,
+            )
+        try:
+            return linked, linked.config(), linked.head()
+        except OSError as error:
+            raise _refused(f"it cannot be read: {error.strerror}", "look at its rights") from error
     if not folder.is_dir():
         bare = (root / "HEAD").is_file() and (root / "objects").is_dir() and (root / "refs").is_dir()
         raise _refused(
@@ -100,12 +141,7 @@ def open_repository(ctx: ToolContext) -> Repository:
             "open the top folder of a repository as the workspace",
             ErrorCode.NOT_FOUND,
         )
-    settings = parse_config(_text(".git/config", ctx))
-    for name, value in settings:
-        if _UNREADABLE.get(name) == value.lower():
-            raise _refused(f"its format is {value}", "use run_command with git instead", ErrorCode.TOOL_UNAVAILABLE)
-    head = _HEAD.fullmatch(_text(".git/HEAD", ctx))
-    return Repository(root, harmless(settings, head[1] if head else None))
+    return Folders(folder, folder), _text(".git/config", ctx), _text(".git/HEAD", ctx)
 
 
 def printed(output: CommandOutput, ctx: ToolContext) -> tuple[bytes, bool]:
@@ -140,27 +176,6 @@ def _text(relative: str, ctx: ToolContext) -> str:
         if error.code is ErrorCode.NOT_FOUND:
             return ""
         raise
-
-
-def _environment(folder: Path, settings: tuple[tuple[str, str], ...]) -> Mapping[str, str]:
-    told = {"GIT_CONFIG_COUNT": str(len(settings))}
-    for number, (name, value) in enumerate(settings):
-        told |= {f"GIT_CONFIG_KEY_{number}": name, f"GIT_CONFIG_VALUE_{number}": value}
-    return {
-        **told,
-        # Said outright, so that no pointer file inside `.git` leads anywhere.
-        "GIT_DIR": _GIT_FOLDER,
-        "GIT_COMMON_DIR": _GIT_FOLDER,
-        "GIT_WORK_TREE": str(folder.parent),
-        "GIT_OBJECT_DIRECTORY": str(folder / "objects"),
-        "GIT_CONFIG_NOSYSTEM": "1",
-        "GIT_CONFIG_GLOBAL": "/dev/null",
-        "GIT_ATTR_NOSYSTEM": "1",
-        "GIT_OPTIONAL_LOCKS": "0",
-        "GIT_NO_LAZY_FETCH": "1",
-        "GIT_TERMINAL_PROMPT": "0",
-        "LC_ALL": "C",
-    }
 
 
 def _refused(why: str, fix: str, code: ErrorCode = ErrorCode.INVALID_ARGUMENTS) -> ToolError:

@@ -190,6 +190,21 @@ async def test_hidden_files_and_folders_are_empty(sandbox: Sandbox, workspace: P
     assert seen == "content of seen"
 
 
+async def test_what_a_tool_names_outside_is_read_and_nothing_beside_it(
+    sandbox: Sandbox, workspace: Path, tmp_path: Path
+) -> None:
+    beside = tmp_path / "beside"
+    (beside / "seen").mkdir(parents=True)
+    for name in ("seen/file", "one", "other"):
+        (beside / name).write_text(f"{name}\n")
+    script = f"cd {beside}; cat seen/file one; cat other; ls; echo x > one; echo x > seen/new; rm one; true"
+    seen = await told(sandbox, workspace, script, readable=(beside / "seen", beside / "one"))
+    assert seen.splitlines()[:2] == ["seen/file", "one"]
+    assert "other" not in seen
+    assert (beside / "one").read_text() == "one\n"
+    assert not (beside / "seen" / "new").exists()
+
+
 async def test_toolchains_are_read_and_nothing_else_of_the_home(
     sandbox: Sandbox, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -151,7 +151,7 @@ def _must_be_here(workspace: Workspace) -> None:
     if folder.is_symlink() or folder.is_file():
         raise refused(
             "`.git` only points to a repository elsewhere (a worktree or a submodule)",
-            "open the folder of the repository itself",
+            "a person has to commit here with git itself",
             ErrorCode.TOOL_UNAVAILABLE,
         )
     if not folder.is_dir():

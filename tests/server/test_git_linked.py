@@ -1,0 +1,153 @@
+"""Git's state and differences where `.git` only points to a repository: worktrees, submodules, and pointers that lie
+(agent.md §2; threats.md, Configuration and persistence)."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from bench_runtime import call
+from git_looks import asked, git, output, repository
+
+from remit_server.tools.git_linked import pointed_to
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        shutil.which("bwrap") is None or shutil.which("git") is None, reason="there is no bwrap or no git"
+    ),
+]
+
+
+def worktree(folder: Path) -> Path:
+    """`shop` as a linked worktree of a repository beside it, with a change of its own."""
+    home = folder / "home"
+    home.mkdir()
+    origin = repository(home)
+    git(origin, "worktree", "add", "-q", "-b", "side", str(folder / "shop"))
+    (folder / "shop" / "b.py").write_text("changed\n")
+    (origin / "only-there.py").write_text("")
+    return origin
+
+
+@pytest.mark.parametrize("relative", [False, True])
+async def test_a_linked_worktree_is_read_as_git_reads_it(make_bench: Any, tmp_path: Path, relative: bool) -> None:
+    origin = worktree(tmp_path)
+    own = origin / ".git" / "worktrees" / "shop"
+    if relative:
+        (tmp_path / "shop" / ".git").write_text("gitdir: ../home/shop/.git/worktrees/shop\n")
+        (own / "gitdir").write_text("../../../../../shop/.git\n")
+    git(tmp_path / "shop", "rm", "-q", "--cached", "c c.py")
+    before = {path: path.read_bytes() for path in origin.rglob("*") if path.is_file()}
+    bench = await asked(make_bench, call("git_status"), call("git_diff"), call("git_diff", base="HEAD"))
+    assert output(bench).splitlines() == [
+        *("on branch side", "staged:", "  deleted: c c.py", "not staged:", "  modified: b.py"),
+        *("untracked:", "  c c.py"),
+    ]
+    assert "+changed" in output(bench, 1)
+    assert "c c.py" in output(bench, 2)
+    assert {path: path.read_bytes() for path in origin.rglob("*") if path.is_file()} == before
+
+
+@pytest.mark.parametrize("bare", [False, True])
+async def test_a_worktree_inside_its_repository_and_one_of_a_bare_one(
+    make_bench: Any, tmp_path: Path, bare: bool
+) -> None:
+    (tmp_path / "made").mkdir()
+    made = repository(tmp_path / "made")
+    home = tmp_path / ".bare" if bare else tmp_path / "home"
+    git(tmp_path, "clone", "-q", *(["--bare"] if bare else []), str(made), str(home))
+    if not bare:
+        shutil.move(home / ".git", tmp_path / ".git")
+    git(tmp_path / ".bare" if bare else tmp_path, "worktree", "add", "-q", "-b", "side", str(tmp_path / "shop"))
+    bench = await asked(make_bench, call("git_status"))
+    assert output(bench).splitlines()[0].startswith("on branch side")
+
+
+async def test_a_submodule_is_read_as_git_reads_it(make_bench: Any, tmp_path: Path) -> None:
+    (tmp_path / "up").mkdir()
+    made = repository(tmp_path / "up")
+    git(tmp_path, "init", "-q")
+    git(tmp_path, "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(made), "shop")
+    assert (tmp_path / "shop" / ".git").is_file()
+    (tmp_path / "shop" / "b.py").write_text("changed\n")
+    bench = await asked(make_bench, call("git_status"), call("git_diff"))
+    assert "  modified: b.py" in output(bench)
+    assert "+changed" in output(bench, 1)
+
+
+def _to_the_repository_itself(shop: Path, victim: Path) -> None:
+    (shop / ".git").write_text(f"gitdir: {victim}/.git\n")
+
+
+def _to_another_worktree(shop: Path, victim: Path) -> None:
+    git(victim, "worktree", "add", "-q", str(victim.parent / "other"))
+    (shop / ".git").write_text(f"gitdir: {victim}/.git/worktrees/other\n")
+
+
+def _to_its_own_with_a_stranger_as_common(shop: Path, victim: Path) -> None:
+    own = shop.parent / "evil" / "worktrees" / "x"
+    own.mkdir(parents=True)
+    (own / "gitdir").write_text(f"{shop}/.git\n")
+    (own / "commondir").write_text(f"{victim}/.git\n")
+    (own / "HEAD").write_text("ref: refs/heads/main\n")
+    (shop / ".git").write_text(f"gitdir: {own}\n")
+
+
+def _through_a_link(shop: Path, victim: Path) -> None:
+    _to_another_worktree(shop, victim)
+    (shop.parent / "evil").symlink_to(victim / ".git")
+    (shop / ".git").write_text("gitdir: ../evil/worktrees/other\n")
+
+
+def _to_a_pipe(shop: Path, victim: Path) -> None:
+    own = shop.parent / "evil" / "worktrees" / "x"
+    own.mkdir(parents=True)
+    os.mkfifo(own / "gitdir")
+    os.mkfifo(own / "commondir")
+    (shop / ".git").write_text(f"gitdir: {own}\n")
+
+
+@pytest.mark.parametrize(
+    "point",
+    [
+        _to_the_repository_itself,
+        _to_another_worktree,
+        _to_its_own_with_a_stranger_as_common,
+        _through_a_link,
+        _to_a_pipe,
+    ],
+)
+async def test_THR_config_a_pointer_that_nothing_points_back_to_shows_nothing(
+    make_bench: Any, tmp_path: Path, point: Callable[[Path, Path], None]
+) -> None:
+    """THR-config-worktree-pointer, read: another repository's files, history and branches stay its own."""
+    (tmp_path / "home").mkdir()
+    victim = repository(tmp_path / "home")
+    git(victim, "branch", "private")
+    shop = tmp_path / "shop"
+    shop.mkdir()
+    point(shop, victim)
+    bench = await asked(make_bench, call("git_status"), call("git_diff", base="private"))
+    assert [each.ok for each in bench.of("tool_result")] == [False, False]
+    assert "that does not point back here" in output(bench)
+
+
+def test_THR_config_links_in_a_repository_elsewhere_are_not_followed(tmp_path: Path) -> None:
+    """Its parts are mounted where they lie: one that is a link could be any folder of the person's."""
+    origin = worktree(tmp_path)
+    secret = tmp_path / "secret"
+    secret.mkdir()
+    for name in ("refs", "info", "packed-refs"):
+        part = origin / ".git" / name
+        if part.is_dir():
+            shutil.rmtree(part)
+        part.symlink_to(secret)
+    shop = tmp_path / "shop"
+    folders = pointed_to(shop, (shop / ".git").read_bytes())
+    assert folders is not None
+    assert {path.name for path in folders.parts()} == {"HEAD", "index", "logs", "objects"}
