@@ -9,7 +9,7 @@ import asyncio
 import logging
 import os
 from collections.abc import AsyncGenerator, Iterable, Iterator
-from contextlib import aclosing
+from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
 from typing import TypeAlias
 
@@ -48,8 +48,7 @@ async def policy_changes(settings: Settings) -> AsyncGenerator[None]:
 
 
 async def _stirrings(places: Iterable[Path]) -> AsyncGenerator[None]:
-    """Comes at once, then after anything happens in these folders, and now and then."""
-    yield
+    """Comes once these folders are watched, then after anything happens in them, and now and then."""
     try:
         watching = awatch(
             *places,
@@ -59,13 +58,28 @@ async def _stirrings(places: Iterable[Path]) -> AsyncGenerator[None]:
             yield_on_timeout=True,
             recursive=False,
         )
-        async with aclosing(watching):
+        async with aclosing(watching), _begun(watching) as first:
+            yield
+            await first
+            yield
             async for _ in watching:
                 yield
     except Exception:  # a system that has no watches left, a folder that is gone by now
         log.warning("the policy's folders cannot be watched; they are looked at now and then", exc_info=True)
         await asyncio.sleep(LOOK_ANYWAY_MS / 1000)
         yield
+
+
+@asynccontextmanager
+async def _begun(watching: AsyncGenerator[object]) -> AsyncGenerator[asyncio.Task[object]]:
+    """Its first event, with the watch in place: its first step makes that. What changed before it is not told."""
+    first = asyncio.ensure_future(anext(watching))
+    try:
+        await asyncio.sleep(0)
+        yield first
+    finally:
+        first.cancel()
+        await asyncio.wait((first,))
 
 
 def _stamps(roots: Iterable[Path]) -> frozenset[Stamp]:

@@ -14,7 +14,8 @@ from remit_server.sandbox.profile import credentials_in
 from remit_server.sandbox.shims import is_hollow
 from remit_server.sandbox.toolchains import TOOLCHAINS, Places, home_of, needed
 
-NAMES = [*{part for each in TOOLCHAINS for part in PurePosixPath(each.folder).parts}, "bin", "..", ".ssh", "go1", "[a]"]
+_PARTS = {part for each in TOOLCHAINS for part in PurePosixPath(each.folder).parts}
+NAMES = sorted(_PARTS - {"/"} | {"bin", "..", ".ssh", "go1", "[a]"})
 
 
 @pytest.fixture
