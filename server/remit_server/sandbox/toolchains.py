@@ -108,7 +108,7 @@ class Places:
 
     def is_system(self, path: Path) -> bool:
         """Whether this lies in one of the system's folders, as it is spelled."""
-        return ".." not in path.parts and any(path.is_relative_to(folder) for folder in self.system)
+        return ".." not in path.parts and f"{path}/".startswith(tuple(f"{folder}/" for folder in self.system))
 
     def row_at(self, path: Path) -> Row | None:
         """The row that `path` lies in as it is spelled; pure."""
@@ -121,10 +121,12 @@ class Places:
     def source_of(self, row: Row) -> Path | None:
         """Where the row's folder really is; None where it is missing, or a link to neither its like nor the system."""
         real = row.folder.resolve()
-        like = self.row_at(real)
-        itself = real == row.base.resolve() / row.folder.relative_to(row.base)
+        if not real.exists():
+            return None
+        itself = str(real) == os.path.realpath(row.base) + str(row.folder).removeprefix(str(row.base))
+        like = None if itself else self.row_at(real)
         kin = like is not None and like.toolchain.kind == row.toolchain.kind and like.folder == real
-        return real if real.exists() and (itself or kin or self.is_system(real)) else None
+        return real if itself or kin or self.is_system(real) else None
 
     def is_shown(self, path: Path) -> bool:
         """Whether `path` can be seen inside as it is spelled, for it lies in a folder of the table."""
