@@ -19,6 +19,7 @@ from remit_server.sandbox.cgroup import ControlGroup, parents_here
 from remit_server.sandbox.contain import Ended, Job, contain
 from remit_server.sandbox.door import NO_DOOR, Door, opened, relay_text
 from remit_server.sandbox.environment import command_environment
+from remit_server.sandbox.held import clear_held, mark
 from remit_server.sandbox.layer import Layer, Left
 from remit_server.sandbox.limits import Limits
 from remit_server.sandbox.outcome import command_output, found_out, last_line, never_began, own_path, unavailable
@@ -92,6 +93,7 @@ class Bubblewrap:
             standard_filter()
         except (ImportError, RuntimeError, OSError) as error:
             return Isolation("bubblewrap", False, f"libseccomp cannot be used: {error}", _LIBRARY)
+        await asyncio.to_thread(clear_held)
         with tempfile.TemporaryDirectory(prefix="remit-") as folder:
             here = Path(folder)
             trial = CommandSpec(("/bin/cat", pids.SETTING), here, here, command_environment({}), _PROBE_S)
@@ -164,18 +166,27 @@ class Bubblewrap:
         read_status, write_status = os.pipe()
         ours, held = hold()
         merged = layer.merged if layer else None
+        opened: list[int] = []
         options = bubblewrap_options(
-            spec, limits, self._hidden, passwd=passwd, group=group, merged=merged, shown=shown, more=door.options
+            spec,
+            limits,
+            self._hidden,
+            passwd=passwd,
+            group=group,
+            opened=opened,
+            merged=merged,
+            shown=shown,
+            more=door.options,
         )
         argv = [
             *(*(control.joining() if control else ()), *_first(layer)),
-            *("bwrap", *options, "--seccomp", str(profile), "--json-status-fd", str(write_status)),
+            *("bwrap", *mark(), *options, "--seccomp", str(profile), "--json-status-fd", str(write_status)),
             *("--block-fd", str(held), "--", *door.command, *spec.argv),
         ]
         return Job(
             argv=argv,
             path=own_path(spec.workspace, self._workspace),
-            descriptors=(profile, passwd, group, write_status, held, *door.descriptors),
+            descriptors=(profile, passwd, group, write_status, held, *opened, *door.descriptors),
             status=read_status,
             hold=ours,
             timeout_s=spec.timeout_s,

@@ -74,9 +74,12 @@ class ControlGroup:
 
 def parents_here(ours: Path = _OURS, mounted: Path = _MOUNTED) -> tuple[Path, ...]:
     """Where one may be made: beside the server's own group, since one with processes can give no limits to its own."""
+    # First: it is quick, and where version 2 is not, there is nothing to read.
+    if not (mounted / "cgroup.controllers").exists():
+        return ()
     with contextlib.suppress(OSError):
         for line in ours.read_text().splitlines():
-            if line.startswith("0::/") and (mounted / "cgroup.controllers").exists():
+            if line.startswith("0::/"):
                 group = mounted / line.removeprefix("0::/")
                 above = (group.parent,) if group != mounted else ()
                 return tuple(place for place in (*above, group) if os.access(place, os.W_OK))

@@ -61,9 +61,11 @@ class Ended:
 class _Namespace:
     """What bwrap tells of its pid namespace: its first process, with whose death every other one in it dies.
 
-    `heard` is set when it is known, or once bwrap can tell nothing any more.
+    `heard` is set when it is known, or once bwrap can tell nothing any more; `over` is done when the command has ended
+    by itself.
     """
 
+    over: asyncio.Future[None]
     told: bytearray = field(default_factory=bytearray)
     heard: asyncio.Event = field(default_factory=asyncio.Event)
     init: int | None = None
@@ -77,11 +79,13 @@ class _Namespace:
             with contextlib.suppress(ProcessLookupError):
                 self.pidfd = os.pidfd_open(self.init)
             self.heard.set()
+        if not self.over.done() and self.exit_code is not None:
+            self.over.set_result(None)
 
     @property
     def exit_code(self) -> int | None:
         """The command's, once it has ended by itself."""
-        reports = [json.loads(line) for line in self.told.splitlines()]
+        reports = [json.loads(line) for line in bytes(self.told).split(b"\n")[:-1]]
         return next((int(report["exit-code"]) for report in reports if "exit-code" in report), None)
 
     async def end(self) -> None:
@@ -126,11 +130,11 @@ async def contain(job: Job) -> Ended:
     process, namespace, overrun = running.spawned, running.namespace, running.overrun
     watching = asyncio.create_task(_watch(namespace, job, overrun))
     try:
-        ends: set[asyncio.Future[Any]] = {process.exited, overrun}
+        ends: set[asyncio.Future[Any]] = {process.exited, namespace.over, overrun}
         if cancelled:
             raise asyncio.CancelledError
         await asyncio.wait(ends, timeout=job.timeout_s, return_when=asyncio.FIRST_COMPLETED)
-        by_itself = process.exited.done()
+        by_itself = process.exited.done() or namespace.over.done()
         stopped = overrun.result() if overrun.done() and not by_itself else None
     finally:
         watching.cancel()
@@ -163,8 +167,9 @@ def taking(
 async def _started(job: Job) -> _Running:
     """Start it and listen to it. Raises OSError."""
     process = await _spawned(job)
-    overrun: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-    namespace = _Namespace()
+    loop = asyncio.get_running_loop()
+    overrun: asyncio.Future[str] = loop.create_future()
+    namespace = _Namespace(loop.create_future())
     stdout, stderr = Kept(job.max_output_bytes), Kept(job.max_output_bytes)
     most = job.max_output_bytes * job.limits.output_factor
     draining = (
@@ -218,7 +223,8 @@ async def _end(spawned: Spawned, namespace: _Namespace, draining: Sequence[async
         async with asyncio.timeout(_HEARD_S):
             await namespace.heard.wait()
     if not spawned.exited.done():
-        spawned.process.kill()
+        # Not by `Popen`, which would reap it where it is dead already, and `exited` would never come.
+        os.kill(spawned.process.pid, signal.SIGKILL)
     # First: bwrap may have died before its child was bound to die with it, and the child holds our pipes open.
     await namespace.end()
     await spawned.exited

@@ -23,7 +23,8 @@ def command_environment(environ: Mapping[str, str]) -> dict[str, str]:
     """
     passed = {name: environ[name] for name in _PASSED if name in environ}
     places = places_of(environ)
-    kept = dict.fromkeys(each for entry in environ.get("PATH", "").split(":") for each in _kept(Path(entry), places))
+    entries = dict.fromkeys(environ.get("PATH", "").split(":"))
+    kept = dict.fromkeys(each for entry in entries for each in _kept(Path(entry), places))
     path = ":".join(kept) or _DEFAULT_PATH
     return {
         **passed,

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import functools
 import os
 from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
@@ -66,10 +68,22 @@ def unavailable(isolation: Isolation) -> ToolError:
 
 def own_path(*workspaces: Path | None) -> str:
     """PATH for the programs that build the sandbox: a project must not bring its own `bwrap`."""
-    theirs = [workspace.resolve() for workspace in workspaces if workspace]
-    folders = (Path(folder) for folder in os.environ.get("PATH", os.defpath).split(os.pathsep))
-    real = ((folder, folder.resolve()) for folder in folders if folder.is_absolute())
-    return os.pathsep.join(str(f) for f, r in real if not any(r.is_relative_to(w) for w in theirs))
+    folders = (folder for folder in os.environ.get("PATH", os.defpath).split(os.pathsep) if folder.startswith("/"))
+    return _outside(tuple(map(_which, folders)), tuple(_which(str(each)) for each in workspaces if each))
+
+
+def _which(folder: str) -> tuple[str, int, int]:
+    """The name, and what it is at the moment: another folder than before where a link has come to lead elsewhere."""
+    with contextlib.suppress(OSError):
+        status = os.stat(folder)  # noqa: PTH116  a name, for each folder before each command
+        return folder, status.st_dev, status.st_ino
+    return folder, 0, 0
+
+
+@functools.lru_cache(maxsize=16)
+def _outside(folders: tuple[tuple[str, int, int], ...], workspaces: tuple[tuple[str, int, int], ...]) -> str:
+    theirs = tuple(os.path.realpath(workspace).rstrip("/") + "/" for workspace, *_ in workspaces)
+    return os.pathsep.join(folder for folder, *_ in folders if not f"{os.path.realpath(folder)}/".startswith(theirs))
 
 
 def last_line(said: bytes) -> str:

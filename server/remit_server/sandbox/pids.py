@@ -12,14 +12,12 @@ import errno
 import functools
 import os
 import re
-import subprocess
 import threading
 from typing import Any, cast
 
 _CLONE_NEWPID = 0x20000000
 SETTING = "/proc/sys/kernel/pid_max"
 _SINCE = (6, 14)
-_SET_S = 5.0
 RESERVED = 300
 """Once the numbers have gone round, the kernel gives no smaller one; and it takes no bound as small as this."""
 
@@ -71,18 +69,14 @@ def _finish(written: asyncio.Future[None]) -> None:
 
 
 def _write(pidfd: int, most: int) -> None:
+    """By a shell that ends with the namespace at the latest, for it is in it."""
     if _libc().setns(pidfd, _CLONE_NEWPID) != 0:
         return
-    with contextlib.suppress(OSError, subprocess.TimeoutExpired):
-        subprocess.run(
-            ("/bin/sh", "-c", f"echo {most} > {SETTING}"),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            env={},
-            timeout=_SET_S,
-            check=False,
-        )
+    # Opened in the child: whose setting it is depends on who opens it.
+    files = ((0, os.devnull, os.O_RDONLY), (1, SETTING, os.O_WRONLY), (2, os.devnull, os.O_WRONLY))
+    actions = [(os.POSIX_SPAWN_OPEN, number, path, flags, 0) for number, path, flags in files]
+    with contextlib.suppress(OSError):
+        os.waitpid(os.posix_spawn("/bin/sh", ("sh", "-c", f"echo {most}"), {}, file_actions=actions), 0)
 
 
 @functools.cache

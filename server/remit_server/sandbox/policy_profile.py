@@ -7,7 +7,8 @@ import sys
 import sysconfig
 from pathlib import Path
 
-from remit_server.sandbox.profile import CONFINED, system_options
+from remit_server.sandbox.profile import CONFINED
+from remit_server.sandbox.system import system_options
 
 PROGRAM = "/program.py"
 MEMORY_BYTES = 128 * 1024 * 1024

@@ -11,6 +11,7 @@ from pathlib import Path
 from remit_server.sandbox.environment import SCRATCH, SYSTEM_FOLDERS
 from remit_server.sandbox.limits import Limits
 from remit_server.sandbox.ports import CommandSpec
+from remit_server.sandbox.system import copy, existing, settings, system_options
 from remit_server.sandbox.toolchains import Shown, above
 
 # Inside, the command is an ordinary user, whoever the server is.
@@ -22,11 +23,6 @@ GROUP = b"remit:x:1000:\nnogroup:x:65534:\n"
 CONFINED = (
     *("--unshare-all", "--unshare-user", "--disable-userns", "--uid", str(USER_ID), "--gid", str(USER_ID)),
     *("--die-with-parent", "--new-session", "--cap-drop", "ALL", "--hostname", "remit", "--clearenv"),
-)
-ETC = (
-    *("ld.so.cache", "ld.so.conf", "ld.so.conf.d", "alternatives", "localtime", "timezone", "mime.types"),
-    *("ssl/certs", "ssl/openssl.cnf", "ca-certificates", "pki/tls/certs", "pki/ca-trust/extracted"),
-    *("nsswitch.conf", "protocols", "services", "python3", "java", "fonts"),
 )
 _OCTAL = re.compile(r"\\([0-7]{3})")
 _PROC_HIDDEN = (
@@ -48,35 +44,27 @@ def bubblewrap_options(
     *,
     passwd: int,
     group: int,
+    opened: list[int],
     merged: Path | None = None,
     shown: Sequence[Shown] = (),
     more: Iterable[str] = (),
 ) -> list[str]:
     """Options of bwrap(1), without its program; the descriptors hold PASSWD and GROUP. Looks at what exists.
 
+    Others that the options name are added to `opened`, also where this raises OSError.
     `merged` is the workspace with a layer over it, to be written to; without one it is read-only. `shown` is what is
     seen of the person's toolchains, `more` are options for what else is to be seen.
     """
     return [
         *CONFINED,
         *system_options(SYSTEM_FOLDERS),
-        *_settings(),
-        *(
-            "--perms",
-            "0444",
-            "--file",
-            str(passwd),
-            "/etc/passwd",
-            "--perms",
-            "0444",
-            "--file",
-            str(group),
-            "/etc/group",
-        ),
+        *settings(opened),
+        *("--perms", "0444", "--file", str(passwd), "/etc/passwd"),
+        *("--perms", "0444", "--file", str(group), "/etc/group"),
         *_proc(),
         *_devices(limits),
         *("--size", str(limits.scratch_bytes), "--tmpfs", SCRATCH, "--dir", "/var", "--symlink", SCRATCH, "/var/tmp"),  # noqa: S108
-        *_toolchains(shown),
+        *_toolchains(shown, opened),
         *("--bind" if merged else "--ro-bind", str(merged or spec.workspace), str(spec.workspace)),
         *(_mounted_below(spec.workspace) if merged else ()),
         *_hidden(hidden_below(spec, hidden)),
@@ -86,18 +74,7 @@ def bubblewrap_options(
     ]
 
 
-def system_options(folders: Iterable[str]) -> list[str]:
-    """Those of the folders that exist, as they are, to be read."""
-    options: list[str] = []
-    for folder in map(Path, folders):
-        if folder.is_symlink():
-            options += ["--symlink", str(folder.readlink()), str(folder)]
-        elif folder.is_dir():
-            options += ["--ro-bind", str(folder), str(folder)]
-    return options
-
-
-def _toolchains(shown: Sequence[Shown]) -> list[str]:
+def _toolchains(shown: Sequence[Shown], opened: list[int]) -> list[str]:
     """Those of the person's, in folders that can be passed through and not listed: the home is one of them."""
     return [
         *(
@@ -105,20 +82,15 @@ def _toolchains(shown: Sequence[Shown]) -> list[str]:
             for folder in above(each.place for each in shown)
             for option in ("--perms", "0111", "--dir", str(folder))
         ),
-        *(option for each in shown for option in ("--ro-bind", str(each.source), str(each.place))),
+        *(option for each in shown for option in _toolchain(each, opened)),
         *_hidden(path for each in shown for path in each.private),
     ]
 
 
-def _settings() -> list[str]:
-    """What there is of ETC, to be read. A link to a system's file is one inside too, for each mount takes its time."""
-    options: list[str] = []
-    for path in (Path("/etc", name) for name in ETC):
-        if path.is_symlink() and (real := path.resolve()).is_relative_to("/usr"):
-            options += ["--symlink", str(real), str(path)]
-        else:
-            options += ["--ro-bind-try", str(path), str(path)]
-    return options
+def _toolchain(shown: Shown, opened: list[int]) -> list[str]:
+    source, place = str(shown.source), str(shown.place)
+    copied = None if shown.private else copy(source, place, opened)
+    return ["--ro-bind", source, place] if copied is None else copied
 
 
 def _mounted_below(workspace: Path) -> list[str]:
@@ -133,7 +105,8 @@ def _mounted_below(workspace: Path) -> list[str]:
 
 
 def _proc() -> list[str]:
-    hidden = [f"/proc/{name}" for name in _PROC_HIDDEN if Path("/proc", name).exists()]
+    # What this user may not read, a command of the same user, which has no capability, may not either.
+    hidden = [path for name in _PROC_HIDDEN if os.access(path := f"/proc/{name}", os.R_OK)]
     covered = (option for path in hidden for option in ("--ro-bind", os.devnull, path))
     # Where the server is root, /proc/sys and others are its own, and writing to them needs no capability.
     return ["--proc", "/proc", *covered, "--remount-ro", "/proc"]
@@ -155,17 +128,16 @@ def _hidden(paths: Iterable[Path]) -> list[str]:
 
 def really_hidden(paths: Iterable[Path], workspace: Path) -> tuple[Path, ...]:
     """Those of the paths that exist and really lie in the workspace, links followed."""
-    # Whether it exists is asked first: it is quick, and most of those that are looked for do not.
     real = (path.resolve() for path in paths if path.exists())
     return tuple(path for path in real if path != workspace and path.is_relative_to(workspace) and path.exists())
 
 
 def hidden_below(spec: CommandSpec, hidden: Iterable[Path]) -> tuple[Path, ...]:
     """All that one command may not see of its workspace."""
-    credentials = credentials_in(spec.workspace)
+    credentials = map(Path, existing(credentials_in(str(spec.workspace))))
     return really_hidden((*hidden, *spec.hidden, *credentials), spec.workspace)
 
 
-def credentials_in(folder: Path) -> Iterator[Path]:
+def credentials_in(folder: str) -> Iterator[str]:
     """Where programs keep credentials, in a home: somebody may have opened theirs as a workspace."""
-    return (folder / name for name in _CREDENTIALS)
+    return (f"{folder}/{name}" for name in _CREDENTIALS)
