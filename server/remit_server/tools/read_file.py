@@ -61,7 +61,7 @@ def _pages(path: WorkspacePath, ctx: ToolContext) -> Pages:
         return _redacted(image_of_text(document.text), path, ctx)
     fd = ctx.workspace.open_read(path)
     try:
-        return ctx.workspace.kept.pages(
+        return ctx.workspace.kept.of(
             fd, path.relative, ctx.policy_version, lambda fd: _redacted(image_at(fd, path), path, ctx)
         )
     finally:

@@ -15,7 +15,8 @@ from typing import Self
 
 from remit_server.contract import ErrorCode
 from remit_server.errors import OutsideWorkspace, SetupError, ToolError
-from remit_server.workspace.kept import Kept
+from remit_server.workspace.contents import Content, no_contents
+from remit_server.workspace.kept import Kept, Pages
 from remit_server.workspace.kernel import BENEATH_FOLLOWING, open_exact, openat2
 from remit_server.workspace.locate import Located, below, locate
 
@@ -50,9 +51,10 @@ class WorkspacePath:
 class Workspace:
     """One root folder, resolved once and held open, so that what it means cannot be changed under us."""
 
-    def __init__(self, root: Path, kept: Kept | None = None) -> None:
+    def __init__(self, root: Path, kept: Kept[Pages] | None = None, contents: Kept[Content] | None = None) -> None:
         """Raises SetupError where `root` is no folder that can be opened."""
-        self.kept = kept or Kept()
+        self.kept: Kept[Pages] = kept or Kept()
+        self.contents = contents or no_contents()
         try:
             self.root = root.resolve(strict=True)
             self._fd = os.open(self.root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
