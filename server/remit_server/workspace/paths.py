@@ -166,12 +166,20 @@ class Workspace:
             return None
         try:
             status = os.fstat(fd)
-            real = below((PurePosixPath(_path_of(self._fd)),), _path_of(fd))
+            real = _names_below(_path_of(self._fd), _path_of(fd))
         except OSError:
             return None
         finally:
             os.close(fd)
         return None if real is None or status.st_nlink == 0 else Located(real, status.st_mode)
+
+
+def _names_below(root: str, path: str) -> tuple[str, ...] | None:
+    """The names of a path after the root it lies below, both as the kernel says them: nothing has to be read."""
+    if path == root:
+        return ()
+    prefix = root.rstrip("/") + "/"
+    return tuple(path[len(prefix) :].split("/")) if path.startswith(prefix) else None
 
 
 def _path_of(fd: int) -> str:
@@ -193,7 +201,7 @@ def _parse(text: str, roots: tuple[PurePosixPath, ...]) -> tuple[str, ...]:
         if parts is None:
             raise _outside(text)
     else:
-        parts = PurePosixPath(text).parts
+        parts = tuple(part for part in text.split("/") if part not in {"", "."})
     for part in parts:
         _check_name(text, part)
     return parts
