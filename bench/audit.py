@@ -22,7 +22,7 @@ from remit_governance.audit.database import archives
 from remit_governance.audit.keeper import Keeper
 from remit_governance.audit.keys import FileVault
 from remit_governance.audit.notary import CheckpointFile, Notary
-from remit_governance.audit.record import AuditEvent, AuditKind, record_content
+from remit_governance.audit.record import AuditEvent, AuditKind, Entry, record_content
 from remit_governance.audit.report import examine
 from remit_governance.audit.retention import AuditRules
 from remit_governance.audit.store import AuditLog, wall_clock_ms
@@ -129,7 +129,7 @@ def written(path: Path, notary: Notary, count: int) -> None:
     with AuditLog(path) as log, closing(Chain(path, wall_clock_ms())) as chain:
         keeper = Keeper(log, notary, rules)
         while log.segment().count < count:
-            chain.append([(wall_clock_ms(), EVENT)] * AT_ONCE)
+            chain.append([Entry.of(wall_clock_ms(), EVENT)] * AT_ONCE)
             keeper.checkpoint()
             if chain.used_bytes() > small.segment_bytes:
                 chain.close_segment(chain.segment().ordinal, wall_clock_ms())

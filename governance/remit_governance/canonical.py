@@ -7,7 +7,11 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
+from json.encoder import encode_basestring
 from typing import TypeAlias
+
+# Made once: this is on the way of every call.
+_ENCODE = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode
 
 Json: TypeAlias = "str | int | float | bool | Sequence[Json] | Mapping[str, Json] | None"
 
@@ -18,7 +22,7 @@ def canonical(value: Json) -> bytes:
     Lone surrogates (names that are no UTF-8 on disk) stay as JSON escapes. Raises ValueError for NaN, infinities and
     cycles, TypeError for what JSON cannot say, mappings with keys that are no strings included.
     """
-    text = json.dumps(_plain(value), sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    text = encode_basestring(value) if isinstance(value, str) else _ENCODE(_plain(value))
     # A surrogate becomes `\udcXX`, which is exactly how JSON escapes it; nothing else is unencodable.
     return text.encode("utf-8", "backslashreplace")
 

@@ -212,4 +212,5 @@ class TokenBook:
 
 def scope_of(action: Action) -> Action:
     """The action as a token names it: its path in one spelling, its size apart."""
-    return replace(action, path=None if action.path is None else normalise(action.path), size=None)
+    path = None if action.path is None else normalise(action.path)
+    return action if action.size is None and path == action.path else replace(action, path=path, size=None)

@@ -28,7 +28,7 @@ def later() -> int:
 
 def page(workspace: Workspace, offset: int, version: str = "1") -> Outcome:
     ctx = ToolContext(
-        workspace, NoDocuments(), {}, lambda *_: True, lambda text: text.replace("hush", version), version
+        workspace, NoDocuments(), {}, lambda *_: True, lambda text: text.replace("hush", version), lambda: version
     )
     return read_lines(ctx.resolve("x"), ctx, offset, 500)
 
@@ -72,7 +72,7 @@ def test_another_policy_may_know_other_secrets(tmp_path: Path) -> None:
         assert "1|new" in page(workspace, 1, "new").text
 
 
-def reads(kept: Kept, path: Path, text: str) -> int:
+def reads(kept: Kept[Pages], path: Path, text: str) -> int:
     """How often two looks at a file read it."""
     count = 0
 
@@ -83,7 +83,7 @@ def reads(kept: Kept, path: Path, text: str) -> int:
 
     for _ in range(2):
         fd = os.open(path, os.O_RDONLY)
-        assert kept.pages(fd, path.name, "", read).content == text
+        assert kept.of(fd, path.name, str, read).content == text
         os.close(fd)
     return count
 

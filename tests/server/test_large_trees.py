@@ -27,6 +27,8 @@ from remit_server.workspace.text import Text
 from remit_server.workspace.walk import Limits
 
 WITH_RIPGREP, IN_PROCESS = -1, 10**9
+# Where ripgrep takes over in the middle of the walk.
+HALFWAY = (0, 1, 2, 3, 5)
 
 
 @pytest.fixture(autouse=True)
@@ -57,13 +59,13 @@ def grown(root: Path, files: Mapping[str, bytes]) -> None:
 
 
 def both(root: Path, pattern: str, base: str = ".", documents: Mapping[str, str] | None = None) -> Outcome:
-    """What ripgrep helps to find, after it was compared with what is found without."""
+    """What is found in process, after it was compared with what ripgrep helps to find, all along and from halfway."""
     with Workspace(root) as workspace:
         ctx = ToolContext(workspace, Open(documents or {}), {}, lambda _, path: "denied" not in path, lambda text: text)
         query = Query(parse_pattern(pattern), ctx.resolve(base), context=1)
-        found, expected = (search(ctx, query, Limits(small=small)) for small in (WITH_RIPGREP, IN_PROCESS))
-    assert found == expected
-    return found
+        expected, *found = (search(ctx, query, Limits(small=n)) for n in (IN_PROCESS, WITH_RIPGREP, *HALFWAY))
+    assert found == [expected] * len(found)
+    return expected
 
 
 def files_of(outcome: Outcome) -> list[str]:
@@ -136,8 +138,9 @@ def test_ripgrep_and_the_walk_find_the_same(
         with Workspace(root) as workspace:
             ctx = ToolContext(workspace, NoDocuments(), {}, lambda _, path: "denied" not in path, str)
             where, glob = ctx.resolve(base), parse_glob("*")
-            lists = [list_matching(ctx, where, glob, 100, Limits(small=n)) for n in (WITH_RIPGREP, IN_PROCESS)]
-            assert lists[0] == lists[1]
+            ways = (IN_PROCESS, WITH_RIPGREP, *HALFWAY)
+            first, *others = (list_matching(ctx, where, glob, 100, Limits(small=n)) for n in ways)
+            assert others == [first] * len(others)
 
 
 CHARACTERS = st.text(st.sampled_from("aFks1_ -\t\x1c\xa0éıſK日.*+?()[]|^$\\{},:bdwWsSD"), min_size=1, max_size=12)
@@ -186,6 +189,15 @@ def test_what_ripgrep_cannot_say_is_searched_in_process(pattern: str, tmp_path: 
     assert superset(pattern) is None
     grown(tmp_path, {"x": b"aab aa\n"})
     both(tmp_path, pattern)
+
+
+def test_ignore_files_outside_a_repository_within_the_project_count_in_it(tmp_path: Path) -> None:
+    grown(tmp_path, {".gitignore": b"*.log", "sub/.git": b"", "sub/c.log": b"", "sub/deep/d.log": b"", "sub/e": b""})
+    with Workspace(tmp_path) as workspace:
+        ctx = ToolContext(workspace, NoDocuments(), {}, lambda *_: True, str)
+        for small in (WITH_RIPGREP, IN_PROCESS):
+            found = list_matching(ctx, ctx.resolve("."), parse_glob("*"), 100, Limits(small=small))
+            assert found.data["files"] == [".gitignore", "sub/e"]
 
 
 def test_links_are_not_followed_and_strange_files_and_names_do_no_harm(tmp_path: Path) -> None:

@@ -23,11 +23,12 @@ from remit_governance.audit.database import (
     upgrade,
     write_segment,
 )
-from remit_governance.audit.record import AuditEvent, AuditRecord, chain_hash, read_content, record_content
+from remit_governance.audit.record import AuditEvent, AuditRecord, Entry, chain_hash, read_content
+from remit_governance.audit.wal import reserve
 from remit_governance.errors import AuditError
 
-Entry = tuple[int, AuditEvent]
-"""When it happened (milliseconds since the epoch), and what."""
+_SPARE_PAGES = 32
+"""Headers of frames, and pages of the transaction that reaches the limit."""
 
 _LAST = "SELECT number, hash FROM records ORDER BY number DESC LIMIT 1"
 _GOES_ON = "count = before OR head = (SELECT hash FROM records WHERE number = count)"
@@ -65,12 +66,12 @@ class Chain:
         records: list[AuditRecord] = []
         with self._writing, self._transaction:
             number, head = execute(_LAST).fetchone() or self._start()
-            for timestamp, event in entries:
+            for entry in entries:
                 number += 1
-                content = record_content(number, timestamp, event)
+                content = entry.content(number)
                 previous, head = head, chain_hash(head, content)
                 execute("INSERT INTO records VALUES (?, ?, ?)", (number, content.decode(), head))
-                records.append(AuditRecord(number, timestamp, previous, head, event))
+                records.append(AuditRecord(number, entry.timestamp, previous, head, entry.event))
             if note_end:
                 # Only further on from what was noted: an end that somebody cut off stays to be seen.
                 execute(_NOTE, (number, head))
@@ -120,6 +121,14 @@ class Chain:
             self._connection.execute("DELETE FROM records")
             write_segment(self._connection, segment.next(now))
         return archive
+
+    def reserve(self) -> None:
+        """Make the write-ahead log as long as it becomes until it is begun anew. Raises AuditError."""
+        with failing(self.path, "kept"), self._transaction:
+            ((pages,), (page,)) = (
+                self._cursor.execute(f"PRAGMA {name}").fetchone() for name in ("wal_autocheckpoint", "page_size")
+            )
+            reserve(self.path.with_name(f"{self.path.name}-wal"), (pages + _SPARE_PAGES) * page)
 
     def close(self) -> None:
         """Close the file. Idempotent."""

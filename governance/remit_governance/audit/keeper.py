@@ -11,7 +11,7 @@ import shutil
 import sqlite3
 import threading
 from collections.abc import Callable, Generator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 from remit_governance.audit.checkpoint import SignedCheckpoint
@@ -35,6 +35,9 @@ from remit_governance.errors import AuditError
 
 LOOK_EVERY = 256
 """Records after which sizes are looked at again."""
+
+LOOK_FIRST = 16
+"""The same at the start: a command that leaves a few records is not worth making room for more."""
 
 PATIENCE_S = 15.0
 """How long closing waits for what is under way."""
@@ -73,10 +76,11 @@ class Keeper:
         self._opened = log.segment()
         self._vouched = 0
         self._vouching = threading.Lock()
+        self._roomy = False
         self._wake = threading.Event()
         self._closing = False
         self._thread = threading.Thread(target=self._run, name="remit-audit", daemon=True)
-        self._next_look = self._opened.count + min(LOOK_EVERY, rules.checkpoint_every)
+        self._next_look = self._opened.count + min(LOOK_FIRST, rules.checkpoint_every)
         self._day = self._opened.started // DAY_MS
 
     def start(self) -> None:
@@ -114,16 +118,20 @@ class Keeper:
     def upkeep(self) -> None:
         """Do now what is due: a checkpoint, closing the segment, deleting old ones, a warning about room."""
         with self._warning(UNKEPT):
-            now, segment = self.log.clock(), self.log.segment()
-            self._next_look = segment.count + min(LOOK_EVERY, self._rules.checkpoint_every)
+            now, segment, rules = self.log.clock(), self.log.segment(), self._rules
+            self._next_look = segment.count + min(LOOK_EVERY if self._roomy else LOOK_FIRST, rules.checkpoint_every)
             self._day = max(self._day, now // DAY_MS)
-            to_close = due_for_closing(segment.started, self.log.used_bytes(), now, self._rules)
-            if to_close or segment.count - self._vouched_until() >= self._rules.checkpoint_every:
+            to_close = due_for_closing(segment.started, self.log.used_bytes(), now, rules)
+            if to_close or segment.count - self._vouched_until() >= rules.checkpoint_every:
                 self.checkpoint()
             if to_close:
                 self.log.close_segment(segment.ordinal)
             self._delete_old(now)
             self._measure()
+            if not self._roomy and segment.count - self._opened.count >= LOOK_FIRST:
+                self._roomy = True
+                with suppress(AuditError):  # records are written as well without it
+                    self.log.reserve()
 
     def _grown(self, number: int) -> None:
         if number >= self._next_look or self.log.clock() // DAY_MS > self._day:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from json.encoder import encode_basestring
@@ -101,15 +101,12 @@ class AuditEvent:
 _NAMES = tuple(f.name for f in fields(AuditEvent))
 _VALUES = attrgetter(*_NAMES)
 _SORTED = sorted((*_NAMES, "number", "timestamp"))
-_HEADS = tuple(f'"{name}":' for name in _SORTED)
+_NUMBER, _TIMESTAMP = _SORTED.index("number"), _SORTED.index("timestamp")
 _FIRST, _MIDDLE, _LAST = (
-    attrgetter(*_SORTED[start:end])
-    for start, end in (
-        (0, _SORTED.index("number")),
-        (_SORTED.index("number") + 1, _SORTED.index("timestamp")),
-        (_SORTED.index("timestamp") + 1, None),
-    )
+    attrgetter(*_SORTED[start:end]) for start, end in ((0, _NUMBER), (_NUMBER + 1, _TIMESTAMP), (_TIMESTAMP + 1, None))
 )
+# What stands in a record before and after its number; a record always has a kind, and a time.
+_BEFORE, _AFTER = (tuple(f'"{name}":' for name in names) for names in (_SORTED[:_NUMBER], _SORTED[_NUMBER + 1 :]))
 _ENCODE = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode
 
 
@@ -147,18 +144,42 @@ def chain_hash(prev_hash: str, content: bytes) -> str:
 
 
 def record_content(number: int, timestamp: int, event: AuditEvent) -> bytes:
-    """The canonical JSON of a record: what is stored, and what is hashed after `prev_hash`.
+    """The canonical JSON of a record: what is stored, and what is hashed after `prev_hash`."""
+    return Entry.of(timestamp, event).content(number)
 
-    As `canonical.canonical` has it, put together by hand: this is on the way of every call, and twice as fast.
-    """
-    nothing = None if event.metadata else event.metadata
-    values = (*_FIRST(event), number, *_MIDDLE(event), timestamp, *_LAST(event))
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """An event that is to be a record: when it happened (milliseconds since the epoch), and the record's canonical JSON
+    before and after its number, which only the log knows."""
+
+    timestamp: int
+    event: AuditEvent
+    before: bytes
+    after: bytes
+
+    @classmethod
+    def of(cls, timestamp: int, event: AuditEvent) -> Entry:
+        """Raises ValueError or TypeError for what JSON cannot say.
+
+        As `canonical.canonical` has it, put together by hand: this is on the way of every call, and twice as fast.
+        """
+        nothing = None if event.metadata else event.metadata
+        later = (*_MIDDLE(event), timestamp, *_LAST(event))
+        return cls(timestamp, event, _joined(_BEFORE, _FIRST(event), nothing), _joined(_AFTER, later, nothing))
+
+    def content(self, number: int) -> bytes:
+        """The canonical JSON of the record with this number."""
+        return b'{%b,"number":%d,%b}' % (self.before, number, self.after)
+
+
+def _joined(heads: Sequence[str], values: Sequence[Any], nothing: object) -> bytes:
     parts = [
         head + (encode_basestring(value) if isinstance(value, str) else _said(value))
-        for head, value in zip(_HEADS, values, strict=False)
+        for head, value in zip(heads, values, strict=True)
         if value is not None and value is not nothing
     ]
-    return f"{{{','.join(parts)}}}".encode("utf-8", "backslashreplace")
+    return ",".join(parts).encode("utf-8", "backslashreplace")
 
 
 def _said(value: float | Mapping[str, str]) -> str:

@@ -18,10 +18,10 @@ from pathlib import Path
 from typing import Self
 
 from remit_governance.audit.buffer import MAX_AGE_S, MAX_WAITING, may_wait
-from remit_governance.audit.chain import Chain, Entry, failing
+from remit_governance.audit.chain import Chain, failing
 from remit_governance.audit.database import Segment
 from remit_governance.audit.presence import Presence
-from remit_governance.audit.record import AuditEvent, AuditRecord, record_content
+from remit_governance.audit.record import AuditEvent, AuditRecord, Entry
 from remit_governance.audit.unended import outcome_not_known, unended
 from remit_governance.errors import AuditError
 
@@ -65,7 +65,7 @@ class AuditLog:
         """Chain the event to the log and make it durable, after all that waits. Raises AuditError, and then it was not
         recorded."""
         with self._lock:
-            record = self._commit((self.clock(), event), ended=False)[-1]
+            record = self._commit(Entry.of(self.clock(), event), ended=False)[-1]
         self.grown(record.number)
         return record
 
@@ -104,6 +104,11 @@ class AuditLog:
         with self._lock:
             return self._chain.used_bytes()
 
+    def reserve(self) -> None:
+        """Make room in the file that records are first written to: each of them is cheaper then. Raises AuditError."""
+        with self._lock:
+            self._chain.reserve()
+
     def close_segment(self, ordinal: int) -> Path | None:
         """Close the active segment if it is still this one (see `Chain.close_segment`). Raises AuditError."""
         with self._lock:
@@ -131,14 +136,13 @@ class AuditLog:
         self.close()
 
     def _put(self, event: AuditEvent) -> None:
-        now = self.clock()
-        record_content(0, now, event)  # what cannot be said as JSON is found here, not among others later
+        entry = Entry.of(self.clock(), event)  # what cannot be said as JSON is found here, not among others later
         with self._lock:
             if not self._closed and len(self._waiting) < MAX_WAITING - 1:
-                self._waiting.append((now, event))
+                self._waiting.append(entry)
                 self._wake_later()
                 return
-            record = self._commit((now, event), ended=False)[-1]
+            record = self._commit(entry, ended=False)[-1]
         self.grown(record.number)
 
     def _commit(self, *entries: Entry, ended: bool = True) -> list[AuditRecord]:

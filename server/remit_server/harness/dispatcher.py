@@ -203,25 +203,26 @@ class Dispatcher:
             turn.memory.read_digests,
             permits=lambda syscall, path: self._look(syscall, path, tool, turn).verdict is Verdict.ALLOW,
             redact=lambda text: self.redactor.redact(text, keep_lines=True).text,
-            policy_version=self.rulebook.policy.version,
+            policy_version=lambda: self.rulebook.policy.version,
             code=self.code,
         )
 
     def _look(self, syscall: str, path: str, tool: Tool[Any], turn: Turn) -> Decision:
         """What policy says of a path that a call comes across by itself: a search, or a command."""
-        return evaluate(self.rulebook.policy, about(turn, tool.name, Action(syscall, path)))
+        return evaluate(self.rulebook.policy, about(turn, tool.name, syscall, path))
 
     def _action(self, tool: Tool[Any], target: Target, turn: Turn) -> Action:
-        action = Action(
-            syscall=target.syscall,
-            path=target.path.relative if target.path else None,
+        return about(
+            turn,
+            tool.name,
+            target.syscall,
+            target.path.relative if target.path else None,
             command=target.command,
             cwd=target.cwd.relative if target.cwd else None,
             script=target.script,
             size=target.size,
             host=target.host,
         )
-        return about(turn, tool.name, action)
 
     async def _judge(self, actions: tuple[Action, ...], trail: Trail, turn: Turn) -> bool:
         """Whether a person has to be asked. Raises ToolError where policy or the person's configuration denies."""

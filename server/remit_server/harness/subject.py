@@ -39,15 +39,17 @@ class Proposal:
         return next((a.path for a in self.actions if a.path), self.tool.name)
 
 
-def about(turn: Turn, tool: str, action: Action) -> Action:
-    """The action with who does it, in which intent, state and mode."""
-    return replace(
-        action,
+def about(turn: Turn, tool: str, syscall: str, path: str | None, **more: Any) -> Action:
+    """An action with who does it, in which intent, state and mode; `more` are other fields of it."""
+    return Action(
+        syscall,
+        path,
         tool=tool,
         intent=turn.intent.active,
         caller_tags=turn.caller_tags,
         state=turn.memory.state,
         mode=turn.memory.mode,
+        **more,
     )
 
 

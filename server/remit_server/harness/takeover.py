@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from remit_governance.policy.evaluate import evaluate
 from remit_governance.rulebook import Rulebook
 from remit_governance.standing import Offer
-from remit_governance.values import Action
 from remit_server.errors import ToolError
 from remit_server.harness.aftermath import Weighed, found_changes, sort_out, told
 from remit_server.harness.approving import ApprovalDesk, one_question
@@ -76,7 +75,7 @@ class Takeover:
 
     def _weighed(self, change: FileChange, proposal: Proposal, turn: Turn) -> Weighed:
         size = len(change.after or b"")
-        action = about(turn, proposal.tool.name, Action("fs.write", change.path.relative, size=size))
+        action = about(turn, proposal.tool.name, "fs.write", change.path.relative, size=size)
         decision = evaluate(self.rulebook.policy, action)
         return Weighed(change, action, decision, strictest_answer(self.rulebook, turn, [(action, decision)]))
 

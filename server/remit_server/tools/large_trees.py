@@ -1,4 +1,4 @@
-"""The way a search or a listing takes: through a small tree in process, with ripgrep through a large one (agent.md §2).
+"""The way a search or a listing takes: a few hundred files in process, with ripgrep through what is left (agent.md §2).
 
 ripgrep only names files. Each is judged, opened and matched afterwards as in a small tree, so both ways come to the
 same matches in the same order.
@@ -7,8 +7,8 @@ same matches in the same order.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
-from functools import lru_cache
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache, lru_cache
 from typing import Any, cast
 
 import re2  # type: ignore[import-untyped]  # pyright: ignore[reportMissingTypeStubs]
@@ -18,10 +18,13 @@ from remit_server.tools.matching import Pattern
 from remit_server.tools.spec import ToolContext
 from remit_server.tools.superset import MARKED, MARKS, superset
 from remit_server.workspace.paths import WorkspacePath
-from remit_server.workspace.ripgrep import Matching, listed_by_ripgrep
-from remit_server.workspace.walk import Limits, entries_below, listed, usable, walk, walk_open
+from remit_server.workspace.ripgrep import Listing, Matching, listed_by_ripgrep
+from remit_server.workspace.walk import Limits, listed, usable, walk_open
 
 _re2 = cast("Any", re2)
+# Paths in no order, and whether each is one that `walk` would come to.
+_Named = tuple[Iterable[str], Callable[[str], bool]]
+
 _MAX_EXPRESSION = 20_000
 _MAX_EXPRESSION_MEMORY = 16 * 1024 * 1024
 
@@ -85,30 +88,62 @@ def _compiled(expression: str) -> Any:
 
 def files_below(ctx: ToolContext, base: WorkspacePath, limits: Limits) -> Iterator[str]:
     """What `walk` yields. Raises ToolError where `base` is no folder."""
-    if _is_large(ctx, base, limits):
-        listing = listed_by_ripgrep(ctx.workspace, base, limits)
-        if listing is not None:
-            limits.stopped = limits.stopped or not listing.complete
-            is_listed = listed(ctx.workspace, base) if len(base.names) > 1 else usable
-            return iter(sorted(filter(is_listed, listing.paths), key=_by_names))
-    return walk(ctx.workspace, base, limits)
+
+    def others() -> _Named | None:
+        listing = _listing(ctx, base, limits)
+        return None if listing is None else (listing.paths, _listed_below(ctx, base))
+
+    return (path for path, _ in _walked_first(ctx, base, limits, others))
 
 
 def files_to_search(
     ctx: ToolContext, base: WorkspacePath, sieve: Sieve, max_bytes: int, limits: Limits
 ) -> Iterator[tuple[str, int | None]]:
     """What `walk_open` yields, in a large tree without descriptors and files that hold no match. Raises ToolError."""
-    if sieve.expression and _is_large(ctx, base, limits):
-        listing = listed_by_ripgrep(ctx.workspace, base, limits, Matching(f"{MARKED}|{sieve.expression}", max_bytes))
-        if listing is not None:
-            limits.stopped = limits.stopped or not listing.complete
-            found = {*listing.paths, *_open_below(ctx, base)}
-            return ((path, None) for path in filter(listed(ctx.workspace, base), sorted(found, key=_by_names)))
-    return walk_open(ctx.workspace, base, limits)
+
+    def others() -> _Named | None:
+        listing = _listing(ctx, base, limits, Matching(f"{MARKED}|{sieve.expression}", max_bytes))
+        return None if listing is None else ({*listing.paths, *_open_below(ctx, base)}, listed(ctx.workspace, base))
+
+    return _walked_first(ctx, base, limits, others) if sieve.expression else walk_open(ctx.workspace, base, limits)
 
 
-def _is_large(ctx: ToolContext, base: WorkspacePath, limits: Limits) -> bool:
-    return entries_below(ctx.workspace, base, limits.small + 1) > limits.small
+def _listing(ctx: ToolContext, base: WorkspacePath, limits: Limits, matching: Matching | None = None) -> Listing | None:
+    listing = listed_by_ripgrep(ctx.workspace, base, limits, matching)
+    limits.stopped = limits.stopped or (listing is not None and not listing.complete)
+    return listing
+
+
+def _walked_first(
+    ctx: ToolContext, base: WorkspacePath, limits: Limits, others: Callable[[], _Named | None]
+) -> Iterator[tuple[str, int | None]]:
+    """What `walk_open` yields of a small tree; of a larger one its beginning, and then `others` in the same order,
+    without descriptors. Where nobody can name those, the walk goes on."""
+    few, path = limits.of_small(), ""
+    for path, folder in walk_open(ctx.workspace, base, few):
+        yield path, folder
+    if not few.stopped or limits.spent():
+        return
+    last, named = _by_names(path), others()
+    if named is None:
+        yield from (place for place in walk_open(ctx.workspace, base, limits) if _by_names(place[0]) > last)
+        return
+    paths, is_listed = named
+    yield from ((path, None) for path in sorted(paths, key=_by_names) if _by_names(path) > last and is_listed(path))
+
+
+def _listed_below(ctx: ToolContext, base: WorkspacePath) -> Callable[[str], bool]:
+    """As `listed`, which is asked where ripgrep knows less: below a folder of an excluding one, and in a repository
+    within the project, where it does not ask the ignore files outside."""
+    is_listed, root = listed(ctx.workspace, base), str(ctx.workspace.root)
+    if len(base.names) > 1:
+        return is_listed
+
+    @cache
+    def apart(folder: str) -> bool:
+        return folder != "" and (os.path.lexists(f"{root}/{folder}/.git") or apart(folder.rpartition("/")[0]))
+
+    return lambda path: usable(path) and (not apart(path.rpartition("/")[0]) or is_listed(path))
 
 
 def _open_below(ctx: ToolContext, base: WorkspacePath) -> Iterator[str]:

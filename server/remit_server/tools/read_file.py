@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
+from operator import add
 
 from pydantic import Field
 
@@ -10,12 +12,15 @@ from remit_governance.values import Effect
 from remit_server.errors import ToolError
 from remit_server.tools.spec import Arguments, Outcome, Plan, ReadPlan, Target, Tool, ToolContext
 from remit_server.workspace.files import FileImage, image_at, image_of_text
-from remit_server.workspace.kept import Pages
+from remit_server.workspace.kept import MIN_KEPT_BYTES, Pages
 from remit_server.workspace.paths import WorkspacePath
 from remit_server.workspace.text import Text
 
 MAX_LINE_CHARS = 2_000
 MAX_RESULT_CHARS = 100_000
+
+_MOST_DIGITS = 12
+_LABELS = tuple(f"{number}|" for number in range(1, 1_001))
 
 
 class ReadFileArguments(Arguments):
@@ -28,15 +33,15 @@ class ReadFileArguments(Arguments):
 
 def read_lines(path: WorkspacePath, ctx: ToolContext, offset: int, limit: int) -> Outcome:
     """Up to `limit` lines from line `offset` (from 1). Raises ToolError where there is no such line, file or text."""
-    pages = _pages(path, ctx)
-    total = pages.total
+    view = _view(path, ctx, offset, limit)
+    total = view.total
     if offset > max(total, 1):
         raise ToolError(
             f"cannot read `{path.relative}` from line {offset}",
             f"it has {total} lines",
             f"use an offset from 1 to {max(total, 1)}",
         )
-    shown = _fitting(pages.lines(offset, limit), offset)
+    shown = _fitting(view.lines, offset)
     last = offset + len(shown) - 1
     span = f"lines {offset}-{last} of {total}" if total else "empty"
     more = f"; more with offset {last + 1}" if last < total else ""
@@ -49,32 +54,54 @@ def read_lines(path: WorkspacePath, ctx: ToolContext, offset: int, limit: int) -
             "last_line": last,
             "total_lines": total,
             "truncated": last < total,
-            "digest": pages.digest,
-            "encoding": pages.encoding,
+            "digest": view.digest,
+            "encoding": view.encoding,
         },
     )
 
 
-def _pages(path: WorkspacePath, ctx: ToolContext) -> Pages:
-    """The text without secrets. Raises ToolError as `read_source` does."""
+@dataclass(frozen=True, slots=True)
+class _View:
+    """Some lines of a text without secrets, of how many, and what the text is."""
+
+    lines: list[str]
+    total: int
+    digest: str
+    encoding: str
+
+
+def _view(path: WorkspacePath, ctx: ToolContext, offset: int, limit: int) -> _View:
+    """Up to `limit` lines from line `offset`. Raises ToolError as `read_source` does."""
     if (document := ctx.documents.get(path.relative)) is not None:
-        return _redacted(image_of_text(document.text), path, ctx)
+        return _short(image_of_text(document.text), path, ctx, offset, limit)
     fd = ctx.workspace.open_read(path)
     try:
-        return ctx.workspace.kept.pages(
-            fd, path.relative, ctx.policy_version, lambda fd: _redacted(image_at(fd, path), path, ctx)
-        )
+        if os.fstat(fd).st_size < MIN_KEPT_BYTES:
+            return _short(image_at(fd, path), path, ctx, offset, limit)
+        pages = ctx.workspace.kept.of(fd, path.relative, ctx.policy_version, lambda fd: _pages(fd, path, ctx))
     finally:
         os.close(fd)
+    return _View(pages.lines(offset, limit), pages.total, pages.digest, pages.encoding)
 
 
-def _redacted(image: FileImage, path: WorkspacePath, ctx: ToolContext) -> Pages:
+def _short(image: FileImage, path: WorkspacePath, ctx: ToolContext, offset: int, limit: int) -> _View:
+    """Of a text that is not worth being kept."""
+    text = Text.decode(image.data, path.relative)
+    lines = Text(ctx.redact(text.content)).lines
+    return _View(lines[offset - 1 : offset - 1 + limit], len(lines), image.digest, text.encoding)
+
+
+def _pages(fd: int, path: WorkspacePath, ctx: ToolContext) -> Pages:
+    image = image_at(fd, path)
     text = Text.decode(image.data, path.relative)
     return Pages.of(ctx.redact(text.content), image.digest, text.encoding)
 
 
 def _fitting(lines: list[str], first: int) -> list[str]:
     """The lines with their numbers, as many as fit into one result, and at least one."""
+    longest = max(map(len, lines), default=0)
+    if longest <= MAX_LINE_CHARS and (longest + _MOST_DIGITS) * len(lines) <= MAX_RESULT_CHARS:
+        return _numbered(lines, first)
     shown: list[str] = []
     room = MAX_RESULT_CHARS
     for number, line in enumerate(lines, first):
@@ -85,6 +112,13 @@ def _fitting(lines: list[str], first: int) -> list[str]:
             break
         shown.append(text)
     return shown
+
+
+def _numbered(lines: list[str], first: int) -> list[str]:
+    labels = _LABELS[first - 1 : first - 1 + len(lines)]
+    if len(labels) < len(lines):
+        labels = tuple(f"{number}|" for number in range(first, first + len(lines)))
+    return list(map(add, labels, lines))
 
 
 def _targets(arguments: ReadFileArguments, ctx: ToolContext) -> tuple[Target, ...]:

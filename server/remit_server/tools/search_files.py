@@ -21,10 +21,10 @@ from remit_server.tools.matching import (
     with_context,
 )
 from remit_server.tools.spec import Arguments, Outcome, Plan, ReadPlan, Target, Tool, ToolContext
-from remit_server.workspace.files import bytes_in, image_of_text, read_bytes
+from remit_server.workspace.contents import Content, Found, found_in
+from remit_server.workspace.files import image_of_text, read_bytes
 from remit_server.workspace.globs import MAX_GLOB_CHARS, Glob, parse_glob
 from remit_server.workspace.paths import WorkspacePath
-from remit_server.workspace.text import Text
 from remit_server.workspace.walk import Limits
 
 MAX_SEARCHED_BYTES = 2 * 1024 * 1024
@@ -98,55 +98,45 @@ def _files(ctx: ToolContext, query: Query, limits: Limits) -> Iterator[_Place]:
 
 def _search_one(ctx: ToolContext, place: _Place, query: Query, limits: Limits, found: _Found) -> None:
     """Raises TimeoutError."""
-    relative, _ = place
-    data = _data(ctx, place, query.sieve)
-    lines = [] if data is None else _lines(data, relative)
-    if data is None or not lines:
+    relative, sieve = place[0], query.sieve
+    read = _read(ctx, place)
+    # Policy is asked last, as most files hold no match; how many files it hides is not told, nor would it be told in a
+    # large tree, where that number would be one of files that match.
+    if read is None or sieve.rules_out(read.content.data) or not ctx.permits("fs.read", relative):
         return
 
     def left_s() -> float:
         return 0.0 if limits.stopped else limits.left_s
 
-    numbers = matching_lines(lines, query.pattern, left_s, query.sieve.lines(data))
+    content = read.content.decoded(relative)
+    lines = content.lines
+    numbers = matching_lines(lines, query.pattern, left_s, sieve.lines(content.data)) if lines else []
     if numbers:
-        text = "\n".join(lines)
-        shown = ctx.redact(text)
-        if shown != text:
+        content = content.redacted(ctx.redact, ctx.policy_version)
+        if content.shown is not None:
             # Matched again without secrets: whether a guess matches would give a secret away letter by letter.
-            lines = shown.split("\n")
+            lines = content.shown.split("\n")
             numbers = matching_lines(lines, query.pattern, left_s)
+    if read.was is not None and content is not read.content:
+        ctx.workspace.contents.keep(relative, read.was, "", content)
     found.files += bool(numbers)
     found.total += len(numbers)
     room = query.most - len(found.matches)
     found.matches += [(relative, with_context(lines, n, query.context)) for n in numbers[:room]]
 
 
-def _data(ctx: ToolContext, place: _Place, sieve: Sieve) -> bytes | None:
-    """A file's bytes; None of one that holds no match, is too large, gone, or not to be read.
-
-    Policy is asked last, as most files hold no match; how many files it hides is not told, nor would it be told in a
-    large tree, where that number would be one of files that match.
-    """
+def _read(ctx: ToolContext, place: _Place) -> Found | None:
+    """What a file holds; None of one that is too large, gone, or not to be read."""
     relative, folder = place
     try:
         if (document := ctx.documents.get(relative)) is not None:
-            data: bytes | None = image_of_text(document.text).data
-        elif folder is not None:
-            data = bytes_in(folder, relative.rpartition("/")[2], MAX_SEARCHED_BYTES)
-        else:
-            path = WorkspacePath(relative, ctx.workspace.root.joinpath(relative))
-            data = read_bytes(ctx.workspace, path, MAX_SEARCHED_BYTES)
+            return Found(Content(image_of_text(document.text).data))
+        if folder is not None:
+            return found_in(folder, relative, MAX_SEARCHED_BYTES, ctx.workspace.contents)
+        path = WorkspacePath(relative, ctx.workspace.root.joinpath(relative))
+        return Found(Content(read_bytes(ctx.workspace, path, MAX_SEARCHED_BYTES)))
     except (ToolError, OSError):
         return None
-    return None if data is None or sieve.rules_out(data) or not ctx.permits("fs.read", relative) else data
-
-
-def _lines(data: bytes, relative: str) -> list[str]:
-    """A text's lines; none of what is binary."""
-    try:
-        return Text.decode(data, relative).lines
-    except ToolError:
-        return []
 
 
 def _outcome(found: _Found, query: Query) -> Outcome:

@@ -16,14 +16,13 @@ from pathlib import Path
 
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
+from remit_server.workspace.contents import bytes_at
 from remit_server.workspace.paths import Workspace, WorkspacePath
 
 MAX_FILE_BYTES = 10 * 1024 * 1024
 TEMPORARY_PREFIX = ".remit-tmp-"
 _TEMPORARY_NAME = re.compile(re.escape(TEMPORARY_PREFIX) + r"[0-9a-f]{24}")
 
-_CHUNK = 1 << 20
-_LEAST = 1 << 12
 _ATTEMPTS = 8
 _NO_LINKS = frozenset({errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK})
 
@@ -87,25 +86,12 @@ def read_bytes(workspace: Workspace, path: WorkspacePath, max_bytes: int) -> byt
     """The bytes of the file at `path`, where no digest is needed. Raises ToolError as `read_image` does."""
     fd = workspace.open_read(path)
     try:
-        found = _bytes(fd, max_bytes, os.fstat(fd).st_size)
+        found = bytes_at(fd, max_bytes, os.fstat(fd).st_size)
     finally:
         os.close(fd)
     if found is None:
         raise _too_large(path, max_bytes)
     return found
-
-
-def bytes_in(folder: int, name: str, max_bytes: int) -> bytes | None:
-    """The bytes of the regular file `name` in an open folder; None where there is none, or it is too large.
-
-    Raises OSError, also for a link.
-    """
-    fd = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC, dir_fd=folder)
-    try:
-        status = os.fstat(fd)
-        return _bytes(fd, max_bytes, status.st_size) if stat.S_ISREG(status.st_mode) else None
-    finally:
-        os.close(fd)
 
 
 def write_atomically(
@@ -153,22 +139,10 @@ def collect_leftovers(workspace: Workspace, *, below: bool = True) -> tuple[str,
 
 def _image(fd: int, max_bytes: int) -> FileImage | None:
     status = os.fstat(fd)
-    whole = _bytes(fd, max_bytes, status.st_size)
+    whole = bytes_at(fd, max_bytes, status.st_size)
     if whole is None:
         return None
     return FileImage(whole, digest_of(whole), stat.S_IMODE(status.st_mode), status.st_nlink)
-
-
-def _bytes(fd: int, max_bytes: int, size: int) -> bytes | None:
-    """All that can be read, which may be more than the `size` that was told; None where it is over `max_bytes`."""
-    if size > max_bytes:
-        return None
-    data = bytearray()
-    while chunk := os.read(fd, min(_CHUNK, max_bytes + 1 - len(data), max(size + 1 - len(data), _LEAST))):
-        data += chunk
-        if len(data) > max_bytes:
-            return None
-    return bytes(data)
 
 
 def _too_large(path: WorkspacePath, max_bytes: int) -> ToolError:

@@ -15,7 +15,8 @@ from typing import Self
 
 from remit_server.contract import ErrorCode
 from remit_server.errors import OutsideWorkspace, SetupError, ToolError
-from remit_server.workspace.kept import Kept
+from remit_server.workspace.contents import Content, no_contents
+from remit_server.workspace.kept import Kept, Pages
 from remit_server.workspace.kernel import BENEATH_FOLLOWING, open_exact, openat2
 from remit_server.workspace.locate import Located, below, locate
 
@@ -50,9 +51,10 @@ class WorkspacePath:
 class Workspace:
     """One root folder, resolved once and held open, so that what it means cannot be changed under us."""
 
-    def __init__(self, root: Path, kept: Kept | None = None) -> None:
+    def __init__(self, root: Path, kept: Kept[Pages] | None = None, contents: Kept[Content] | None = None) -> None:
         """Raises SetupError where `root` is no folder that can be opened."""
-        self.kept = kept or Kept()
+        self.kept: Kept[Pages] = kept or Kept()
+        self.contents = contents or no_contents()
         try:
             self.root = root.resolve(strict=True)
             self._fd = os.open(self.root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -164,12 +166,20 @@ class Workspace:
             return None
         try:
             status = os.fstat(fd)
-            real = below((PurePosixPath(_path_of(self._fd)),), _path_of(fd))
+            real = _names_below(_path_of(self._fd), _path_of(fd))
         except OSError:
             return None
         finally:
             os.close(fd)
         return None if real is None or status.st_nlink == 0 else Located(real, status.st_mode)
+
+
+def _names_below(root: str, path: str) -> tuple[str, ...] | None:
+    """The names of a path after the root it lies below, both as the kernel says them: nothing has to be read."""
+    if path == root:
+        return ()
+    prefix = root.rstrip("/") + "/"
+    return tuple(path[len(prefix) :].split("/")) if path.startswith(prefix) else None
 
 
 def _path_of(fd: int) -> str:
@@ -191,7 +201,7 @@ def _parse(text: str, roots: tuple[PurePosixPath, ...]) -> tuple[str, ...]:
         if parts is None:
             raise _outside(text)
     else:
-        parts = PurePosixPath(text).parts
+        parts = tuple(part for part in text.split("/") if part not in {"", "."})
     for part in parts:
         _check_name(text, part)
     return parts

@@ -22,6 +22,7 @@ SMALL_TREE = 400
 """Measured: bench/search.py."""
 
 _MAX_DEPTH = 100
+_MOST_REMEMBERED = 200
 _MAX_IGNORE_BYTES = 256 * 1024
 _MAX_IGNORE_LINES = 2000
 _STARS = re.compile(r"\*\*+|\*")
@@ -31,14 +32,20 @@ _STARS = re.compile(r"\*\*+|\*")
 class Limits:
     """What one walk may cost; shared with whoever works on its files. Time is in seconds from now.
 
-    `small` is how many files and folders, ignored ones too, are sooner gone through than ripgrep is started.
+    `small` is how many files and folders are sooner gone through than ripgrep is started. A folder of more than
+    `in_folder` entries ends the walk before the first of them.
     """
 
     seconds: float = 10.0
     entries: int = 300_000
     small: int = SMALL_TREE
+    in_folder: int | None = None
     started: float = field(default_factory=time.monotonic)
     stopped: bool = False
+
+    def of_small(self) -> Limits:
+        """What the walk through a small tree may cost, within the same time; it is stopped where there is more."""
+        return Limits(self.seconds, self.small + 1, in_folder=max(0, self.small), started=self.started)
 
     @property
     def left_s(self) -> float:
@@ -47,12 +54,22 @@ class Limits:
 
     def spent(self) -> bool:
         """Whether the work has to end now. Once true, it stays true."""
-        self.stopped = self.stopped or self.entries <= 0 or self.left_s == 0
+        if not self.stopped:
+            self.stopped = self.entries <= 0 or time.monotonic() - self.started >= self.seconds
         return self.stopped
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class IgnoreRules:
+    """What an ignore file says; equal to itself only, which is found out at once."""
+
+    spec: GitIgnoreSpec
+
+
 # The ignore files that apply in a folder: each with the length of its own folder's prefix, outermost first.
-Layers = tuple[tuple[int, GitIgnoreSpec], ...]
+Layers = tuple[tuple[int, IgnoreRules], ...]
+# Entries of a folder as it was listed: their names, and whether each is a folder or a regular file.
+Entries = tuple[tuple[str, bool, bool], ...]
 
 
 def walk(workspace: Workspace, base: WorkspacePath, limits: Limits) -> Iterator[str]:
@@ -74,27 +91,6 @@ def walk_open(workspace: Workspace, base: WorkspacePath, limits: Limits) -> Iter
     layers = _layers_above(workspace, base)
     prefix = "" if base.relative == "." else base.relative + "/"
     yield from _below(fd, prefix, layers, limits)
-
-
-def entries_below(workspace: Workspace, base: WorkspacePath, most: int) -> int:
-    """How many files and folders there are below `base`, ignored ones too, counted up to `most`. Raises ToolError."""
-    return sum(1 for _ in islice(_entries(workspace.open_folder(base)), most))
-
-
-def _entries(fd: int) -> Iterator[None]:
-    """Closes `fd`."""
-    try:
-        folders: list[str] = []
-        with os.scandir(fd) as entries:
-            for entry in entries:
-                if entry.name != ".git":
-                    yield
-                    folders += [entry.name] if entry.is_dir(follow_symlinks=False) else []
-        for name in folders:
-            if (below := _open_folder(fd, name)) is not None:
-                yield from _entries(below)
-    finally:
-        os.close(fd)
 
 
 def listed(workspace: Workspace, base: WorkspacePath) -> Callable[[str], bool]:
@@ -174,24 +170,47 @@ def _below(fd: int, prefix: str, layers: Layers, limits: Limits) -> Iterator[tup
     """Closes `fd`."""
     try:
         layers = _with_ignore_file(fd, len(prefix), layers)
-        with os.scandir(fd) as entries:
-            found = sorted((entry.name, entry.is_dir(follow_symlinks=False), _is_file(entry)) for entry in entries)
-        for name, is_folder, is_file in found:
-            limits.entries -= 1
+        found = _entries(fd, limits)
+        chosen = _remembered if len(found) <= _MOST_REMEMBERED else _chosen
+        gone = 0
+        for number, name, is_file in chosen(found, prefix, layers):
+            limits.entries -= number - gone
+            gone = number
             if limits.spent():
                 return
-            if not (is_folder or is_file) or _unlisted(name) or _ignored(prefix + name, layers, folder=is_folder):
-                continue
             if is_file:
                 yield prefix + name, fd
             elif prefix.count("/") < _MAX_DEPTH and (below := _open_folder(fd, name)) is not None:
                 yield from _below(below, f"{prefix}{name}/", layers, limits)
+        limits.entries -= len(found) - gone
+        limits.spent()
     finally:
         os.close(fd)
 
 
-def _is_file(entry: os.DirEntry[str]) -> bool:
-    return entry.is_file(follow_symlinks=False)
+def _entries(fd: int, limits: Limits) -> Entries:
+    """In no order; none where they are too many."""
+    most = limits.in_folder
+    with os.scandir(fd) as entries:
+        some = entries if most is None else islice(entries, most + 1)
+        found = tuple([(e.name, e.is_dir(follow_symlinks=False), e.is_file(follow_symlinks=False)) for e in some])
+    if most is not None and len(found) > most:
+        limits.stopped = True
+        return ()
+    return found
+
+
+def _chosen(found: Entries, prefix: str, layers: Layers) -> tuple[tuple[int, str, bool], ...]:
+    """Where the walk goes on from a folder, in order: the number, from 1, among all entries, the name, whether it is a
+    file. Pure, so what it said of the same entries under the same ignore files is remembered."""
+    return tuple(
+        (number, name, is_file)
+        for number, (name, is_folder, is_file) in enumerate(sorted(found), 1)
+        if (is_folder or is_file) and not _unlisted(name) and not _ignored(prefix + name, layers, folder=is_folder)
+    )
+
+
+_remembered = lru_cache(maxsize=512)(_chosen)
 
 
 def _open_folder(here: int, name: str) -> int | None:
@@ -210,8 +229,8 @@ def _unlisted(name: str) -> bool:
 def _ignored(relative: str, layers: Layers, *, folder: bool) -> bool:
     """The innermost file with an opinion decides."""
     path = relative + "/" if folder else relative
-    for start, spec in reversed(layers):
-        include = spec.check_file(path[start:]).include
+    for start, rules in reversed(layers):
+        include = rules.spec.check_file(path[start:]).include
         if include is not None:
             return include
     return False
@@ -245,15 +264,15 @@ def _with_ignore_file(folder: int, start: int, layers: Layers) -> Layers:
         data = os.read(fd, _MAX_IGNORE_BYTES) if stat.S_ISREG(os.fstat(fd).st_mode) else b""
     finally:
         os.close(fd)
-    spec = _rules(data)
-    return (*layers, (start, spec)) if len(spec) else layers
+    rules = _rules(data)
+    return (*layers, (start, rules)) if len(rules.spec) else layers
 
 
 @lru_cache(maxsize=256)
-def _rules(data: bytes) -> GitIgnoreSpec:
+def _rules(data: bytes) -> IgnoreRules:
     """What an ignore file of these bytes says."""
     lines = data.decode(errors="replace").splitlines()[:_MAX_IGNORE_LINES]
-    return GitIgnoreSpec.from_lines([line for line in lines if _tame(line)])
+    return IgnoreRules(GitIgnoreSpec.from_lines([line for line in lines if _tame(line)]))
 
 
 def _tame(line: str) -> bool:

@@ -1,0 +1,118 @@
+"""Small files as a search reads them: what it needs of one is kept while that stays the same (agent.md §2).
+
+A look at a file that did not change costs one lstat. Nothing here decides what may be read: that is asked each time.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from remit_server.errors import ToolError
+from remit_server.workspace.kept import Identity, Kept, identity, settled
+from remit_server.workspace.text import Text
+
+MAX_CONTENTS_BYTES = 16 * 1024 * 1024
+MAX_CONTENT_BYTES = 64 * 1024
+"""Longer files are read each time: the memory does for more of the small ones, of which most trees are made."""
+
+_CHUNK = 1 << 20
+_LEAST = 1 << 12
+_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    r"""A file's bytes; its text with `\n` for every line end, None until it was wanted, empty of what is binary.
+
+    `looked_under` is the version of the policy by which secrets were looked for, None until then, and `shown` the
+    lines without them, where there were some.
+    """
+
+    data: bytes
+    text: str | None = None
+    looked_under: str | None = None
+    shown: str | None = None
+
+    @property
+    def size(self) -> int:
+        """Bytes of memory."""
+        return sum(map(sys.getsizeof, (self, self.data, self.text or "", self.shown or "")))
+
+    @property
+    def lines(self) -> list[str]:
+        """The lines of the text without their ends; a final end starts no other line."""
+        lines = (self.text or "").split("\n")
+        return lines[:-1] if lines[-1] == "" else lines
+
+    def decoded(self, name: str) -> Content:
+        """With its text."""
+        if self.text is not None:
+            return self
+        try:
+            return replace(self, text=Text.decode(self.data, name).content)
+        except ToolError:
+            return replace(self, text="")
+
+    def redacted(self, redact: Callable[[str], str], version: Callable[[], str]) -> Content:
+        """With its secrets looked for, by the policy that is in force."""
+        while (looked := version()) != self.looked_under:
+            whole = "\n".join(self.lines)
+            shown = redact(whole)
+            if version() == looked:  # else the policy was replaced meanwhile, and who knows which one it was
+                return replace(self, looked_under=looked, shown=None if shown == whole else shown)
+        return self
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What was read of a file, and as which file it may be kept; None where it may not."""
+
+    content: Content
+    was: Identity | None = None
+
+
+def found_in(folder: int, path: str, max_bytes: int, kept: Kept[Content]) -> Found | None:
+    """The regular file at `path`, whose folder is open; None where there is none, or it is too large.
+
+    Raises OSError, also for a link.
+    """
+    name = path.rpartition("/")[2]
+    was = identity(os.stat(name, dir_fd=folder, follow_symlinks=False))
+    # Whoever takes the right to read it away, or puts something else there, makes it another file by its times.
+    if (known := kept.known(path, was)) is not None:
+        return Found(known, was)
+    fd = os.open(name, _FLAGS, dir_fd=folder)
+    try:
+        status = os.fstat(fd)
+        begun_ns = kept.now_ns()
+        data = bytes_at(fd, max_bytes, status.st_size) if stat.S_ISREG(status.st_mode) else None
+        if data is None:
+            return None
+        was = identity(status)
+        if len(data) > MAX_CONTENT_BYTES or not settled(was, begun_ns) or identity(os.fstat(fd)) != was:
+            return Found(Content(data))
+    finally:
+        os.close(fd)
+    kept.keep(path, was, "", content := Content(data))
+    return Found(content, was)
+
+
+def bytes_at(fd: int, max_bytes: int, size: int) -> bytes | None:
+    """All that can be read, which may be more than the `size` that was told; None where it is over `max_bytes`."""
+    if size > max_bytes:
+        return None
+    data = bytearray()
+    while chunk := os.read(fd, min(_CHUNK, max_bytes + 1 - len(data), max(size + 1 - len(data), _LEAST))):
+        data += chunk
+        if len(data) > max_bytes:
+            return None
+    return bytes(data)
+
+
+def no_contents() -> Kept[Content]:
+    """Room for a workspace's small files."""
+    return Kept(MAX_CONTENTS_BYTES, 0)
