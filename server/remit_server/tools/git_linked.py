@@ -7,14 +7,16 @@ Configuration and persistence). Whoever can write that there needs no pointer to
 
 from __future__ import annotations
 
+import errno
 import os
 import re
+import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from remit_server.tools.git_config import MAX_CONFIG_BYTES, parse_config
-from remit_server.workspace.files import bytes_in
+from remit_server.workspace.contents import bytes_at
 
 _POINTER = re.compile(rb"gitdir: ([^\x00\n]+)\n*")
 _OWN = ("HEAD", "index", "logs", "MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD")
@@ -76,14 +78,19 @@ def _path(folder: Path, line: bytes) -> Path:
 
 
 def _read(folder: Path, name: str, most: int = 8192) -> bytes | None:
-    """A small regular file in a folder that is none of a link's; None where there is none. Raises OSError."""
-    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    """A small regular file; None where there is none. Raises OSError, also for a link and what is too large."""
     try:
-        return bytes_in(fd, name, most)
+        fd = os.open(folder / name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except FileNotFoundError:
         return None
+    try:
+        status = os.fstat(fd)
+        found = bytes_at(fd, most, status.st_size) if stat.S_ISREG(status.st_mode) else None
     finally:
         os.close(fd)
+    if found is None:
+        raise OSError(errno.EINVAL, f"`{name}` is no file of at most {most} bytes")
+    return found
 
 
 def _names(folder: Path) -> tuple[str, ...]:
