@@ -195,6 +195,8 @@ class Bubblewrap:
             progress=progress,
             layer=layer.upper if layer else None,
             as_root=os.geteuid() == 0,
+            # It has half the mounts of a machine, and bwrap reads the table of all for each that it makes.
+            unseen=() if control else ("/sys",),
         )
 
 

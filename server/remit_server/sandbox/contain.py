@@ -29,8 +29,8 @@ class Job:
     """A bwrap to run, found by `path`. `descriptors` are passed on to it, `status` is where it reports to.
 
     The command begins with a message to `hold`, once its limits are set. `as_root`, whom RLIMIT_NPROC does not bind,
-    bwrap has its devices read-only, and its namespace is bound. `layer` is the folder that fills with what the command
-    writes to the workspace.
+    bwrap has its devices read-only and no mount of those that are `unseen`, and its namespace is bound. `layer` is the
+    folder that fills with what the command writes to the workspace.
     """
 
     argv: Sequence[str]
@@ -44,6 +44,7 @@ class Job:
     progress: Callable[[bytes], None] | None = None
     layer: Path | None = None
     as_root: bool = False
+    unseen: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +186,7 @@ async def _spawned(job: Job) -> Spawned:
     """Closes the descriptors, which the process has or nobody needs; raises OSError, and closes what is ours then."""
     try:
         environment = {"PATH": job.path}
-        return await spawned(job.argv, environment, job.descriptors, devices_read_only=job.as_root)
+        return await spawned(job.argv, environment, job.descriptors, devices_read_only=job.as_root, unseen=job.unseen)
     except BaseException:
         os.close(job.status)
         job.hold.close()
@@ -205,9 +206,10 @@ async def _let_go(namespace: _Namespace, job: Job, overrun: asyncio.Future[str])
         return
     try:
         job.limits.impose(namespace.init)
-        os.setpriority(os.PRIO_PROCESS, namespace.init, os.getpriority(os.PRIO_PROCESS, 0) + _NICER)
         if job.as_root:
             await pids.bound(namespace.pidfd, job.limits.tasks)
+        # Last: what bwrap itself does for it does not wait for others.
+        os.setpriority(os.PRIO_PROCESS, namespace.init, os.getpriority(os.PRIO_PROCESS, 0) + _NICER)
         job.hold.send(b"go")
     except (ProcessLookupError, ConnectionError):
         return

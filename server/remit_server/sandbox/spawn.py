@@ -21,6 +21,7 @@ from typing import IO, Any, cast
 _CLONE_NEWNS = 0x00020000
 _MS_RDONLY, _MS_NOSUID, _MS_NOEXEC, _MS_REMOUNT, _MS_BIND = 1, 2, 8, 32, 4096
 _MS_REC, _MS_PRIVATE = 16384, 1 << 18
+_MNT_DETACH = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,10 +38,12 @@ async def spawned(
     descriptors: Sequence[int] = (),
     *,
     devices_read_only: bool = False,
+    unseen: Sequence[str] = (),
 ) -> Spawned:
     """Start it in a session of its own, its output in pipes, found by the PATH it is given. Raises OSError.
 
-    With `devices_read_only`, which only root can have, /dev is mounted so where it starts.
+    With `devices_read_only`, which only root can have, /dev is mounted so where it starts, and what is `unseen`, with
+    all that is mounted below, is not there.
     """
     loop = asyncio.get_running_loop()
     started: asyncio.Future[subprocess.Popen[bytes]] = loop.create_future()
@@ -49,7 +52,7 @@ async def spawned(
     def start() -> None:
         try:
             if devices_read_only:
-                _own_devices()
+                _own_mounts(unseen)
             process = subprocess.Popen(
                 argv,
                 stdin=subprocess.DEVNULL,
@@ -121,13 +124,16 @@ def _tell(loop: asyncio.AbstractEventLoop, tell: Callable[..., object], *argumen
         loop.call_soon_threadsafe(tell, *arguments)
 
 
-def _own_devices() -> None:
+def _own_mounts(unseen: Sequence[str]) -> None:
     """Mount /dev read-only for this thread and what it starts: root may change the mode of its own devices without
     any capability. Raises OSError."""
     _check(_libc().unshare(_CLONE_NEWNS))
     _mount(None, b"/", _MS_REC | _MS_PRIVATE)
     _mount(b"/dev", b"/dev", _MS_BIND)
     _mount(None, b"/dev", _MS_REMOUNT | _MS_BIND | _MS_RDONLY | _MS_NOSUID | _MS_NOEXEC)
+    for place in unseen:
+        # Where it cannot be, nothing is mounted there.
+        _libc().umount2(place.encode(), _MNT_DETACH)
 
 
 def _mount(source: bytes | None, target: bytes, flags: int) -> None:

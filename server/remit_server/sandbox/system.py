@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 # Of /etc: what comes as a copy, folders of few small files among it, and what is too much for that.
 _COPIED = (
     *("ld.so.cache", "ld.so.conf", "ld.so.conf.d", "localtime", "timezone", "mime.types", "ssl/openssl.cnf"),
-    *("nsswitch.conf", "protocols", "services", "python3", "java"),
+    *("nsswitch.conf", "protocols", "services", "java"),
 )
 _MOUNTED = (
     *("alternatives", "ssl/certs", "ca-certificates/extracted", "pki/tls/certs", "pki/ca-trust/extracted", "fonts"),

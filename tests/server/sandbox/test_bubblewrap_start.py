@@ -43,6 +43,19 @@ async def test_limits_and_niceness_are_there_from_the_first_moment(there: Path) 
     assert output.stdout.decode().split() == [str(nicer), "1024", "0", str(1 << 20), "1"]
 
 
+def mounted_below_sys() -> list[str]:
+    return [
+        line for line in Path("/proc/self/mountinfo").read_text().splitlines() if line.split()[4].startswith("/sys")
+    ]
+
+
+async def test_what_is_unmounted_for_bwrap_stays_mounted_here(there: Path) -> None:
+    before = mounted_below_sys()
+    output = await Bubblewrap().run(spec(there, "/bin/sh", "-c", "ls /sys; cat /proc/self/mountinfo"))
+    assert b" /sys" not in output.stdout
+    assert mounted_below_sys() == before
+
+
 async def test_a_command_whose_limits_cannot_be_set_does_not_begin(there: Path) -> None:
     unlimited = Bubblewrap(limits=Unsettable())
     assert not unlimited.isolation().available
