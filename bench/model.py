@@ -60,6 +60,7 @@ QUESTION = "explain the parts of a compiler " * 12
 PHRASE = "what a parser does and why "
 HISTORY = 2000
 SESSIONS = 8
+PAUSE_S = 0.5
 Report = dict[str, str]
 
 
@@ -122,8 +123,9 @@ async def streamed(host: HostProcess, peer: subprocess.Popen, editor: PipeClient
         question = f"{number} {QUESTION}"
         if number == 0:  # warms up, and tells how long prompt and answer are
             through = by_editor(editor, question, tokens)
-        # The order turns round: whoever comes second finds the processor warm.
+        # The order turns round, and the threads of the one before are given time to stop spinning.
         for name in rotated(("host", "bare", "server"), number):
+            await asyncio.sleep(PAUSE_S)
             match name:
                 case "host":
                     stream = await asked(host, f"s{number}", question, tokens)
