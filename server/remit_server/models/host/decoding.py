@@ -110,8 +110,10 @@ class Row:
         chosen = self._sampled(_masked(self._logits, allowed, min(self._end_tokens)))
         ahead = self._left > 1 and self._steering.forces_little(allowed)
         if ahead:
+            # On its own: what is evaluated together is waited for together.
+            cast(Any, mx.async_eval)(chosen)
             self._logits = self._scores(chosen[None], 1)
-            cast(Any, mx.async_eval)(chosen, self._logits)
+            cast(Any, mx.async_eval)(self._logits)
         token = cast(int, chosen.item())
         self._steering.took(token)
         self._left -= 1
