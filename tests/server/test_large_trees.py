@@ -16,7 +16,7 @@ from remit_server.errors import ToolError
 from remit_server.tools.large_trees import Sieve
 from remit_server.tools.list_files import list_matching
 from remit_server.tools.matching import matching_lines, parse_pattern
-from remit_server.tools.search_files import Query, Search, search
+from remit_server.tools.search_files import Query, search
 from remit_server.tools.spec import Outcome, ToolContext
 from remit_server.tools.superset import superset
 from remit_server.workspace.globs import parse_glob
@@ -64,9 +64,6 @@ def both(root: Path, pattern: str, base: str = ".", documents: Mapping[str, str]
         ctx = ToolContext(workspace, Open(documents or {}), {}, lambda _, path: "denied" not in path, lambda text: text)
         query = Query(parse_pattern(pattern), ctx.resolve(base), context=1)
         expected, *found = (search(ctx, query, Limits(small=n)) for n in (IN_PROCESS, WITH_RIPGREP, *HALFWAY))
-        in_pieces = Search(ctx, query, Limits(small=2))
-        pieces = [in_pieces.go_on(seconds=0) for _ in range(3)]
-        found += [next((each for each in pieces if each), None) or in_pieces.finish()]
     assert found == [expected] * len(found)
     return expected
 

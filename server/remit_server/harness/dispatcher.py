@@ -204,7 +204,6 @@ class Dispatcher:
             permits=lambda syscall, path: self._look(syscall, path, tool, turn).verdict is Verdict.ALLOW,
             redact=lambda text: self.redactor.redact(text, keep_lines=True).text,
             policy_version=lambda: self.rulebook.policy.version,
-            quick=self.rulebook.policy.extension is None,
             code=self.code,
         )
 

@@ -93,20 +93,19 @@ def files_below(ctx: ToolContext, base: WorkspacePath, limits: Limits) -> Iterat
         listing = _listing(ctx, base, limits)
         return None if listing is None else (listing.paths, _listed_below(ctx, base))
 
-    return (place[0] for place in _walked_first(ctx, base, limits, others) if place is not None)
+    return (path for path, _ in _walked_first(ctx, base, limits, others))
 
 
 def files_to_search(
     ctx: ToolContext, base: WorkspacePath, sieve: Sieve, max_bytes: int, limits: Limits
-) -> Iterator[tuple[str, int | None] | None]:
-    """What `walk_open` yields, in a large tree without descriptors and files that hold no match; None once before what
-    may take its time. Raises ToolError."""
+) -> Iterator[tuple[str, int | None]]:
+    """What `walk_open` yields, in a large tree without descriptors and files that hold no match. Raises ToolError."""
 
     def others() -> _Named | None:
         listing = _listing(ctx, base, limits, Matching(f"{MARKED}|{sieve.expression}", max_bytes))
         return None if listing is None else ({*listing.paths, *_open_below(ctx, base)}, listed(ctx.workspace, base))
 
-    return _walked_first(ctx, base, limits, others if sieve.expression else lambda: None)
+    return _walked_first(ctx, base, limits, others) if sieve.expression else walk_open(ctx.workspace, base, limits)
 
 
 def _listing(ctx: ToolContext, base: WorkspacePath, limits: Limits, matching: Matching | None = None) -> Listing | None:
@@ -117,15 +116,14 @@ def _listing(ctx: ToolContext, base: WorkspacePath, limits: Limits, matching: Ma
 
 def _walked_first(
     ctx: ToolContext, base: WorkspacePath, limits: Limits, others: Callable[[], _Named | None]
-) -> Iterator[tuple[str, int | None] | None]:
-    """What `walk_open` yields of a small tree; of a larger one its beginning, None, and then `others` in the same
-    order, without descriptors. Where nobody can name those, the walk goes on."""
+) -> Iterator[tuple[str, int | None]]:
+    """What `walk_open` yields of a small tree; of a larger one its beginning, and then `others` in the same order,
+    without descriptors. Where nobody can name those, the walk goes on."""
     few, path = limits.of_small(), ""
     for path, folder in walk_open(ctx.workspace, base, few):
         yield path, folder
     if not few.stopped or limits.spent():
         return
-    yield None
     last, named = _by_names(path), others()
     if named is None:
         yield from (place for place in walk_open(ctx.workspace, base, limits) if _by_names(place[0]) > last)

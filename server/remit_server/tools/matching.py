@@ -13,7 +13,6 @@ from remit_server.errors import ToolError
 
 MAX_PATTERN_CHARS = 1_000
 MAX_LINE_CHARS = 10_000
-MAX_LIGHT_CHARS = 100
 
 # `regex` and not `re`: it stops when its time is over, and lets other threads run meanwhile.
 _METACHARACTERS = frozenset(r".^$*+?{}[]\|()")
@@ -28,11 +27,6 @@ class Pattern:
     text: str
     compiled: regex.Pattern[str]
     literal: str | None
-
-    @property
-    def light(self) -> bool:
-        """Whether no engine takes long to prepare for it: it is short, and repeats nothing so and so often."""
-        return len(self.text) <= MAX_LIGHT_CHARS and "{" not in self.text
 
 
 @dataclass(frozen=True, slots=True)

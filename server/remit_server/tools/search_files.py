@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import math
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Final
 
 from pydantic import Field, JsonValue
 
@@ -34,12 +31,9 @@ MAX_SEARCHED_BYTES = 2 * 1024 * 1024
 MAX_SHOWN_CHARS = 300
 MAX_RESULT_CHARS = 100_000
 _MAX_COUNTED = 10_000
-AT_ONCE_S = 0.003
-"""For so long a search holds up the event loop before it moves to a thread."""
 
 # A file, and a descriptor of its folder where there is one, good until the next file is asked for.
 _Place = tuple[str, int | None]
-_END: Final = ("", -1)
 
 
 class SearchFilesArguments(Arguments):
@@ -78,80 +72,43 @@ class Query:
         return Sieve(self.pattern)
 
 
-@dataclass(slots=True)
-class Search:
-    """A search on its way through the file at `query.base`, or the files below it, in one thread after the other."""
-
-    ctx: ToolContext
-    query: Query
-    limits: Limits
-    _found: _Found = field(default_factory=_Found)
-    _places: Iterator[_Place | None] | None = None
-    _again: _Place | None = None
-
-    def go_on(self, seconds: float = math.inf) -> Outcome | None:
-        """What was found; None after so many seconds, or before what may take its time, if they are bounded.
-
-        Raises ToolError where there is no such file or folder.
-        """
-        until = time.monotonic() + seconds
-        if self._places is None:
-            self._places = _files(self.ctx, self.query, self.limits)
-        while (place := self._again or next(self._places, _END)) is not _END:
-            self._again = None
-            if place is None:
-                if seconds < math.inf:
-                    return None
-                continue
-            try:
-                _search_one(self.ctx, place, self.query, self._left_s(until), self._found)
-            except TimeoutError:
-                if time.monotonic() >= until:
-                    self._again = place
-                    return None
-                self.limits.stopped = True
-            if self.limits.spent() or self._found.total >= _MAX_COUNTED:
-                self._found.complete = False
-                break
-            if time.monotonic() >= until:
-                return None
-        self._found.complete = self._found.complete and not self.limits.stopped
-        return _outcome(self._found, self.query)
-
-    def finish(self) -> Outcome:
-        """What was found in all of it. Raises ToolError as `go_on` does."""
-        outcome = self.go_on()
-        assert outcome is not None, "its seconds are not bounded"
-        return outcome
-
-    def _left_s(self, until: float) -> Callable[[], float]:
-        limits = self.limits
-        return lambda: 0.0 if limits.stopped else min(limits.left_s, until - time.monotonic())
-
-
 def search(ctx: ToolContext, query: Query, limits: Limits) -> Outcome:
     """Search the file at `query.base`, or the files below it. Raises ToolError where there is none."""
-    return Search(ctx, query, limits).finish()
+    found = _Found()
+    for place in _files(ctx, query, limits):
+        try:
+            _search_one(ctx, place, query, limits, found)
+        except TimeoutError:
+            limits.stopped = True
+        if limits.spent() or found.total >= _MAX_COUNTED:
+            found.complete = False
+            break
+    found.complete = found.complete and not limits.stopped
+    return _outcome(found, query)
 
 
-def _files(ctx: ToolContext, query: Query, limits: Limits) -> Iterator[_Place | None]:
+def _files(ctx: ToolContext, query: Query, limits: Limits) -> Iterator[_Place]:
     base, glob = query.base, query.glob
     if ctx.documents.get(base.relative) is not None or base.absolute.is_file():
         return iter([(base.relative, None)])
     found = files_to_search(ctx, base, query.sieve, MAX_SEARCHED_BYTES, limits)
     prefix = 0 if base.relative == "." else len(base.relative) + 1
-    return found if glob is None else (each for each in found if each is None or glob.matches(each[0][prefix:]))
+    return found if glob is None else (each for each in found if glob.matches(each[0][prefix:]))
 
 
-def _search_one(ctx: ToolContext, place: _Place, query: Query, left_s: Callable[[], float], found: _Found) -> None:
-    """Raises TimeoutError, and then nothing was found in it."""
+def _search_one(ctx: ToolContext, place: _Place, query: Query, limits: Limits, found: _Found) -> None:
+    """Raises TimeoutError."""
     relative, sieve = place[0], query.sieve
     read = _read(ctx, place)
     # Policy is asked last, as most files hold no match; how many files it hides is not told, nor would it be told in a
     # large tree, where that number would be one of files that match.
-    if read is None or sieve.rules_out(read[0].data) or not ctx.permits("fs.read", relative):
+    if read is None or sieve.rules_out(read.content.data) or not ctx.permits("fs.read", relative):
         return
-    content = read[0].decoded(relative)
+
+    def left_s() -> float:
+        return 0.0 if limits.stopped else limits.left_s
+
+    content = read.content.decoded(relative)
     lines = content.lines
     numbers = matching_lines(lines, query.pattern, left_s, sieve.lines(content.data)) if lines else []
     if numbers:
@@ -160,8 +117,8 @@ def _search_one(ctx: ToolContext, place: _Place, query: Query, left_s: Callable[
             # Matched again without secrets: whether a guess matches would give a secret away letter by letter.
             lines = content.shown.split("\n")
             numbers = matching_lines(lines, query.pattern, left_s)
-    if (was := read[1]) is not None and content is not read[0]:
-        ctx.workspace.contents.keep(relative, was, "", content)
+    if read.was is not None and content is not read.content:
+        ctx.workspace.contents.keep(relative, read.was, "", content)
     found.files += bool(numbers)
     found.total += len(numbers)
     room = query.most - len(found.matches)
@@ -173,11 +130,11 @@ def _read(ctx: ToolContext, place: _Place) -> Found | None:
     relative, folder = place
     try:
         if (document := ctx.documents.get(relative)) is not None:
-            return Content(image_of_text(document.text).data), None
+            return Found(Content(image_of_text(document.text).data))
         if folder is not None:
             return found_in(folder, relative, MAX_SEARCHED_BYTES, ctx.workspace.contents)
         path = WorkspacePath(relative, ctx.workspace.root.joinpath(relative))
-        return Content(read_bytes(ctx.workspace, path, MAX_SEARCHED_BYTES)), None
+        return Found(Content(read_bytes(ctx.workspace, path, MAX_SEARCHED_BYTES)))
     except (ToolError, OSError):
         return None
 
@@ -253,11 +210,9 @@ async def _prepare(arguments: SearchFilesArguments, ctx: ToolContext) -> Plan:
     )
 
     async def run() -> Outcome:
-        begun = Search(ctx, query, limits := Limits())
+        limits = Limits()
         try:
-            # A small tree that was searched before takes less time than a thread takes to be woken, and to wake.
-            found = begun.go_on(AT_ONCE_S) if ctx.quick and query.pattern.light else None
-            return await asyncio.to_thread(begun.finish) if found is None else found
+            return await asyncio.to_thread(search, ctx, query, limits)
         finally:
             limits.stopped = True
 

@@ -147,8 +147,7 @@ class ToolContext:
     `read_digests` holds, for each relative path, the digest of what this session last read there. `permits` says of a
     syscall and a relative path whether policy allows it without asking, so that a search never shows what a read would
     refuse. `redact` takes secrets out of a whole text, before any of it is cut, and keeps its lines; what it takes out
-    is the same as long as `policy_version` says the same. `quick` says that no program has to be asked for `permits`.
-    `code` is an editor that may know about the code.
+    is the same as long as `policy_version` says the same. `code` is an editor that may know about the code.
     """
 
     workspace: Workspace
@@ -157,7 +156,6 @@ class ToolContext:
     permits: Callable[[str, str], bool]
     redact: Callable[[str], str]
     policy_version: Callable[[], str] = str
-    quick: bool = False
     code: CodeIntelligence = field(default_factory=NoEditor)
     _resolved: dict[str, WorkspacePath] = field(default_factory=dict[str, WorkspacePath], repr=False)
 

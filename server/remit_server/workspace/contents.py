@@ -67,8 +67,12 @@ class Content:
         return self
 
 
-Found = tuple[Content, Identity | None]
-"""What was read of a file, and as which file it may be kept; None where it may not."""
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What was read of a file, and as which file it may be kept; None where it may not."""
+
+    content: Content
+    was: Identity | None = None
 
 
 def found_in(folder: int, path: str, max_bytes: int, kept: Kept[Content]) -> Found | None:
@@ -80,7 +84,7 @@ def found_in(folder: int, path: str, max_bytes: int, kept: Kept[Content]) -> Fou
     was = identity(os.stat(name, dir_fd=folder, follow_symlinks=False))
     # Whoever takes the right to read it away, or puts something else there, makes it another file by its times.
     if (known := kept.known(path, was)) is not None:
-        return known, was
+        return Found(known, was)
     fd = os.open(name, _FLAGS, dir_fd=folder)
     try:
         status = os.fstat(fd)
@@ -90,11 +94,11 @@ def found_in(folder: int, path: str, max_bytes: int, kept: Kept[Content]) -> Fou
             return None
         was = identity(status)
         if len(data) > MAX_CONTENT_BYTES or not settled(was, begun_ns) or identity(os.fstat(fd)) != was:
-            return Content(data), None
+            return Found(Content(data))
     finally:
         os.close(fd)
     kept.keep(path, was, "", content := Content(data))
-    return content, was
+    return Found(content, was)
 
 
 def bytes_at(fd: int, max_bytes: int, size: int) -> bytes | None:
