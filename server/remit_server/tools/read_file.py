@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from operator import add
 
 from pydantic import Field
 
@@ -20,7 +19,6 @@ MAX_LINE_CHARS = 2_000
 MAX_RESULT_CHARS = 100_000
 
 _MOST_DIGITS = 12
-_LABELS = tuple(f"{number}|" for number in range(1, 1_001))
 
 
 class ReadFileArguments(Arguments):
@@ -101,7 +99,7 @@ def _fitting(lines: list[str], first: int) -> list[str]:
     """The lines with their numbers, as many as fit into one result, and at least one."""
     longest = max(map(len, lines), default=0)
     if longest <= MAX_LINE_CHARS and (longest + _MOST_DIGITS) * len(lines) <= MAX_RESULT_CHARS:
-        return _numbered(lines, first)
+        return [f"{number}|{line}" for number, line in enumerate(lines, first)]
     shown: list[str] = []
     room = MAX_RESULT_CHARS
     for number, line in enumerate(lines, first):
@@ -112,13 +110,6 @@ def _fitting(lines: list[str], first: int) -> list[str]:
             break
         shown.append(text)
     return shown
-
-
-def _numbered(lines: list[str], first: int) -> list[str]:
-    labels = _LABELS[first - 1 : first - 1 + len(lines)]
-    if len(labels) < len(lines):
-        labels = tuple(f"{number}|" for number in range(first, first + len(lines)))
-    return list(map(add, labels, lines))
 
 
 def _targets(arguments: ReadFileArguments, ctx: ToolContext) -> tuple[Target, ...]:
