@@ -121,8 +121,8 @@ async def streamed(host: HostProcess, peer: subprocess.Popen, editor: PipeClient
     for number in range(rounds + 1):
         # The number comes first, so that no cache holds the beginning.
         question = f"{number} {QUESTION}"
-        if number == 0:  # warms up, and tells how long prompt and answer are
-            through = by_editor(editor, question, tokens)
+        # Tells how long the prompt is, and how long the answer: all words, without an end.
+        through = await asked(host, f"p{number}", question, tokens)
         # The order turns round, and the threads of the one before are given time to stop spinning.
         for name in rotated(("host", "bare", "server"), number):
             await asyncio.sleep(PAUSE_S)
