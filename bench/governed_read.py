@@ -19,7 +19,7 @@ from statistics import median, quantiles
 
 from remit_governance.audit.query import query_audit
 from remit_governance.audit.record import AuditKind, record_content
-from remit_server.contract import Event, RunRequest, TextInput
+from remit_server.contract import Event, RunRequest, TextInput, ToolCallEvent, ToolResultEvent
 from remit_server.harness.ports import NobodyToAsk
 from remit_server.runtime.opening import open_runtime
 from remit_server.runtime.runtime import Runtime
@@ -88,13 +88,15 @@ async def governed(runtime: Runtime, session: str) -> list[float]:
 
     def on_event(event: Event) -> None:
         nonlocal begun
-        match event.model_dump(include={"kind", "ok", "tool"}):
-            case {"kind": "tool_result", "ok": True}:
-                times.append((time.perf_counter() - begun) * 1e6)
-            case {"kind": "tool_result"}:
-                raise AssertionError(event)
-            case {"kind": "tool_call", "tool": "read_file"}:
-                begun = time.perf_counter()
+        now = time.perf_counter()
+        match event:
+            case ToolResultEvent():
+                times.append((now - begun) * 1e6)
+                assert event.ok, event
+            case ToolCallEvent():
+                begun = now
+            case _:
+                pass
 
     request = RunRequest(session_id=session, turn_id="1", input=TextInput(text="read"))
     result = await runtime.run(request, on_event, NobodyToAsk())

@@ -1,5 +1,5 @@
-"""What may wait and what may not: a crash loses operational records of half a second at most, never a security event
-(003 §Sync/Async Write Strategy)."""
+"""What may wait and what may not: a power cut loses operational records of half a second at most, never a security
+event; the end of a process loses neither (003 §Sync/Async Write Strategy; architecture.md, invariant 6)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from remit_governance.audit.buffer import MAX_AGE_S, MAX_WAITING, OPERATIONAL, may_wait
 from remit_governance.audit.query import AuditFilter, query_audit
-from remit_governance.audit.record import AuditEvent, AuditKind
+from remit_governance.audit.record import AuditEvent, AuditKind, Entry
 from remit_governance.audit.store import AuditLog
 from remit_governance.audit.verify import Verified, verify
 from remit_governance.errors import AuditError
@@ -52,7 +52,7 @@ def test_what_the_seed_lists_is_never_left_waiting() -> None:
     assert all(may_wait(AuditEvent(kind)) for kind in OPERATIONAL)
 
 
-OUTCOMES = {
+CALLS = {
     "a read that was allowed": (READ, True),
     "a list that a token allowed": (replace(READ, syscall_type="fs.list", policy_decision="allowed_by_token"), True),
     "a write": (replace(READ, syscall_type="fs.write"), False),
@@ -65,10 +65,11 @@ OUTCOMES = {
 }
 
 
-@pytest.mark.parametrize("name", OUTCOMES)
-def test_only_the_outcome_of_a_plain_read_may_wait(name: str) -> None:
-    event, expected = OUTCOMES[name]
-    assert may_wait(event) is expected
+@pytest.mark.parametrize("kind", [AuditKind.TOOL_INTENT, AuditKind.TOOL_OUTCOME])
+@pytest.mark.parametrize("name", CALLS)
+def test_of_calls_only_a_plain_read_may_wait(name: str, kind: AuditKind) -> None:
+    event, expected = CALLS[name]
+    assert may_wait(replace(event, kind=kind)) is expected
 
 
 def test_what_waits_is_written_before_what_comes_after_it(tmp_path: Path) -> None:
@@ -173,6 +174,67 @@ def test_threads_keep_their_own_order(tmp_path: Path) -> None:
     assert second_opinion(tmp_path / "a")
 
 
+def test_what_waited_when_its_process_died_is_recorded_when_the_log_is_next_opened(tmp_path: Path) -> None:
+    path = tmp_path / "a"
+    child = "import os, sys; exec(sys.argv[2]); log.write(READ); print('written', flush=True); os.abort()"
+    setup = """
+from pathlib import Path
+from remit_governance.audit.record import AuditEvent, AuditKind
+from remit_governance.audit.store import AuditLog
+log = AuditLog(Path(sys.argv[1]), clock=lambda: 7)
+READ = AuditEvent(AuditKind.TOOL_INTENT, tool_call_id="c \\udcff", syscall_type="fs.read", policy_decision="allowed")
+"""
+    with AuditLog(path, max_age_s=600) as living:
+        living.write(replace(OPENED, input_summary="mine"))
+        subprocess.run([sys.executable, "-c", child, str(path), setup], check=False, stdout=subprocess.PIPE)
+        assert said(path) == [], "nobody has opened the log since"
+        with AuditLog(path) as log:
+            (record,) = query_audit(path)
+            assert (record.event.tool_call_id, record.timestamp) == ("c \udcff", 7)
+            assert log.settle() == 0, "somebody else has the log open"
+        assert len(list(tmp_path.glob("a.waiting.*"))) == 1, "that of the living process is its own"
+    assert said(path) == ["", "mine"]
+    with AuditLog(path) as log:
+        assert log.settle() == 1, "whether the read was done is not known"
+
+
+def test_thr_storage_foreign_lines_in_a_spool(tmp_path: Path) -> None:
+    """What is no record of ours never gets into the chain, and what is stays in order."""
+    path = tmp_path / "a"
+    AuditLog(path).close()
+    good = [Entry.of(at, replace(OPENED, input_summary=f"{at}")).content(0) for at in (1, 2, 3)]
+    junk = [b"", b"{}", b"\xff", b'{"kind":"nothing","number":0,"timestamp":1}', b"[" * 100_000]
+    lines = [good[0], *junk, good[1], good[1][:-5], good[2]]
+    (tmp_path / "a.waiting.00").write_bytes(b"\n".join(lines) + b"\n" + good[0][:40])
+    AuditLog(path).close()
+    assert said(path) == ["1", "2", "3"]
+    assert second_opinion(path)
+
+
+def test_where_nothing_can_be_spooled_nothing_waits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A full disk, or a file system without locks: what cannot be kept for later is recorded at once."""
+
+    def full(*asked: object) -> int:
+        raise OSError(28, "No space left on device")
+
+    with AuditLog(tmp_path / "a", max_age_s=600) as log:
+        log.write(replace(OPENED, input_summary="a"))
+        with monkeypatch.context() as broken:
+            broken.setattr("os.pwrite", full)
+            log.write(replace(OPENED, input_summary="b"))
+            assert said(tmp_path / "a") == ["a", "b"]
+            broken.setattr("os.pwrite", lambda fd, data, offset: 5)
+            log.write(replace(OPENED, input_summary="c"))
+            assert said(tmp_path / "a") == ["a", "b", "c"]
+        log.write(replace(OPENED, input_summary="d"))
+        assert said(tmp_path / "a") == ["a", "b", "c"]
+    with AuditLog(tmp_path / "a", max_age_s=600) as log:
+        monkeypatch.setattr("fcntl.flock", full)
+        log.write(replace(OPENED, input_summary="e"))
+        assert said(tmp_path / "a") == ["a", "b", "c", "d", "e"]
+        assert not list(tmp_path.glob("a.waiting.*"))
+
+
 class Buffering(RuleBasedStateMachine):
     """The log beside two lists: what is on the disk, and what waits."""
 
@@ -231,7 +293,7 @@ class Buffering(RuleBasedStateMachine):
 
     @rule()
     def crash(self) -> None:
-        """What is on the disk is copied as a crash leaves it; what waits is gone."""
+        """What is there is copied as the end of the process leaves it; what waits is recorded by whoever comes next."""
         after = self.folder / f"crash{self.written}"
         after.mkdir(exist_ok=True)
         for file in self.folder.glob("a*"):
@@ -239,6 +301,29 @@ class Buffering(RuleBasedStateMachine):
                 shutil.copy(file, after / file.name)
         assert said(after / "a") == self.disk
         assert isinstance(verify(after / "a"), Verified)
+        spools = {file: file.read_bytes() for file in after.glob("a.waiting.*")}
+        for _ in range(2):
+            AuditLog(after / "a").close()
+            assert said(after / "a") == self.disk + self.waiting
+            assert not list(after.glob("a.waiting.*"))
+            for file, lines in spools.items():  # as if it had died before they were removed
+                file.write_bytes(lines)
+        assert second_opinion(after / "a")
+        shutil.rmtree(after)
+
+    @rule()
+    def power_cut(self) -> None:
+        """The spool was never synced: it may be gone, or any part of it."""
+        after = self.folder / f"cut{self.written}"
+        after.mkdir(exist_ok=True)
+        for file in self.folder.glob("a*"):
+            if not file.name.endswith("-shm"):
+                data = file.read_bytes()
+                (after / file.name).write_bytes(data[: len(data) // 2] if ".waiting." in file.name else data)
+        AuditLog(after / "a").close()
+        assert said(after / "a") == (self.disk + self.waiting)[: len(said(after / "a"))]
+        assert len(said(after / "a")) >= len(self.disk)
+        assert second_opinion(after / "a")
         shutil.rmtree(after)
 
     def reached_the_disk(self) -> None:
@@ -270,15 +355,14 @@ log = AuditLog(Path(sys.argv[1]))
 for number in range(int(sys.argv[2]), 10**9):
     security = number % 5 == 0
     log.write(AuditEvent(AuditKind.DENIED if security else AuditKind.RUN_STARTED, step=number))
-    if security:
-        os.write(1, f"{number}\\n".encode())
+    os.write(1, f"{number}\\n".encode())
 """
 
 
 @pytest.mark.slow
 def test_thr_storage_kill_while_buffering(tmp_path: Path) -> None:
-    """THR-storage-kill-audit-buffered: 15 kills. No security event that was acknowledged is lost, nor what came before
-    it; order holds, and so does the chain."""
+    """THR-storage-kill-audit-buffered: 15 kills. Nothing that was acknowledged is lost or there twice, be it a security
+    event or one that waited; order holds, and so does the chain."""
     path = tmp_path / "a"
     luck = random.Random(5)
     start = 0
@@ -292,6 +376,7 @@ def test_thr_storage_kill_while_buffering(tmp_path: Path) -> None:
         child.stdout.close()
         acknowledged = max(int(line) for line in lines if line.strip())
         assert isinstance(verify(path), Verified)
+        AuditLog(path).close()
         with closing(sqlite3.connect(path)) as database:
             sql = "SELECT json_extract(content, '$.step') FROM records ORDER BY number"
             steps = [step for (step,) in database.execute(sql)]

@@ -1,7 +1,8 @@
-"""Which records may wait in memory for a short time, and for how long (003 §Sync/Async Write Strategy). Pure.
+"""Which records may wait for a short time before the disk has them, and for how long (003 §Sync/Async Write Strategy).
+Pure.
 
-A record that waits is lost if the process dies; so only what says nothing about what was allowed, refused or changed
-may wait, and whatever is not listed here may not.
+A record that waits is lost if the power fails, though not with its process; so only what says nothing about what was
+refused, asked or changed may wait, and whatever is not listed here may not.
 """
 
 from __future__ import annotations
@@ -26,10 +27,12 @@ OPERATIONAL = frozenset(
 
 READING = frozenset({"fs.read", "fs.list"})
 
+_OF_CALLS = frozenset({AuditKind.TOOL_INTENT, AuditKind.TOOL_OUTCOME})
+
 
 def may_wait(event: AuditEvent) -> bool:
-    """Whether the record is operational: of the kinds above, or the outcome of a read that policy allowed."""
-    if event.kind is AuditKind.TOOL_OUTCOME:
+    """Whether the record is operational: of the kinds above, or before or after a read that policy allowed."""
+    if event.kind in _OF_CALLS:
         return (
             event.syscall_type in READING
             and event.policy_decision in {"allowed", "allowed_by_token"}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -103,6 +103,13 @@ class Chain:
             except ValueError:
                 continue
         return events
+
+    def without_recorded(self, entries: Iterable[Entry], latest: int) -> list[Entry]:
+        """Those entries that are not among the latest records already. Raises AuditError."""
+        with failing(self.path, "read"):
+            sql = "SELECT number, content FROM records ORDER BY number DESC LIMIT ?"
+            rows = self._connection.execute(sql, (latest,)).fetchall()
+        return [e for e in entries if all(e.content(number).decode() != content for number, content in rows)]
 
     def close_segment(self, ordinal: int, now: int) -> Path | None:
         """Move the records of segment `ordinal` into a closed one, and carry the chain on in an empty one begun `now`.

@@ -1,8 +1,9 @@
 """Writing the audit log (effect): what matters is on disk before `append` returns (003 §Audit Log Module, Storage,
 §Sync/Async Write Strategy).
 
-Operational records may wait in memory for half a second. They are written before anything that comes after them, so
-the log's order is that of what happened; a process that dies loses at most those that wait, and the chain holds.
+Operational records may wait for half a second, in a spool that outlives the process. They are written before anything
+that comes after them, so the log's order is that of what happened; a power cut loses at most those that wait, and the
+chain holds.
 """
 
 from __future__ import annotations
@@ -22,11 +23,12 @@ from remit_governance.audit.chain import Chain, failing
 from remit_governance.audit.database import Segment
 from remit_governance.audit.presence import Presence
 from remit_governance.audit.record import AuditEvent, AuditRecord, Entry
+from remit_governance.audit.spool import Spool, leftovers
 from remit_governance.audit.unended import outcome_not_known, unended
 from remit_governance.errors import AuditError
 
 LOOKED_BACK = 10_000
-"""Records among which calls without an outcome are looked for."""
+"""Records among which calls without an outcome, and what a dead process had recorded, are looked for."""
 
 log = logging.getLogger(__name__)
 
@@ -59,6 +61,9 @@ class AuditLog:
             self._presence = Presence(path.with_name(f"{path.name}.lock"))
             undo.callback(self._presence.close)
             self._chain = Chain(path, clock())
+            undo.callback(self._chain.close)
+            self._spool = Spool(path)
+            self._adopt()
             undo.pop_all()
 
     def append(self, event: AuditEvent) -> AuditRecord:
@@ -70,7 +75,8 @@ class AuditLog:
         return record
 
     def write(self, event: AuditEvent) -> None:
-        """Record the event: durably at once, or within half a second where `may_wait` says so. Raises AuditError."""
+        """Record the event: durably at once, or within half a second where `may_wait` says so; from now on the end of
+        this process does not lose it. Raises AuditError."""
         if may_wait(event):
             self._put(event)
         else:
@@ -126,6 +132,7 @@ class AuditLog:
                 self._unnoted = False
                 if self._timer is not None:
                     self._timer.cancel()
+                self._spool.close()
                 self._chain.close()
                 self._presence.close()
 
@@ -135,10 +142,17 @@ class AuditLog:
     def __exit__(self, *exception: object) -> None:
         self.close()
 
+    def _adopt(self) -> None:
+        """Record what processes that died had left waiting."""
+        for left in leftovers(self.path):
+            # It may have died after they were recorded, before the spool was cleared.
+            if entries := self._chain.without_recorded(left.entries, LOOKED_BACK):
+                self._chain.append(entries)
+
     def _put(self, event: AuditEvent) -> None:
         entry = Entry.of(self.clock(), event)  # what cannot be said as JSON is found here, not among others later
         with self._lock:
-            if not self._closed and len(self._waiting) < MAX_WAITING - 1:
+            if not self._closed and len(self._waiting) < MAX_WAITING - 1 and self._spool.add(entry):
                 self._waiting.append(entry)
                 self._wake_later()
                 return
@@ -156,6 +170,7 @@ class AuditLog:
             return []
         records = self._chain.append((*self._waiting, *entries), note_end=note_end)
         self._waiting.clear()
+        self._spool.clear()
         self._unnoted = not note_end
         if note_end:
             self._noted = now
