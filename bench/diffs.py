@@ -38,7 +38,7 @@ def measured(rounds: int) -> dict[str, float]:
     before = [f"{' '.join(seeded.choices(words, k=6))}\n" for _ in range(LINES)]
     after = [*before[: LINES // 2], "a line that was changed\n", *before[LINES // 2 + 1 :]]
     old, new = "".join(before), "".join(after)
-    change = FileChange(WorkspacePath("x.py", Path("x.py")), image_of(old.encode()), new.encode())
+    change = FileChange(WorkspacePath("x.py", Path()), image_of(old.encode()), new.encode())
 
     def theirs() -> str:
         return "".join(difflib.unified_diff(old.splitlines(True), new.splitlines(True), "a/x.py", "b/x.py"))

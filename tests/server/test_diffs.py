@@ -22,7 +22,7 @@ TEXTS = st.lists(st.sampled_from(["a", "b", "", "ab", "ba"]), max_size=30).flatm
 
 
 def shown(before: str, after: str) -> str:
-    path = WorkspacePath("x", Path("x"))
+    path = WorkspacePath("x", Path())
     return unified(FileChange(path, image_of(before.encode()), after.encode()))
 
 

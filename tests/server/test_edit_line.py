@@ -12,7 +12,7 @@ from remit_server.errors import ToolError
 from remit_server.tools.edit_file import EditFileArguments, edited
 from remit_server.workspace.paths import WorkspacePath
 
-PATH = WorkspacePath("a.py", Path("a.py"))
+PATH = WorkspacePath("a.py", Path())
 TEXT = "x = 1\n\nx = 1\n  x = 1\n\nend"
 
 

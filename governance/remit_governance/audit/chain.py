@@ -57,13 +57,14 @@ class Chain:
                 self._connection.close()
                 raise
 
-    def append(self, entries: Sequence[Entry], *, note_end: bool = True) -> list[AuditRecord]:
-        """Chain the entries and make them durable, all or none. Raises AuditError, and then none was recorded.
+    def append(self, entries: Sequence[Entry], *, note_end: bool = True) -> AuditRecord | None:
+        """Chain the entries and make them durable, all or none; the last record, if there was any.
 
         `note_end` also notes where the chain ends now, by which a removed end is seen; that costs a page.
+        Raises AuditError, and then none was recorded.
         """
         execute = self._cursor.execute
-        records: list[AuditRecord] = []
+        previous = ""
         with self._writing, self._transaction:
             number, head = execute(_LAST).fetchone() or self._start()
             for entry in entries:
@@ -71,11 +72,12 @@ class Chain:
                 content = entry.content(number)
                 previous, head = head, chain_hash(head, content)
                 execute("INSERT INTO records VALUES (?, ?, ?)", (number, content.decode(), head))
-                records.append(AuditRecord(number, entry.timestamp, previous, head, entry.event))
             if note_end:
                 # Only further on from what was noted: an end that somebody cut off stays to be seen.
                 execute(_NOTE, (number, head))
-        return records
+        if not entries:
+            return None
+        return AuditRecord(number, entries[-1].timestamp, previous, head, entries[-1].event)
 
     def segment(self) -> Segment:
         """The active segment as it is now. Raises AuditError."""

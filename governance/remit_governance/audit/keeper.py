@@ -33,7 +33,7 @@ from remit_governance.audit.store import AuditLog
 from remit_governance.audit.vouched import Lines
 from remit_governance.errors import AuditError
 
-LOOK_EVERY = 256
+LOOK_EVERY = 1_000
 """Records after which sizes are looked at again."""
 
 LOOK_FIRST = 16

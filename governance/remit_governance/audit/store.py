@@ -69,10 +69,7 @@ class AuditLog:
     def append(self, event: AuditEvent) -> AuditRecord:
         """Chain the event to the log and make it durable, after all that waits. Raises AuditError, and then it was not
         recorded."""
-        with self._lock:
-            record = self._commit(Entry.of(self.clock(), event), ended=False)[-1]
-        self.grown(record.number)
-        return record
+        return self._record(Entry.of(self.clock(), event))
 
     def write(self, event: AuditEvent) -> None:
         """Record the event: durably at once, or within half a second where `may_wait` says so; from now on the end of
@@ -85,9 +82,9 @@ class AuditLog:
     def flush(self) -> None:
         """Write all that waits, durably. Raises AuditError, and then it still waits."""
         with self._lock:
-            records = self._commit()
-        if records:
-            self.grown(records[-1].number)
+            record = self._commit()
+        if record:
+            self.grown(record.number)
 
     def settle(self) -> int:
         """Record that the outcome is not known of each call that was begun by a process which then died; how many.
@@ -156,19 +153,25 @@ class AuditLog:
                 self._waiting.append(entry)
                 self._wake_later()
                 return
-            record = self._commit(entry, ended=False)[-1]
-        self.grown(record.number)
+        self._record(entry)
 
-    def _commit(self, *entries: Entry, ended: bool = True) -> list[AuditRecord]:
-        """Write all that waits, then the entries, in one transaction.
+    def _record(self, entry: Entry) -> AuditRecord:
+        with self._lock:
+            record = self._commit(entry, ended=False)
+        assert record is not None, "an entry becomes a record"
+        self.grown(record.number)
+        return record
+
+    def _commit(self, *entries: Entry, ended: bool = True) -> AuditRecord | None:
+        """Write all that waits, then the entries, in one transaction; the last record, if there was any.
 
         Unless it has `ended`, more may follow at once: then the log's end is noted every half second only.
         """
         now = time.monotonic()
         note_end = ended or now - self._noted >= self._max_age_s
         if not (self._waiting or entries or (self._unnoted and note_end)):
-            return []
-        records = self._chain.append((*self._waiting, *entries), note_end=note_end)
+            return None
+        record = self._chain.append((*self._waiting, *entries), note_end=note_end)
         self._waiting.clear()
         self._spool.clear()
         self._unnoted = not note_end
@@ -176,7 +179,7 @@ class AuditLog:
             self._noted = now
         else:
             self._wake_later()
-        return records
+        return record
 
     def _wake_later(self) -> None:
         if self._timer is None:

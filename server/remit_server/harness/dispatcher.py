@@ -227,13 +227,14 @@ class Dispatcher:
     async def _judge(self, actions: tuple[Action, ...], trail: Trail, turn: Turn) -> bool:
         """Whether a person has to be asked. Raises ToolError where policy or the person's configuration denies."""
         policy = self.rulebook.policy
-        if policy.extension is None and (policy.version, actions) == (trail.policy_version, trail.actions):
-            decisions = trail.decisions
-        elif policy.extension is None:
-            decisions = tuple(evaluate(policy, action) for action in actions)
-        else:
+        by = (policy.version, actions, self.rulebook.permissions, turn.memory.standing)
+        if policy.extension is not None:
             decisions = await asyncio.to_thread(lambda: tuple(evaluate(policy, action) for action in actions))
-        trail.policy_version = policy.version
+        elif by == trail.judged_by:
+            return trail.asks
+        else:
+            decisions = tuple(evaluate(policy, action) for action in actions)
+        trail.policy_version, trail.judged_by = policy.version, by
         return trail.judged(actions, decisions, self._permission(actions, decisions, turn))
 
     async def _holds_back(self, plan: Plan) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any, cast
 
 from pydantic import JsonValue
@@ -23,6 +24,7 @@ def asking(decision: Decision) -> tuple[ReasonPayload, ...]:
     return tuple(map(reason_payload, carrying))
 
 
+@lru_cache(maxsize=256)
 def reason_payload(reason: Reason) -> ReasonPayload:
     """One rule's word as it crosses the wire."""
     return ReasonPayload(

@@ -68,12 +68,41 @@ class CallResult:
     args_digest: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class _Named:
+    """How records name a judgement: who decided in a word, the rules, where the deciding one is written, and of the
+    actions the first that does more than read, else the first."""
+
+    word: str | None = None
+    rules: tuple[str, ...] = ()
+    rule: str | None = None
+    rule_at: str | None = None
+    syscall: str | None = None
+
+    @classmethod
+    def of(cls, decision: Decision, actions: Sequence[Action]) -> _Named:
+        """Made once, for each record of a call says it."""
+        rules, deciding = decision.rules, decision.deciding
+        syscalls = [action.syscall for action in actions]
+        return cls(
+            WORDS[decision.verdict],
+            rules,
+            ", ".join(rules) or None,
+            f"{deciding.file}:{deciding.line}" if deciding.file else None,
+            next((s for s in syscalls if s not in READING), syscalls[0] if syscalls else None),
+        )
+
+
+_UNJUDGED = _Named()
+
+
 @dataclass(slots=True)
 class Trail:
     """One call on its way through the dispatcher, and what is known of it so far.
 
     `tool` is its name as it is shown, `shown` its arguments without secrets, `waited` the seconds a person took.
-    `most_chars` is how much of a result the model sees, which its tool says.
+    `most_chars` is how much of a result the model sees, which its tool says. `judged_by` is all that the judgement came
+    from: what is the same is not judged again.
     """
 
     call: ToolCall
@@ -86,9 +115,11 @@ class Trail:
     tool: str
     shown: dict[str, JsonValue]
     decision: Decision | None = None
+    named: _Named = _UNJUDGED
     answer: Answer | None = None
     actions: tuple[Action, ...] = ()
     decisions: tuple[Decision, ...] = ()
+    judged_by: object = None
     approval_id: str | None = None
     capability_id: str | None = None
     changed: list[str] = field(default_factory=list[str])
@@ -119,11 +150,12 @@ class Trail:
         """
         self.actions, self.decisions, self.answer = actions, decisions, answer
         self.decision = decision = strictest(decisions)
+        self.named = _Named.of(decision, actions)
         if answer.word not in {"deny", "final_deny"}:
-            return answer.word == "ask"
+            return self.asks
         self.answered_before()
         kind = RunDenied if answer.word == "final_deny" else ToolError
-        rules = ", ".join(decision.rules) if decision.verdict is Verdict.DENY else answer.source
+        rules = (self.named.rule or "") if decision.verdict is Verdict.DENY else answer.source
         unruled = "default deny" if decision.deciding.layer == "default" else f"the {decision.deciding.layer} layer"
         addable = not rules and decision.deciding.layer == "default"
         raise kind(
@@ -221,6 +253,11 @@ class Trail:
             log.warning("nobody was told how call %s ended", self.call.id)
 
     @property
+    def asks(self) -> bool:
+        """Whether the person has to be asked."""
+        return self.answer is not None and self.answer.word == "ask"
+
+    @property
     def reasons(self) -> tuple[ReasonPayload, ...]:
         """Why policy decided as it did, for people."""
         return tuple(reason_payload(r) for r in self.decision.reasons) if self.decision else ()
@@ -249,7 +286,7 @@ class Trail:
                 intent=self.turn.intent.active,
                 args_digest=self.args_digest,
                 decision=self._word(),
-                rule=self._rule(),
+                rule=self.named.rule,
                 approval_id=self.approval_id,
                 duration_ms=self._elapsed_ms(),
                 exit_code=exit_code,
@@ -269,7 +306,7 @@ class Trail:
             output=text,
             error=error,
             decision=self._word(error.code if error else None),
-            rules=self.decision.rules if self.decision else (),
+            rules=self.named.rules,
             reasons=self.reasons,
             changed_files=tuple(self.changed),
             exit_code=exit_code,
@@ -285,13 +322,13 @@ class Trail:
             step=self.turn.step,
             tool_call_id=self.call.id,
             tool_name=self.tool,
-            syscall_type=self._syscall(),
+            syscall_type=self.named.syscall,
             intent=self.turn.intent.active,
             session_mode=self.turn.memory.mode,
             state_machine_state=self.turn.memory.state,
             policy_decision=self._word(),
-            policy_rule_name=self._rule(),
-            policy_rule_at=self._rule_at(),
+            policy_rule_name=self.named.rule,
+            policy_rule_at=self.named.rule_at,
             policy_version=self.policy_version,
             approval_id=self.approval_id,
             capability_id=self.capability_id,
@@ -317,22 +354,7 @@ class Trail:
 
     def _word(self, code: ErrorCode | None = None) -> str:
         """Who decided, in a word: policy's decision, else the gate or the check before it."""
-        if self.decision is not None:
-            return WORDS[self.decision.verdict]
-        return "refused_by_gate" if code in GATE_CODES else "refused"
-
-    def _rule(self) -> str | None:
-        return ", ".join(self.decision.rules) or None if self.decision else None
-
-    def _rule_at(self) -> str | None:
-        """Where the deciding rule is written."""
-        reason = self.decision.deciding if self.decision else None
-        return f"{reason.file}:{reason.line}" if reason and reason.file else None
-
-    def _syscall(self) -> str | None:
-        """The first of the call's actions that does more than read, else the first."""
-        syscalls = [action.syscall for action in self.actions]
-        return next((s for s in syscalls if s not in READING), syscalls[0] if syscalls else None)
+        return self.named.word or ("refused_by_gate" if code in GATE_CODES else "refused")
 
     def _input(self) -> str:
         # Once more as a whole, for what is a secret only there; each part is cut first, after its own redaction.

@@ -89,8 +89,10 @@ class Turn:
     def own_id(self, call_id: str) -> str:
         """The call's id, made one that no other call of this turn has: a model may use one twice."""
         short = call_id[:MAX_CALL_ID]
-        numbered = (f"{short}#{number}" for number in itertools.count(2))
-        unique = next(name for name in itertools.chain([short], numbered) if name not in self.call_ids)
+        unique = short
+        if short in self.call_ids:
+            numbered = (f"{short}#{number}" for number in itertools.count(2))
+            unique = next(name for name in numbered if name not in self.call_ids)
         self.call_ids.add(unique)
         return unique
 

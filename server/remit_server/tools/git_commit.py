@@ -144,7 +144,7 @@ def _change(
     turned = old is not None and new is not None and (old[0] == EXECUTABLE) != (new[0] == EXECUTABLE)
     runs = new is not None and new[0] == EXECUTABLE and (old is None or turned)
     return FileChange(
-        WorkspacePath(relative, ctx.workspace.root.joinpath(relative)),
+        WorkspacePath(relative, ctx.workspace.root),
         before,
         after,
         executable=runs if turned or runs else None,

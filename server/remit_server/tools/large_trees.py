@@ -152,7 +152,7 @@ def _open_below(ctx: ToolContext, base: WorkspacePath) -> Iterator[str]:
     for relative in ctx.documents.paths():
         if relative.startswith(prefix):
             try:
-                os.close(ctx.workspace.open_read(WorkspacePath(relative, ctx.workspace.root.joinpath(relative))))
+                os.close(ctx.workspace.open_read(WorkspacePath(relative, ctx.workspace.root)))
             except ToolError:
                 continue
             yield relative

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
+from itertools import chain, count, islice
+from operator import add
 
 from pydantic import Field
 
@@ -19,6 +23,7 @@ MAX_LINE_CHARS = 2_000
 MAX_RESULT_CHARS = 100_000
 
 _MOST_DIGITS = 12
+_PAGE = 500
 
 
 class ReadFileArguments(Arguments):
@@ -99,7 +104,7 @@ def _fitting(lines: list[str], first: int) -> list[str]:
     """The lines with their numbers, as many as fit into one result, and at least one."""
     longest = max(map(len, lines), default=0)
     if longest <= MAX_LINE_CHARS and (longest + _MOST_DIGITS) * len(lines) <= MAX_RESULT_CHARS:
-        return [f"{number}|{line}" for number, line in enumerate(lines, first)]
+        return list(map(add, _numbers(first), lines))
     shown: list[str] = []
     room = MAX_RESULT_CHARS
     for number, line in enumerate(lines, first):
@@ -110,6 +115,17 @@ def _fitting(lines: list[str], first: int) -> list[str]:
             break
         shown.append(text)
     return shown
+
+
+def _numbers(first: int) -> Iterator[str]:
+    """What stands before each line, from this one on: the same few pages of them are wanted time and again."""
+    page, skipped = divmod(first, _PAGE)
+    return islice(chain.from_iterable(map(_page_of_numbers, count(page))), skipped, None)
+
+
+@lru_cache(maxsize=32)
+def _page_of_numbers(page: int) -> tuple[str, ...]:
+    return tuple(f"{number}|" for number in range(page * _PAGE, (page + 1) * _PAGE))
 
 
 def _targets(arguments: ReadFileArguments, ctx: ToolContext) -> tuple[Target, ...]:

@@ -133,7 +133,7 @@ def _read(ctx: ToolContext, place: _Place) -> Found | None:
             return Found(Content(image_of_text(document.text).data))
         if folder is not None:
             return found_in(folder, relative, MAX_SEARCHED_BYTES, ctx.workspace.contents)
-        path = WorkspacePath(relative, ctx.workspace.root.joinpath(relative))
+        path = WorkspacePath(relative, ctx.workspace.root)
         return Found(Content(read_bytes(ctx.workspace, path, MAX_SEARCHED_BYTES)))
     except (ToolError, OSError):
         return None

@@ -130,7 +130,7 @@ def collect_leftovers(workspace: Workspace, *, below: bool = True) -> tuple[str,
         for file in files:
             if _TEMPORARY_NAME.fullmatch(file):
                 absolute = Path(folder, file)
-                path = WorkspacePath(absolute.relative_to(workspace.root).as_posix(), absolute)
+                path = WorkspacePath(absolute.relative_to(workspace.root).as_posix(), workspace.root)
                 with contextlib.suppress(OSError, ToolError):
                     _remove_stale(workspace, path)
                     removed.append(path.relative)

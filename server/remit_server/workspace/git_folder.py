@@ -32,7 +32,7 @@ _SHA = re.compile(r"[0-9a-f]{40}")
 def inside(workspace: Workspace, name: str) -> WorkspacePath:
     """The path of that name in the repository's folder, as it is spelled: opened, it follows no link."""
     relative = f"{GIT}/{name}" if name else GIT
-    return WorkspacePath(relative, workspace.root.joinpath(relative))
+    return WorkspacePath(relative, workspace.root)
 
 
 def read_or_none(workspace: Workspace, name: str, most: int = MAX_INDEX_BYTES) -> bytes | None:

@@ -32,10 +32,15 @@ _GONE = frozenset({errno.ELOOP, errno.ENOTDIR, errno.EXDEV})
 
 @dataclass(frozen=True, slots=True)
 class WorkspacePath:
-    """A real path inside the workspace: `relative` is resolved, with `/`, and `.` for the root itself."""
+    """A real path inside the workspace at `root`: `relative` is resolved, with `/`, and `.` for the root itself."""
 
     relative: str
-    absolute: Path
+    root: Path
+
+    @property
+    def absolute(self) -> Path:
+        """The same as the system takes it."""
+        return self.root.joinpath(*self.names)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -45,7 +50,7 @@ class WorkspacePath:
     @property
     def parent(self) -> WorkspacePath:
         """The folder that this is in. Meaningless for the root itself."""
-        return WorkspacePath("/".join(self.names[:-1]) or ".", self.absolute.parent)
+        return WorkspacePath("/".join(self.names[:-1]) or ".", self.root)
 
 
 class Workspace:
@@ -88,9 +93,10 @@ class Workspace:
         if found.missing and not stat.S_ISDIR(found.mode):
             raise _refused(text, NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR)))
         names = (*found.names, *found.missing)
-        for name in names:
-            _check_name(text, name)
-        return WorkspacePath("/".join(names) or ".", self.root.joinpath(*names))
+        if names != parts:
+            for name in names:
+                _check_name(text, name)
+        return WorkspacePath("/".join(names) or ".", self.root)
 
     def open_read(self, path: WorkspacePath) -> int:
         """A descriptor of the regular file at exactly `path`, following no link: a swap since the check fails.

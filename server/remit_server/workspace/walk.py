@@ -104,7 +104,7 @@ def listed(workspace: Workspace, base: WorkspacePath) -> Callable[[str], bool]:
         return known[prefix]
 
     def found_in(prefix: str) -> Layers | None:
-        folder = WorkspacePath(prefix.rstrip("/") or ".", workspace.root.joinpath(prefix))
+        folder = WorkspacePath(prefix.rstrip("/") or ".", workspace.root)
         above = _layers_above(workspace, base) if folder.relative == base.relative else layers_of_parent(folder)
         if above is None:
             return None
@@ -155,7 +155,7 @@ def _is_ignored(workspace: Workspace, path: str) -> bool:
     *folders, _ = names = path.split("/")
     for number, name in enumerate(names):
         with contextlib.suppress(ToolError):  # a folder that is not there, or is a file, ignores nothing
-            fd = workspace.open_folder(WorkspacePath(prefix.rstrip("/") or ".", workspace.root.joinpath(prefix)))
+            fd = workspace.open_folder(WorkspacePath(prefix.rstrip("/") or ".", workspace.root))
             try:
                 layers = _with_ignore_file(fd, len(prefix), layers)
             finally:
@@ -240,7 +240,7 @@ def _layers_above(workspace: Workspace, base: WorkspacePath) -> Layers:
     layers: Layers = ()
     prefix = ""
     for name in base.names:
-        folder = WorkspacePath(prefix.rstrip("/") or ".", workspace.root.joinpath(prefix))
+        folder = WorkspacePath(prefix.rstrip("/") or ".", workspace.root)
         try:
             fd = workspace.open_folder(folder)
         except ToolError:

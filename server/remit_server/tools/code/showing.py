@@ -155,7 +155,7 @@ class Texts:
         self.redacted = lru_cache(maxsize=64)(self._redacted)
 
     def _lines(self, relative: str) -> list[str]:
-        path = WorkspacePath(relative, self._ctx.workspace.root.joinpath(relative))
+        path = WorkspacePath(relative, self._ctx.workspace.root)
         try:
             content = Text.decode(current_image(path, self._ctx).data, relative).content
         except ToolError:

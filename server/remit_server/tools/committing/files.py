@@ -101,7 +101,7 @@ class WorkingTree:
         self._folders.clear()
 
     def _at(self, path: str) -> WorkspacePath:
-        return WorkspacePath(path, self.workspace.root.joinpath(path))
+        return WorkspacePath(path, self.workspace.root)
 
     def _folder(self, path: str) -> int | None:
         """A descriptor of the folder a path is in; only the last one is kept open."""

@@ -46,7 +46,7 @@ def source_of(ctx: ToolContext, relative: str) -> str:
     """The text of a file, which the editor may hold. Raises ToolError, also where it is too large to be worth it."""
     document = ctx.documents.get(relative)
     if document is None:
-        path = WorkspacePath(relative, ctx.workspace.root.joinpath(relative))
+        path = WorkspacePath(relative, ctx.workspace.root)
         return Text.decode(read_image(ctx.workspace, path, MAX_SOURCE_BYTES).data, relative).content
     if len(image_of_text(document.text).data) > MAX_SOURCE_BYTES:
         what, why = f"cannot map `{relative}`", f"it is larger than {MAX_SOURCE_BYTES} bytes"
