@@ -53,7 +53,7 @@ class AuditLog:
         self._waiting: list[Entry] = []
         self._noted, self._unnoted = -math.inf, False
         self._timer: threading.Timer | None = None
-        self._closed = False
+        self._closed, self._stuck = False, False
         with failing(path, "opened"), ExitStack() as undo:
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             # Created here and not by SQLite, which would use the process's umask.
@@ -149,7 +149,8 @@ class AuditLog:
     def _put(self, event: AuditEvent) -> None:
         entry = Entry.of(self.clock(), event)  # what cannot be said as JSON is found here, not among others later
         with self._lock:
-            if not self._closed and len(self._waiting) < MAX_WAITING - 1 and self._spool.add(entry):
+            free = not (self._closed or self._stuck) and len(self._waiting) < MAX_WAITING - 1
+            if free and self._spool.add(entry):
                 self._waiting.append(entry)
                 self._wake_later()
                 return
@@ -171,7 +172,10 @@ class AuditLog:
         note_end = ended or now - self._noted >= self._max_age_s
         if not (self._waiting or entries or (self._unnoted and note_end)):
             return None
+        # Should this fail, nothing more waits: while records cannot be written, no call is begun.
+        self._stuck = True
         record = self._chain.append((*self._waiting, *entries), note_end=note_end)
+        self._stuck = False
         self._waiting.clear()
         self._spool.clear()
         self._unnoted = not note_end
