@@ -25,7 +25,7 @@ from remit_server.harness.arguments import ToolCall, declared_intent, finite, pa
 from remit_server.harness.attempts import Attempts
 from remit_server.harness.commit import carry_out
 from remit_server.harness.hiding import out_of_sight
-from remit_server.harness.merge import Merger, stale, uninterrupted
+from remit_server.harness.merge import Merger, stale
 from remit_server.harness.permit import answered, permitted, strictest_answer
 from remit_server.harness.reading import once_more
 from remit_server.harness.recording import append, intent_event
@@ -47,6 +47,7 @@ from remit_server.tools.spec import (
     ToolContext,
     WritePlan,
 )
+from remit_server.uninterrupted import uninterrupted
 from remit_server.workspace.code import CodeIntelligence, NoEditor
 from remit_server.workspace.paths import Workspace
 from remit_server.workspace.ports import Documents

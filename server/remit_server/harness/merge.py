@@ -4,9 +4,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
@@ -131,18 +130,3 @@ def stale(what: str) -> ToolError:
         code=ErrorCode.STALE,
         retryable=True,
     )
-
-
-async def uninterrupted(work: Coroutine[Any, Any, T]) -> T:
-    """Finish `work` even when cancelled meanwhile, however often, and only then let the cancellation through."""
-    task = asyncio.create_task(work)
-    cancelled: asyncio.CancelledError | None = None
-    while not task.done():
-        try:
-            await asyncio.wait([task])
-        except asyncio.CancelledError as error:
-            cancelled = error
-    if cancelled is None:
-        return task.result()
-    # The cancellation says how the call ended; what went wrong in the work is its cause.
-    raise cancelled from None if task.cancelled() else task.exception()

@@ -14,7 +14,7 @@ from remit_governance.standing import Offer
 from remit_server.errors import ToolError
 from remit_server.harness.aftermath import Weighed, found_changes, sort_out, told
 from remit_server.harness.approving import ApprovalDesk, one_question
-from remit_server.harness.merge import Merger, uninterrupted
+from remit_server.harness.merge import Merger
 from remit_server.harness.permit import permitted, strictest_answer
 from remit_server.harness.subject import Proposal, about, question, subject_of
 from remit_server.harness.telling import asking
@@ -22,6 +22,7 @@ from remit_server.harness.trail import Trail
 from remit_server.harness.turn import Turn
 from remit_server.sandbox.ports import CommandOutput
 from remit_server.tools.spec import FileChange, Outcome, WritePlan
+from remit_server.uninterrupted import uninterrupted
 from remit_server.workspace.walk import ignored_in
 
 STOPPED = "the command was stopped, and may have been in the middle of it"

@@ -34,13 +34,17 @@ from remit_server.sandbox.ports import CommandOutput, CommandSpec, Isolation
 from remit_server.sandbox.profile import USER_ID, hidden_below
 from remit_server.sandbox.seccomp import profile_json
 from remit_server.sandbox.seen import named_by, seen_outside
-from remit_server.sandbox.templates import TEMPLATES
+from remit_server.sandbox.templates import TEMPLATES, Template
 from remit_server.sandbox.toolchains import passed_through
+from remit_server.uninterrupted import uninterrupted
 
 _TRIAL_S = 60.0
 _ACT_S = 30.0
-_NEVER_STARTED = (125, 126, 127)
-_KILLED = 137
+# Exit codes that may be the command's own, or say that nothing started or that the kernel ended it.
+_UNCLEAR: Mapping[ProgramName, frozenset[int]] = {
+    "podman": frozenset({125, 126, 127, 137}),
+    "docker": frozenset({1, 125, 126, 127, 137}),
+}
 # How the programs find their daemon, their own settings and the user's images; nothing else of ours reaches them.
 _PASSED = (
     *("HOME", "USER", "TMPDIR", "XDG_RUNTIME_DIR", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "DBUS_SESSION_BUS_ADDRESS"),
@@ -56,10 +60,12 @@ _READ_LIMITS = (
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """What the trial found: the image, whether the runtime is rootless, and a folder of files to mount."""
+    """What the trial found: the image, whether the runtime is rootless, how it mounts, and a folder of files to
+    mount."""
 
     image: str
     rootless: bool
+    not_below: str
     folder: Path
 
 
@@ -146,7 +152,8 @@ class Containers:
             if not content:
                 raise RuntimeError(f"there is no image `{image}`: {self._program} pull it first")
             await self._import(image, content)
-        return _Place(image, await self._is_rootless(), folder)
+        version = (await self._act(containers.version_argv(self._program))).stdout.value().decode(errors="replace")
+        return _Place(image, await self._is_rootless(), containers.not_below(version), folder)
 
     async def _import(self, image: str, content: bytes) -> None:
         process = await asyncio.create_subprocess_exec(
@@ -195,12 +202,28 @@ class Containers:
             empty_folder=place.folder / "folder",
             empty_file=place.folder / "file",
             rootless=place.rootless,
+            not_below=place.not_below,
             shown=() if self._image else system_paths(),
             toolchains=shown,
             hidden=hidden_below(spec, self._hidden),
         )
-        errand = Errand(
-            argv=containers.run_argv(container, spec, template),
+        argv = containers.run_argv(container, spec, template)
+        try:
+            if self._program == "docker":
+                made = await uninterrupted(self._act(argv))
+                if made.exit_code != 0:
+                    return replace(made, exit_code=None, timed_out=False)
+                argv = containers.start_argv(container.name)
+            ended = await attend(self._errand(argv, spec, template, progress))
+            return await self._judged(ended, container.name, template.memory)
+        finally:
+            await asyncio.shield(asyncio.create_task(self._remove(container.name)))
+
+    def _errand(
+        self, argv: list[str], spec: CommandSpec, template: Template, progress: Callable[[bytes], None] | None
+    ) -> Errand:
+        return Errand(
+            argv=argv,
             environment=self._environment,
             timeout_s=spec.timeout_s,
             kept=spec.max_output_bytes,
@@ -208,15 +231,10 @@ class Containers:
             end=_kill,
             progress=progress,
         )
-        try:
-            ended = await attend(errand)
-            return await self._judged(ended, container.name, template.memory)
-        finally:
-            await asyncio.shield(asyncio.create_task(self._remove(container.name)))
 
     async def _judged(self, ended: Ended, name: str, memory: int) -> Ended:
         """The same, with what only the runtime knows: that nothing started, or that the kernel ended it."""
-        if ended.exit_code not in (*_NEVER_STARTED, _KILLED):
+        if ended.exit_code not in _UNCLEAR[self._program]:
             return ended
         shown = await self._act(containers.ended_argv(self._program, name))
         words = shown.stdout.value().decode(errors="replace").split()

@@ -80,10 +80,12 @@ class Layer:
 
     def remove(self) -> None:
         """Clear it away, whatever modes the command gave its folders. Never raises."""
-        with contextlib.suppress(OSError):
-            for folder, _, _ in os.walk(self.folder, onerror=None):
+        for folder, folders, _ in os.walk(self.folder):
+            # Before the walk looks into them; what is only a link leads to somebody else's folder.
+            for below in (Path(folder, name) for name in folders):
                 with contextlib.suppress(OSError):
-                    Path(folder).chmod(0o700)
+                    if not below.is_symlink():
+                        below.chmod(0o700)
         for part in (self.folder / "work").glob("*"):
             with contextlib.suppress(OSError):
                 part.chmod(0o700)

@@ -12,7 +12,8 @@ import pytest
 from remit_server.sandbox.choose import sandbox_named
 from remit_server.sandbox.ports import RuntimeName, Sandbox
 
-# What CI has, and how to get it. Docker needs a daemon and Seatbelt macOS: without them their tests are left out anywhere.
+# What everybody can have, and how to get it. Docker needs a daemon, which CI starts where it can, and Seatbelt macOS:
+# without them their tests are left out.
 PACKAGES = {"bubblewrap": ("bwrap", "bubblewrap util-linux"), "podman": ("podman", "podman runc")}
 
 

@@ -15,7 +15,7 @@ import pytest
 from remit_server.sandbox import containers
 from remit_server.sandbox.choose import best, choose_sandbox
 from remit_server.sandbox.container_image import system_image
-from remit_server.sandbox.containers import Container, ProgramName, run_argv
+from remit_server.sandbox.containers import Container, ProgramName, not_below, run_argv
 from remit_server.sandbox.limits import MIB
 from remit_server.sandbox.ports import CommandSpec, RuntimeName
 from remit_server.sandbox.profile import bubblewrap_options
@@ -65,7 +65,7 @@ def test_the_seeds_table_of_templates() -> None:
 @pytest.mark.parametrize("template", TEMPLATES)
 def test_what_is_fixed_in_every_container(program: ProgramName, template: TemplateName) -> None:
     argv = run_argv(container(program), SPEC, TEMPLATES[template])
-    assert argv[:2] == [program, "run"]
+    assert argv[:2] == [program, "create" if program == "docker" else "run"]
     assert "--read-only" in argv
     assert options(argv, "--network") == ["none"]
     assert options(argv, "--cap-drop") == ["ALL"]
@@ -104,6 +104,24 @@ def test_mounts_are_read_only_whatever_a_path_holds(tmp_path: Path) -> None:
     ]
     assert all(mount[3:] == ["readonly=true", "bind-nonrecursive=true"] for mount in mounts)
     assert options(argv, "--userns") == ["keep-id"]
+
+
+@pytest.mark.parametrize(
+    ("version", "option"),
+    [
+        ("Docker version 20.10.24+dfsg1, build 297e128", "bind-nonrecursive=true"),
+        ("Docker version 24.0.9, build 2936816", "bind-nonrecursive=true"),
+        ("Docker version 25.0.0, build e758fe5", "bind-recursive=disabled"),
+        ("Docker version 28.2.2, build e6534b4", "bind-recursive=disabled"),
+        ("podman version 5.2.3", "bind-nonrecursive=true"),
+        ("", "bind-nonrecursive=true"),
+    ],
+)
+def test_a_client_is_told_in_its_own_words_what_not_to_mount(version: str, option: str) -> None:
+    argv = run_argv(container("docker", not_below=not_below(version)), SPEC, TEMPLATES["code-executor"])
+    mounts = [next(csv.reader([mount])) for mount in options(argv, "--mount")]
+    assert mounts
+    assert all(mount[3:] == ["readonly=true", option] for mount in mounts)
 
 
 def test_toolchains_are_read_only_and_what_is_private_in_them_is_covered() -> None:

@@ -54,12 +54,18 @@ def test_layers_of_dead_servers_are_removed_and_others_stay(tmp_path: Path) -> N
     (workspace / "kept").write_text("kept")
     mine = Layer.make(tmp_path, workspace, this_server())
     left = Layer.make(tmp_path, workspace, dead_owner())
-    (left.upper / "closed").mkdir(mode=0o000)
+    (left.upper / "closed").mkdir()
+    (left.upper / "closed/deeper").mkdir(mode=0o000)
+    (left.upper / "closed").chmod(0o000)
+    somebodys = tmp_path / "somebodys"
+    somebodys.mkdir(mode=0o755)
+    (left.upper / "away").symlink_to(somebodys)
     link = tmp_path / left.folder.name.replace(left.folder.name[-8:], "linklink")
     link.symlink_to(workspace)
     assert clear_layers(tmp_path) == [left.folder]
     assert clear_layers(tmp_path) == []
     assert mine.folder.is_dir()
+    assert somebodys.stat().st_mode & 0o777 == 0o755
     assert (workspace / "kept").read_text() == "kept"
 
 
@@ -136,12 +142,30 @@ async def test_a_real_control_group_bounds_a_command(workspace: Path) -> None:
 async def test_nothing_is_left_of_a_command_that_ended(sandbox: Sandbox, runtime: RuntimeName, workspace: Path) -> None:
     spec = CommandSpec(("/bin/sh", "-c", "exit 3"), workspace, workspace, command_environment({}), 60, writes=True)
     await sandbox.run(spec)
-    if runtime in {"podman", "docker"}:
-        listed = subprocess.run([runtime, "ps", "-aq"], capture_output=True, text=True, check=True)
-        owned = subprocess.run(
-            [runtime, "ps", "-aq", "--filter", f"label=remit.server={this_server()}"],
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        assert owned.stdout == "", listed.stdout
+    assert containers_of_ours(runtime) == ""
+
+
+@pytest.mark.slow
+async def test_nothing_is_left_of_a_command_that_was_cancelled_at_any_moment(
+    sandbox: Sandbox, runtime: RuntimeName, workspace: Path
+) -> None:
+    """Docker's daemon goes on with what a killed client has asked of it."""
+    spec = CommandSpec(("/bin/sleep", "4444"), workspace, workspace, command_environment({}), 60, writes=True)
+    for milliseconds in range(0, 240, 10):
+        running = asyncio.create_task(sandbox.run(spec))
+        await asyncio.sleep(milliseconds / 1000)
+        running.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+    await asyncio.sleep(0.5)  # what the daemon may still be about to do
+    assert containers_of_ours(runtime) == ""
+    listed = subprocess.run(["ps", "-axo", "args="], capture_output=True, text=True, check=True).stdout
+    assert "sleep 4444" not in listed
+
+
+def containers_of_ours(runtime: RuntimeName) -> str:
+    if runtime not in {"podman", "docker"}:
+        return ""
+    mine = f"label=remit.server={this_server()}"
+    argv = [runtime, "ps", "--all", "--filter", mine, "--format", "{{.Names}} {{.Status}}"]
+    return subprocess.run(argv, capture_output=True, text=True, check=True).stdout

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from remit_server.harness.merge import uninterrupted
+from remit_server.uninterrupted import uninterrupted
 
 
 @pytest.mark.parametrize("cancels", [1, 2, 5])
