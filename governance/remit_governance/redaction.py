@@ -24,15 +24,17 @@ MINIMUM_SECRET = 8
 _SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIAL", re.IGNORECASE)
 _PLACE_NAME = re.compile(r"_(?:FILE|PATH|DIR|SOCK|HOME|URL|ID)$", re.IGNORECASE)
 
-# Possessive, as a second try at the same characters could only take longer.
-_KEY_BODY = r"(?:[A-Za-z0-9+/=\s|:,.\\]++|-(?!----))*+"
-_KEY_LINE = r"(?:[ \t]*+(?:\d++\|)?[A-Za-z0-9+/=]{16,}+[ \t\r]*+(?:\n|\\n|\Z))"
+# Each character can be taken in one way only, so that a second try ends at once. Nothing is possessive: before 3.11.5
+# Python gets such groups wrong, and does not find the key.
+_KEY_WORDS = r"[A-Za-z0-9+/=\s|:,.\\]*"
+_KEY_BODY = rf"{_KEY_WORDS}(?:-(?!----){_KEY_WORDS})*"
+_KEY_LINE = r"(?:\d+\|)?[A-Za-z0-9+/=]{16,}[ \t\r]*(?:\n|\\n|\Z)"
 PATTERNS: Mapping[str, str] = {
     # A body holds no quotes or brackets: source code that merely names the markers is left alone.
     "private key": (
         r"-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----"
         rf"(?:{_KEY_BODY}-----END (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----"
-        rf"|(?:\s|\\n)*+{_KEY_LINE}+)"
+        rf"|(?:\s|\\n)*{_KEY_LINE}(?:[ \t]*{_KEY_LINE})*)"
     ),
     # `task-force` has a letter before it, `sk-learn-style` neither a digit nor a long run.
     "api key": r"(?<![A-Za-z0-9])sk-(?=[\w-]{0,100}(?:\d|[A-Za-z0-9]{20}))[\w-]{20,}",

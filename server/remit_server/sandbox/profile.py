@@ -64,7 +64,7 @@ def bubblewrap_options(
         *("--perms", "0444", "--file", str(group), "/etc/group"),
         *_proc(),
         *_devices(limits),
-        *("--size", str(limits.scratch_bytes), "--tmpfs", SCRATCH, "--dir", "/var", "--symlink", SCRATCH, "/var/tmp"),  # noqa: S108
+        *_scratch(spec.workspace, limits),
         *_toolchains(shown, opened),
         *("--bind" if merged else "--ro-bind", str(merged or spec.workspace), str(spec.workspace)),
         *(_mounted_below(spec.workspace) if merged else ()),
@@ -73,6 +73,14 @@ def bubblewrap_options(
         *("--remount-ro", "/", "--chdir", str(spec.cwd)),
         *(option for name, value in spec.environment.items() for option in ("--setenv", name, value)),
     ]
+
+
+def _scratch(workspace: Path, limits: Limits) -> list[str]:
+    """Where a command may write; nothing can be mounted behind a link, so a workspace in the other place is beside."""
+    room = ("--size", str(limits.scratch_bytes), "--tmpfs")
+    other = "/var/tmp"  # noqa: S108
+    inside = workspace.is_relative_to(other)
+    return [*room, SCRATCH, "--dir", "/var", *((*room, other) if inside else ("--symlink", SCRATCH, other))]
 
 
 def _toolchains(shown: Sequence[Shown], opened: list[int]) -> list[str]:

@@ -7,7 +7,9 @@ import os
 import shlex
 import socket
 import subprocess
+import tempfile
 import uuid
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -44,6 +46,24 @@ async def test_every_property_that_the_probe_tries_holds(sandbox: Sandbox) -> No
     assert {"network", "workspace", "capabilities", "seccomp", "limits", "layer", "processes"} <= {
         each.name for each in found
     }
+
+
+@pytest.fixture(params=["/tmp", "/var/tmp", "/dev/shm"])
+def lying_in(request: pytest.FixtureRequest) -> Iterator[Path]:
+    """A workspace where Linux has file systems of its own, or the sandbox has."""
+    area: str = request.param
+    if not os.access(area, os.W_OK):
+        pytest.skip(f"this user may not write to {area}")
+    with tempfile.TemporaryDirectory(dir=area) as made:
+        folder = Path(made).resolve()
+        folder.chmod(0o755)
+        (folder / "a").write_text("hello\n")
+        yield folder
+
+
+async def test_a_workspace_is_seen_wherever_it_lies(sandbox: Sandbox, lying_in: Path) -> None:
+    output = await sandbox.run(of(lying_in, "pwd; cat a; echo > /tmp/b && ls /tmp/b"))
+    assert output == CommandOutput(0, f"{lying_in}\nhello\n/tmp/b\n".encode(), b"")
 
 
 @pytest.mark.parametrize("code", [0, 1, 3, 125, 126, 127, 255])
