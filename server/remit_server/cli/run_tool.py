@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from remit_governance.values import Intent
 from remit_governance.visible import visible
 from remit_server.cli.ask import EXIT_CODES, add_common_arguments, asker_for, new_session, run_request
-from remit_server.cli.console import say, sink
+from remit_server.cli.console import say, sink, went_well
 from remit_server.cli.main import DENIED, DONE, FAILED
 from remit_server.cli.usage import WrongUsage, first_problem, json_object
 from remit_server.contract import CallInput, ErrorCode, Event, RunRequest, RunResult, ToolResultEvent
@@ -78,4 +78,4 @@ class Shown:
             return EXIT_CODES[result.status] or FAILED
         if self._result.error is not None:
             return DENIED if self._result.error.code in REFUSALS else FAILED
-        return FAILED if self._result.exit_code else DONE
+        return DONE if went_well(self._result) else FAILED
