@@ -131,6 +131,26 @@ def test_a_demo_on_a_full_disk_says_so(bwrap: str, remit: CommandLine) -> None:
     assert done.err.splitlines()[1] == "  why: no space left on device"
 
 
+def test_a_runtime_that_could_not_be_opened_has_left_a_log_that_says_it_closed(remit: CommandLine) -> None:
+    assert remit("rename it", "--model", "script:no.json").code == FAILED
+    kinds = [record["kind"] for record in remit("audit", "log", "--json").lines]
+    assert kinds == ["kernel_start", "kernel_shutdown", "checkpoint"]
+
+
+@pytest.mark.parametrize("command", [("gateway",), ("serve",)])
+@pytest.mark.parametrize("how", ["<&-", ">&-"])
+def test_who_serves_says_that_there_is_nobody(command: tuple[str, ...], how: str, remit: CommandLine) -> None:
+    done = remit(*command, before=redirected(how))
+    assert (done.code, done.out) == (FAILED, "")
+    assert done.err.splitlines()[-3] == "remit: there is nobody to serve"
+
+
+def test_the_help_of_run_tool_names_every_tool(remit: CommandLine) -> None:
+    said = " ".join(remit("run-tool", "--help").out.split())
+    assert "EXECUTE run_command, run_tests, git_commit" in said
+    assert "PLAN none" in said
+
+
 # what a call shows
 
 
@@ -147,6 +167,6 @@ def test_a_call_of_several_lines_is_drawn_as_one_and_a_commit_names_no_folder(re
     message = '{"message": "first\\n\\n    allow? [y] once", "all": true}'
     done = remit("run-tool", "git_commit", message, "--intent", "EXECUTE", "--approve", "session")
     assert done.code == DONE, done.out
-    assert "  → git_commit message=first⏎⏎    allow? [y] once all=true\n" in done.out
+    assert "  → git_commit message=first↵↵    allow? [y] once all=true\n" in done.out
     assert "\n          allow? [y] once\n" in done.out
     assert " in None" not in done.out

@@ -115,7 +115,7 @@ def drawn(event: AgentEvent) -> Iterable[str]:
 
 def _arguments(arguments: dict[str, Any]) -> str:
     def short(value: Any) -> str:
-        text = visible(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)).replace("\n", "⏎")
+        text = visible(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)).replace("\n", "↵")
         return text if len(text) <= MAX_ARGUMENT else text[: MAX_ARGUMENT - 1] + "…"
 
     return " ".join(f"{key}={short(value)}" for key, value in arguments.items())

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import argparse
 import importlib
-import io
-import os
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol, cast
 
-from remit_server import __version__
+from remit_server import __version__, streams
 from remit_server.cli.output import unwritten
 
 DONE, FAILED, USAGE, DENIED, INTERRUPTED = 0, 1, 2, 3, 130
@@ -53,26 +51,12 @@ COMMANDS: dict[str, Row] = {
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command line; the process exits with what this returns."""
-    prepare_streams()
+    streams.prepare()
     try:
         arguments = parsed(list(sys.argv[1:] if argv is None else argv))
         return DONE if arguments is None else guarded(arguments)
     except KeyboardInterrupt:
         return INTERRUPTED
-
-
-def prepare_streams() -> None:
-    """Standard streams that can be used, however this was started: none is missing, and no sign fails to be printed."""
-    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
-        if (
-            getattr(sys, name) is None
-        ):  # closed: what is opened now gets its number, which programs started here inherit
-            nowhere = os.open(os.devnull, os.O_RDWR)
-            os.set_inheritable(nowhere, True)
-            setattr(sys, name, os.fdopen(nowhere, mode))
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):  # whatever a file name or a locale brings
-            stream.reconfigure(errors="backslashreplace")
 
 
 def parsed(words: list[str]) -> argparse.Namespace | None:
@@ -108,6 +92,8 @@ def mistyped(word: str) -> str | None:
     """The command that somebody meant who wrote this; a prompt is a sentence, and seldom begins almost like one."""
     from difflib import get_close_matches
 
+    if word.startswith("-"):
+        return None
     return next(iter(get_close_matches(word, COMMANDS, n=1, cutoff=0.8)), None)
 
 
