@@ -2,8 +2,10 @@
 import { applyPatch, parsePatch } from 'diff';
 
 // Everything that draws nothing or changes how its neighbours are drawn: controls but tab and newline, soft hyphen,
-// zero-width and bidirectional characters, line separators, variation selectors, tags, private use.
-const HIDDEN = /[\p{Cc}\p{Cf}\p{Co}\p{Cs}\p{Zl}\p{Zp}\u115F\u1160\u3164\uFFA0\uFE00-\uFE0F\u{E0100}-\u{E01EF}]/gu;
+// zero-width and bidirectional characters, line separators, variation selectors, tags, private use, letters and marks
+// that draw nothing (the same as in the server's `visible.py`).
+const HIDDEN =
+  /[\p{Cc}\p{Cf}\p{Co}\p{Cs}\p{Zl}\p{Zp}\u034F\u115F\u1160\u17B4\u17B5\u180B-\u180D\u180F\u2800\u3164\uFFA0\uFE00-\uFE0F\u{E0100}-\u{E01EF}]/gu;
 
 /** `text` with every hidden character spelled out; tabs and newlines stay. */
 export function visible(text: string): string {

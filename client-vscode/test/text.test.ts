@@ -13,6 +13,8 @@ describe('visible', () => {
     ['tag', '\u{E0041}', '⟨U+E0041⟩'],
     ['variation selector', 'a\uFE0F', 'a⟨U+FE0F⟩'],
     ['hangul filler', '\u3164', '⟨U+3164⟩'],
+    ['blank braille', 'a\u2800b', 'a⟨U+2800⟩b'],
+    ['grapheme joiner', 'a\u034Fb', 'a⟨U+034F⟩b'],
     ['line separator', 'a\u2028b', 'a⟨U+2028⟩b'],
     ['lone surrogate', '\uD800', '⟨U+D800⟩'],
   ])('%s', (_name, text, shown) => { expect(visible(text)).toBe(shown); });

@@ -148,5 +148,6 @@ test('the embedded model is not offered what it cannot do', () => {
   const welcome = (model: string): string => renderToString(<Welcome model={model} fill={() => undefined} chooseModel={() => undefined} />);
   expect(welcome('embedded')).toContain('Set a larger model');
   expect(welcome('embedded')).not.toContain('explain path');
+  expect(welcome('embedded')).toContain('which file defines');
   expect(welcome('qwen')).toContain('explain path');
 });

@@ -192,11 +192,6 @@ class TokenBook:
             self.revoke(nonce)
         return len(old)
 
-    def forget_expired(self, now: float) -> None:
-        """Drop what can never be used again."""
-        for nonce in [token.nonce for token in self._tokens.values() if now >= token.expires]:
-            self.revoke(nonce)
-
     def _keep(self, token: Token, ops: int) -> Token:
         self._tokens[token.nonce] = token
         self._left[token.nonce] = ops

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum, StrEnum
+from types import MappingProxyType
 
 
 class Intent(StrEnum):
@@ -17,6 +18,20 @@ class Intent(StrEnum):
     WRITE_FILE = "WRITE_FILE"
     READ_FILE = "READ_FILE"
     EXECUTE = "EXECUTE"
+
+
+SYSCALLS: Mapping[str, str] = MappingProxyType(
+    {
+        "fs.read": "reading a file",
+        "fs.list": "listing a folder",
+        "fs.write": "creating, changing, moving or deleting a file",
+        "process.exec": "running a command",
+        "git.commit": "committing a file to git",
+        "net.connect": "letting a command reach a network host",
+        "policy.update": "changing the policy",
+    }
+)
+"""What policy is asked about, and what each is, in words."""
 
 
 class Effect(StrEnum):

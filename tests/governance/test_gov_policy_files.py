@@ -244,6 +244,22 @@ def test_the_version_follows_every_source() -> None:
     assert compile_policy([Source("p", "")]).version == compile_policy([Source("elsewhere", "")]).version
 
 
+def test_a_syscall_that_was_nearly_spelled_right_is_warned_about() -> None:
+    """A deny of it would seem to hold, and never match. What is like nothing here may be another version's."""
+    text = (
+        HEAD
+        + "  - { name: a, match: { syscall: fs.raed }, action: deny }\n"
+        + "  - { name: b, match: { syscall: [fs.write, process_exec] }, except: [{ syscall: fs.wirte }], action: deny }\n"
+        + "  - { name: c, match: { syscall: [made.up, fs.read] }, action: deny }\n"
+    )
+    warnings = compile_policy([Source("p", text)]).warnings
+    assert [(w.line, w.message, w.fix) for w in warnings] == [
+        (3, "`a` can never match: nothing asks for `fs.raed`", "did you mean `fs.read`"),
+        (4, "a value of `b` never matches: nothing asks for `process_exec`", "did you mean `process.exec`"),
+        (4, "a value of `b` never matches: nothing asks for `fs.wirte`", "did you mean `fs.write`"),
+    ]
+
+
 def test_warnings_name_rules_that_do_not_do_what_they_seem() -> None:
     text = (
         HEAD

@@ -163,6 +163,26 @@ async def test_thr_files_that_policy_denies_show_in_no_status_and_no_diff(make_b
     assert [r.error.code for r in bench.of("tool_result") if r.error is not None] == ["denied"]
 
 
+async def test_a_tracked_file_that_policy_denies_keeps_no_other_difference_from_being_shown(
+    make_bench: Any, tmp_path: Path
+) -> None:
+    """It cannot be read, so to git it always differs, and git would end there with an error."""
+    shop = repository(tmp_path)
+    for name in ("vault/:(top)b*.pem", "vault/a\nb.pem"):
+        (shop / name).parent.mkdir(exist_ok=True)
+        (shop / name).write_text("-----BEGIN\n")
+    git(shop, "add", "-A")
+    git(shop, "commit", "-qm", "keys")
+    (shop / "b.py").write_text("second\n")
+    keys = SECRET.replace("[.env]", '[.env, "*.pem"]')
+    bench = await asked(
+        make_bench, *(call("git_diff", **given) for given in ({}, {"base": "HEAD"}, {"paths": ["."]})), policy=keys
+    )
+    for number in range(3):
+        assert output(bench, number).startswith("1 files, +1 -21\n  modified: b.py +1 -21\n3 files that policy keeps")
+        assert "+second" in output(bench, number)
+
+
 async def test_who_denies_reading_git_denies_git(make_bench: Any, tmp_path: Path) -> None:
     repository(tmp_path)
     policy = READS + "  - { name: no-git, match: { syscall: fs.read, path_glob: [.git] }, action: deny }\n"

@@ -195,6 +195,14 @@ async def test_one_folder_of_node_tests(make_bench: Any) -> None:
 
 
 @needs_python
+async def test_plain_functions_are_left_to_pytest(make_bench: Any, tmp_path: Path) -> None:
+    """unittest would say that there are no tests."""
+    with_pytest(tmp_path / "shop")
+    bench = await ran(make_bench, {"tests/test_cart.py": "def test_ok():\n    assert 1 + 1 == 2\n"})
+    assert output(bench).splitlines()[0] == "pytest: 1 passed (exit code 0)"
+
+
+@needs_python
 @pytest.mark.slow
 async def test_a_test_that_hangs_is_stopped_and_the_others_are_told(make_bench: Any) -> None:
     hangs = UNITTEST.replace("def test_skip(self):\n        pass", "def test_z(self):\n        pass") + (

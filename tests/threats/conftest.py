@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from command_line import CommandLine
 from rule_programs import need_sandbox
-from running_server import RunningServer
+from running_server import POLICY, RunningServer
 
 
 @pytest.fixture(scope="session")
@@ -27,3 +28,13 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
 def workspace(server: RunningServer) -> Path:
     """The server's workspace, with what every test finds in it."""
     return server.workspace
+
+
+@pytest.fixture
+def remit(tmp_path: Path) -> CommandLine:
+    """`remit` in a workspace of its own."""
+    (tmp_path / "shop").mkdir()
+    (tmp_path / "shop" / "a.py").write_text("total = 0\n")
+    (tmp_path / "config").mkdir()
+    (tmp_path / "config" / "policy.yaml").write_text(POLICY)
+    return CommandLine.alone(tmp_path / "shop", tmp_path)

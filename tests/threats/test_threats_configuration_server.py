@@ -68,16 +68,6 @@ def marker(tmp_path: Path) -> Path:
     return tmp_path / "started"
 
 
-@pytest.fixture
-def remit(tmp_path: Path) -> CommandLine:
-    """`remit` in a workspace of its own."""
-    (tmp_path / "shop").mkdir()
-    (tmp_path / "shop" / "a.py").write_text("total = 0\n")
-    (tmp_path / "config").mkdir()
-    (tmp_path / "config" / "policy.yaml").write_text(POLICY)
-    return CommandLine.alone(tmp_path / "shop", tmp_path)
-
-
 READ = ("run-tool", "read_file", '{"path": "a.py"}', "--intent", "READ_FILE", "--json")
 
 

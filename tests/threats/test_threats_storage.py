@@ -19,7 +19,6 @@ import pytest
 from audit_logs import recompute
 from command_line import CommandLine, Done
 from lsp_pipe import PipeClient
-from running_server import POLICY
 from threat_bench import own
 
 from remit_governance.audit.record import AuditEvent, AuditKind
@@ -29,15 +28,6 @@ pytestmark = [pytest.mark.slow]
 
 WRITE = ("run-tool", "write_file", '{"path": "new.py", "content": "x"}', "--intent", "CODE", "--json")
 READ = ("run-tool", "read_file", '{"path": "a.py"}', "--intent", "READ_FILE", "--json")
-
-
-@pytest.fixture
-def remit(tmp_path: Path) -> CommandLine:
-    (tmp_path / "shop").mkdir()
-    (tmp_path / "shop" / "a.py").write_text("total = 0\n")
-    (tmp_path / "config").mkdir()
-    (tmp_path / "config" / "policy.yaml").write_text(POLICY)
-    return CommandLine.alone(tmp_path / "shop", tmp_path)
 
 
 @pytest.fixture

@@ -1,9 +1,10 @@
 // What an empty chat says: what Remit is, what its model can do, and requests to begin with.
 
-/** The model that ships with Remit knows one family of tasks, and says so. */
+/** The model that ships with Remit does small tasks of one sentence, and says so. */
 const EMBEDDED = 'embedded';
 const RENAME = 'rename old_name to new_name in path/to/file.py';
 /** Put into the input for the person to complete, never sent as they are. */
+const SMALL = [RENAME, 'set NAME to 3 in path/to/file.py', 'which file defines name?', 'run `ls`'];
 const EXAMPLES = [RENAME, 'explain path/to/file.py', 'list the files here'];
 
 interface Props {
@@ -21,13 +22,14 @@ export function Welcome({ model, fill, chooseModel }: Props) {
         runs anything.
       </p>
       <ul aria-label="Examples">
-        {(model === EMBEDDED ? [RENAME] : EXAMPLES).map((text) => (
+        {(model === EMBEDDED ? SMALL : EXAMPLES).map((text) => (
           <li key={text}><button type="button" class="example" onClick={() => fill(text)}>{text}</button></li>
         ))}
       </ul>
       {model === EMBEDDED && (
         <p>
-          The embedded model does one thing: it renames an identifier in a file.{' '}
+          The embedded model does small things that one sentence names: a rename in a file, another value, a line, a
+          search, a command.{' '}
           <button type="button" class="link" onClick={chooseModel}>Set a larger model</button> for anything else.
         </p>
       )}

@@ -42,13 +42,28 @@ def load_policy(
     return compile_policy(sources, fold_case, own)
 
 
+def is_given(path: Path) -> bool:
+    """Whether there is something at `path`, or nobody can say: only what is certainly not there was not given.
+
+    A link that leads nowhere is there: whoever made it wanted another policy than the default. So is a file in a folder
+    that cannot be looked into, or that is no folder: reading it then says what is wrong.
+    """
+    try:
+        path.lstat()
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True
+    return True
+
+
 def load_rules(folder: Path) -> tuple[ExtensionRule, ...]:
     """The rules in the `.py` files of the person's folder, by name; none where there is no such folder.
 
     Raises PolicyError with every problem found.
     """
     try:
-        entries = os.listdir(folder) if os.path.lexists(folder) else []  # noqa: PTH208 an error here must not be hidden
+        entries = os.listdir(folder) if is_given(folder) else []  # noqa: PTH208 an error here must not be hidden
     except OSError as error:
         raise _unreadable(folder, 1, f"the folder cannot be read: {_why(error)}", "make it a folder of yours") from None
     rules: list[ExtensionRule] = []

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Iterator
 
 from remit_governance.errors import Problem
 from remit_governance.policy.document import Document, Place
 from remit_governance.policy.file import MatchForm, PolicyForm, RuleForm
+from remit_governance.values import SYSCALLS
 
 
 def warnings_of(document: Document, form: PolicyForm) -> Iterator[Problem]:
     """What a person should know about these rules; none of it stops the policy from being used."""
     for i, rule in enumerate(form.capabilities):
         place: Place = ("capabilities", i)
-        yield from _empty_lists(document, rule.name, rule.match, (*place, "match"))
+        yield from _odd_values(document, rule.name, rule.match, (*place, "match"))
         for n, item in enumerate(rule.except_):
-            yield from _empty_lists(document, rule.name, item, (*place, "except", n))
+            yield from _odd_values(document, rule.name, item, (*place, "except", n))
             if item.same(rule.match) or not _given(item):
                 yield document.problem(
                     (*place, "except", n),
@@ -36,7 +38,8 @@ def _odd_rule(document: Document, rule: RuleForm, place: Place) -> Iterator[Prob
         )
 
 
-def _empty_lists(document: Document, name: str, form: MatchForm, place: Place) -> Iterator[Problem]:
+def _odd_values(document: Document, name: str, form: MatchForm, place: Place) -> Iterator[Problem]:
+    yield from _mistyped(document, name, form.syscall or (), (*place, "syscall"))
     for key, values in _given(form).items():
         if not values:
             yield document.problem(
@@ -46,6 +49,16 @@ def _empty_lists(document: Document, name: str, form: MatchForm, place: Place) -
             yield document.problem(
                 (*place, key), f"`{name}` can never match: its `{key}` only excludes", "add what it includes"
             )
+
+
+def _mistyped(document: Document, name: str, syscalls: tuple[str, ...], place: Place) -> Iterator[Problem]:
+    """One that nobody knows may be another version's; one that is nearly a known one is none."""
+    whole = len(syscalls) == 1 and "except" not in place
+    where = f"`{name}` can never match" if whole else f"a value of `{name}` never matches"
+    for i, syscall in enumerate(syscalls):
+        if syscall not in SYSCALLS and (near := difflib.get_close_matches(syscall, SYSCALLS, n=1, cutoff=0.75)):
+            fix = f"did you mean `{near[0]}`"
+            yield document.problem((*place, i), f"{where}: nothing asks for `{syscall}`", fix)
 
 
 def _given(form: MatchForm) -> dict[str, tuple[str, ...]]:

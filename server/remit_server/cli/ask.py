@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import signal
+import sys
 import uuid
 from dataclasses import replace
 from pathlib import Path
@@ -72,11 +73,15 @@ def run(arguments: argparse.Namespace) -> int:
 
 def prompt(text: str) -> TextInput:
     """What the person asks. Raises WrongUsage where it is empty or no text."""
+    what = "the prompt cannot be used"
+    if not text.isprintable() and any("\ud800" <= sign <= "\udfff" for sign in text):
+        why = f"it holds bytes that are no text in {sys.getfilesystemencoding()}, which the locale names"
+        raise WrongUsage(what, why, "use a UTF-8 locale, such as `LC_ALL=C.UTF-8`, and type it as UTF-8")
     try:
         return TextInput(text=text.strip())
     except ValidationError as error:
         fix = 'say what to do, such as `remit "rename total to subtotal in src/cart.py"`'
-        raise WrongUsage("the prompt cannot be used", first_problem(error), fix) from error
+        raise WrongUsage(what, first_problem(error), fix) from error
 
 
 def new_session() -> str:

@@ -9,7 +9,9 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, assert_never, cast
 
+from remit_governance.intents import ALIASES
 from remit_governance.visible import visible
+from remit_server.cli.output import unwritten
 from remit_server.contract import (
     AgentEvent,
     ApprovalRequired,
@@ -34,20 +36,23 @@ from remit_server.contract import (
 
 STYLES = {"dim": "2", "bold": "1", "red": "31", "green": "32", "yellow": "33", "cyan": "36", "magenta": "35"}
 MAX_ARGUMENT = 60
+RUNS_PROGRAMS = frozenset({"run_command", "run_tests"})
+"""Tools whose result has the program's exit code; one without was stopped at a limit."""
 
 
 def styled(text: str, style: str) -> str:
     """`text` in a style where standard output is a terminal that wants colour, else as it is."""
-    if not sys.stdout.isatty() or os.environ.get("NO_COLOR"):
+    if not sys.stdout.isatty() or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
         return text
     return f"\x1b[{STYLES[style]}m{text}\x1b[0m"
 
 
 def say(text: str) -> None:
-    """One line on standard output. Where nobody reads it any more, nothing is written from then on."""
+    """One line on standard output. Where nobody reads it any more, or it is full, nothing is written from then on."""
     try:
         print(text, flush=True)
-    except BrokenPipeError:
+    except OSError as error:
+        unwritten.extend(() if isinstance(error, BrokenPipeError) else (error,))
         with Path(os.devnull).open("wb") as nowhere:
             os.dup2(nowhere.fileno(), sys.stdout.fileno())
 
@@ -110,15 +115,21 @@ def drawn(event: AgentEvent) -> Iterable[str]:
 
 def _arguments(arguments: dict[str, Any]) -> str:
     def short(value: Any) -> str:
-        text = visible(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
+        text = visible(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)).replace("\n", "↵")
         return text if len(text) <= MAX_ARGUMENT else text[: MAX_ARGUMENT - 1] + "…"
 
     return " ".join(f"{key}={short(value)}" for key, value in arguments.items())
 
 
+def went_well(event: ToolResultEvent) -> bool:
+    """Whether a call did what it was for: a program that it ran has ended, and not with an error."""
+    ran = ALIASES.get(event.tool, event.tool) in RUNS_PROGRAMS
+    return event.ok and (event.exit_code == 0 if ran else not event.exit_code)
+
+
 def _result(event: ToolResultEvent) -> Iterable[str]:
-    decided = ", ".join(event.rules) or event.decision
-    yield f"  {_tick(event.ok)} {visible(event.summary)} {styled(f'{event.duration_ms:.0f} ms · {decided}', 'dim')}"
+    decided = f"{event.duration_ms:.0f} ms · {', '.join(event.rules) or event.decision}"
+    yield f"  {_tick(went_well(event))} {visible(event.summary)} {styled(decided, 'dim')}"
     if event.error is not None:
         yield f"    {styled(event.error.code, 'red')} fix: {visible(event.error.fix)}"
         for reason in deciding(event.reasons) if event.decision != "allowed" else ():
@@ -131,7 +142,8 @@ def _question(event: ApprovalRequired) -> Iterable[str]:
     for reason in event.reasons:
         yield f"    asked by rule {reason.rule or reason.layer}: {visible(reason.reason)}"
     if event.command is not None:
-        yield f"    $ {event.command}   in {event.cwd}"
+        command = event.command.replace("\n", "\n      ")
+        yield f"    $ {command}" + (f"   in {event.cwd}" if event.cwd else "")
     if event.session_rule is not None:
         yield f"    for the session means: {visible(event.session_rule)}"
     if event.always_rule is not None:

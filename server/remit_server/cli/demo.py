@@ -58,7 +58,7 @@ def sample_workspace(target: Path) -> Path:
     existed = os.path.lexists(target)
     with as_file(files("remit_server.demo") / "sample") as sample:
         try:
-            shutil.copytree(sample, target, ignore=shutil.ignore_patterns("__pycache__"))
+            copy_folder(sample, target)
         except OSError as error:
             if not existed:
                 shutil.rmtree(target, ignore_errors=True)
@@ -69,6 +69,16 @@ def sample_workspace(target: Path) -> Path:
                 code=ErrorCode.INVALID_REQUEST,
             ) from error
     return target.resolve()
+
+
+def copy_folder(source: Path, target: Path) -> None:
+    """Files and folders, but for caches. Raises the first OSError as it is, which `shutil.copytree` does not."""
+    target.mkdir(parents=True)
+    for path in source.iterdir():
+        if path.is_dir() and path.name != "__pycache__":
+            copy_folder(path, target / path.name)
+        elif path.is_file():
+            shutil.copyfile(path, target / path.name)
 
 
 async def _demo(workspace: Path, *, as_json: bool) -> int:

@@ -104,9 +104,17 @@ def _policy(settings: Settings) -> Finding:
 
 def _audit(settings: Settings) -> Finding:
     if not settings.audit_database.exists():
-        return Finding("audit", good=True, detail=f"nothing recorded yet for {settings.workspace}")
+        return _nothing_recorded(settings)
     good, message = verify_workspace(settings)
     return Finding("audit", good, message, "" if good else "keep the file as evidence, and find out who wrote to it")
+
+
+def _nothing_recorded(settings: Settings) -> Finding:
+    there = next(place for place in (settings.state, *settings.state.parents) if os.path.lexists(place))
+    if there.is_dir() and os.access(there, os.W_OK | os.X_OK):
+        return Finding("audit", good=True, detail=f"nothing recorded yet for {settings.workspace}")
+    detail = f"no log can be made in {settings.state}: {there} is no folder where you may write"
+    return Finding("audit", good=False, detail=detail, fix="make it one, or name another with REMIT_STATE_DIR")
 
 
 def _editor(settings: Settings) -> Finding:

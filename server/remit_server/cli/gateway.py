@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import math
 import os
 import signal
 from types import FrameType
+
+from remit_server.cli.usage import whole_number
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -18,7 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--idle-check", type=_seconds, default=30.0, metavar="S", help="look for unused sessions this often (30)"
     )
-    parser.add_argument("--max-tokens", type=_tokens, default=1024, metavar="N", help="tokens of an answer (1024)")
+    parser.add_argument("--max-tokens", type=whole_number, default=1024, metavar="N", help="tokens of an answer (1024)")
     parser.add_argument("--log-prefix", default="[remit]", metavar="P", help="how each line on stderr begins ([remit])")
 
 
@@ -39,14 +42,7 @@ def _exit(_number: int, _frame: FrameType | None) -> None:
 
 
 def _seconds(text: str) -> float:
-    number = float(text)
-    if not math.isfinite(number) or number <= 0:
-        raise argparse.ArgumentTypeError(f"`{text}` is no number of seconds above 0")
-    return number
-
-
-def _tokens(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"`{text}` is no whole number above 0")
-    return number
+    with contextlib.suppress(ValueError):
+        if math.isfinite(number := float(text)) and number > 0:
+            return number
+    raise argparse.ArgumentTypeError(f"`{text}` is no number of seconds above 0")

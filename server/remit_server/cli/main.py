@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import argparse
 import importlib
-import io
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol, cast
 
-from remit_server import __version__
+from remit_server import __version__, streams
+from remit_server.cli.output import unwritten
 
 DONE, FAILED, USAGE, DENIED, INTERRUPTED = 0, 1, 2, 3, 130
 
@@ -51,51 +51,77 @@ COMMANDS: dict[str, Row] = {
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command line; the process exits with what this returns."""
-    words = list(sys.argv[1:] if argv is None else argv)
-    if is_prompt(words):
-        words.insert(0, "ask")
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):  # whatever a file name or a locale brings, printing never fails
-            stream.reconfigure(errors="backslashreplace")
+    streams.prepare()
+    try:
+        arguments = parsed(list(sys.argv[1:] if argv is None else argv))
+        return DONE if arguments is None else guarded(arguments)
+    except KeyboardInterrupt:
+        return INTERRUPTED
+
+
+def parsed(words: list[str]) -> argparse.Namespace | None:
+    """The arguments, with the module of the one command that was chosen as `command`; None where help was wanted."""
     parser = argparse.ArgumentParser(prog="remit", description="An agent that is held to what it says it will do.")
     parser.add_argument("--version", action="version", version=f"remit {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    if is_prompt(words):
+        if meant := mistyped(words[0]):
+            fix = f"did you mean `remit {meant}`? Write a prompt that begins so behind `remit ask`"
+            parser.error(f"there is no command `{words[0]}`: {fix}")
+        words = ["ask", *words]
     for name, row in COMMANDS.items():
         sub = commands.add_parser(name, help=row.summary, description=row.summary)
         if name == (words[0] if words else ""):
             command = cast("Command", importlib.import_module(f"remit_server.cli.{row.module}"))
             command.add_arguments(sub)
             sub.set_defaults(command=command)
-    if not words:
+    if words in ([], ["help"]):
         parser.print_help()
-        return DONE
-    return guarded(parser.parse_args(words))
+        return None
+    return parser.parse_args(words)
 
 
 def is_prompt(words: Sequence[str]) -> bool:
     """Whether `ask` was left out, as in `remit PROMPT` and `remit --json PROMPT`."""
-    if not words or words[0] in {"-h", "--help", "--version"}:
+    if not words or words[0] in {"-h", "--help", "--version"} or words == ["help"]:
         return False
     return not any(word in COMMANDS for word in (words if words[0].startswith("-") else words[:1]))
+
+
+def mistyped(word: str) -> str | None:
+    """The command that somebody meant who wrote this; a prompt is a sentence, and seldom begins almost like one."""
+    from difflib import get_close_matches
+
+    if word.startswith("-"):
+        return None
+    return next(iter(get_close_matches(word, COMMANDS, n=1, cutoff=0.8)), None)
 
 
 def guarded(arguments: argparse.Namespace) -> int:
     """Run the chosen command; an error a person can mend is said in three lines, without a traceback."""
     try:
         command: Command = arguments.command
-        return command.run(arguments)
-    except KeyboardInterrupt:
-        return INTERRUPTED
+        code = command.run(arguments)
     except Exception as error:
-        # Imported only now: both know the contract, which is slow to import, and `serve` has to answer before it is.
-        from remit_server.cli.console import complain
-        from remit_server.cli.usage import WrongUsage
-        from remit_server.errors import RemitError
+        code = told(error, as_json=getattr(arguments, "json", False))
+    if unwritten:
+        from remit_server.cli.usage import output_lost
 
-        if not isinstance(error, RemitError):
-            raise
-        complain(error.payload(), as_json=getattr(arguments, "json", False))
-        return USAGE if isinstance(error, WrongUsage) else FAILED
+        return told(output_lost(unwritten[0]), as_json=False)
+    return code
+
+
+def told(error: Exception, *, as_json: bool) -> int:
+    """Say an error of Remit's own kind; returns the exit code. Any other is raised again."""
+    # Imported only now: both know the contract, which is slow to import, and `serve` has to answer before it is.
+    from remit_server.cli.console import complain
+    from remit_server.cli.usage import WrongUsage
+    from remit_server.errors import RemitError
+
+    if not isinstance(error, RemitError):
+        raise error
+    complain(error.payload(), as_json=as_json)
+    return USAGE if isinstance(error, WrongUsage) else FAILED
 
 
 if __name__ == "__main__":

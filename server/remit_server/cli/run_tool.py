@@ -7,14 +7,16 @@ import asyncio
 
 from pydantic import ValidationError
 
+from remit_governance.intents import INTENT_TOOLS
 from remit_governance.values import Intent
 from remit_governance.visible import visible
 from remit_server.cli.ask import EXIT_CODES, add_common_arguments, asker_for, new_session, run_request
-from remit_server.cli.console import say, sink
+from remit_server.cli.console import say, sink, went_well
 from remit_server.cli.main import DENIED, DONE, FAILED
 from remit_server.cli.usage import WrongUsage, first_problem, json_object
 from remit_server.contract import CallInput, ErrorCode, Event, RunRequest, RunResult, ToolResultEvent
 from remit_server.runtime.settings import Settings
+from remit_server.tools.table import TOOLS
 
 REFUSALS = {
     ErrorCode.DENIED,
@@ -29,11 +31,17 @@ REFUSALS = {
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
+    parser.epilog = "tools by intent: " + "; ".join(f"{i} {', '.join(offered(i)) or 'none'}" for i in Intent)
     parser.add_argument("name", metavar="NAME", help="the tool, such as read_file")
     parser.add_argument("tool_arguments", metavar="JSON", help='its arguments, such as \'{"path": "README.md"}\'')
     parser.add_argument("--intent", type=str.upper, choices=[i.value for i in Intent], help="the intent to declare")
     add_common_arguments(parser)
     parser.add_argument("--approve", choices=("never", "ask", "session"), default="ask", help="as in `remit ask`")
+
+
+def offered(intent: Intent) -> list[str]:
+    """The tools of an intent that there are."""
+    return [name for name in INTENT_TOOLS[intent].tools if name in TOOLS]
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -78,4 +86,4 @@ class Shown:
             return EXIT_CODES[result.status] or FAILED
         if self._result.error is not None:
             return DENIED if self._result.error.code in REFUSALS else FAILED
-        return FAILED if self._result.exit_code else DONE
+        return DONE if went_well(self._result) else FAILED

@@ -49,6 +49,12 @@ def os_reason(error: OSError) -> str:
     return lowered(error.strerror or str(error))
 
 
+def output_lost(error: OSError) -> SetupError:
+    """The error of a command whose output could not be written: what it did was done."""
+    fix = "make room there, or send the output elsewhere; `remit audit log` has what was done"
+    return SetupError("not all of the output could be written", os_reason(error), fix)
+
+
 def whole_number(text: str) -> int:
     """An argument that counts something. Raises ArgumentTypeError, which argparse turns into wrong usage."""
     try:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 import signal
 from contextlib import suppress
 from functools import partial
 
-from remit_server.errors import SetupError
+from remit_server import streams
 from remit_server.gateway.lines import LineReader, LineWriter
 from remit_server.gateway.log import PrefixedLines, ThreadedHandler
 from remit_server.gateway.server import Gateway, Limits
@@ -29,11 +28,7 @@ def serve(model: str, limits: Limits, log_prefix: str) -> int:
     handler = ThreadedHandler(2)
     handler.setFormatter(PrefixedLines(log_prefix))
     logging.basicConfig(handlers=[handler], level=logging.INFO)
-    try:
-        in_fd, out_fd = _claim_standard_streams()
-    except OSError as error:
-        fix = "start it with pipes for standard input and output"
-        raise SetupError("there is nobody to serve", "standard input or output is closed", fix) from error
+    in_fd, out_fd = streams.claim()
     return asyncio.run(_converse(model, limits, in_fd, out_fd))
 
 
@@ -73,13 +68,3 @@ async def _converse(model: str, limits: Limits, in_fd: int, out_fd: int) -> int:
 def _end(gateway: Gateway, number: int) -> None:
     log.info("Received %s, shutting down", signal.Signals(number).name)
     gateway.ended.set()
-
-
-def _claim_standard_streams() -> tuple[int, int]:
-    """Take standard input and output for the protocol alone: a stray `print` goes to the log, and no child inherits."""
-    in_fd, out_fd = os.dup(0), os.dup(1)
-    nothing = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(nothing, 0)
-    os.close(nothing)
-    os.dup2(2, 1)
-    return in_fd, out_fd

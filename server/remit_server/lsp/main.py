@@ -6,7 +6,6 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
-import os
 import signal
 import socket
 import sys
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING
 
 # Importing lsprotocol makes some 90,000 objects that live as long as the process: collecting among them is wasted time.
 gc.disable()
+from remit_server import streams  # noqa: E402
 from remit_server.lsp.server import RemitServer, build_server  # noqa: E402
 from remit_server.lsp.wire import End, Frame, FrameReader, FrameWriter  # noqa: E402
 
@@ -40,7 +40,7 @@ def serve(tcp: str | None = None, open_runtime: OpenRuntime | None = None) -> in
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="[remit] %(levelname)s %(name)s: %(message)s")
     server = build_server(open_runtime) if open_runtime else build_server()
     if tcp is None:
-        in_fd, out_fd = _claim_standard_streams()
+        in_fd, out_fd = streams.claim()
         return asyncio.run(_converse(server, in_fd, out_fd))
     with _accept_one(tcp) as connection:
         return asyncio.run(_converse(server, connection.fileno(), connection.fileno()))
@@ -80,19 +80,6 @@ async def _converse(server: RemitServer, in_fd: int, out_fd: int) -> int:
     await server.close()
     await asyncio.to_thread(writer.close)
     return code
-
-
-def _claim_standard_streams() -> tuple[int, int]:
-    """Take standard input and output for the protocol alone: a stray `print` goes to the log instead.
-
-    The new descriptors are not inherited, so that no child process can read or write the protocol.
-    """
-    in_fd, out_fd = os.dup(0), os.dup(1)
-    nothing = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(nothing, 0)
-    os.close(nothing)
-    os.dup2(2, 1)
-    return in_fd, out_fd
 
 
 def _accept_one(address: str) -> socket.socket:

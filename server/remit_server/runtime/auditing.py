@@ -102,6 +102,9 @@ def export(database: Path, wanted: AuditFilter) -> Iterator[bytes]:
 
 def export_to(file: Path, database: Path, wanted: AuditFilter) -> int:
     """Export into a file (0600), whole or not at all; how many records. Raises SetupError."""
+    if os.path.lexists(file) and (file.is_symlink() or not file.is_file()):
+        why = "it is a folder" if file.is_dir() else "it is no plain file, and would be replaced by one"
+        raise SetupError(f"cannot write `{file}`", why, "name a file; without `--out` it goes to standard output")
     temporary = file.with_name(f".{file.name}.{secrets.token_hex(4)}")
     try:
         with open(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), "wb") as out:  # noqa: PTH123 a descriptor

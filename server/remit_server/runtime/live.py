@@ -23,7 +23,7 @@ from remit_server.runtime.settings import Settings
 
 log = logging.getLogger(__name__)
 
-MAX_FILES = 2_000
+MAX_NAMES_CHARS = 2_000
 """Characters of the files' names in an audit record."""
 
 
@@ -90,8 +90,8 @@ class LivePolicy:
     def _record(self, old_version: str, more: Mapping[str, str]) -> None:
         files = ", ".join((*self.loaded.policy.files, str(self.settings.person_permissions)))
         version = self.loaded.policy.version
-        metadata = {"old": old_version, "new": version, "files": files[:MAX_FILES], **more}
+        metadata = {"old": old_version, "new": version, "files": files[:MAX_NAMES_CHARS], **more}
         try:
             self.audit.write(AuditEvent(AuditKind.POLICY_UPDATE, policy_version=version, metadata=metadata))
-        except AuditError:  # no call is carried out either, until there is an audit again
-            log.exception("the change of the policy could not be recorded")
+        except AuditError as error:  # no call is carried out either, until there is an audit again
+            log.warning("the change of the policy could not be recorded: %s: %s", error.what, error.why)

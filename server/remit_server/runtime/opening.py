@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+from collections.abc import Callable
+from contextlib import ExitStack
 
 from remit_governance.audit.record import AuditEvent, AuditKind
 from remit_governance.audit.store import AuditLog
@@ -46,52 +48,52 @@ async def open_runtime(settings: Settings, documents: Documents, code: CodeIntel
 
 
 def _open(settings: Settings, documents: Documents, code: CodeIntelligence) -> Runtime:
-    loaded = load_in_force(settings)
-    keeper = open_log(settings)
-    audit = keeper.log
-    record_kernel(audit, AuditKind.KERNEL_START, loaded.policy.version)
-    workspace = Workspace(settings.workspace)
-    collect_leftovers(workspace)
-    live = LivePolicy.start(settings, loaded, audit)
-    merges = MergeLog(settings.state / "merges")
-    recovered = recovered_merges(workspace, merges, audit, loaded.policy.version)
-    desk = ApprovalDesk(audit, settings.approval_timeout_s, live.keep)
-    merger = Merger(workspace, documents, merges)
-    redactor = Redactor(secrets=secret_values(os.environ), more=lambda: live.rulebook.policy.redact)
-    dispatcher = Dispatcher(
-        tools=TOOLS,
-        matrix=INTENT_TOOLS,
-        rulebook=live.rulebook,
-        workspace=workspace,
-        documents=documents,
-        merger=merger,
-        takeover=Takeover(live.rulebook, merger, desk),
-        sandbox=choose_sandbox(settings.workspace),
-        desk=desk,
-        audit=audit,
-        redactor=redactor,
-        code=code,
-    )
-    agent = Agent(open_model(settings, redactor), dispatcher, settings.max_steps, settings.max_tokens)
-
-    def close() -> None:
-        workspace.close()
-        live.close()
-        try:
-            record_kernel(audit, AuditKind.KERNEL_SHUTDOWN, live.rulebook.policy.version)
-            keeper.close()
-        except (AuditError, SetupError):
-            log.exception("the last records of the audit log could not be written")
-
+    """Whatever was opened is closed again, last first: where something cannot be opened, or when the runtime closes."""
+    with ExitStack() as opened:
+        loaded = load_in_force(settings)
+        opened.callback(loaded.close)
+        keeper = open_log(settings)
+        opened.callback(_last, keeper.close)
+        audit = keeper.log
+        record_kernel(audit, AuditKind.KERNEL_START, loaded.policy.version)
+        live = LivePolicy.start(settings, loaded, audit)
+        opened.callback(_last, lambda: record_kernel(audit, AuditKind.KERNEL_SHUTDOWN, live.rulebook.policy.version))
+        opened.callback(live.close)
+        workspace = Workspace(settings.workspace)
+        opened.callback(workspace.close)
+        collect_leftovers(workspace)
+        merges = MergeLog(settings.state / "merges")
+        recovered = recovered_merges(workspace, merges, audit, loaded.policy.version)
+        redactor = Redactor(secrets=secret_values(os.environ), more=lambda: live.rulebook.policy.redact)
+        desk = ApprovalDesk(audit, settings.approval_timeout_s, live.keep)
+        merger = Merger(workspace, documents, merges)
+        dispatcher = Dispatcher(
+            tools=TOOLS,
+            matrix=INTENT_TOOLS,
+            rulebook=live.rulebook,
+            workspace=workspace,
+            documents=documents,
+            merger=merger,
+            takeover=Takeover(live.rulebook, merger, desk),
+            sandbox=choose_sandbox(settings.workspace),
+            desk=desk,
+            audit=audit,
+            redactor=redactor,
+            code=code,
+        )
+        agent = Agent(open_model(settings, redactor), dispatcher, settings.max_steps, settings.max_tokens)
+        close = opened.pop_all().close
     return Runtime(
-        settings,
-        agent,
-        dispatcher,
-        desk,
-        live,
-        close=close,
-        warnings=lambda: (*recovered, *keeper.warnings),
+        settings, agent, dispatcher, desk, live, close=close, warnings=lambda: (*recovered, *keeper.warnings)
     )
+
+
+def _last(write: Callable[[], object]) -> None:
+    """What is written to the audit log at the end; a disk that is full by then is no reason to keep anything open."""
+    try:
+        write()
+    except (AuditError, SetupError) as error:
+        log.warning("the last records of the audit log could not be written: %s: %s", error.what, error.why)
 
 
 def open_model(settings: Settings, redactor: Redactor) -> ModelProvider:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,7 +10,7 @@ from remit_governance.errors import ExtensionError, PolicyError, Problem
 from remit_governance.permission_file import parse_permissions
 from remit_governance.permissions import PermissionConfig
 from remit_governance.policy.extension import ExtensionRule, with_extension
-from remit_governance.policy.load import load_policy, load_rules, read_source
+from remit_governance.policy.load import is_given, load_policy, load_rules, read_source
 from remit_governance.policy.rules import Policy
 from remit_server.contract import ErrorCode
 from remit_server.errors import SetupError
@@ -34,9 +33,8 @@ class InForce:
 
 def load_in_force(settings: Settings) -> InForce:
     """Load them. Raises SetupError (`policy_invalid`) naming file, line and column: a broken policy allows nothing."""
-    # A link that leads nowhere is not the same as no file: whoever made it wanted another policy than the default.
-    person = settings.person_policy if os.path.lexists(settings.person_policy) else None
-    project = settings.project_policy if os.path.lexists(settings.project_policy) else None
+    person = settings.person_policy if is_given(settings.person_policy) else None
+    project = settings.project_policy if is_given(settings.project_policy) else None
     try:
         permissions = load_permissions(settings.person_permissions)
         rules = load_rules(settings.person_rules)
@@ -51,7 +49,7 @@ def load_in_force(settings: Settings) -> InForce:
 
 def load_permissions(file: Path) -> PermissionConfig:
     """The person's standing answers; none where there is no such file. Raises PolicyError."""
-    return parse_permissions(str(file), read_source(file).text) if os.path.lexists(file) else PermissionConfig()
+    return parse_permissions(str(file), read_source(file).text) if is_given(file) else PermissionConfig()
 
 
 def _with_programs(

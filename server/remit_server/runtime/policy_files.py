@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Generator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
@@ -13,7 +12,7 @@ from remit_governance.audit.query import AuditFilter, latest_audit
 from remit_governance.audit.record import AuditKind
 from remit_governance.errors import AuditError, PolicyError
 from remit_governance.policy.compile import Source, compile_policy
-from remit_governance.policy.load import FOLDS_CASE, default_source, read_source
+from remit_governance.policy.load import FOLDS_CASE, default_source, is_given, read_source
 from remit_governance.policy.replay import PastCalls, past_calls
 from remit_governance.policy.rules import Policy
 from remit_server.contract import ErrorCode
@@ -31,13 +30,13 @@ def sources(settings: Settings, instead: Source | None = None) -> tuple[Source, 
     """
     if instead is not None and not instead.project:
         person = instead
-    elif os.path.lexists(settings.person_policy):
+    elif is_given(settings.person_policy):
         person = read_source(settings.person_policy)
     else:
         person = default_source()
     if instead is not None and instead.project:
         return person, instead
-    if os.path.lexists(settings.project_policy):
+    if is_given(settings.project_policy):
         return person, read_source(settings.project_policy, project=True)
     return (person,)
 

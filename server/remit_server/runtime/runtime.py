@@ -241,8 +241,8 @@ class Runtime:
         """Whoever is told that a turn has ended finds all of it in the log."""
         try:
             self._dispatcher.audit.flush()
-        except AuditError:
-            log.exception("the last audit records wait to be written")
+        except AuditError as error:
+            log.warning("the last audit records wait to be written: %s: %s", error.what, error.why)
 
     async def _own_call(self, part: CallInput, number: int, turn: Turn) -> None:
         """A call of the person's own: declared, dispatched and audited like any other."""

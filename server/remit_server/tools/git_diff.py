@@ -11,6 +11,7 @@ from remit_governance.values import Effect
 from remit_server.errors import ToolError
 from remit_server.sandbox.ports import CommandOutput
 from remit_server.tools.git_repository import (
+    GIT,
     MAX_OUTPUT_BYTES,
     open_repository,
     printed,
@@ -27,10 +28,21 @@ MAX_SHOWN_CHARS = 14_000
 MAX_FILE_CHARS = 8_000
 MAX_FILES = 100
 _REVISION = r"[A-Za-z0-9_][A-Za-z0-9_./~^@{}+-]*"
-_COMMAND = (
-    *("diff", "--patch", "--no-ext-diff", "--no-textconv", "--no-color", "--find-renames", "--no-relative"),
-    *("--src-prefix=a/", "--dst-prefix=b/", "--submodule=short", "--ignore-submodules=dirty"),
-)
+_DIFF = f"{GIT} diff --no-ext-diff --no-textconv --no-color --no-relative --ignore-submodules=dirty"
+_SHOW = f"{_DIFF} --patch --find-renames --src-prefix=a/ --dst-prefix=b/ --submodule=short"
+# Git ends with an error, and shows nothing, where it cannot read a file that seems to differ; hidden ones always do. So
+# they are found first, counted and left out. $1 is the number of context lines, the rest what is compared, and where.
+_SCRIPT = f"""context=$1; shift
+{_DIFF} --name-only --no-renames -z "$@" | xargs -0 sh -c '
+  for file do
+    [ -f "$file" ] && [ -r "$file" ] || [ -L "$file" ] || [ -d "$file" ] || [ ! -e "$file" ] ||
+      printf ":(exclude,literal)%s\\0" "$file"
+  done
+' sh > "$to/unreadable"
+tr -cd '\\0' < "$to/unreadable" | wc -c
+[ -s "$to/unreadable" ] || exec {_SHOW} "--unified=$context" "$@"
+exec xargs -0 {_SHOW} "--unified=$context" "$@" < "$to/unreadable"
+"""
 
 
 class GitDiffArguments(Arguments):
@@ -46,10 +58,11 @@ class GitDiffArguments(Arguments):
 
 def _rendered(output: CommandOutput, ctx: ToolContext) -> Outcome:
     data, cut = printed(output, ctx)
-    found = sections(data)
+    unreadable, _, patches = data.partition(b"\n")
+    found = sections(patches)
     # Policy judges each file by name: git has their content from the object database too, where nothing is hidden.
     known = [s for s in found if s.path and s.old_path and seen(s.path, ctx) and seen(s.old_path, ctx)]
-    hidden = len(found) - len(known)
+    hidden = len(found) - len(known) + int(unreadable)
     patch, left_out = _fitted(known, ctx)
     added, removed = sum(s.added for s in known), sum(s.removed for s in known)
     summary = f"{len(known)} files, +{added} -{removed}" if known else "no differences"
@@ -123,8 +136,8 @@ async def _prepare(arguments: GitDiffArguments, ctx: ToolContext) -> Plan:
         )
     # As a commit, never as a file's content by its hash, which has no path that policy could judge.
     against = ("--cached",) if arguments.staged else (f"{arguments.base}^{{commit}}",) if arguments.base else ()
-    paths = tuple(path.relative for path in _named(arguments, ctx))
-    spec = open_repository(ctx).command(*_COMMAND, f"--unified={arguments.context_lines}", *against, "--", *paths)
+    paths = tuple(f":(literal){path.relative}" for path in _named(arguments, ctx))
+    spec = open_repository(ctx).command(_SCRIPT, str(arguments.context_lines), *against, "--", *paths)
     return CommandPlan(spec, display=" ".join(("git diff", *against)), render=lambda output: _rendered(output, ctx))
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -35,20 +36,21 @@ _UNREADABLE = {"extensions.objectformat": "sha256", "extensions.refstorage": "re
 
 _GIT_FOLDER = "/tmp/git"  # noqa: S108  inside the sandbox, where the scratch folder is
 # $1 is the scratch folder, $2 has HEAD, the rest are files and folders up to `--`. HEAD may not be a link.
-_SCRIPT = """set -e
+_PREPARE = """set -e
 to=$1; from=$2; shift 2
 mkdir "$to"
 cp "$from/HEAD" "$to/HEAD"
 while [ "$1" != -- ]; do [ ! -e "$1" ] || [ -e "$to/${1##*/}" ] || ln -s "$1" "$to/"; shift; done
 shift
-exec git "$@"
 """
 _OPTIONS = (
-    *("--no-pager", "--literal-pathspecs", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"),
+    *("--no-pager", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"),
     *("-c", "core.attributesFile=/dev/null", "-c", "core.untrackedCache=false", "-c", "diff.external="),
     # The files' owner looks like another one inside, which would make git read all of them anew.
     *("-c", "core.checkStat=minimal", "-c", "core.quotePath=true", "-c", "protocol.allow=never"),
 )
+GIT = shlex.join(("git", *_OPTIONS))
+"""How every command begins, for a shell."""
 
 
 def repository_targets(ctx: ToolContext) -> tuple[Target, ...]:
@@ -69,12 +71,12 @@ class Repository:
     folders: Folders
     settings: tuple[tuple[str, str], ...]
 
-    def command(self, *words: str) -> CommandSpec:
-        """`git` with these words, in the sandbox, on a workspace that it cannot write to."""
+    def command(self, script: str, *words: str) -> CommandSpec:
+        """A shell's `script` that runs `GIT` with these words, in the sandbox, on a workspace it cannot write to."""
         parts = tuple(self.folders.parts())
         given = (_GIT_FOLDER, str(self.folders.own), *map(str, parts), "--")
         return CommandSpec(
-            argv=("/bin/sh", "-c", _SCRIPT, "sh", *given, *_OPTIONS, *words),
+            argv=("/bin/sh", "-c", _PREPARE + script, "sh", *given, *words),
             cwd=self.root,
             workspace=self.root,
             environment={**command_environment(os.environ), **self._environment()},

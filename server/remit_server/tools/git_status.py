@@ -10,7 +10,7 @@ from pydantic import JsonValue
 
 from remit_governance.values import Effect
 from remit_server.sandbox.ports import CommandOutput
-from remit_server.tools.git_repository import open_repository, printed, repository_targets, seen, shown
+from remit_server.tools.git_repository import GIT, open_repository, printed, repository_targets, seen, shown
 from remit_server.tools.spec import Arguments, CommandPlan, Outcome, Plan, Target, Tool, ToolContext
 
 MAX_ENTRIES = 500
@@ -154,7 +154,7 @@ def _targets(arguments: GitStatusArguments, ctx: ToolContext) -> tuple[Target, .
 
 async def _prepare(arguments: GitStatusArguments, ctx: ToolContext) -> Plan:
     del arguments
-    spec = open_repository(ctx).command(*_COMMAND)
+    spec = open_repository(ctx).command(f'exec {GIT} "$@"', *_COMMAND)
     return CommandPlan(spec, display="git status", render=lambda output: _rendered(output, ctx))
 
 

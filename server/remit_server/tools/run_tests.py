@@ -17,7 +17,7 @@ from remit_server.errors import ToolError
 from remit_server.sandbox.ports import CommandSpec
 from remit_server.tools.programs import project_environment
 from remit_server.tools.spec import Arguments, CommandPlan, Plan, Target, Tool, ToolContext
-from remit_server.tools.testing.finding import Facts, fitting, node_tests, python_tests
+from remit_server.tools.testing.finding import Facts, fitting, node_tests, python_tests, written_for_pytest
 from remit_server.tools.testing.report import rendered
 from remit_server.tools.testing.runners import COVERAGE_FOLDER, REPORT, RUNNERS, Ask, Runner
 from remit_server.workspace.files import read_image
@@ -116,7 +116,7 @@ def _facts(ctx: ToolContext) -> Facts:
         top=frozenset(entry.name for entry in os.scandir(root)),
         files=files,
         texts={name: _text(name, ctx) for name in _TEXTS if (root / name).is_file()},
-        imports_pytest=any("import pytest" in _text(name, ctx) for name in tests),
+        for_pytest=any(written_for_pytest(_text(name, ctx)) for name in tests),
     )
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
 from remit_server.workspace.contents import bytes_at
-from remit_server.workspace.paths import Workspace, WorkspacePath
+from remit_server.workspace.paths import Workspace, WorkspacePath, sync_folder
 
 MAX_FILE_BYTES = 10 * 1024 * 1024
 TEMPORARY_PREFIX = ".remit-tmp-"
@@ -168,9 +168,7 @@ def _write(
                 _appear(folder, name, path)
             else:
                 _replace(folder, name, path, before)
-        # The file has changed: a folder that cannot be synced makes it less sure to outlive a power cut, not undone.
-        with contextlib.suppress(OSError):
-            os.fsync(folder)
+        sync_folder(folder)
     finally:
         os.close(folder)
     return FileImage(after, digest_of(after), mode)

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
 from remit_server.workspace.files import read_image
-from remit_server.workspace.paths import Workspace, WorkspacePath
+from remit_server.workspace.paths import Workspace, WorkspacePath, sync_folder
 
 GIT = ".git"
 MAX_INDEX_BYTES = 200_000_000
@@ -82,7 +82,7 @@ def write_object(workspace: Workspace, sha: str, whole: bytes) -> None:
             raise
         finally:
             os.close(fd)
-        _sync(folder)
+        sync_folder(folder)
     finally:
         os.close(folder)
 
@@ -99,7 +99,7 @@ class Lock:
     def finish(self) -> None:
         """Put what was written in the file's place, which ends the lock."""
         os.rename(f"{self.name}.lock", self.name, src_dir_fd=self.folder, dst_dir_fd=self.folder)
-        _sync(self.folder)
+        sync_folder(self.folder)
 
 
 @contextlib.contextmanager
@@ -215,8 +215,3 @@ def _fill(fd: int, data: bytes) -> None:
     while view:
         view = view[os.write(fd, view) :]
     os.fsync(fd)
-
-
-def _sync(folder: int) -> None:
-    with contextlib.suppress(OSError):  # not every file system can sync a folder
-        os.fsync(folder)

@@ -137,8 +137,7 @@ class Workspace:
             for name in path.names:
                 try:
                     os.mkdir(name, dir_fd=here)
-                    with contextlib.suppress(OSError):  # not every file system can sync a folder
-                        os.fsync(here)
+                    sync_folder(here)
                 except FileExistsError:
                     pass
                 above, here = here, os.open(name, flags | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=here)
@@ -270,3 +269,9 @@ _REASONS: dict[int, tuple[ErrorCode, str, str]] = {
 def _words(error: BaseException) -> str:
     text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
     return text[:1].lower() + text[1:]
+
+
+def sync_folder(folder: int) -> None:
+    """Have its names on disk, where the file system can: else it is only less sure to outlive a power cut."""
+    with contextlib.suppress(OSError):
+        os.fsync(folder)

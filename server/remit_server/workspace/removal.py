@@ -7,7 +7,7 @@ import os
 from collections.abc import Generator
 
 from remit_server.workspace.files import FileImage, explained, missing_folders, must_hold, remove_empty, stale_file
-from remit_server.workspace.paths import Workspace, WorkspacePath
+from remit_server.workspace.paths import Workspace, WorkspacePath, sync_folder
 
 
 def remove_file(workspace: Workspace, path: WorkspacePath, before: FileImage) -> None:
@@ -15,7 +15,7 @@ def remove_file(workspace: Workspace, path: WorkspacePath, before: FileImage) ->
     with _folder(workspace, path) as folder:
         must_hold(folder, path, before)
         os.unlink(path.names[-1], dir_fd=folder)
-        _sync(folder)
+        sync_folder(folder)
 
 
 def move_file(workspace: Workspace, source: WorkspacePath, before: FileImage, target: WorkspacePath) -> None:
@@ -42,9 +42,9 @@ def _rename(here: int, source: WorkspacePath, there: int, target: WorkspacePath)
         os.link(old, new, src_dir_fd=here, dst_dir_fd=there, follow_symlinks=False)
     except FileExistsError as error:
         raise stale_file(target, "a file of that name has appeared") from error
-    _sync(there)
+    sync_folder(there)
     os.unlink(old, dir_fd=here)
-    _sync(here)
+    sync_folder(here)
 
 
 @contextlib.contextmanager
@@ -63,9 +63,3 @@ def _explaining(path: WorkspacePath) -> Generator[None]:
         yield
     except OSError as error:
         raise explained(path, error) from error
-
-
-def _sync(folder: int) -> None:
-    # What was done is done: a folder that cannot be synced only makes it less sure to outlive a power cut.
-    with contextlib.suppress(OSError):
-        os.fsync(folder)

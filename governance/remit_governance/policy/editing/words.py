@@ -10,6 +10,7 @@ from pydantic import BaseModel
 from remit_governance.policy.action import ActionForm
 from remit_governance.policy.file import ConstraintsForm, ExamplesForm, MatchForm, PolicyForm, RedactForm, RuleForm
 from remit_governance.policy.units import SIZES
+from remit_governance.values import SYSCALLS
 
 KEYS: Mapping[type[BaseModel], Mapping[str, str]] = MappingProxyType(
     {
@@ -71,15 +72,6 @@ KEYS: Mapping[type[BaseModel], Mapping[str, str]] = MappingProxyType(
 )
 """Form → key → what it means. A test holds that every key of every form is here."""
 
-_SYSCALLS = {
-    "fs.read": "reading a file",
-    "fs.list": "listing a folder",
-    "fs.write": "creating, changing, moving or deleting a file",
-    "process.exec": "running a command",
-    "git.commit": "committing a file to git",
-    "net.connect": "letting a command reach a network host",
-    "policy.update": "changing the policy",
-}
 _TAGS = {
     "model": "the model called",
     "human": "a person called",
@@ -127,7 +119,7 @@ _SANDBOXES = {"L1": "isolated as the workspace is", "L2": "in a sandbox of its o
 
 WORDS: Mapping[str, Mapping[str, str]] = MappingProxyType(
     {
-        "syscall": _SYSCALLS,
+        "syscall": SYSCALLS,
         "caller_tag": _TAGS,
         "caller_tags": _TAGS,
         "state": _STATES,

@@ -12,6 +12,7 @@ from remit_governance.audit.record import AuditKind, AuditRecord
 from remit_governance.errors import AuditError
 from remit_governance.policy.editing.hits import decided
 from remit_governance.policy.listing import Listed, listed
+from remit_governance.policy.load import default_source
 from remit_governance.visible import visible
 from remit_server.cli.console import print_json, say, styled
 from remit_server.cli.main import DONE
@@ -85,6 +86,8 @@ def _lines(rules: tuple[Listed, ...], counted: Mapping[str, Counter[str]], calls
 def _head(rule: Listed) -> str:
     if rule.layer == "builtin":
         return "built in"
+    if rule.file == default_source().file:
+        return f"the packaged default ({rule.file})"
     return f"{'the project’s' if rule.project else 'yours'} ({rule.file})"
 
 

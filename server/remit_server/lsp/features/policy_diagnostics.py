@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -135,11 +134,13 @@ def diagnose(path: Path, text: str, root: Path | None) -> list[lsp.Diagnostic] |
 
 def _in_force_with(kind: Kind, settings: Settings) -> list[Kind]:
     """The other files that make up a policy with one of this kind, where they exist."""
+    from remit_governance.policy.load import is_given
+
     match kind:
         case "person":
-            return ["project"] if os.path.lexists(settings.project_policy) else []
+            return ["project"] if is_given(settings.project_policy) else []
         case "project":
-            return ["person"] if os.path.lexists(settings.person_policy) else ["default"]
+            return ["person"] if is_given(settings.person_policy) else ["default"]
         case "default":
             return []
 
@@ -147,9 +148,9 @@ def _in_force_with(kind: Kind, settings: Settings) -> list[Kind]:
 def _read(path: Path, kind: Kind) -> tuple[Source | None, list[Problem]]:
     """A file as it is in force, and why there is none; one that does not exist is no problem."""
     from remit_governance.errors import PolicyError
-    from remit_governance.policy.load import read_source
+    from remit_governance.policy.load import is_given, read_source
 
     try:
         return read_source(path, project=kind == "project"), []
     except PolicyError as error:
-        return None, list(error.problems) if os.path.lexists(path) else []
+        return None, list(error.problems) if is_given(path) else []

@@ -6,6 +6,7 @@ from llguidance import LLMatcher, LLTokenizer
 from pydantic import JsonValue
 
 from remit_server.models.host.json_schema import Schema
+from remit_server.models.host.schemas import number_of
 
 _ENDS = ("}", "]", ",")
 _STARTS = ('"', "123456789", "0", "n", "t", "f", "-", "[", "{")
@@ -32,8 +33,8 @@ def _size(schema: JsonValue) -> int:
 def _scalar_size(schema: Schema) -> int:
     """Of a string that must match something, all of it, at two tokens a character; of others the least there can be."""
     if "pattern" in schema or "format" in schema:
-        return 2 * _count(schema, "maxLength") + 4
-    return _count(schema, "minLength") + 24
+        return 2 * number_of(schema, "maxLength") + 4
+    return number_of(schema, "minLength") + 24
 
 
 def _object_size(schema: Schema) -> int:
@@ -50,17 +51,12 @@ def _object_size(schema: Schema) -> int:
 def _array_size(schema: Schema) -> int:
     first = sum(_size(part) + 1 for part in _list(schema, "prefixItems"))
     items = schema.get("items")
-    return first + (_size(items) + 1) * max(1, _count(schema, "minItems")) if isinstance(items, dict) else first
+    return first + (_size(items) + 1) * max(1, number_of(schema, "minItems")) if isinstance(items, dict) else first
 
 
 def _list(schema: Schema, key: str) -> list[JsonValue]:
     value = schema.get(key)
     return value if isinstance(value, list) else []
-
-
-def _count(schema: Schema, key: str) -> int:
-    value = schema.get(key, 0)
-    return int(value) if isinstance(value, int | float) else 0
 
 
 class Landing:

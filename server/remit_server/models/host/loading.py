@@ -54,7 +54,7 @@ def load_model(load: Load, on_progress: Callable[[int, int], None]) -> LanguageM
 def _check_folder(folder: Path) -> None:
     what = f"the model `{folder}` cannot be loaded"
     if not folder.is_dir():
-        fix = "name an existing folder in MLX format, or `embedded`; Remit downloads no models"
+        fix = "name an existing folder in MLX format, `embedded`, or a model that `remit model pull` has fetched"
         raise HostError(what, "there is no such folder", fix)
     wanted = {
         "config.json": (folder / "config.json").is_file(),

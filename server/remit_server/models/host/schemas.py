@@ -63,9 +63,9 @@ def bounded(schema: Mapping[str, JsonValue], bounds: Bounds) -> Schema:
     if "string" in kinds:
         _bound_string(result, bounds)
     if "integer" in kinds or "number" in kinds:
-        _bound_number(result)
+        _boundnumber_of(result)
     if "array" in kinds:
-        result.setdefault("maxItems", max(MOST_ITEMS, _number(result, "minItems")))
+        result.setdefault("maxItems", max(MOST_ITEMS, number_of(result, "minItems")))
         if result.get("items", True) is True:
             result["items"] = "prefixItems" not in result and bounded({}, bounds)
             _admit_prefix_only(result)
@@ -149,7 +149,8 @@ def _bounded_part(part: JsonValue, bounds: Bounds) -> JsonValue:
     return bounded(part, bounds) if isinstance(part, dict) else part
 
 
-def _number(schema: Schema, key: str) -> int:
+def number_of(schema: Schema, key: str) -> int:
+    """The number at a key, 0 where there is none."""
     value = schema.get(key, 0)
     return int(value) if isinstance(value, int | float) else 0
 
@@ -157,18 +158,18 @@ def _number(schema: Schema, key: str) -> int:
 def _admit_prefix_only(schema: Schema) -> None:
     """An array whose first items alone are described has no others, unless it must have more."""
     prefix = schema.get("prefixItems")
-    if isinstance(prefix, list) and _number(schema, "minItems") > len(prefix):
+    if isinstance(prefix, list) and number_of(schema, "minItems") > len(prefix):
         schema["items"] = bounded({}, Bounds(64))
 
 
 def _bound_string(schema: Schema, bounds: Bounds) -> None:
-    least = _number(schema, "minLength")
+    least = number_of(schema, "minLength")
     schema.setdefault("maxLength", max(bounds.longest, least))
     if bounds.matched is not None and ("pattern" in schema or "format" in schema):
-        schema["maxLength"] = min(_number(schema, "maxLength"), max(bounds.matched, least))
+        schema["maxLength"] = min(number_of(schema, "maxLength"), max(bounds.matched, least))
 
 
-def _bound_number(schema: Schema) -> None:
+def _boundnumber_of(schema: Schema) -> None:
     if "minimum" not in schema and "exclusiveMinimum" not in schema:
         schema["minimum"] = _below(schema, "maximum", "exclusiveMaximum")
     if "maximum" not in schema and "exclusiveMaximum" not in schema:
@@ -197,6 +198,6 @@ def _bound_object(schema: Schema, bounds: Bounds) -> None:
     if lists and schema.get("additionalProperties", True) is True:
         schema["additionalProperties"] = False
     if schema.get("additionalProperties", True) is not False:
-        schema.setdefault("maxProperties", max(MOST_PROPERTIES, _number(schema, "minProperties")))
+        schema.setdefault("maxProperties", max(MOST_PROPERTIES, number_of(schema, "minProperties")))
         if not isinstance(schema.get("additionalProperties"), dict):
             schema["additionalProperties"] = bounded({}, bounds)

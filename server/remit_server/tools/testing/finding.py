@@ -14,6 +14,7 @@ _JS_TEST = re.compile(
 )
 _NODE_RUNS = re.compile(r"\.[cm]?js$")
 _SPEAKS_PYTEST = re.compile(r"\[tool\.pytest|\[tool:pytest\]|\[pytest\]|\bpytest\b")
+_FOR_PYTEST = re.compile(r"^\s*(?:import|from) pytest\b|^(?:async )?def test\w*\(", re.MULTILINE)
 _IN_NODE = ("vitest", "jest", "node")
 _BY_SUFFIX = {
     **dict.fromkeys((".py",), ("pytest", "unittest")),
@@ -27,18 +28,23 @@ _BY_SUFFIX = {
 class Facts:
     """What a workspace shows: names at its top, its files' paths, and the texts that configure tests, by name.
 
-    `imports_pytest`: one of its tests does.
+    `for_pytest`: one of its tests imports pytest, or is a function of its own, which unittest would not find.
     """
 
     top: frozenset[str]
     files: tuple[str, ...]
     texts: dict[str, str]
-    imports_pytest: bool = False
+    for_pytest: bool = False
 
 
 def python_tests(files: Iterable[str]) -> tuple[str, ...]:
     """Those that pytest or unittest would look into."""
     return tuple(file for file in files if _PYTHON_TEST.search(file))
+
+
+def written_for_pytest(text: str) -> bool:
+    """Whether a file of tests is one that unittest would find nothing in, or could not import."""
+    return _FOR_PYTEST.search(text) is not None
 
 
 def node_tests(files: Iterable[str]) -> tuple[str, ...]:
@@ -60,7 +66,7 @@ def _of_python(facts: Facts) -> list[str]:
         for name, text in facts.texts.items()
         if name.endswith((".toml", ".cfg", ".ini", ".txt"))
     )
-    if configured or facts.imports_pytest or facts.top & {"pytest.ini", "conftest.py"}:
+    if configured or facts.for_pytest or facts.top & {"pytest.ini", "conftest.py"}:
         return ["pytest"]
     return ["unittest"] if python_tests(facts.files) else []
 

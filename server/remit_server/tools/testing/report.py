@@ -40,7 +40,8 @@ def rendered(output: CommandOutput, runner: Runner, ask: Ask, root: Path, redact
     lines += said
     if output.exit_code != 0 and not bad:
         lines.append("although no test is reported as failed, the runner says that something did" if tests else "")
-        lines.append(f"what it printed:\n{head_and_tail(output.stderr.decode(errors='replace'), MAX_CONSOLE_CHARS)}")
+        console = head_and_tail(output.stderr.decode(errors="replace"), MAX_CONSOLE_CHARS)
+        lines.append(f"what it printed:\n{console}" if console else "it printed nothing")
     return Outcome(
         text=redact("\n".join(filter(None, lines))),
         summary=lines[0],

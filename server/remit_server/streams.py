@@ -1,0 +1,43 @@
+"""This process's standard streams: all there however it was started, and two of them for a protocol alone
+(architecture.md, invariant 11)."""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+
+_closed: list[str] = []
+"""Those that were closed when the process began."""
+
+
+def prepare() -> None:
+    """None is missing afterwards, and no sign fails to be printed, whatever a file name or a locale brings."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:  # what is opened now gets its number, which programs started here inherit
+            _closed.append(name)
+            nowhere = os.open(os.devnull, os.O_RDWR)
+            os.set_inheritable(nowhere, True)
+            setattr(sys, name, os.fdopen(nowhere, mode))
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def claim() -> tuple[int, int]:
+    """Take standard input and output for the protocol: a stray `print` goes to the log instead.
+
+    The new descriptors are not inherited, so that no child process can read or write the protocol. Raises SetupError
+    where one of the two was closed.
+    """
+    if gone := [name for name in _closed if name != "stderr"]:
+        from remit_server.errors import SetupError
+
+        fix = "start it with pipes for standard input and output"
+        raise SetupError("there is nobody to serve", f"{' and '.join(gone)} was closed when it started", fix)
+    in_fd, out_fd = os.dup(0), os.dup(1)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    os.dup2(2, 1)
+    return in_fd, out_fd
