@@ -7,6 +7,7 @@ from __future__ import annotations
 import posixpath
 import re
 import shlex
+from collections.abc import Sequence
 
 from remit_governance.policy.shell.programs import git_words
 
@@ -56,15 +57,28 @@ def command_prefix(text: str) -> tuple[str, ...]:
 
 def resembles(command: tuple[str, ...], prefix: tuple[str, ...]) -> bool:
     """Whether a rule that stops `prefix` means this command, too: the program wherever it is kept, its options in any
-    order, bundled or spelled out, its other words from the first on.
+    order, bundled or spelled out, its other words from the first on. A word behind an option may be its value.
     """
     if not command or posixpath.basename(command[0]) not in {prefix[0], posixpath.basename(prefix[0])}:
         return False
     words = ("git", *git_words(command[1:])) if prefix[0] == "git" else command
-    plain = [word for word in words[1:] if not word.startswith("-")]
     wanted = [word for word in prefix[1:] if not word.startswith("-")]
     given = _options(words[1:])
-    return plain[: len(wanted)] == wanted and all(_among(word, given) for word in prefix[1:] if word.startswith("-"))
+    return _begin(words[1:], wanted) and all(_among(word, given) for word in prefix[1:] if word.startswith("-"))
+
+
+def _begin(words: Sequence[str], wanted: Sequence[str]) -> bool:
+    """Whether the words that are no options, or may be none, begin with those that are wanted."""
+    # How many were found, and whether the next word may be an option's value.
+    states = {(0, False)}
+    for word in words:
+        found = {(count, False) for count, value in states if value}
+        if word.startswith("-"):
+            found |= {(count, "=" not in word) for count, _ in states}
+        else:
+            found |= {(count + 1, False) for count, _ in states if wanted[count : count + 1] == [word]}
+        states = found | {state for state in states if state[0] == len(wanted)}
+    return any(count == len(wanted) for count, _ in states)
 
 
 def _among(option: str, given: frozenset[str]) -> bool:
