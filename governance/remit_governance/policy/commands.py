@@ -84,7 +84,8 @@ def _begin(words: Sequence[str], wanted: Sequence[str]) -> bool:
 def _among(option: str, given: frozenset[str]) -> bool:
     """Whether the option is among those given, as it is or in another spelling."""
     other = _options((option,)) - {option}
-    return option in given or (bool(other) and other <= given)
+    cut = any(len(each) > 2 and option.startswith(each) for each in given if each.startswith("--"))
+    return option in given or cut or (bool(other) and other <= given)
 
 
 _LETTERS = {"--recursive": "-r", "-R": "-r", "--force": "-f", "--all": "-a", "--delete": "-d"}
@@ -98,7 +99,12 @@ def _options(words: tuple[str, ...]) -> frozenset[str]:
             found.add(word.partition("=")[0])
         elif word.startswith("-"):
             found |= {word, *(f"-{letter}" for letter in word[1:])}
-    return frozenset(found | {_LETTERS[option] for option in found if option in _LETTERS})
+    # Long names may be cut short, as getopt allows.
+    return frozenset(found | {_LETTERS[name] for name in _LETTERS for option in found if _names(option, name)})
+
+
+def _names(option: str, name: str) -> bool:
+    return option == name or (len(option) > 2 and option.startswith("--") and name.startswith(option))
 
 
 def starts_with(command: tuple[str, ...], prefix: tuple[str, ...]) -> bool:

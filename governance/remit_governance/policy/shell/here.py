@@ -1,8 +1,9 @@
 """Here-documents taken out of a script before its tree is read: the grammar often is wrong about where they end, and
 blind to backticks in them.
 
-Only plain ones are taken out: a delimiter that is one name, a body in which nothing is expanded. Whatever else stands
-beside one (a substitution, a quote over several lines) leaves the script as it was, and not certain.
+Only plain ones are taken out: a delimiter that is one name, a body in which nothing runs: of a variable comes text
+alone. Whatever else stands beside one (a substitution, a quote over several lines) leaves the script as it was, and not
+certain.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ FED = "/dev/stdin"
 """What a program reads that is fed a here-document, in the script without it."""
 
 _OPERATOR = re.compile(r"<<(-?)[ \t]*(?:'(\w+)'|\"(\w+)\"|(\w+))(?=[\s;&|()<>]|\Z)", re.ASCII)
-_EXPANDED = re.compile(r"[$`]|\\\n")
+_EXPANDED = re.compile(r"`|\$[({\[]|\\\n")
 _QUOTED = r"""'[^']*'|"(?:[^"\\$`]|\\.|\$(?![({]))*"|\\."""
 _PLAIN = r"""<<<|\$(?![({'"])|[^'"\\$`]"""
 _COMMENT = r"(?<![^\s;&|()])#[^\n]*"
@@ -67,7 +68,7 @@ def without_here_documents(text: str) -> str | None:
 
 
 def _behind_bodies(script: _Script, at: int) -> int | None:
-    """Where the script goes on after the bodies that begin here; None where one expands something, or has no end."""
+    """Where the script goes on after the bodies that begin here; None where one may run something, or has no end."""
     for each in script.awaited:
         start = at
         while True:

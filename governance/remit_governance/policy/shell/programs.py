@@ -298,6 +298,7 @@ ARGUMENTS: Mapping[str, Callable[[Sequence[str]], Iterator[str]]] = MappingProxy
         "find": _find,
         "git": _git,
         "hash": _options("says which program a name stands for", "p"),
+        "install": _options(_RUNS, "", ("--strip-program",)),
         **dict.fromkeys(("test", "["), _test),
         "man": _options(_RUNS, "PH", ("--pager", "--html")),
         "printf": _printf,
@@ -310,6 +311,7 @@ ARGUMENTS: Mapping[str, Callable[[Sequence[str]], Iterator[str]]] = MappingProxy
         "tar": _tar,
         "unzip": _unzip,
         "wait": _options(_SETS, "p"),
+        "wget": _options(_RUNS, "e", ("--use-askpass", "--execute", "--config")),
         "zip": _options(_RUNS, "T", ("--unzip-command",)),
     }
 )
