@@ -3,6 +3,7 @@ event; the end of a process loses neither (003 §Sync/Async Write Strategy; arch
 
 from __future__ import annotations
 
+import os
 import random
 import shutil
 import signal
@@ -204,6 +205,23 @@ def test_thr_storage_foreign_lines_in_a_spool(tmp_path: Path) -> None:
     AuditLog(path).close()
     assert said(path) == ["1", "2", "3"]
     assert second_opinion(path)
+
+
+@pytest.mark.parametrize("kind", ["a pipe", "a folder", "a link"])
+def test_thr_storage_what_is_no_file_in_a_spools_place_holds_nothing_up(tmp_path: Path, kind: str) -> None:
+    """The log cannot be opened then, and says which file it is; a pipe would be read for ever."""
+    spool = tmp_path / "a.waiting.00"
+    {"a pipe": os.mkfifo, "a folder": Path.mkdir, "a link": lambda at: at.symlink_to("/etc/hostname")}[kind](spool)
+    opening = (
+        "import sys; from pathlib import Path; from remit_governance.audit.store import AuditLog\n"
+        "AuditLog(Path(sys.argv[1]))"
+    )
+    tried = subprocess.run(
+        [sys.executable, "-c", opening, str(tmp_path / "a")], check=False, capture_output=True, text=True, timeout=60
+    )
+    assert tried.returncode == 1
+    assert f"AuditError: the audit log cannot be opened: {tmp_path / 'a'}: " in tried.stderr
+    assert str(spool) in tried.stderr
 
 
 def test_where_nothing_can_be_spooled_nothing_waits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

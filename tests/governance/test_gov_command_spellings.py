@@ -26,6 +26,8 @@ def verdict(policy: str, command: str) -> str:
         "rm x -rf",
         "rm --recursive --force x",
         "rm --force -R x",
+        "rm --rec --forc x",
+        "rm --r --f x",
         "/bin/rm -fr x",
         "nice rm -fr x",
         "true && rm -fr x",

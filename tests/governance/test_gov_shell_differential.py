@@ -58,6 +58,10 @@ WORDS = st.sampled_from(
             "..",
             "x/../y",
             '"\\$x"',
+            "''\\pa",
+            "$!",
+            "{x}>o",
+            "\\ x",
         ),
     ]
 )
@@ -70,6 +74,13 @@ PROGRAMS = st.sampled_from(
 )
 REDIRECTIONS = st.sampled_from(
     [">o", "> o", ">>x/o", "<y.txt", "2>&1", "2>/dev/null", "> 'q r'", "<>io", ">|c", "1>&2", "&>z", "12>&1", ">&y"]
+)
+HERE = st.sampled_from(
+    [
+        *("{0} <<E\nhi\nE\n{1}", "{0} <<'E'\n$(pa)\nE\n{1}", "{0} <<-E; {1}\n\tx\n\tE\n", "{0} <<1; {1}\n$\n1\n"),
+        *("{0} <<E | {1}\n`pa`\nE\n", "{0} <<E''\n$\nE\n{1}", "{0} <<E#\n$\nE#\n{1}", "{0} <<$E; {1}\n$E\n"),
+        *("{0} <<E\nx\\\nE\n{1}\nE\n{1}", "{0} <<A <<B && {1}\n1\nA\n2\nB\n", '{0} <<"E"\nE \nE\n{1}'),
+    ]
 )
 NOISE = st.sampled_from([*list("()'\"\\$|&; \n><#*?{}~![]=\t"), "\\\n", "$(", "<<", "do ", "fi", "$((1))", "\r"])
 
@@ -89,7 +100,7 @@ def compound(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
         inner.map("({})".format),
         inner.map("{{ {}; }}".format),
         st.tuples(inner, inner).map(lambda two: f"if {two[0]}; then {two[1]}; fi"),
-        st.tuples(inner, inner).map(lambda two: f"{two[0]} <<E\nhi\nE\n{two[1]}"),
+        st.tuples(inner, HERE, inner).map(lambda of: of[1].format(*of[::2])),
     )
 
 

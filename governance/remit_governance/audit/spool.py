@@ -6,9 +6,11 @@ process left becomes records when the log is next opened.
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import secrets
+import stat
 from collections.abc import Generator, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -78,6 +80,10 @@ def leftovers(log: Path) -> Generator[Leftover]:
             fd = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
         except FileNotFoundError:
             continue
+        if not stat.S_ISREG(os.fstat(fd).st_mode):
+            # A pipe would be read for ever.
+            os.close(fd)
+            raise OSError(errno.EINVAL, "it is no regular file", str(path))
         with open(fd, "rb") as file:  # noqa: PTH123 a descriptor
             if _claimed(fd):
                 yield Leftover(path, tuple(_entries(file.read())))

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from remit_governance.permissions import Answer
 from remit_governance.values import Action, Decision, Verdict
+from remit_governance.visible import visible
 from remit_server.errors import ToolError
 from remit_server.sandbox.layer import Left
 from remit_server.tools.spec import FileChange
@@ -139,4 +140,5 @@ def told(taken: Iterable[str], refused: Sequence[tuple[str, str]]) -> str:
 
 def _listed(paths: Sequence[str]) -> str:
     more = f" and {len(paths) - MAX_TOLD} more" if len(paths) > MAX_TOLD else ""
-    return ", ".join(paths[:MAX_TOLD]) + more
+    # A name may hold line ends, or bytes that are no text: it is one name, and says nothing else.
+    return ", ".join(visible(path, "show") for path in paths[:MAX_TOLD]) + more

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -58,11 +59,17 @@ def _found(root: Path, denied: Callable[[str], bool]) -> Iterator[Path]:
 
 
 def _entries(folder: Path) -> list[os.DirEntry[str]]:
-    """None of a folder that is gone, or not ours to read: the command cannot read it either."""
+    """None of a folder that is gone, or not ours to read: the command cannot read it either.
+
+    Raises ToolError where it cannot be named as a whole: a command goes there step by step.
+    """
     try:
         with os.scandir(folder) as entries:
             return list(entries)
-    except OSError:
+    except OSError as error:
+        if error.errno == errno.ENAMETOOLONG:
+            why = "folders of the workspace are too deep to find what has to be hidden from it"
+            raise _refused(why, "remove them, or open another folder as the workspace") from error
         return []
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from remit_server.sandbox import pids
-from remit_server.sandbox.limits import Limits, layer_beyond, usage_below
+from remit_server.sandbox.limits import Limits, free_below, layer_beyond, usage_below
 from remit_server.sandbox.output import Kept
 from remit_server.sandbox.spawn import Reading, Spawned, spawned
 
@@ -240,6 +240,7 @@ async def _end(spawned: Spawned, namespace: _Namespace, draining: Sequence[async
 async def _watch(namespace: _Namespace, job: Job, overrun: asyncio.Future[str]) -> None:
     """Let it begin, and look at the totals, which no limit of a single process bounds, until one is passed."""
     await namespace.heard.wait()
+    free_before = free_below(job.layer) if job.layer else 0
     await _let_go(namespace, job, overrun)
     pause = _FIRST_WATCH_S
     while namespace.init is not None and not overrun.done():
@@ -249,6 +250,6 @@ async def _watch(namespace: _Namespace, job: Job, overrun: asyncio.Future[str]) 
         pause = min(2 * pause, _WATCH_S)
         reason = usage_below(namespace.init).beyond(job.limits)
         if reason is None and job.layer is not None:
-            reason = await asyncio.to_thread(layer_beyond, job.layer, job.limits)
+            reason = await asyncio.to_thread(layer_beyond, job.layer, job.limits, free_before)
         if reason is not None and not overrun.done():
             overrun.set_result(reason)

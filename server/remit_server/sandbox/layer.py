@@ -7,17 +7,21 @@ of it reaches the workspace by itself.
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
-import shutil
+import secrets
 import stat
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
 MAX_FILES = 2_000
 MAX_BYTES = 64 * 1024 * 1024
+MAX_DEPTH = 100
+"""Folders in folders; a program that a person wrote needs a few dozen, one that means harm makes thousands."""
+MAX_PATH_BYTES = 3_000
 _OPAQUE = "user.overlay.opaque"
 PREFIX = "remit-layer-"
 _TOO_MUCH = f"it changed more than {MAX_FILES} files or {MAX_BYTES >> 20} MiB"
@@ -79,40 +83,76 @@ class Layer:
         return tuple(sorted(found, key=lambda left: left.path))
 
     def remove(self) -> None:
-        """Clear it away, whatever modes the command gave its folders. Never raises."""
-        for folder, folders, _ in os.walk(self.folder):
-            # Before the walk looks into them; what is only a link leads to somebody else's folder.
-            for below in (Path(folder, name) for name in folders):
+        """Clear it away, whatever modes the command gave its folders, and however deep they are. Never raises."""
+        pending, mark, count = [self.folder], secrets.token_hex(4), 0
+        while pending:
+            current = pending.pop()
+            for entry in _opened(current):
                 with contextlib.suppress(OSError):
-                    if not below.is_symlink():
-                        below.chmod(0o700)
-        for part in (self.folder / "work").glob("*"):
-            with contextlib.suppress(OSError):
-                part.chmod(0o700)
-        shutil.rmtree(self.folder, ignore_errors=True)
+                    if not entry.is_dir(follow_symlinks=False):
+                        Path(entry.path).unlink()
+                        continue
+                    # Moved up here: below, its path may be longer than a path can be.
+                    count += 1
+                    there = self.folder / f"{mark}-{count}"
+                    Path(entry.path).chmod(0o700)
+                    pending.append(Path(entry.path).rename(there))
+            if current != self.folder:
+                with contextlib.suppress(OSError):
+                    current.rmdir()
+        with contextlib.suppress(OSError):
+            self.folder.rmdir()
 
 
 def size_below(folder: Path, most_entries: int) -> tuple[int, int]:
-    """Bytes on disk and entries below a folder, counted up to `most_entries`."""
+    """Bytes on disk and entries below a folder, counted up to `most_entries`; more, where it is too deep to be seen."""
     total = entries = 0
-    pending = [folder]
+    pending = [str(folder)]
     while pending and entries <= most_entries:
-        # The command is at work there meanwhile.
-        with contextlib.suppress(OSError), os.scandir(pending.pop()) as found:
-            for entry in found:
-                entries += 1
-                with contextlib.suppress(OSError):
-                    status = entry.stat(follow_symlinks=False)
-                    total += status.st_blocks * 512
-                    if stat.S_ISDIR(status.st_mode):
-                        pending.append(Path(entry.path))
+        path = pending.pop()
+        try:
+            with _by_descriptor(path) as found:
+                for entry in found:
+                    entries += 1
+                    # The command is at work there meanwhile.
+                    with contextlib.suppress(OSError):
+                        status = entry.stat(follow_symlinks=False)
+                        total += status.st_blocks * 512
+                        if stat.S_ISDIR(status.st_mode):
+                            pending.append(f"{path}/{entry.name}")
+        except OSError as error:
+            if error.errno == errno.ENAMETOOLONG:
+                return total, most_entries + 1
     return total, entries
+
+
+@contextlib.contextmanager
+def _by_descriptor(folder: str) -> Generator[Iterator[os.DirEntry[str]]]:
+    """Its entries, which can be looked at however long their own paths are. Raises OSError."""
+    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        with os.scandir(fd) as entries:
+            yield entries
+    finally:
+        os.close(fd)
+
+
+def _opened(folder: Path) -> list[os.DirEntry[str]]:
+    """Its entries, whatever its mode; none of what cannot be opened."""
+    with contextlib.suppress(OSError):
+        folder.chmod(0o700)
+        with os.scandir(folder) as entries:
+            return list(entries)
+    return []
 
 
 def _changed(upper: Path, lower: Path, prefix: str) -> Iterator[Left]:
     """Folders are opened by their names: nobody but us has access by now."""
     for entry in sorted(os.scandir(upper), key=lambda entry: entry.name):
         relative = prefix + entry.name
+        if relative.count("/") > MAX_DEPTH or len(os.fsencode(relative)) > MAX_PATH_BYTES:
+            yield Left(relative, None, odd="it lies too deep")
+            continue
         below = lower / entry.name
         status = entry.stat(follow_symlinks=False)
         if stat.S_ISCHR(status.st_mode) and status.st_rdev == 0:
@@ -166,11 +206,13 @@ def _runs(status: os.stat_result) -> bool:
 
 
 def _files(lower: Path, relative: str) -> Iterator[str]:
-    """The regular files at and below a path of the workspace."""
-    if lower.is_symlink():
-        return
-    if lower.is_file():
-        yield relative
-    elif lower.is_dir():
-        for entry in sorted(os.scandir(lower), key=lambda entry: entry.name):
-            yield from _files(Path(entry.path), f"{relative}/{entry.name}")
+    """The regular files at and below a path of the workspace, in any order."""
+    pending = [(lower, relative)]
+    while pending:
+        path, name = pending.pop()
+        if path.is_symlink():
+            continue
+        if path.is_file():
+            yield name
+        elif path.is_dir():
+            pending += [(Path(entry.path), f"{name}/{entry.name}") for entry in os.scandir(path)]

@@ -16,7 +16,10 @@ MIB = 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Bytes and counts. `tasks` counts threads and is hard, to root with what `pids` adds; the totals are watched."""
+    """Bytes and counts. `tasks` counts threads and is hard, to root with what `pids` adds; the totals are watched.
+
+    `spare_bytes` stay free on the disk of what is written, and of what is written to files that have no name any more.
+    """
 
     processes: int = 100
     tasks: int = 400
@@ -27,6 +30,7 @@ class Limits:
     shared_bytes: int = 64 * MIB
     layer_bytes: int = 512 * MIB
     layer_files: int = 50_000
+    spare_bytes: int = 1024 * MIB
     open_files: int = 1024
     output_factor: int = 64
 
@@ -87,11 +91,20 @@ def usage_below(root: int) -> Usage:
     return Usage(len(found), sum(threads[pid] for pid in found), resident)
 
 
-def layer_beyond(folder: Path, limits: Limits) -> str | None:
+def free_below(folder: Path) -> int:
+    """Bytes that are free on its disk. Raises OSError."""
+    status = os.statvfs(folder)
+    return status.f_bavail * status.f_frsize
+
+
+def layer_beyond(folder: Path, limits: Limits, free_before: int) -> str | None:
     """Which limit is passed by what was written to the workspace, in words, or None."""
+    # Not all of it is seen there: a file that was removed takes its room for as long as it is open.
+    if free_below(folder) < min(limits.spare_bytes, free_before - limits.layer_bytes):
+        return "the disk is nearly full"
     written, files = size_below(folder, limits.layer_files)
     if files > limits.layer_files:
-        return f"more than {limits.layer_files} files written"
+        return f"more than {limits.layer_files} files written, or folders too deep"
     return f"more than {limits.layer_bytes // MIB} MiB written" if written > limits.layer_bytes else None
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 import tree_sitter_bash
 from tree_sitter import Language, Node, Parser
 
+from remit_governance.policy.shell.here import FED, without_here_documents
 from remit_governance.policy.shell.programs import examine, harmless_variable
 from remit_governance.policy.shell.reading import UNKNOWN, Draft, Reading
 from remit_governance.policy.shell.words import Word, resolve, spelled
@@ -22,6 +23,8 @@ MOST_FOLDERS = 8
 # What a terminal or a reader would not show as it is, and what splits lines or words unseen.
 _HIDDEN = re.compile(r"[^\S \n\t]|[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
 _JOINED_LINE = re.compile(r"\S\\\n\S")
+_ODD_START = re.compile(r"(?<![\w./-])\\[ \t]|^[ \t]*\\\n", re.MULTILINE)
+_DESCRIPTOR = re.compile(r"\{\w+(\[.*\])?\}", re.DOTALL)
 _STREAMS = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr", "/dev/stdin"})
 _FOLLOWED = frozenset(
     {
@@ -49,9 +52,15 @@ def _read_into(script: str, draft: Draft, depth: int) -> None:
     if _HIDDEN.search(script) or "\ud800" <= max(script, default="") <= "\udfff":
         draft.doubt("it holds characters that are not shown")
         return
-    if _JOINED_LINE.search(script):
+    plain = without_here_documents(script)
+    if plain is None:
+        draft.doubt("a here-document is not plain, or stands beside what is not")
+        plain = script
+    if _JOINED_LINE.search(plain):
         draft.doubt("a word goes on over the end of a line")
-    root = _parser().parse(script.encode()).root_node
+    if _ODD_START.search(plain):
+        draft.doubt("a line or a word begins with a backslash and a blank")
+    root = _parser().parse(plain.encode()).root_node
     if root.has_error:
         draft.doubt("it is no well-formed command line")
     _walk(root, draft, depth)
@@ -97,6 +106,8 @@ def _children(node: Node, draft: Draft, depth: int) -> None:
     if any(child.type == "|&" for child in node.children):
         draft.doubt("`|&` means different things to different shells")
     values = [*node.children_by_field_name("variable"), *node.children_by_field_name("value")]
+    for variable in node.children_by_field_name("variable"):
+        _set(spelled(variable), draft)
     for child in node.named_children:
         if node.type in _VALUES and any(child.id == value.id for value in values):
             _known(child, draft, depth + 1)
@@ -135,8 +146,16 @@ def _redirected(node: Node, draft: Draft, depth: int) -> None:
         _command(body, draft, depth + 1, late)
     elif late:
         draft.doubt("words stand behind a redirection")
-    if body is not None and _shell_reads(body) and any(child.type == "heredoc_redirect" for child in redirects):
+    if body is not None and _shell_reads(body) and any(map(_feeds, redirects)):
         draft.doubt("a shell is fed commands")
+
+
+_TAKE_NUMBERS = frozenset({"echo", "printf", "exit", "return", "test", "wait", "kill"})
+"""What `$?` and `$!` are for: another number changes nothing about what these do."""
+
+
+def _feeds(redirect: Node) -> bool:
+    return redirect.type == "heredoc_redirect" or spelled(redirect).endswith(f"<{FED}")
 
 
 def _shell_reads(body: Node) -> bool:
@@ -187,6 +206,8 @@ def _file_redirect(node: Node, draft: Draft, depth: int) -> list[Node]:
     word = _known(targets[0], draft, depth) if targets else None
     if word is None or (operator in {">&", "<&"} and (word.text.isdigit() or word.text == "-")):
         return targets[1:]
+    if word.counted:
+        draft.doubt("the name of a file has a number that is known only when it runs")
     if operator in {"&>", "&>>", ">&", "<&"}:
         draft.doubt(f"`{operator}` means different things to different shells")
     if word.pattern:
@@ -234,8 +255,8 @@ def _command(node: Node, draft: Draft, depth: int, late: Sequence[Node] = ()) ->
         elif child.type in {"file_redirect", "heredoc_redirect", "herestring_redirect"}:
             behind += _redirect(child, draft, depth)
         else:
-            words.append(_known(child, draft, depth) or Word(UNKNOWN))
-    words += [_known(child, draft, depth) or Word(UNKNOWN) for child in behind]
+            words.append(_argument(child, draft, depth))
+    words += [_argument(child, draft, depth) for child in behind]
     if not words:
         return
     if words[0].text == UNKNOWN:
@@ -244,10 +265,21 @@ def _command(node: Node, draft: Draft, depth: int, late: Sequence[Node] = ()) ->
     _simple(words, draft, depth)
 
 
+def _argument(node: Node, draft: Draft, depth: int) -> Word:
+    before = node.prev_sibling
+    if before is not None and before.end_byte == node.start_byte:
+        draft.doubt("where a word ends and the next begins is not certain")
+    if _DESCRIPTOR.fullmatch(spelled(node)):
+        draft.doubt("a name in braces may belong to a redirection, and is no word then")
+    return _known(node, draft, depth) or Word(UNKNOWN)
+
+
 def _simple(words: list[Word], draft: Draft, depth: int) -> None:
     """A simple command: out of its wrappers, and looked at for what its arguments make it do."""
     if words[0].pattern:
         draft.doubt("a program's name is a pattern")
+    if any(word.counted for word in words) and (words[0].counted or words[0].text not in _TAKE_NUMBERS):
+        draft.doubt("a number is known only when it runs, or is none")
     layers = unwrap(words)
     draft.wrappers.extend(layers.wrappers)
     draft.suspects.extend(layers.suspects)
@@ -289,8 +321,22 @@ def _moved(argv: tuple[str, ...], draft: Draft) -> None:
 def _test(node: Node, draft: Draft, depth: int) -> None:
     if spelled(node).startswith("[["):
         draft.doubt("`[[` means different things to different shells")
+        for child in node.named_children:
+            _inside(child, draft, depth + 1)
+        return
+    # The same program as `test`, in another place of the grammar.
+    words = [Word("["), *(_argument(leaf, draft, depth) for leaf in _operands(node))]
+    for doubt in examine(words).doubts:
+        draft.doubt(doubt)
+
+
+def _operands(node: Node) -> Iterator[Node]:
+    """The words of a test, whatever the grammar takes them for."""
     for child in node.named_children:
-        _inside(child, draft, depth + 1)
+        if child.type.endswith("_expression"):
+            yield from _operands(child)
+        else:
+            yield child
 
 
 def _assignments(node: Node, draft: Draft, depth: int) -> None:
@@ -302,8 +348,13 @@ def _assignment(node: Node, draft: Draft, depth: int) -> None:
     name, value = node.child_by_field_name("name"), node.child_by_field_name("value")
     if value is not None:
         _known(value, draft, depth)
-    if name is None or not harmless_variable(spelled(name)):
-        draft.doubt(f"`{spelled(name)[:40] if name else '?'}` can change what a program does")
+    _set(spelled(name) if name else "?", draft)
+
+
+def _set(name: str, draft: Draft) -> None:
+    """A variable gets a value, whoever gives it: an assignment, a loop, a word of `export`."""
+    if not harmless_variable(name):
+        draft.doubt(f"`{name[:40]}` can change what a program does")
 
 
 def _declaration(node: Node, draft: Draft, depth: int) -> None:
@@ -313,5 +364,11 @@ def _declaration(node: Node, draft: Draft, depth: int) -> None:
     for child in node.named_children:
         if child.type == "variable_assignment":
             _assignment(child, draft, depth)
-        elif child.type != "variable_name":
-            _known(child, draft, depth)
+        elif child.type != "variable_name" and (word := _known(child, draft, depth)):
+            # Quotes make a plain word of it for the grammar, and an assignment all the same for a shell.
+            name, assigns, _ = word.text.partition("=")
+            before = child.prev_sibling
+            if before is not None and before.end_byte == child.start_byte:
+                _set("?", draft)
+            elif assigns:
+                _set(name, draft)

@@ -10,6 +10,7 @@ import posixpath
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from types import MappingProxyType
 
 from remit_governance.policy.shell.words import Word
@@ -108,7 +109,7 @@ def _has(arguments: Sequence[str], *, short: str = "", long: Sequence[str] = ())
             return False
         if argument.startswith("--"):
             name = argument.partition("=")[0]
-            if len(name) > 3 and any(option.startswith(name) for option in long):
+            if any(option.startswith(name) for option in long):
                 return True
         elif argument.startswith("-") and not set(short).isdisjoint(argument[1:]):
             return True
@@ -119,7 +120,7 @@ def _value_of(arguments: Sequence[str], short: str, long: str) -> Iterator[str]:
     """Values of an option, however they are attached."""
     for at, argument in enumerate(arguments):
         name, equals, value = argument.partition("=")
-        if argument.startswith("--") and len(name) > 3 and long.startswith(name):
+        if argument.startswith("--") and len(name) > 2 and long.startswith(name):
             yield value if equals else next(iter(arguments[at + 1 : at + 2]), "")
         elif short and argument.startswith("-") and not argument.startswith("--") and short in argument[1:]:
             rest = argument[argument.index(short, 1) + 1 :]
@@ -158,9 +159,15 @@ def _sed_reads(script: str) -> bool:
     return True
 
 
+_SED_OPTION = re.compile(r"--?|-[nrEsuz]*(?:e.*|i[^e/*]*)?|--(?!l)[a-z-]+(?:=[^/*]*)?|--e[a-z]*=.*", re.DOTALL)
+"""Options whose value is no other word, or is a script; a suffix behind `-i` could name another folder."""
+
+
 def _sed(arguments: Sequence[str]) -> Iterator[str]:
     if _has(arguments, short="f", long=("--file",)):
         yield "takes its script from a file"
+    elif not all(_SED_OPTION.fullmatch(a) for a in arguments if a.startswith("-")):
+        yield "has options that are not known here"
     elif not all(map(_sed_reads, _sed_scripts(arguments))):
         yield "has a script that may write files or run programs"
 
@@ -171,11 +178,18 @@ def _sed_writes(arguments: Sequence[str]) -> Iterator[str]:
         yield from operands if any(_value_of(arguments, "e", "--expression")) else operands[1:]
 
 
+_AWK_OPTION = re.compile(r"-|--|-[vF].*|--(?:assign|field-separator|version|help)(?:=.*)?", re.DOTALL)
+# What is printed may hold any sign, also the one that ends the statement: a `>` anywhere behind counts.
+_AWK_REACHES_OUT = re.compile(
+    r"\bsystem\b|\bgetline\b|@|(?<!\|)\|(?!\|)|\bprintf?\b.*>|\bclose\b|\\x|\\[0-7]", re.DOTALL
+)
+
+
 def _awk(arguments: Sequence[str]) -> Iterator[str]:
-    if _has(arguments, short="fiEl", long=("--file", "--include", "--exec", "--load", "--source")):
-        yield "takes its program from elsewhere"
+    if any(argument.startswith("-") and not _AWK_OPTION.fullmatch(argument) for argument in arguments):
+        yield "has options that are not known here"
     for program in arguments:
-        if re.search(r"\bsystem\b|\bgetline\b|@|(?<!\|)\|(?!\|)|\bprintf?\b[^;}\n]*>|\bclose\b|\\x|\\[0-7]", program):
+        if _AWK_REACHES_OUT.search(program):
             yield "has a program that may write files or run others"
 
 
@@ -211,11 +225,12 @@ def _git(arguments: Sequence[str]) -> Iterator[str]:
         yield "has options that can change what it runs"
     if words[0] not in _GIT_KNOWN:
         yield f"`{words[0][:40]}` is not known here, and may be an alias"
-    if any(len(w) > 4 and any(o.startswith(w.partition("=")[0]) for o in _GIT_RUNS) for w in words if w[:2] == "--"):
+    if any(len(w) > 2 and any(o.startswith(w.partition("=")[0]) for o in _GIT_RUNS) for w in words if w[:2] == "--"):
         yield "has an option that runs a program or writes a file"
-    if words[0] == "grep" and any(word.startswith("-O") for word in words):
+    if words[0] == "grep" and any(re.match(r"-[^-]*O", word) for word in words):
         yield "has an option that runs a program or writes a file"
-    if words[0] == "remote" and len(words) > 1 and words[1] not in {"-v", "show", "get-url"}:
+    told = [word for word in words[1:] if word not in {"-v", "--verbose"}]
+    if words[0] == "remote" and told and told[0] not in {"show", "get-url"}:
         yield "changes where it sends things"
 
 
@@ -251,8 +266,27 @@ _UNPACKS = "unpacks files whose names are known only when it runs"
 
 
 def _unzip(arguments: Sequence[str]) -> Iterator[str]:
-    if not _has(arguments, short="ltvZ"):
+    # What stands behind the archive is the name of a member, even where it looks like an option.
+    if not _has(tuple(takewhile(lambda argument: argument.startswith("-"), arguments)), short="ltvZ"):
         yield _UNPACKS
+
+
+_SETS = "sets a variable, whose name may hold a command"
+
+
+def _printf(arguments: Sequence[str]) -> Iterator[str]:
+    if any(argument[:1] in {"-", "*", "?", "["} for argument in arguments[:1]):
+        yield _SETS
+
+
+def _test(arguments: Sequence[str]) -> Iterator[str]:
+    if "-v" in arguments:
+        yield "looks for a variable, whose name may hold a command"
+
+
+def _set(arguments: Sequence[str]) -> Iterator[str]:
+    if any("k" in argument for argument in arguments if argument[:1] in {"-", "+"}) or "keyword" in arguments:
+        yield "makes variables of arguments"
 
 
 ARGUMENTS: Mapping[str, Callable[[Sequence[str]], Iterator[str]]] = MappingProxyType(
@@ -263,14 +297,21 @@ ARGUMENTS: Mapping[str, Callable[[Sequence[str]], Iterator[str]]] = MappingProxy
         "date": _options("sets the clock", "s", ("--set",)),
         "find": _find,
         "git": _git,
+        "hash": _options("says which program a name stands for", "p"),
+        "install": _options(_RUNS, "", ("--strip-program",)),
+        **dict.fromkeys(("test", "["), _test),
         "man": _options(_RUNS, "PH", ("--pager", "--html")),
+        "printf": _printf,
         "rg": _options(_RUNS, "", ("--pre", "--pre-glob", "--hostname-bin")),
         "rsync": _options(_RUNS, "e", ("--rsh", "--rsync-path")),
         "sed": _sed,
+        "set": _set,
         "sort": _options(_RUNS, "", ("--compress-program",)),
         "split": _options(_RUNS, "", ("--filter",)),
         "tar": _tar,
         "unzip": _unzip,
+        "wait": _options(_SETS, "p"),
+        "wget": _options(_RUNS, "e", ("--use-askpass", "--execute", "--config")),
         "zip": _options(_RUNS, "T", ("--unzip-command",)),
     }
 )

@@ -67,7 +67,11 @@ REFUSED: Mapping[str, str] = MappingProxyType(
         **dict.fromkeys(("ssh", "at", "batch", "crontab", "script", "watch", "parallel"), "runs a command of its own"),
         **dict.fromkeys(("strace", "ltrace", "gdb", "expect", "flock", "entr"), "runs a command of its own"),
         **dict.fromkeys(
-            ("eval", "source", ".", "trap", "alias", "enable", "bind", "coproc"), "runs what only a shell knows"
+            (
+                *("eval", "source", ".", "trap", "alias", "enable", "bind", "coproc"),
+                *("let", "read", "mapfile", "readarray", "compgen"),
+            ),
+            "runs what only a shell knows",
         ),
     }
 )
@@ -97,6 +101,8 @@ def unwrap(words: Sequence[Word]) -> Layers:
 
 def _peel(words: tuple[Word, ...], found: Layers, layers: int) -> None:
     program = posixpath.basename(words[0].text)
+    if "{}" in words[0].text:
+        found.doubts.append("`find` runs a program whose name is known only when it runs")
     if program != words[0].text:
         # A rule that denies a program means it wherever it is kept.
         found.wrappers.append((program, *(word.text for word in words[1:])))
@@ -185,10 +191,10 @@ def _option_width(text: str, wrapper: Wrapper) -> int:
 def _shell(program: str, words: tuple[Word, ...], found: Layers) -> None:
     """`sh -c SCRIPT` is its script; a script file is a command; a shell that reads its input is not certain."""
     at, runs_text = 1, False
-    while at < len(words) and words[at].text.startswith("-") and words[at].text != "-":
+    while at < len(words) and words[at].text[:1] in {"-", "+"} and words[at].text != "-":
         text = words[at].text
         letters = {text} if text.startswith("--") else {f"-{letter}" for letter in text[1:]}
-        if not letters <= _NOT_A_SCRIPT or "-s" in letters:
+        if text.startswith("+") or not letters <= _NOT_A_SCRIPT or "-s" in letters:
             found.doubts.append(f"`{text[:40]}` of `{program}` is not known here")
         runs_text |= "-c" in letters
         at += 1
@@ -198,7 +204,7 @@ def _shell(program: str, words: tuple[Word, ...], found: Layers) -> None:
         if words[at].text == UNKNOWN or words[at].pattern:
             found.doubts.append(f"what `{program}` runs is known only when it runs")
         return
-    if at >= len(words):
+    if at >= len(words) or (words[at:] == words[-1:] and words[-1].text == "-"):
         found.doubts.append(f"`{program}` reads its commands from somewhere else")
     found.commands.append(words)
 
@@ -209,12 +215,17 @@ def _find(words: tuple[Word, ...], found: Layers, layers: int) -> None:
     at = 1
     while at < len(words):
         if words[at].text in {"-exec", "-execdir", "-ok", "-okdir"}:
-            ends = (n for n in range(at + 1, len(words)) if words[n].text in {";", "+"})
+            # A `+` ends it behind `{}` alone, and is a word like any other elsewhere.
+            ends = (n for n in range(at + 1, len(words)) if words[n].text == ";" or _is_last(words, n))
             end = next(ends, len(words))
             inner = words[at + 1 : end]
-            if not inner or "{}" in inner[0].text:
-                found.doubts.append("`find` runs a program whose name is known only when it runs")
-            else:
+            if inner:
                 _peel(inner, found, layers - 1)
+            else:
+                found.doubts.append("`find` runs a program whose name is known only when it runs")
             at = end
         at += 1
+
+
+def _is_last(words: Sequence[Word], at: int) -> bool:
+    return (words[at - 1].text, words[at].text) == ("{}", "+")
