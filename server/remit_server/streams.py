@@ -24,6 +24,13 @@ def prepare() -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
+def forget_stdout() -> None:
+    """Nobody reads it any more: what is still written to it goes nowhere."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)
+
+
 def claim() -> tuple[int, int]:
     """Take standard input and output for the protocol: a stray `print` goes to the log instead.
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import AsyncGenerator, Callable, Coroutine
+from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -22,3 +23,19 @@ async def uninterrupted(work: Coroutine[Any, Any, T]) -> T:
         return task.result()
     # The cancellation says how the call ended; what went wrong in the work is its cause.
     raise cancelled from None if task.cancelled() else task.exception()
+
+
+@asynccontextmanager
+async def lent(make: Callable[[], T], give_back: Callable[[T], None]) -> AsyncGenerator[T]:
+    """What `make` makes, given back at the end; both on a thread, and neither left half done by a cancellation."""
+    making = asyncio.create_task(asyncio.to_thread(make))
+    try:
+        yield await asyncio.shield(making)
+    finally:
+        await uninterrupted(_returned(making, give_back))
+
+
+async def _returned(making: asyncio.Task[T], give_back: Callable[[T], None]) -> None:
+    await asyncio.wait([making])
+    if not making.cancelled() and making.exception() is None:
+        await asyncio.to_thread(give_back, making.result())

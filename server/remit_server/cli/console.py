@@ -6,11 +6,11 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from pathlib import Path
 from typing import Any, assert_never, cast
 
 from remit_governance.intents import ALIASES
 from remit_governance.visible import visible
+from remit_server import streams
 from remit_server.cli.output import unwritten
 from remit_server.contract import (
     AgentEvent,
@@ -53,8 +53,7 @@ def say(text: str) -> None:
         print(text, flush=True)
     except OSError as error:
         unwritten.extend(() if isinstance(error, BrokenPipeError) else (error,))
-        with Path(os.devnull).open("wb") as nowhere:
-            os.dup2(nowhere.fileno(), sys.stdout.fileno())
+        streams.forget_stdout()
 
 
 def print_json(value: Any) -> None:

@@ -53,7 +53,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command line; the process exits with what this returns."""
     streams.prepare()
     try:
-        arguments = parsed(list(sys.argv[1:] if argv is None else argv))
+        try:
+            arguments = parsed(list(sys.argv[1:] if argv is None else argv))
+        except BrokenPipeError:  # nobody reads the help any more, and argparse before Python 3.11.4 says so
+            streams.forget_stdout()
+            return DONE
         return DONE if arguments is None else guarded(arguments)
     except KeyboardInterrupt:
         return INTERRUPTED

@@ -10,7 +10,9 @@ import shutil
 import socket
 import tempfile
 from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from remit_governance.hosts import parse_endpoint
@@ -29,8 +31,9 @@ from remit_server.sandbox.profile import GROUP, PASSWD, bubblewrap_options
 from remit_server.sandbox.proxy import Attempt, Proxy
 from remit_server.sandbox.seccomp import profile_filter, standard_filter
 from remit_server.sandbox.seen import seen_outside
-from remit_server.sandbox.templates import TEMPLATES
+from remit_server.sandbox.templates import TEMPLATES, Template
 from remit_server.sandbox.toolchains import Shown
+from remit_server.uninterrupted import lent
 
 _PROBE_S = 20.0
 _KILLED = 137
@@ -126,28 +129,20 @@ class Bubblewrap:
         """Run it with a layer over the workspace, where there can be one; and what is then in it. Raises OSError."""
         if not spec.writes or self._area is None:
             return await self._contained(spec, progress), ()
-        layer = await asyncio.to_thread(Layer.make, self._area, spec.workspace, this_server())
-        try:
+        make = partial(Layer.make, self._area, spec.workspace, this_server())
+        async with lent(make, Layer.remove) as layer:
             ended = await self._contained(spec, progress, layer=layer)
             return ended, await asyncio.to_thread(layer.changes)
-        finally:
-            await asyncio.to_thread(layer.remove)
 
     async def _contained(
         self, spec: CommandSpec, progress: Callable[[bytes], None] | None = None, layer: Layer | None = None
     ) -> Ended:
-        template = TEMPLATES[spec.template]
-        groups = parents_here()
-        control = await asyncio.to_thread(ControlGroup.make, template, groups) if groups else None
-        try:
+        async with _controlled(TEMPLATES[spec.template]) as control:
             shown = seen_outside(spec)
             async with way_out(spec, shown) as door:
                 ended = await contain(self._job(spec, control, progress, layer, door, shown=shown))
             why = control.stopped() if control and ended.exit_code == _KILLED else None
             return replace(ended, exit_code=None, stopped=why) if why else ended
-        finally:
-            if control:
-                await asyncio.to_thread(control.remove)
 
     def _job(
         self,
@@ -200,6 +195,22 @@ class Bubblewrap:
         )
 
 
+@asynccontextmanager
+async def _controlled(template: Template) -> AsyncGenerator[ControlGroup | None]:
+    """A control group for one command, gone with it; None where this user can make none, which takes no thread."""
+    groups = parents_here()
+    if not groups:
+        yield None
+        return
+    async with lent(partial(ControlGroup.make, template, groups), _ungrouped) as control:
+        yield control
+
+
+def _ungrouped(control: ControlGroup | None) -> None:
+    if control:
+        control.remove()
+
+
 def _first(layer: Layer | None) -> tuple[str, ...]:
     """What happens in a mount namespace of our own before bwrap starts there; nothing without a layer."""
     if layer is None:
@@ -230,7 +241,7 @@ def hold() -> tuple[socket.socket, int]:
     return ours, theirs.detach()
 
 
-@contextlib.asynccontextmanager
+@asynccontextmanager
 async def way_out(spec: CommandSpec, shown: tuple[Shown, ...] = ()) -> AsyncGenerator[Door]:
     """The door to the proxy of a command that may reach something."""
     if not spec.network:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from remit_server.sandbox.bubblewrap import Bubblewrap, hold
+from remit_server.sandbox.cgroup import parents_here
 from remit_server.sandbox.environment import command_environment
 from remit_server.sandbox.limits import Limits
 from remit_server.sandbox.ports import CommandSpec
@@ -50,6 +51,8 @@ def mounted_below_sys() -> list[str]:
 
 
 async def test_what_is_unmounted_for_bwrap_stays_mounted_here(there: Path) -> None:
+    if parents_here():
+        pytest.skip("control groups lie below /sys, and this user can make some")
     before = mounted_below_sys()
     output = await Bubblewrap().run(spec(there, "/bin/sh", "-c", "ls /sys; cat /proc/self/mountinfo"))
     assert b" /sys" not in output.stdout

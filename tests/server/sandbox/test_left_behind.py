@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -14,10 +14,12 @@ from remit_server.sandbox.bubblewrap import Bubblewrap
 from remit_server.sandbox.cgroup import ControlGroup, parents_here
 from remit_server.sandbox.container_runtime import Containers
 from remit_server.sandbox.environment import command_environment
-from remit_server.sandbox.layer import Layer
+from remit_server.sandbox.layer import PREFIX, Layer
 from remit_server.sandbox.owner import clear_layers, is_dead, this_server
 from remit_server.sandbox.ports import CommandSpec, RuntimeName, Sandbox
 from remit_server.sandbox.templates import TEMPLATES
+
+AREAS = (Path(tempfile.gettempdir()), Path("/dev/shm"))
 
 SERVER = """
 import asyncio, sys
@@ -96,8 +98,7 @@ def test_a_killed_server_leaves_nothing_after_the_next_start(runtime: RuntimeNam
         case "bubblewrap":
             fresh = Bubblewrap()
             assert fresh.isolation().available
-            areas = (Path(os.environ.get("TMPDIR", "/tmp")), Path("/dev/shm"))
-            left = [folder for area in areas for folder in area.glob(f"remit-layer-*-{server.pid}-*")]
+            left = [folder for area in AREAS for folder in area.glob(f"remit-layer-*-{server.pid}-*")]
             assert left == []
     listed = subprocess.run(["ps", "-axo", "args="], capture_output=True, text=True, check=True).stdout
     assert "sleep 3333" not in [line.strip() for line in listed.splitlines()]
@@ -151,7 +152,7 @@ async def test_nothing_is_left_of_a_command_that_was_cancelled_at_any_moment(
 ) -> None:
     """Docker's daemon goes on with what a killed client has asked of it."""
     spec = CommandSpec(("/bin/sleep", "4444"), workspace, workspace, command_environment({}), 60, writes=True)
-    for milliseconds in range(0, 240, 10):
+    for milliseconds in (0, 1, 2, 3, *range(0, 240, 10)):
         running = asyncio.create_task(sandbox.run(spec))
         await asyncio.sleep(milliseconds / 1000)
         running.cancel()
@@ -159,6 +160,8 @@ async def test_nothing_is_left_of_a_command_that_was_cancelled_at_any_moment(
             await running
     await asyncio.sleep(0.5)  # what the daemon may still be about to do
     assert containers_of_ours(runtime) == ""
+    assert [layer for area in AREAS for layer in area.glob(f"{PREFIX}{this_server()}-*")] == []
+    assert [group for parent in parents_here() for group in parent.glob("remit-*")] == []
     listed = subprocess.run(["ps", "-axo", "args="], capture_output=True, text=True, check=True).stdout
     assert "sleep 4444" not in listed
 
