@@ -195,9 +195,12 @@ def test_in_a_terminal_it_asks_and_a_no_leaves_the_file_as_it_is(tmp_path: Path)
         assert "+    subtotal = 0.0" in terminal.screen
         assert "answers yes itself" not in terminal.screen
         terminal.type("n\n")
-        terminal.wait_for("+DIGITS = 3")
+        # What is typed before a question was drawn is no answer to it.
+        terminal.wait_for(QUESTION, 2)
+        assert "+DIGITS = 3" in terminal.screen
         terminal.type("n\n")
-        terminal.wait_for("argv: [ls, src]")
+        terminal.wait_for(QUESTION, 3)
+        assert "argv: [ls, src]" in terminal.screen
         terminal.type("n\n")
         assert terminal.wait() == DENIED
         assert "without a yes src/cart.py is as it was" in terminal.screen

@@ -98,10 +98,10 @@ class Terminal:
     def screen(self) -> str:
         return COLOUR.sub("", self._read).replace("\r\n", "\n")
 
-    def wait_for(self, text: str) -> None:
-        """Until it is on the screen."""
+    def wait_for(self, text: str, times: int = 1) -> None:
+        """Until it is on the screen so often."""
         until = time.monotonic() + PATIENCE_S
-        while text not in self.screen:
+        while self.screen.count(text) < times:
             if not self._more(until):
                 raise AssertionError(f"`{text}` never came:\n{self.screen}")
 

@@ -129,8 +129,10 @@ def _own_mounts(unseen: Sequence[str]) -> None:
     any capability. Raises OSError."""
     _check(_libc().unshare(_CLONE_NEWNS))
     _mount(None, b"/", _MS_REC | _MS_PRIVATE)
-    # With what is mounted below: a workspace may lie in /dev/shm.
-    _mount(b"/dev", b"/dev", _MS_BIND | _MS_REC)
+    if not os.path.ismount("/dev"):
+        # With what is mounted below: a workspace may lie in /dev/shm.
+        _mount(b"/dev", b"/dev", _MS_BIND | _MS_REC)
+    # This mount is our own copy by now: only here does it change.
     _mount(None, b"/dev", _MS_REMOUNT | _MS_BIND | _MS_RDONLY | _MS_NOSUID | _MS_NOEXEC)
     for place in unseen:
         # Where it cannot be, nothing is mounted there.
