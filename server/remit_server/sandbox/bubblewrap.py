@@ -65,6 +65,7 @@ class Bubblewrap:
         self._limits = limits
         self._isolation: Isolation | None = None
         self._area: Path | None = None
+        self._bounds = pids.own_in_each_namespace(os.uname().release)
 
     def isolation(self) -> Isolation:
         """What isolates here, found out by one real run."""
@@ -102,6 +103,10 @@ class Bubblewrap:
             trial = CommandSpec(("/bin/cat", pids.SETTING), here, here, command_environment({}), _PROBE_S)
             try:
                 ended = await self._contained(trial)
+                if ended.exit_code != 0 and self._bounds:
+                    # It may be the bound that this system does not let bwrap write.
+                    self._bounds = False
+                    ended = await self._contained(trial)
             except OSError as error:
                 return Isolation("bubblewrap", False, f"bwrap cannot start: {error}", _NAMESPACES)
             if ended.exit_code != 0:
@@ -161,13 +166,15 @@ class Bubblewrap:
         read_status, write_status = os.pipe()
         ours, held = hold()
         merged = layer.merged if layer else None
-        opened: list[int] = []
+        bound = memory_file(pids.bound(limits.tasks)) if self._bounds else None
+        opened: list[int] = [] if bound is None else [bound]
         options = bubblewrap_options(
             spec,
             limits,
             self._hidden,
             passwd=passwd,
             group=group,
+            bound=bound,
             opened=opened,
             merged=merged,
             shown=shown,

@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from remit_server.sandbox import pids
 from remit_server.sandbox.limits import Limits, free_below, layer_beyond, usage_below
 from remit_server.sandbox.output import Kept
 from remit_server.sandbox.spawn import Reading, Spawned, spawned
@@ -28,9 +27,8 @@ _NICER = 10
 class Job:
     """A bwrap to run, found by `path`. `descriptors` are passed on to it, `status` is where it reports to.
 
-    The command begins with a message to `hold`, once its limits are set. `as_root`, whom RLIMIT_NPROC does not bind,
-    bwrap has its devices read-only and no mount of those that are `unseen`, and its namespace is bound. `layer` is the
-    folder that fills with what the command writes to the workspace.
+    The command begins with a message to `hold`, once its limits are set. `as_root` bwrap has its devices read-only and
+    no mount of those that are `unseen`. `layer` is the folder that fills with what the command writes to the workspace.
     """
 
     argv: Sequence[str]
@@ -196,7 +194,7 @@ async def _spawned(job: Job) -> Spawned:
             os.close(fd)
 
 
-async def _let_go(namespace: _Namespace, job: Job, overrun: asyncio.Future[str]) -> None:
+def _let_go(namespace: _Namespace, job: Job, overrun: asyncio.Future[str]) -> None:
     """Set the limits of the namespace's first process, which all others in it inherit, and let the command begin.
 
     It waits for that, and without a message it waits for ever. The editor goes first, also beside a command that takes
@@ -206,8 +204,6 @@ async def _let_go(namespace: _Namespace, job: Job, overrun: asyncio.Future[str])
         return
     try:
         job.limits.impose(namespace.init)
-        if job.as_root:
-            await pids.bound(namespace.pidfd, job.limits.tasks)
         # Last: what bwrap itself does for it does not wait for others.
         os.setpriority(os.PRIO_PROCESS, namespace.init, os.getpriority(os.PRIO_PROCESS, 0) + _NICER)
         job.hold.send(b"go")
@@ -241,7 +237,7 @@ async def _watch(namespace: _Namespace, job: Job, overrun: asyncio.Future[str]) 
     """Let it begin, and look at the totals, which no limit of a single process bounds, until one is passed."""
     await namespace.heard.wait()
     free_before = free_below(job.layer) if job.layer else 0
-    await _let_go(namespace, job, overrun)
+    _let_go(namespace, job, overrun)
     pause = _FIRST_WATCH_S
     while namespace.init is not None and not overrun.done():
         # First: when bwrap has just told of it, the command has not even begun. Soon again: what starts processes as

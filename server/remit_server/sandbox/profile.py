@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
+from remit_server.sandbox import pids
 from remit_server.sandbox.environment import SCRATCH, SYSTEM_FOLDERS
 from remit_server.sandbox.limits import Limits
 from remit_server.sandbox.ports import CommandSpec
@@ -46,11 +47,13 @@ def bubblewrap_options(
     passwd: int,
     group: int,
     opened: list[int],
+    bound: int | None = None,
     merged: Path | None = None,
     shown: Sequence[Shown] = (),
     more: Iterable[str] = (),
 ) -> list[str]:
-    """Options of bwrap(1), without its program; the descriptors hold PASSWD and GROUP. Looks at what exists.
+    """Options of bwrap(1), without its program; the descriptors hold PASSWD and GROUP, and how many numbers of
+    processes there are, where that can be `bound`. Looks at what exists.
 
     Others that the options name are added to `opened`, also where this raises OSError.
     `merged` is the workspace with a layer over it, to be written to; without one it is read-only. `shown` is what is
@@ -62,7 +65,7 @@ def bubblewrap_options(
         *settings(opened),
         *("--perms", "0444", "--file", str(passwd), "/etc/passwd"),
         *("--perms", "0444", "--file", str(group), "/etc/group"),
-        *_proc(),
+        *_proc(bound),
         *_devices(limits),
         *_scratch(spec.workspace, limits),
         *_toolchains(shown, opened),
@@ -113,12 +116,13 @@ def _mounted_below(workspace: Path) -> list[str]:
     return options
 
 
-def _proc() -> list[str]:
+def _proc(bound: int | None) -> list[str]:
+    setting = [] if bound is None else ["--file", str(bound), pids.SETTING]
     # What this user may not read, a command of the same user, which has no capability, may not either.
     hidden = [path for name in _PROC_HIDDEN if os.access(path := f"/proc/{name}", os.R_OK)]
     covered = (option for path in hidden for option in ("--ro-bind", os.devnull, path))
     # Where the server is root, /proc/sys and others are its own, and writing to them needs no capability.
-    return ["--proc", "/proc", *covered, "--remount-ro", "/proc"]
+    return ["--proc", "/proc", *setting, *covered, "--remount-ro", "/proc"]
 
 
 def _devices(limits: Limits) -> list[str]:
