@@ -1,0 +1,105 @@
+"""The BPF program of each profile refuses what its rules say, and nothing else (003 §Container Manager)."""
+
+from __future__ import annotations
+
+import platform
+import struct
+import sys
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from remit_server.sandbox.seccomp import ProfileName, Rule, profile_filter, rules
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="seccomp is Linux's")
+
+PROFILES = ("strict", "standard", "standard-net")
+_ALLOW, _ERRNO, _KILL = 0x7FFF0000, 0x00050000, 0x00000000
+_OURS = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
+_I386 = 0x40000003
+# What rules compare with, and beside it.
+_ARGUMENTS = st.one_of(
+    st.integers(0, 20),
+    st.integers(0, (1 << 64) - 1),
+    st.sampled_from([0x5412, 0x541C, 1024]),
+    st.integers(0, 63).map(lambda n: 1 << n),
+)
+
+
+def answer(program: bytes, call: int, arguments: list[int], machine: int | None = None) -> int:
+    """What the kernel would answer: an interpreter of the few instructions that such a program has."""
+    code = list(struct.iter_unpack("=HBBI", program))
+    data = struct.pack("=iIQ6Q", call, machine or _OURS[platform.machine()], 0, *arguments)
+    held, at = 0, 0
+    while True:
+        kind, yes, no, value = code[at]
+        at += 1
+        match kind:
+            case 0x20:
+                (held,) = struct.unpack_from("=I", data, value)
+            case 0x54:
+                held &= value
+            case 0x05:
+                at += value
+            case 0x15 | 0x25 | 0x35 | 0x45:
+                at += yes if compared(kind, held, value) else no
+            case 0x06:
+                return int(value)
+            case _:
+                raise AssertionError(f"no such instruction: {kind:#x}")
+
+
+def compared(kind: int, held: int, value: int) -> bool:
+    return {0x15: held == value, 0x25: held > value, 0x35: held >= value, 0x45: bool(held & value)}[kind]
+
+
+def matches(rule: Rule, arguments: list[int]) -> bool:
+    """Whether a rule is about a call with these arguments."""
+    if rule.index is None:
+        return True
+    argument = arguments[rule.index]
+    match rule.compare:
+        case "EQ":
+            return argument == rule.value
+        case "GT":
+            return argument > rule.value
+        case "MASKED_EQ":
+            return argument & rule.mask == rule.value
+
+
+def numbered(profile: ProfileName) -> Iterator[tuple[int, Rule]]:
+    import pyseccomp
+
+    for rule in rules(profile):
+        number = pyseccomp.resolve_syscall(pyseccomp.Arch.NATIVE, rule.call)
+        if number >= 0:
+            yield number, rule
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+@settings(max_examples=300)
+@given(data=st.data())
+def test_the_program_answers_as_the_rules_say(profile: ProfileName, data: st.DataObject) -> None:
+    known = list(numbered(profile))
+    arguments = data.draw(st.lists(_ARGUMENTS, min_size=6, max_size=6))
+    call = data.draw(st.one_of(st.sampled_from(known).map(lambda each: each[0]), st.integers(0, 500)))
+    wanted = {_ERRNO | rule.answer for number, rule in known if number == call and matches(rule, arguments)}
+    assert answer(profile_filter(profile), call, arguments) in (wanted or {_ALLOW})
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+def test_every_call_without_conditions_is_answered_as_its_rule_says(profile: ProfileName) -> None:
+    known = list(numbered(profile))
+    always = {number: _ERRNO | rule.answer for number, rule in known if rule.index is None}
+    some = {number for number, _ in known}
+    for call in range(1024):
+        if call in always or call not in some:
+            assert answer(profile_filter(profile), call, [0] * 6) == always.get(call, _ALLOW)
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+def test_calls_of_another_machine_end_the_program(profile: ProfileName) -> None:
+    """They have other numbers, so that no rule would hold them."""
+    assert answer(profile_filter(profile), 0, [0] * 6, _I386) == _KILL
