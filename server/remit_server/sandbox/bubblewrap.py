@@ -21,13 +21,14 @@ from remit_server.sandbox.cgroup import ControlGroup, parents_here
 from remit_server.sandbox.contain import Ended, Job, contain
 from remit_server.sandbox.door import NO_DOOR, Door, opened, relay_text
 from remit_server.sandbox.environment import command_environment
+from remit_server.sandbox.etc import settings
 from remit_server.sandbox.held import clear_held, mark
 from remit_server.sandbox.layer import Layer, Left
 from remit_server.sandbox.limits import Limits
 from remit_server.sandbox.outcome import command_output, found_out, last_line, never_began, own_path, unavailable
-from remit_server.sandbox.owner import clear_layers, this_server
+from remit_server.sandbox.owner import clear_left, this_server
 from remit_server.sandbox.ports import CommandOutput, CommandSpec, Isolation
-from remit_server.sandbox.profile import GROUP, PASSWD, bubblewrap_options
+from remit_server.sandbox.profile import bubblewrap_options
 from remit_server.sandbox.proxy import Attempt, Proxy
 from remit_server.sandbox.seccomp import profile_filter, standard_filter
 from remit_server.sandbox.seen import seen_outside
@@ -78,7 +79,7 @@ class Bubblewrap:
             self._isolation = await self._try()
         if not self._isolation.available:
             raise unavailable(self._isolation)
-        if spec.workspace == Path(spec.workspace.anchor):
+        if not spec.workspace.name:
             raise unavailable(_EVERYTHING)
         try:
             ended, left = await self._layered(spec, progress)
@@ -118,7 +119,7 @@ class Bubblewrap:
         """The first folder in which a layer's parts may lie: it must not be part of an overlay itself."""
         for area in (Path(tempfile.gettempdir()), Path("/dev/shm")):  # noqa: S108  a private folder is made in it
             with contextlib.suppress(OSError):
-                clear_layers(area)
+                clear_left(area)
                 layer = Layer.make(area, trial.workspace, this_server())
                 try:
                     ended = await self._contained(trial, layer=layer)
@@ -162,23 +163,15 @@ class Bubblewrap:
         template = TEMPLATES[spec.template]
         limits = self._limits or template.limits
         rules = profile_filter("standard-net" if spec.network else template.seccomp)
-        profile, passwd, group = (memory_file(data) for data in (rules, PASSWD, GROUP))
+        # First: what is opened below is closed only once there is a job.
+        etc = settings(this_server(), (str(place) for place in (spec.workspace, *(each.place for each in shown))))
         read_status, write_status = os.pipe()
         ours, held = hold()
         merged = layer.merged if layer else None
+        profile = memory_file(rules)
         bound = memory_file(pids.bound(limits.tasks)) if self._bounds else None
-        opened: list[int] = [] if bound is None else [bound]
         options = bubblewrap_options(
-            spec,
-            limits,
-            self._hidden,
-            passwd=passwd,
-            group=group,
-            bound=bound,
-            opened=opened,
-            merged=merged,
-            shown=shown,
-            more=door.options,
+            spec, limits, self._hidden, etc=etc, bound=bound, merged=merged, shown=shown, more=door.options
         )
         argv = [
             *(*(control.joining() if control else ()), *_first(layer)),
@@ -188,7 +181,7 @@ class Bubblewrap:
         return Job(
             argv=argv,
             path=own_path(spec.workspace, self._workspace),
-            descriptors=(profile, passwd, group, write_status, held, *opened, *door.descriptors),
+            descriptors=(profile, write_status, held, *(() if bound is None else (bound,)), *door.descriptors),
             status=read_status,
             hold=ours,
             timeout_s=spec.timeout_s,

@@ -9,8 +9,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from remit_server.sandbox.environment import SCRATCH, SYSTEM_FOLDERS
-from remit_server.sandbox.profile import GROUP, PASSWD
-from remit_server.sandbox.system import ETC
+from remit_server.sandbox.etc import ETC, GROUP, PASSWD
 
 _FOLDERS = ("/usr", "/etc", "/proc", "/sys", "/dev", "/run", "/var")
 

@@ -7,7 +7,8 @@ import functools
 import os
 from pathlib import Path
 
-from remit_server.sandbox.layer import PREFIX, Layer
+from remit_server.sandbox import etc, layer
+from remit_server.sandbox.layer import Layer
 
 
 @functools.cache
@@ -24,12 +25,16 @@ def is_dead(owner: str) -> bool:
     return space == ours != "0" and pid.isdigit() and _identity(int(pid)) != owner
 
 
-def clear_layers(area: Path) -> list[Path]:
-    """Remove the layer folders below `area` whose server is dead; those removed. Never raises."""
+def clear_left(area: Path) -> list[Path]:
+    """Remove the folders of layers and settings below `area` whose server is dead; those removed. Never raises."""
+    return [folder for prefix in (layer.PREFIX, etc.PREFIX) for folder in _cleared(area, prefix)]
+
+
+def _cleared(area: Path, prefix: str) -> list[Path]:
     gone: list[Path] = []
     with contextlib.suppress(OSError):
-        for folder in area.glob(f"{PREFIX}*"):
-            owner = folder.name.removeprefix(PREFIX).rpartition("-")[0]
+        for folder in area.glob(f"{prefix}*"):
+            owner = folder.name.removeprefix(prefix).rpartition("-")[0]
             # Never somebody else's, whatever its name says, and never through a link.
             if is_dead(owner) and folder.lstat().st_uid == os.geteuid() and not folder.is_symlink():
                 Layer(folder, area).remove()

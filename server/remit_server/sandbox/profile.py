@@ -12,13 +12,11 @@ from remit_server.sandbox import pids
 from remit_server.sandbox.environment import SCRATCH, SYSTEM_FOLDERS
 from remit_server.sandbox.limits import Limits
 from remit_server.sandbox.ports import CommandSpec
-from remit_server.sandbox.system import copy, existing, settings, system_options
+from remit_server.sandbox.system import existing, system_options
 from remit_server.sandbox.toolchains import Shown, above
 
 # Inside, the command is an ordinary user, whoever the server is.
 USER_ID = 1000
-PASSWD = b"remit:x:1000:1000:remit:/tmp:/bin/sh\nnobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n"
-GROUP = b"remit:x:1000:\nnogroup:x:65534:\n"
 
 # In namespaces of its own, without capabilities, dead with whoever started it.
 CONFINED = (
@@ -44,31 +42,26 @@ def bubblewrap_options(
     limits: Limits,
     hidden: Iterable[Path],
     *,
-    passwd: int,
-    group: int,
-    opened: list[int],
+    etc: Iterable[str],
     bound: int | None = None,
     merged: Path | None = None,
     shown: Sequence[Shown] = (),
     more: Iterable[str] = (),
 ) -> list[str]:
-    """Options of bwrap(1), without its program; the descriptors hold PASSWD and GROUP, and how many numbers of
-    processes there are, where that can be `bound`. Looks at what exists.
+    """Options of bwrap(1), without its program. Looks at what exists.
 
-    Others that the options name are added to `opened`, also where this raises OSError.
-    `merged` is the workspace with a layer over it, to be written to; without one it is read-only. `shown` is what is
-    seen of the person's toolchains, `more` are options for what else is to be seen.
+    `etc` are those for /etc; the descriptor `bound` holds how many numbers of processes there are, where that can be
+    set. `merged` is the workspace with a layer over it, to be written to; without one it is read-only. `shown` is what
+    is seen of the person's toolchains, `more` are options for what else is to be seen.
     """
     return [
         *CONFINED,
         *system_options(SYSTEM_FOLDERS),
-        *settings(opened),
-        *("--perms", "0444", "--file", str(passwd), "/etc/passwd"),
-        *("--perms", "0444", "--file", str(group), "/etc/group"),
+        *etc,
         *_proc(bound),
         *_devices(limits),
         *_scratch(spec.workspace, limits),
-        *_toolchains(shown, opened),
+        *_toolchains(shown),
         *("--bind" if merged else "--ro-bind", str(merged or spec.workspace), str(spec.workspace)),
         *(_mounted_below(spec.workspace) if merged else ()),
         *_hidden(hidden_below(spec, hidden)),
@@ -82,11 +75,11 @@ def _scratch(workspace: Path, limits: Limits) -> list[str]:
     """Where a command may write; nothing can be mounted behind a link, so a workspace in the other place is beside."""
     room = ("--size", str(limits.scratch_bytes), "--tmpfs")
     other = "/var/tmp"  # noqa: S108
-    inside = workspace.is_relative_to(other)
+    inside = f"{workspace}/".startswith(f"{other}/")
     return [*room, SCRATCH, "--dir", "/var", *((*room, other) if inside else ("--symlink", SCRATCH, other))]
 
 
-def _toolchains(shown: Sequence[Shown], opened: list[int]) -> list[str]:
+def _toolchains(shown: Sequence[Shown]) -> list[str]:
     """Those of the person's, in folders that can be passed through and not listed: the home is one of them."""
     return [
         *(
@@ -94,15 +87,9 @@ def _toolchains(shown: Sequence[Shown], opened: list[int]) -> list[str]:
             for folder in above(each.place for each in shown)
             for option in ("--perms", "0111", "--dir", str(folder))
         ),
-        *(option for each in shown for option in _toolchain(each, opened)),
+        *(option for each in shown for option in ("--ro-bind", str(each.source), str(each.place))),
         *_hidden(path for each in shown for path in each.private),
     ]
-
-
-def _toolchain(shown: Shown, opened: list[int]) -> list[str]:
-    source, place = str(shown.source), str(shown.place)
-    copied = None if shown.private else copy(source, place, opened)
-    return ["--ro-bind", source, place] if copied is None else copied
 
 
 def _mounted_below(workspace: Path) -> list[str]:

@@ -15,7 +15,7 @@ from remit_server.sandbox.cgroup import ControlGroup, parents_here
 from remit_server.sandbox.container_runtime import Containers
 from remit_server.sandbox.environment import command_environment
 from remit_server.sandbox.layer import PREFIX, Layer
-from remit_server.sandbox.owner import clear_layers, is_dead, this_server
+from remit_server.sandbox.owner import clear_left, is_dead, this_server
 from remit_server.sandbox.ports import CommandSpec, RuntimeName, Sandbox
 from remit_server.sandbox.templates import TEMPLATES
 
@@ -64,8 +64,8 @@ def test_layers_of_dead_servers_are_removed_and_others_stay(tmp_path: Path) -> N
     (left.upper / "away").symlink_to(somebodys)
     link = tmp_path / left.folder.name.replace(left.folder.name[-8:], "linklink")
     link.symlink_to(workspace)
-    assert clear_layers(tmp_path) == [left.folder]
-    assert clear_layers(tmp_path) == []
+    assert clear_left(tmp_path) == [left.folder]
+    assert clear_left(tmp_path) == []
     assert mine.folder.is_dir()
     assert somebodys.stat().st_mode & 0o777 == 0o755
     assert (workspace / "kept").read_text() == "kept"
@@ -98,7 +98,7 @@ def test_a_killed_server_leaves_nothing_after_the_next_start(runtime: RuntimeNam
         case "bubblewrap":
             fresh = Bubblewrap()
             assert fresh.isolation().available
-            left = [folder for area in AREAS for folder in area.glob(f"remit-layer-*-{server.pid}-*")]
+            left = [folder for area in AREAS for folder in area.glob(f"remit-*-*-{server.pid}-*")]
             assert left == []
     listed = subprocess.run(["ps", "-axo", "args="], capture_output=True, text=True, check=True).stdout
     assert "sleep 3333" not in [line.strip() for line in listed.splitlines()]
