@@ -65,13 +65,15 @@ class Chain:
         """
         execute = self._cursor.execute
         previous = ""
+        rows: list[tuple[int, str, str]] = []
         with self._writing, self._transaction:
             number, head = execute(_LAST).fetchone() or self._start()
             for entry in entries:
                 number += 1
                 content = entry.content(number)
                 previous, head = head, chain_hash(head, content)
-                execute("INSERT INTO records VALUES (?, ?, ?)", (number, content.decode(), head))
+                rows.append((number, content.decode(), head))
+            self._cursor.executemany("INSERT INTO records VALUES (?, ?, ?)", rows)
             if note_end:
                 # Only further on from what was noted: an end that somebody cut off stays to be seen.
                 execute(_NOTE, (number, head))

@@ -35,6 +35,7 @@ from remit_server.harness.trail import CallResult, Trail
 from remit_server.harness.turn import Turn
 from remit_server.harness.unavailable import unavailable, unreadable
 from remit_server.models.ports import UNREADABLE_CALL, ToolSpec
+from remit_server.sandbox.nothing import no_sandbox
 from remit_server.sandbox.ports import Sandbox
 from remit_server.tools.spec import (
     CommandPlan,
@@ -239,8 +240,16 @@ class Dispatcher:
         return trail.judged(actions, decisions, self._permission(actions, decisions, turn))
 
     async def _holds_back(self, plan: Plan) -> bool:
-        """Whether what this plan's command writes goes to a layer, to be judged when it is known."""
-        return isinstance(plan, CommandPlan) and (await asyncio.to_thread(self.sandbox.isolation)).layers
+        """Whether what this plan's command writes goes to a layer, to be judged when it is known.
+
+        Raises ToolError where nothing isolates: nobody is asked about a command that cannot run.
+        """
+        if not isinstance(plan, CommandPlan):
+            return False
+        isolation = await asyncio.to_thread(self.sandbox.isolation)
+        if not isolation.available:
+            raise no_sandbox(isolation)
+        return isolation.layers
 
     def _permission(self, actions: tuple[Action, ...], decisions: tuple[Decision, ...], turn: Turn) -> Answer:
         return strictest_answer(self.rulebook, turn, zip(actions, decisions, strict=True))

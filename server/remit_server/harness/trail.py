@@ -222,8 +222,9 @@ class Trail:
     def done(self, outcome: Outcome) -> CallResult:
         """The call ran: redact, audit the outcome, show it. What is shown and returned is the redacted text."""
         text = truncate(self.redactor.redact(outcome.text).text, self.most_chars, "middle").text
-        self._after(outcome.text, outcome.summary, exit_code=outcome.exit_code)
-        self._show(outcome.summary, text, exit_code=outcome.exit_code)
+        summary = self._clean(outcome.summary)
+        self._after(outcome.text, summary, exit_code=outcome.exit_code)
+        self._show(summary, text, exit_code=outcome.exit_code)
         return CallResult(True, text, self.args_digest)
 
     def refused(self, error: ToolError) -> CallResult:
@@ -267,8 +268,8 @@ class Trail:
         """The reasons that carry the verdict; the milder ones beside them do not explain a question."""
         return asking(self.decision) if self.decision else ()
 
-    def _after(self, result: str, summary: str, *, failed: bool = False, exit_code: int | None = None) -> None:
-        result_digest, said = digest(result), self._summary(summary)
+    def _after(self, result: str, clean: str, *, failed: bool = False, exit_code: int | None = None) -> None:
+        result_digest, said = digest(result), truncate(clean, MAX_SUMMARY, "middle").text
         event = self._event(
             AuditKind.TOOL_OUTCOME,
             result_digest=result_digest,
@@ -295,14 +296,14 @@ class Trail:
         )
 
     def _show(
-        self, summary: str, text: str, *, error: ErrorPayload | None = None, exit_code: int | None = None
+        self, clean: str, text: str, *, error: ErrorPayload | None = None, exit_code: int | None = None
     ) -> None:
         self.turn.emit(
             ToolResultEvent,
             tool_call_id=self.call.id,
             tool=self.tool,
             ok=error is None,
-            summary=self._clean(summary),
+            summary=clean,
             output=text,
             error=error,
             decision=self._word(error.code if error else None),

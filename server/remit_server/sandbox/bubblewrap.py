@@ -25,7 +25,8 @@ from remit_server.sandbox.etc import settings
 from remit_server.sandbox.held import clear_held, mark
 from remit_server.sandbox.layer import Layer, Left
 from remit_server.sandbox.limits import Limits
-from remit_server.sandbox.outcome import command_output, found_out, last_line, never_began, own_path, unavailable
+from remit_server.sandbox.nothing import no_sandbox
+from remit_server.sandbox.outcome import command_output, found_out, last_line, never_began, own_path
 from remit_server.sandbox.owner import clear_left, this_server
 from remit_server.sandbox.ports import CommandOutput, CommandSpec, Isolation
 from remit_server.sandbox.profile import bubblewrap_options
@@ -78,16 +79,16 @@ class Bubblewrap:
         if self._isolation is None or not self._isolation.available:
             self._isolation = await self._try()
         if not self._isolation.available:
-            raise unavailable(self._isolation)
+            raise no_sandbox(self._isolation)
         if not spec.workspace.name:
-            raise unavailable(_EVERYTHING)
+            raise no_sandbox(_EVERYTHING)
         try:
             ended, left = await self._layered(spec, progress)
         except OSError as error:
-            raise unavailable(Isolation("bubblewrap", False, f"bwrap cannot start: {error}", _INSTALL)) from error
+            raise no_sandbox(Isolation("bubblewrap", False, f"bwrap cannot start: {error}", _INSTALL)) from error
         ended = _as_shells_say(ended, spec.argv[0])
         if never_began(ended):
-            raise unavailable(_failed(ended))
+            raise no_sandbox(_failed(ended))
         return command_output(ended, left)
 
     async def _try(self) -> Isolation:

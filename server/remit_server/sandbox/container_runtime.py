@@ -20,6 +20,7 @@ from remit_server.sandbox.container_image import system_image, system_paths
 from remit_server.sandbox.containers import Container, ProgramName
 from remit_server.sandbox.environment import command_environment, places_of
 from remit_server.sandbox.limits import MIB
+from remit_server.sandbox.nothing import no_sandbox
 from remit_server.sandbox.outcome import (
     command_output,
     found_out,
@@ -27,7 +28,6 @@ from remit_server.sandbox.outcome import (
     never_began,
     own_path,
     refuse_network,
-    unavailable,
 )
 from remit_server.sandbox.owner import is_dead, this_server
 from remit_server.sandbox.ports import CommandOutput, CommandSpec, Isolation
@@ -106,18 +106,18 @@ class Containers:
         if self._isolation is None or not self._isolation.available:
             self._isolation = await self._try()
         if self._place is None or not self._isolation.available:
-            raise unavailable(self._isolation)
+            raise no_sandbox(self._isolation)
         refuse_network(spec, self._program)
         if spec.workspace == Path(spec.workspace.anchor):
-            raise unavailable(self._nothing("the workspace is the whole file system", "open a folder of it instead"))
+            raise no_sandbox(self._nothing("the workspace is the whole file system", "open a folder of it instead"))
         try:
             ended = await self._contained(spec, self._place, progress)
         except OSError as error:
-            raise unavailable(
+            raise no_sandbox(
                 self._nothing(f"{self._program} cannot start: {error}", _WORKS.format(self._program))
             ) from error
         if never_began(ended):
-            raise unavailable(self._did_not_start(ended))
+            raise no_sandbox(self._did_not_start(ended))
         return command_output(ended)
 
     async def collect(self) -> list[str]:

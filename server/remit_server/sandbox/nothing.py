@@ -22,9 +22,14 @@ class NoSandbox:
     async def run(self, spec: CommandSpec, progress: Callable[[bytes], None] | None = None) -> CommandOutput:
         """Raises ToolError (`sandbox_unavailable`), always."""
         del spec, progress
-        raise ToolError(
-            "cannot run the command",
-            f"there is no sandbox: {self._isolation.why}",
-            self._isolation.fix,
-            code=ErrorCode.SANDBOX_UNAVAILABLE,
-        )
+        raise no_sandbox(self._isolation)
+
+
+def no_sandbox(isolation: Isolation) -> ToolError:
+    """The refusal of a command where nothing isolates."""
+    return ToolError(
+        "cannot run the command",
+        f"there is no sandbox: {isolation.why}",
+        isolation.fix,
+        code=ErrorCode.SANDBOX_UNAVAILABLE,
+    )

@@ -56,16 +56,6 @@ def found_out(known: Isolation | None, attempt: Callable[[], Coroutine[Any, Any,
         return thread.submit(lambda: asyncio.run(attempt())).result()
 
 
-def unavailable(isolation: Isolation) -> ToolError:
-    """The refusal of a command where nothing isolates."""
-    return ToolError(
-        "cannot run the command",
-        f"there is no sandbox: {isolation.why}",
-        isolation.fix,
-        code=ErrorCode.SANDBOX_UNAVAILABLE,
-    )
-
-
 def own_path(*workspaces: Path | None) -> str:
     """PATH for the programs that build the sandbox: a project must not bring its own `bwrap`."""
     folders = (folder for folder in os.environ.get("PATH", os.defpath).split(os.pathsep) if folder.startswith("/"))

@@ -15,7 +15,8 @@ from pathlib import Path
 from remit_server.sandbox.attend import Errand, attend
 from remit_server.sandbox.contain import Ended
 from remit_server.sandbox.environment import command_environment
-from remit_server.sandbox.outcome import command_output, found_out, last_line, refuse_network, unavailable
+from remit_server.sandbox.nothing import no_sandbox
+from remit_server.sandbox.outcome import command_output, found_out, last_line, refuse_network
 from remit_server.sandbox.ports import CommandOutput, CommandSpec, Isolation
 from remit_server.sandbox.profile import hidden_below
 from remit_server.sandbox.seatbelt_profile import profile_text, seatbelt_argv
@@ -45,14 +46,14 @@ class Seatbelt:
         if self._isolation is None or not self._isolation.available:
             self._isolation = await self._try()
         if not self._isolation.available:
-            raise unavailable(self._isolation)
+            raise no_sandbox(self._isolation)
         refuse_network(spec, _PROGRAM)
         if spec.workspace == Path(spec.workspace.anchor):
-            raise unavailable(_EVERYTHING)
+            raise no_sandbox(_EVERYTHING)
         try:
             return command_output(await self._contained(spec, progress))
         except OSError as error:
-            raise unavailable(_nothing(f"sandbox-exec cannot start: {error}")) from error
+            raise no_sandbox(_nothing(f"sandbox-exec cannot start: {error}")) from error
 
     async def _try(self) -> Isolation:
         if shutil.which(_PROGRAM) is None:
