@@ -295,9 +295,7 @@ class Trail:
             )
         )
 
-    def _show(
-        self, clean: str, text: str, *, error: ErrorPayload | None = None, exit_code: int | None = None
-    ) -> None:
+    def _show(self, clean: str, text: str, *, error: ErrorPayload | None = None, exit_code: int | None = None) -> None:
         self.turn.emit(
             ToolResultEvent,
             tool_call_id=self.call.id,
