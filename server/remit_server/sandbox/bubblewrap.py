@@ -27,7 +27,7 @@ from remit_server.sandbox.layer import Layer, Left
 from remit_server.sandbox.limits import Limits
 from remit_server.sandbox.nothing import no_sandbox
 from remit_server.sandbox.outcome import command_output, found_out, last_line, never_began, own_path
-from remit_server.sandbox.owner import clear_left, this_server
+from remit_server.sandbox.owner import clear_left, prefix_of
 from remit_server.sandbox.ports import CommandOutput, CommandSpec, Isolation
 from remit_server.sandbox.profile import bubblewrap_options
 from remit_server.sandbox.proxy import Attempt, Proxy
@@ -100,7 +100,7 @@ class Bubblewrap:
         except (ImportError, RuntimeError, OSError) as error:
             return Isolation("bubblewrap", False, f"libseccomp cannot be used: {error}", _LIBRARY)
         await asyncio.to_thread(clear_held)
-        with tempfile.TemporaryDirectory(prefix="remit-") as folder:
+        with tempfile.TemporaryDirectory(prefix=prefix_of("trial")) as folder:
             here = Path(folder)
             trial = CommandSpec(("/bin/cat", pids.SETTING), here, here, command_environment({}), _PROBE_S)
             try:
@@ -121,7 +121,7 @@ class Bubblewrap:
         for area in (Path(tempfile.gettempdir()), Path("/dev/shm")):  # noqa: S108  a private folder is made in it
             with contextlib.suppress(OSError):
                 clear_left(area)
-                layer = Layer.make(area, trial.workspace, this_server())
+                layer = Layer.make(area, trial.workspace, prefix_of("layer"))
                 try:
                     ended = await self._contained(trial, layer=layer)
                     if ended.exit_code == 0 and [left.path for left in layer.changes()] == ["probe"]:
@@ -136,7 +136,7 @@ class Bubblewrap:
         """Run it with a layer over the workspace, where there can be one; and what is then in it. Raises OSError."""
         if not spec.writes or self._area is None:
             return await self._contained(spec, progress), ()
-        make = partial(Layer.make, self._area, spec.workspace, this_server())
+        make = partial(Layer.make, self._area, spec.workspace, prefix_of("layer"))
         async with lent(make, Layer.remove) as layer:
             ended = await self._contained(spec, progress, layer=layer)
             return ended, await asyncio.to_thread(layer.changes)
@@ -165,7 +165,7 @@ class Bubblewrap:
         limits = self._limits or template.limits
         rules = profile_filter("standard-net" if spec.network else template.seccomp)
         # First: what is opened below is closed only once there is a job.
-        etc = settings(this_server(), (str(place) for place in (spec.workspace, *(each.place for each in shown))))
+        etc = settings(str(place) for place in (spec.workspace, *(each.place for each in shown)))
         read_status, write_status = os.pipe()
         ours, held = hold()
         merged = layer.merged if layer else None

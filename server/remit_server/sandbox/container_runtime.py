@@ -29,7 +29,7 @@ from remit_server.sandbox.outcome import (
     own_path,
     refuse_network,
 )
-from remit_server.sandbox.owner import is_dead, this_server
+from remit_server.sandbox.owner import clear_left, is_dead, lasting_folder, prefix_of, this_server
 from remit_server.sandbox.ports import CommandOutput, CommandSpec, Isolation
 from remit_server.sandbox.profile import USER_ID, hidden_below
 from remit_server.sandbox.seccomp import profile_json
@@ -94,7 +94,7 @@ class Containers:
         }
         self._isolation: Isolation | None = None
         self._place: _Place | None = None
-        self._files: tempfile.TemporaryDirectory[str] | None = None
+        self._files: Path | None = None
 
     def isolation(self) -> Isolation:
         """What isolates here, found out by one real run."""
@@ -136,6 +136,7 @@ class Containers:
             why = "the programs of this system cannot run in a container"
             return self._nothing(why, f"name an image that has yours: `{_IMAGE}=IMAGE` in your environment")
         try:
+            await asyncio.to_thread(clear_left, Path(tempfile.gettempdir()))
             await self.collect()
             self._place = await self._prepared()
             return await self._trial(self._place)
@@ -146,14 +147,13 @@ class Containers:
         """Raises RuntimeError where there is no image and none can be made."""
         if self._files is None:
             self._files = await asyncio.to_thread(_files)
-        folder = Path(self._files.name)
         image, content = (self._image, b"") if self._image else await asyncio.to_thread(_system_image)
         if (await self._act(containers.exists_argv(self._program, image))).exit_code != 0:
             if not content:
                 raise RuntimeError(f"there is no image `{image}`: {self._program} pull it first")
             await self._import(image, content)
         version = (await self._act(containers.version_argv(self._program))).stdout.value().decode(errors="replace")
-        return _Place(image, await self._is_rootless(), containers.not_below(version), folder)
+        return _Place(image, await self._is_rootless(), containers.not_below(version), self._files)
 
     async def _import(self, image: str, content: bytes) -> None:
         process = await asyncio.create_subprocess_exec(
@@ -175,8 +175,8 @@ class Containers:
         return shown.stdout.value().strip() == b"true"
 
     async def _trial(self, place: _Place) -> Isolation:
-        with tempfile.TemporaryDirectory(prefix="remit-") as folder:
-            here = _readable(folder)
+        with tempfile.TemporaryDirectory(prefix=prefix_of("trial")) as folder:
+            here = _readable(Path(folder))
             trial = CommandSpec(("/bin/sh", "-c", _READ_LIMITS), here, here, command_environment({}), _TRIAL_S)
             ended = await self._contained(trial, place)
         if ended.exit_code != 0:
@@ -274,11 +274,10 @@ def _user() -> str:
     return f"{os.geteuid() or USER_ID}:{os.getegid() or USER_ID}"
 
 
-def _readable(folder: str) -> Path:
+def _readable(folder: Path) -> Path:
     """A private folder of ours that the user inside may look into."""
-    here = Path(folder)
-    here.chmod(0o755)
-    return here
+    folder.chmod(0o755)
+    return folder
 
 
 def _system_image() -> tuple[str, bytes]:
@@ -286,12 +285,11 @@ def _system_image() -> tuple[str, bytes]:
     return system_image(passed=passed_through(places_of(os.environ)))
 
 
-def _files() -> tempfile.TemporaryDirectory[str]:
+def _files() -> Path:
     """The seccomp profiles, and an empty folder and an unreadable file to lay over what is hidden."""
-    made = tempfile.TemporaryDirectory(prefix="remit-containers-")
-    folder = _readable(made.name)
+    folder = _readable(lasting_folder("containers"))
     (folder / "folder").mkdir(mode=0o555)
     (folder / "file").touch(mode=0o000)
     for template in TEMPLATES.values():
         (folder / f"{template.seccomp}.json").write_text(profile_json(template.seccomp))
-    return made
+    return folder

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 # Names, not paths: this looks before each command.
 # ruff: noqa: PTH102, PTH103, PTH110, PTH112, PTH114, PTH116, PTH120, PTH123, PTH208, PTH211
-import atexit
 import os
-import shutil
 import stat
-import tempfile
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+
+from remit_server.sandbox.owner import lasting_folder
 
 # Copied where they are small, folders of few files among them.
 _COPIED = (
@@ -30,7 +29,6 @@ ETC = (*_COPIED, *_MOUNTED)
 PASSWD = b"remit:x:1000:1000:remit:/tmp:/bin/sh\nnobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n"
 GROUP = b"remit:x:1000:\nnogroup:x:65534:\n"
 
-PREFIX = "remit-etc-"
 _SYSTEM = "/etc"
 _LARGEST = 512 * 1024
 _MOST_FILES = 8
@@ -57,15 +55,15 @@ class _Made:
 _made: dict[tuple[str, ...], list[_Made]] = {}
 
 
-def settings(owner: str, places: Iterable[str] = ()) -> list[str]:
+def settings(places: Iterable[str] = ()) -> list[str]:
     """Options of bwrap(1) for an /etc to be read, where something else can be mounted at each of `places`.
 
-    The folder bears the name of its `owner`, a server, and goes with it. Raises OSError.
+    The folder goes with this process. Raises OSError.
     """
     below = tuple(place for place in places if place.startswith(f"{_SYSTEM}/"))
     made = _made.setdefault(below, [])
     if not made or not made[-1].is_current():
-        made.append(_make(owner, below))
+        made.append(_make(below))
     mounted = (option for path in made[-1].mounted for option in ("--ro-bind-try", path, _place(path, "/etc")))
     return ["--ro-bind", made[-1].folder, "/etc", *mounted]
 
@@ -85,10 +83,8 @@ def small_files(path: str) -> list[str] | None:
         return None
 
 
-def _make(owner: str, places: tuple[str, ...]) -> _Made:
-    private = tempfile.mkdtemp(prefix=f"{PREFIX}{owner}-")
-    atexit.register(shutil.rmtree, private, ignore_errors=True)
-    folder = f"{private}/etc"
+def _make(places: tuple[str, ...]) -> _Made:
+    folder = f"{lasting_folder('etc')}/etc"
     os.mkdir(folder)
     _write(f"{folder}/passwd", PASSWD)
     _write(f"{folder}/group", GROUP)

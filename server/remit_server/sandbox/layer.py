@@ -23,7 +23,6 @@ MAX_DEPTH = 100
 """Folders in folders; a program that a person wrote needs a few dozen, one that means harm makes thousands."""
 MAX_PATH_BYTES = 3_000
 _OPAQUE = "user.overlay.opaque"
-PREFIX = "remit-layer-"
 _TOO_MUCH = f"it changed more than {MAX_FILES} files or {MAX_BYTES >> 20} MiB"
 _PARTS = ("upper", "work", "merged")
 
@@ -50,9 +49,9 @@ class Layer:
     workspace: Path
 
     @classmethod
-    def make(cls, area: Path, workspace: Path, owner: str = "") -> Self:
-        """A fresh one below `area`, in a folder that names its `owner`. Raises OSError."""
-        folder = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{owner}-", dir=area))
+    def make(cls, area: Path, workspace: Path, prefix: str = "") -> Self:
+        """A fresh one below `area`, in a folder whose name begins so. Raises OSError."""
+        folder = Path(tempfile.mkdtemp(prefix=prefix, dir=area))
         for part in _PARTS:
             (folder / part).mkdir(mode=0o700)
         (folder / "lower").symlink_to(workspace)

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import functools
 import os
+import re
+import shutil
+import tempfile
 from pathlib import Path
 
-from remit_server.sandbox import etc, layer
 from remit_server.sandbox.layer import Layer
+
+_NAMED = re.compile(r"remit-[a-z]+-(\d+-\d+-\d+)-\w+")
 
 
 @functools.cache
@@ -25,21 +30,36 @@ def is_dead(owner: str) -> bool:
     return space == ours != "0" and pid.isdigit() and _identity(int(pid)) != owner
 
 
+def prefix_of(kind: str) -> str:
+    """How the name begins of a folder of this server's, of what kind it says (letters)."""
+    return f"remit-{kind}-{this_server()}-"
+
+
+def lasting_folder(kind: str) -> Path:
+    """A private folder that goes with this process. Raises OSError."""
+    made = Path(tempfile.mkdtemp(prefix=prefix_of(kind)))
+    atexit.register(_remove, made, os.getpid())
+    return made
+
+
 def clear_left(area: Path) -> list[Path]:
-    """Remove the folders of layers and settings below `area` whose server is dead; those removed. Never raises."""
-    return [folder for prefix in (layer.PREFIX, etc.PREFIX) for folder in _cleared(area, prefix)]
-
-
-def _cleared(area: Path, prefix: str) -> list[Path]:
+    """Remove the folders below `area` of servers that are dead, whatever for they had them; those removed. Never
+    raises."""
     gone: list[Path] = []
     with contextlib.suppress(OSError):
-        for folder in area.glob(f"{prefix}*"):
-            owner = folder.name.removeprefix(prefix).rpartition("-")[0]
+        for folder in area.glob("remit-*"):
+            named = _NAMED.fullmatch(folder.name)
             # Never somebody else's, whatever its name says, and never through a link.
-            if is_dead(owner) and folder.lstat().st_uid == os.geteuid() and not folder.is_symlink():
+            if named and is_dead(named[1]) and folder.lstat().st_uid == os.geteuid() and not folder.is_symlink():
                 Layer(folder, area).remove()
                 gone += [] if folder.exists() else [folder]
     return gone
+
+
+def _remove(folder: Path, owner: int) -> None:
+    # What was forked has the same folder, and ends before.
+    if os.getpid() == owner:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _identity(pid: int) -> str | None:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from remit_server.sandbox.environment import command_environment, places_of
+from remit_server.sandbox.owner import prefix_of
 from remit_server.sandbox.ports import CommandOutput, CommandSpec, Sandbox
 from remit_server.sandbox.toolchains import needed
 
@@ -67,7 +68,7 @@ async def probe(sandbox: Sandbox, home: Path, server: int) -> tuple[Property, ..
     attempts = _ATTEMPTS + (() if isolation.name == "seatbelt" else _LINUX)
     if not isolation.available:
         return tuple(Property(name, False, isolation.why) for name, _, _ in attempts)
-    with tempfile.TemporaryDirectory(prefix="remit-") as folder, socket.socket() as listening:
+    with tempfile.TemporaryDirectory(prefix=prefix_of("trial")) as folder, socket.socket() as listening:
         here = _readable(folder)
         environment = command_environment(os.environ)
         shown = needed(environment, here, places_of(os.environ))

@@ -17,6 +17,7 @@ from remit_server.sandbox.contain import Ended
 from remit_server.sandbox.environment import command_environment
 from remit_server.sandbox.nothing import no_sandbox
 from remit_server.sandbox.outcome import command_output, found_out, last_line, refuse_network
+from remit_server.sandbox.owner import prefix_of
 from remit_server.sandbox.ports import CommandOutput, CommandSpec, Isolation
 from remit_server.sandbox.profile import hidden_below
 from remit_server.sandbox.seatbelt_profile import profile_text, seatbelt_argv
@@ -58,7 +59,7 @@ class Seatbelt:
     async def _try(self) -> Isolation:
         if shutil.which(_PROGRAM) is None:
             return _nothing("there is no program `sandbox-exec`, which only macOS has")
-        with tempfile.TemporaryDirectory(prefix="remit-") as folder:
+        with tempfile.TemporaryDirectory(prefix=prefix_of("trial")) as folder:
             here = _real(folder)
             trial = CommandSpec(("/usr/bin/true",), here, here, command_environment({}), _TRIAL_S)
             ended = await self._contained(trial)
@@ -68,7 +69,7 @@ class Seatbelt:
 
     async def _contained(self, spec: CommandSpec, progress: Callable[[bytes], None] | None = None) -> Ended:
         template = TEMPLATES[spec.template]
-        with tempfile.TemporaryDirectory(prefix="remit-", ignore_cleanup_errors=True) as folder:
+        with tempfile.TemporaryDirectory(prefix=prefix_of("scratch"), ignore_cleanup_errors=True) as folder:
             scratch = _real(folder)
             hidden = [(path, path.is_dir()) for path in hidden_below(spec, self._hidden)]
             shown = seen_outside(spec)

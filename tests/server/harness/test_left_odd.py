@@ -14,9 +14,9 @@ from bench_runtime import Answering, Bench, call, intent
 
 from remit_server.sandbox.bubblewrap import Bubblewrap
 from remit_server.sandbox.environment import command_environment
-from remit_server.sandbox.layer import PREFIX, Layer
+from remit_server.sandbox.layer import Layer
 from remit_server.sandbox.limits import Limits
-from remit_server.sandbox.owner import this_server
+from remit_server.sandbox.owner import prefix_of
 from remit_server.sandbox.ports import CommandSpec
 
 pytestmark = pytest.mark.skipif(shutil.which("bwrap") is None, reason="there is no bwrap")
@@ -53,7 +53,7 @@ def output(bench: Bench) -> str:
 def left() -> list[Path]:
     """Layers of this process that are still there."""
     areas = (Path(tempfile.gettempdir()), Path("/dev/shm"))
-    return [path for area in areas for path in area.glob(f"{PREFIX}{this_server()}-*")]
+    return [path for area in areas for path in area.glob(f"{prefix_of('layer')}*")]
 
 
 @pytest.mark.parametrize(("levels", "name"), [(3_000, "a"), (400, "a"), (18, "n" * 200), (40, "n" * 200)])

@@ -14,8 +14,8 @@ from remit_server.sandbox.bubblewrap import Bubblewrap
 from remit_server.sandbox.cgroup import ControlGroup, parents_here
 from remit_server.sandbox.container_runtime import Containers
 from remit_server.sandbox.environment import command_environment
-from remit_server.sandbox.layer import PREFIX, Layer
-from remit_server.sandbox.owner import clear_left, is_dead, this_server
+from remit_server.sandbox.layer import Layer
+from remit_server.sandbox.owner import clear_left, is_dead, prefix_of, this_server
 from remit_server.sandbox.ports import CommandSpec, RuntimeName, Sandbox
 from remit_server.sandbox.templates import TEMPLATES
 
@@ -54,8 +54,8 @@ def test_layers_of_dead_servers_are_removed_and_others_stay(tmp_path: Path) -> N
     workspace = tmp_path / "workspace"
     workspace.mkdir()
     (workspace / "kept").write_text("kept")
-    mine = Layer.make(tmp_path, workspace, this_server())
-    left = Layer.make(tmp_path, workspace, dead_owner())
+    mine = Layer.make(tmp_path, workspace, prefix_of("layer"))
+    left = Layer.make(tmp_path, workspace, f"remit-layer-{dead_owner()}-")
     (left.upper / "closed").mkdir()
     (left.upper / "closed/deeper").mkdir(mode=0o000)
     (left.upper / "closed").chmod(0o000)
@@ -71,8 +71,19 @@ def test_layers_of_dead_servers_are_removed_and_others_stay(tmp_path: Path) -> N
     assert (workspace / "kept").read_text() == "kept"
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="this system has no /proc")
+def test_folders_of_every_kind_go_with_their_server(tmp_path: Path) -> None:
+    dead = [tmp_path / f"remit-{kind}-{dead_owner()}-x_1y2z3a" for kind in ("trial", "etc", "containers")]
+    mine = Path(tempfile.mkdtemp(prefix=prefix_of("etc"), dir=tmp_path))
+    others = [tmp_path / name for name in ("remit-notes", f"remit-{dead_owner()}", f"my-remit-etc-{dead_owner()}-x")]
+    for folder in (*dead, *others):
+        (folder / "below").mkdir(parents=True)
+    assert sorted(clear_left(tmp_path)) == sorted(dead)
+    assert sorted(tmp_path.iterdir()) == sorted((mine, *others))
+
+
 def test_removing_twice_is_the_same_as_once(tmp_path: Path) -> None:
-    layer = Layer.make(tmp_path, tmp_path, this_server())
+    layer = Layer.make(tmp_path, tmp_path, prefix_of("layer"))
     layer.remove()
     layer.remove()
     assert not layer.folder.exists()
@@ -95,11 +106,10 @@ def test_a_killed_server_leaves_nothing_after_the_next_start(runtime: RuntimeNam
         case "podman" | "docker":
             assert asyncio.run(Containers(runtime).collect()) != []
             assert asyncio.run(Containers(runtime).collect()) == []
+            assert Containers(runtime).isolation().available
         case "bubblewrap":
-            fresh = Bubblewrap()
-            assert fresh.isolation().available
-            left = [folder for area in AREAS for folder in area.glob(f"remit-*-*-{server.pid}-*")]
-            assert left == []
+            assert Bubblewrap().isolation().available
+    assert [folder for area in AREAS for folder in area.glob(f"remit-*-*-{server.pid}-*")] == []
     listed = subprocess.run(["ps", "-axo", "args="], capture_output=True, text=True, check=True).stdout
     assert "sleep 3333" not in [line.strip() for line in listed.splitlines()]
 
@@ -160,7 +170,7 @@ async def test_nothing_is_left_of_a_command_that_was_cancelled_at_any_moment(
             await running
     await asyncio.sleep(0.5)  # what the daemon may still be about to do
     assert containers_of_ours(runtime) == ""
-    assert [layer for area in AREAS for layer in area.glob(f"{PREFIX}{this_server()}-*")] == []
+    assert [layer for area in AREAS for layer in area.glob(f"{prefix_of('layer')}*")] == []
     assert [group for parent in parents_here() for group in parent.glob("remit-*")] == []
     listed = subprocess.run(["ps", "-axo", "args="], capture_output=True, text=True, check=True).stdout
     assert "sleep 4444" not in listed

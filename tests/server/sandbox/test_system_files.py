@@ -18,7 +18,6 @@ from remit_server.sandbox import etc
 from remit_server.sandbox.bubblewrap import Bubblewrap
 from remit_server.sandbox.environment import command_environment
 from remit_server.sandbox.etc import settings, small_files
-from remit_server.sandbox.owner import this_server
 from remit_server.sandbox.ports import CommandSpec
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="Bubblewrap is Linux's")
@@ -65,7 +64,7 @@ def folder_of(options: list[str]) -> Path:
 
 
 def test_what_is_copied_is_what_is_there(tmp_path: Path) -> None:
-    copy = folder_of(settings(this_server()))
+    copy = folder_of(settings())
     files = [path for path in copy.rglob("*") if path.is_file() and not path.is_symlink()]
     places = sorted(f"/etc/{path.relative_to(copy)}" for path in files if path.name not in ("passwd", "group"))
     assert "/etc/nsswitch.conf" in places or not Path("/etc/nsswitch.conf").is_file()
@@ -111,7 +110,7 @@ CHANGES: dict[str, Callable[[Path], object]] = {
     "what a link leads to": lambda system: (system / "zone").write_text("CET"),
     "a link that leads elsewhere": lambda system: relinked(system / "timezone", "nsswitch.conf"),
     "a folder that was not there": lambda system: (system / "alternatives").mkdir(),
-    "the copy cleared away": lambda _: cleared(folder_of(settings("owner"))),
+    "the copy cleared away": lambda _: cleared(folder_of(settings())),
 }
 
 
@@ -133,14 +132,14 @@ def cleared(folder: Path) -> None:
 
 @pytest.mark.parametrize("change", CHANGES)
 def test_it_is_made_again_when_anything_has_changed(system: Path, change: str) -> None:
-    first = settings("owner")
+    first = settings()
     before = contents(folder_of(first))
-    assert settings("owner") == first
+    assert settings() == first
     settled()
     CHANGES[change](system)
-    again = settings("owner")
+    again = settings()
     assert folder_of(again) != folder_of(first)
-    assert settings("owner") == again
+    assert settings() == again
     copied = contents(folder_of(again))
     assert {name: copied[name] for name in ("passwd", "group")} == {name: before[name] for name in ("passwd", "group")}
     for name, text in contents(system).items():
@@ -151,19 +150,28 @@ def test_it_is_made_again_when_anything_has_changed(system: Path, change: str) -
 
 
 def test_a_copy_that_is_in_use_stays_when_there_is_another(system: Path) -> None:
-    first = folder_of(settings("owner"))
+    first = folder_of(settings())
     settled()
     (system / "nsswitch.conf").write_text("hosts: dns")
-    assert folder_of(settings("owner")) != first
+    assert folder_of(settings()) != first
     assert contents(first)["nsswitch.conf"] == "hosts: files"
 
 
 @pytest.mark.usefixtures("system")
 def test_it_goes_with_the_server(tmp_path: Path) -> None:
-    there = "import sys; from remit_server.sandbox.etc import settings; print(settings('owner')[1])"
+    there = """
+import os
+from remit_server.sandbox.etc import settings
+folder = settings()[1]
+if (child := os.fork()) == 0:
+    raise SystemExit
+os.waitpid(child, 0)
+assert os.listdir(folder)
+print(folder)
+"""
     environment = {**os.environ, "TMPDIR": str(tmp_path)}
     ran = subprocess.run([sys.executable, "-c", there], capture_output=True, text=True, check=True, env=environment)
-    assert ran.stdout.startswith(f"{tmp_path}/remit-etc-owner-")
+    assert ran.stdout.startswith(f"{tmp_path}/remit-etc-")
     assert not Path(ran.stdout.strip()).parent.exists()
 
 
