@@ -11,9 +11,10 @@ from remit_governance.permissions import Answer
 from remit_governance.values import Action, Decision, Verdict
 from remit_governance.visible import visible
 from remit_server.errors import ToolError
+from remit_server.harness.removals import Vanished, held_back
 from remit_server.sandbox.layer import Left
 from remit_server.tools.spec import FileChange
-from remit_server.workspace.files import FileImage, digest_of, image_of_text, is_executable, read_image
+from remit_server.workspace.files import FileImage, image_of_text, is_executable, read_image
 from remit_server.workspace.paths import Workspace
 from remit_server.workspace.ports import Documents
 from remit_server.workspace.text import Text, plain
@@ -24,25 +25,27 @@ MAX_TOLD = 20
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The changes a command left that could be taken over, and why others cannot be."""
+    """The changes a command left that could be taken over, why others cannot be, and what of those holds something."""
 
     changes: tuple[FileChange, ...]
     refused: tuple[tuple[str, str], ...]
+    vanished: tuple[Vanished, ...]
 
 
 def found_changes(left: Sequence[Left], workspace: Workspace, documents: Documents, started_ns: int) -> Found:
     """Sort out what a command left, which began at `started_ns`: a file that somebody else changed since is theirs."""
     changes: list[FileChange] = []
-    refused: list[tuple[str, str]] = []
+    refused: dict[str, str] = {}
     for each in left:
         try:
             if each.odd is not None:
-                refused.append((each.path, each.odd))
+                refused[each.path] = each.odd
             elif (change := _change(each, workspace, documents, started_ns)) is not None:
                 changes.append(change)
         except ToolError as error:
-            refused.append((each.path, error.why))
-    return Found(tuple(changes), tuple(refused))
+            refused[each.path] = error.why
+    vanished = (Vanished(each.path, each.data) for each in left if each.path in refused and each.holds)
+    return Found(tuple(changes), tuple(refused.items()), tuple(vanished))
 
 
 def _change(left: Left, workspace: Workspace, documents: Documents, started_ns: int) -> FileChange | None:
@@ -101,19 +104,20 @@ class Sorted:
     refused: tuple[tuple[str, str], ...]
 
 
-def sort_out(weighed: Sequence[Weighed], ignored: frozenset[str]) -> Sorted:
-    """By what was decided. A person is not asked about what the project ignores: caches and build output vanish."""
+def sort_out(weighed: Sequence[Weighed], ignored: frozenset[str], vanished: Sequence[Vanished]) -> Sorted:
+    """By what was decided. A person is not asked about what the project ignores: caches and build output vanish.
+
+    `vanished` is what could not be taken over anyway.
+    """
     refused: dict[str, str] = {}
     for each in weighed:
         if each.answer.word in {"deny", "final_deny"}:
             refused[each.path] = _denied_by(each)
         elif each.answer.word == "ask" and each.path in ignored:
             refused[each.path] = "the project ignores it"
-    # What was moved to where it may not be has to stay where it was.
-    vanished = {digest_of(each.change.after) for each in weighed if each.path in refused and each.change.after}
-    for each in weighed:
-        if each.change.after is None and each.change.before and each.change.before.digest in vanished:
-            refused.setdefault(each.path, "its new place was refused")
+    gone = [Vanished(each.path, each.change.after) for each in weighed if each.path in refused and each.change.after]
+    for path, why in held_back((each.change for each in weighed), (*vanished, *gone)).items():
+        refused.setdefault(path, why)
     left = [each for each in weighed if each.path not in refused]
     return Sorted(
         tuple(each for each in left if each.answer.word == "allow"),

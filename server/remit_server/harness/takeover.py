@@ -16,6 +16,7 @@ from remit_server.harness.aftermath import Weighed, found_changes, sort_out, tol
 from remit_server.harness.approving import ApprovalDesk, one_question
 from remit_server.harness.merge import Merger
 from remit_server.harness.permit import permitted, strictest_answer
+from remit_server.harness.removals import Vanished, held_back
 from remit_server.harness.subject import Proposal, about, question, subject_of
 from remit_server.harness.telling import asking
 from remit_server.harness.trail import Trail
@@ -60,7 +61,7 @@ class Takeover:
         trail.policy_version = self.rulebook.policy.version
         weighed = await asyncio.to_thread(lambda: [self._weighed(change, proposal, turn) for change in found.changes])
         ignored = await asyncio.to_thread(ignored_in, workspace, [each.path for each in weighed])
-        chosen = sort_out(weighed, ignored)
+        chosen = sort_out(weighed, ignored, found.vanished)
         refused = [*found.refused, *chosen.refused]
         taken = list(chosen.allowed)
         try:
@@ -68,6 +69,10 @@ class Takeover:
             taken += chosen.asked
         except ToolError as no:
             refused += [(each.path, no.why) for each in chosen.asked]
+            gone = [Vanished(each.path, each.change.after) for each in chosen.asked if each.change.after]
+            held = held_back((each.change for each in taken), gone)
+            refused += held.items()
+            taken = [each for each in taken if each.path not in held]
         try:
             await self._merge(taken, proposal, trail)
         except ToolError as error:
@@ -96,6 +101,8 @@ class Takeover:
         """Under a permit of its own: raises ToolError where the policy has changed since they were judged."""
         if not taken:
             return
+        # Removals last: should one of the others fail, what was moved is still where it was.
+        taken = sorted(taken, key=lambda each: each.change.after is None)
         judged = [(each.action, each.decision) for each in taken]
         with permitted(self.rulebook, judged, trail, approved=True) as permit:
             permit.use()

@@ -24,6 +24,7 @@ MAX_DEPTH = 100
 MAX_PATH_BYTES = 3_000
 _OPAQUE = "user.overlay.opaque"
 _TOO_MUCH = f"it changed more than {MAX_FILES} files or {MAX_BYTES >> 20} MiB"
+_NO_FILE = "it is a link, a pipe or a device"
 _PARTS = ("upper", "work", "merged")
 
 
@@ -32,13 +33,19 @@ class Left:
     """One path that a command left otherwise than it found it, in bytes or in being executable. `data` is None where it
     removed the file.
 
-    `odd` says why it cannot be taken over: it is no regular file, or too large.
+    `odd` says why it cannot be taken over: it is no regular file, or too large. Then `data` is None where nobody read
+    it.
     """
 
     path: str
     data: bytes | None
     executable: bool = False
     odd: str | None = None
+
+    @property
+    def holds(self) -> bool:
+        """Whether the person's content may be in it."""
+        return self.odd != _NO_FILE if self.data is None and self.odd else bool(self.data)
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +168,7 @@ def _changed(upper: Path, lower: Path, prefix: str) -> Iterator[Left]:
         elif stat.S_ISREG(status.st_mode):
             yield from _file(Path(entry.path), status, below, relative)
         else:
-            yield Left(relative, None, odd="it is a link, a pipe or a device")
+            yield Left(relative, None, odd=_NO_FILE)
 
 
 def _folder(upper: Path, lower: Path, relative: str) -> Iterator[Left]:
@@ -195,7 +202,7 @@ def _file(upper: Path, status: os.stat_result, lower: Path, relative: str) -> It
         return
     data = upper.read_bytes()
     if lower.is_symlink():
-        yield Left(relative, None, odd="it takes the place of a link")
+        yield Left(relative, data, odd="it takes the place of a link")
     elif not lower.is_file() or _runs(lower.stat()) != _runs(status) or lower.read_bytes() != data:
         yield Left(relative, data, executable=_runs(status))
 
