@@ -437,7 +437,11 @@ export interface ToolCallEvent {
   readonly arguments: { readonly [key: string]: JsonValue };
 }
 
-/** How a call ended. `decision` says who decided: a rule, the gate, the person. `output` is what the model sees. */
+/**
+ * How a call ended. `decision` says who decided: a rule, the gate, the person. `output` is what the model sees.
+ *
+ * `data` is the same for programs, by tool (docs/editors.md); empty where it would be longer than 256 KiB.
+ */
 export interface ToolResultEvent {
   readonly seq: number;
   readonly session_id: string;
@@ -450,6 +454,7 @@ export interface ToolResultEvent {
   readonly ok: boolean;
   readonly summary: string;
   readonly output: string;
+  readonly data: { readonly [key: string]: JsonValue };
   readonly error: ErrorPayload | null;
   readonly decision: string;
   readonly rules: readonly string[];

@@ -122,6 +122,10 @@ class Redactor:
             count += found
         return self._own(Redacted(text, count), keep_lines=keep_lines)
 
+    def finds_nothing(self, texts: Iterable[str]) -> bool:
+        """Whether `redact` would leave each of these as it is, found out at once: a yes is right, a no may not be."""
+        return not self._more() and self.redact("\n".join(texts)).count == 0
+
     def _present(self, text: str) -> tuple[tuple[str, str], ...]:
         """The patterns that can match, by their markers."""
         if len(text) < _LONG:

@@ -222,7 +222,10 @@ class ReasonPayload(Wire):
 
 
 class ToolResultEvent(Event):
-    """How a call ended. `decision` says who decided: a rule, the gate, the person. `output` is what the model sees."""
+    """How a call ended. `decision` says who decided: a rule, the gate, the person. `output` is what the model sees.
+
+    `data` is the same for programs, by tool (docs/editors.md); empty where it would be longer than 256 KiB.
+    """
 
     kind: Literal["tool_result"] = "tool_result"
     tool_call_id: str
@@ -230,6 +233,7 @@ class ToolResultEvent(Event):
     ok: bool
     summary: str
     output: str = ""
+    data: dict[str, JsonValue] = {}
     error: ErrorPayload | None = None
     decision: str
     rules: tuple[str, ...] = ()

@@ -144,6 +144,21 @@ def test_redacting_twice_changes_nothing(text: str) -> None:
     assert redactor.redact(once.text).text == once.text
 
 
+OWN_SECRET = "hunter2 hunter2"
+PIECES = st.sampled_from([*SECRETS.values(), OWN_SECRET, "sk-", "AKIA", "-----BEGIN", "PRIVATE KEY-----", "word", ""])
+
+
+@given(st.lists(st.lists(st.one_of(PIECES, st.text(max_size=9)), max_size=4).map("".join), max_size=6))
+@settings(deadline=None)
+def test_texts_in_which_nothing_is_found_are_left_as_they_are(texts: list[str]) -> None:
+    """A yes about all of them is a yes about each."""
+    redactor = Redactor(secrets=[OWN_SECRET])
+    if redactor.finds_nothing(texts):
+        assert [redactor.redact(text).text for text in texts] == texts
+    else:
+        assert texts
+
+
 def test_hostile_text_is_redacted_in_bounded_steps() -> None:
     """THR-shell-slow-regex: many openings and no end."""
     for unit in ("-----BEGIN RSA PRIVATE KEY-----", "sk-", "xoxb-", "github_pat_", "A" * 50 + "\n"):

@@ -6,7 +6,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -37,6 +37,7 @@ from remit_server.harness.recording import append
 from remit_server.harness.telling import (
     MAX_ERROR,
     asking,
+    clean_data,
     clean_payload,
     cut_short,
     reason_payload,
@@ -224,7 +225,7 @@ class Trail:
         text = truncate(self.redactor.redact(outcome.text).text, self.most_chars, "middle").text
         summary = self._clean(outcome.summary)
         self._after(outcome.text, summary, exit_code=outcome.exit_code)
-        self._show(summary, text, exit_code=outcome.exit_code)
+        self._show(summary, text, exit_code=outcome.exit_code, data=clean_data(outcome.data, self.redactor))
         return CallResult(True, text, self.args_digest)
 
     def refused(self, error: ToolError) -> CallResult:
@@ -295,7 +296,15 @@ class Trail:
             )
         )
 
-    def _show(self, clean: str, text: str, *, error: ErrorPayload | None = None, exit_code: int | None = None) -> None:
+    def _show(
+        self,
+        clean: str,
+        text: str,
+        *,
+        error: ErrorPayload | None = None,
+        exit_code: int | None = None,
+        data: Mapping[str, JsonValue] | None = None,
+    ) -> None:
         self.turn.emit(
             ToolResultEvent,
             tool_call_id=self.call.id,
@@ -303,6 +312,7 @@ class Trail:
             ok=error is None,
             summary=clean,
             output=text,
+            data=data or {},
             error=error,
             decision=self._word(error.code if error else None),
             rules=self.named.rules,

@@ -9,11 +9,13 @@ from typing import Any
 from bench_runtime import Answering, call, intent
 
 from remit_governance.audit.record import AuditKind
+from remit_governance.redaction import Redactor
 from remit_server import __version__
 from remit_server.contract import ApprovalAnswer, ApprovalRequired
-from remit_server.harness.telling import shortened
+from remit_server.harness.telling import clean_data, shortened
 
 WRITE = call("write_file", path="b.py", content="x")
+READ = call("read_file", path="a.py")
 TOKEN = "ghp_" + "a1B2" * 9
 
 
@@ -61,6 +63,23 @@ async def test_a_secret_at_the_cut_of_a_huge_argument_is_in_no_summary(make_benc
         assert record.input_summary is not None
         assert len(record.input_summary) <= 500
         assert TOKEN[:8] not in record.input_summary
+
+
+async def test_a_result_has_data_for_programs_without_secrets(make_bench: Any) -> None:
+    bench = await make_bench({"calls": [intent("ANALYZE"), call("list_files", pattern="*.py"), READ]}, {"text": "ok"})
+    (bench.workspace / f"{TOKEN}.py").write_text("x = 1\n")
+    await bench.ask("go")
+    listed, read = bench.of("tool_result")
+    assert listed.data["files"] == ["[redacted github token].py", "a.py"]
+    assert (read.data["path"], read.data["first_line"], read.data["truncated"]) == ("a.py", 1, False)
+
+
+def test_data_that_is_too_long_is_left_out() -> None:
+    assert clean_data({"matches": ["x" * 1000] * 300, "total": 300}, Redactor()) == {}
+    assert clean_data({"matches": [{"text": TOKEN}], "total": 1}, Redactor()) == {
+        "matches": [{"text": "[redacted github token]"}],
+        "total": 1,
+    }
 
 
 def test_only_long_strings_are_shortened() -> None:
