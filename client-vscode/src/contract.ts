@@ -13,6 +13,7 @@ export type AgentEvent =
   | TokenDelta
   | ThinkingDelta
   | ToolCallEvent
+  | ToolOutput
   | ToolResultEvent
   | ApprovalRequired
   | ApprovalResolved
@@ -435,6 +436,18 @@ export interface ToolCallEvent {
   readonly tool: string;
   readonly intent: Intent | null;
   readonly arguments: { readonly [key: string]: JsonValue };
+}
+
+/** Lines that a command has printed while it runs, for the person; the model sees what its result shows. */
+export interface ToolOutput {
+  readonly seq: number;
+  readonly session_id: string;
+  readonly turn_id: string;
+  readonly time: string;
+  readonly step: number;
+  readonly kind: "tool_output";
+  readonly tool_call_id: string;
+  readonly text: string;
 }
 
 /**

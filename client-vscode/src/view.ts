@@ -2,9 +2,11 @@
 // Runs twice on the same changes: in the extension host, which keeps it, and in the webview, which draws it.
 import type {
   AgentEvent, ApprovalReceipt, ApprovalRequired, ApprovalResolved, Intent, JsonValue, RunResult, Scope, TokenUsage,
-  ToolResultEvent,
+  ToolOutput, ToolResultEvent,
 } from './contract';
 import type { Problem } from './problem';
+
+const PRINTED_KEPT = 4_000;
 
 export interface View {
   readonly turns: readonly Turn[];
@@ -46,6 +48,8 @@ export interface ToolItem {
   readonly id: string;
   readonly tool: string;
   readonly arguments: { readonly [key: string]: JsonValue };
+  /** The last of what its command has printed while it runs. */
+  readonly printed: string;
   readonly result: ToolResultEvent | null;
 }
 
@@ -178,8 +182,10 @@ function applyEvent(turn: Turn, event: AgentEvent): Turn {
       return addText(turn, 'thinking', event.seq, event.text);
     case 'tool_call':
       return append(turn, {
-        kind: 'tool', id: event.tool_call_id, tool: event.tool, arguments: event.arguments, result: null,
+        kind: 'tool', id: event.tool_call_id, tool: event.tool, arguments: event.arguments, printed: '', result: null,
       });
+    case 'tool_output':
+      return addPrinted(turn, event);
     case 'tool_result':
       return addResult(turn, event);
     case 'approval_required':
@@ -247,14 +253,22 @@ function addText(turn: Turn, kind: 'text' | 'thinking', id: number | string, tex
   return { ...turn, items: turn.items.with(-1, { ...last, text: last.text + text }) };
 }
 
+function addPrinted(turn: Turn, event: ToolOutput): Turn {
+  const index = turn.items.findLastIndex((item) => item.kind === 'tool' && item.id === event.tool_call_id);
+  const item = turn.items[index];
+  if (item?.kind !== 'tool') return turn;
+  const printed = (item.printed ? `${item.printed}\n${event.text}` : event.text).slice(-PRINTED_KEPT);
+  return { ...turn, items: turn.items.with(index, { ...item, printed }) };
+}
+
 /** A result without a call (a call refused before it was announced) still gets its line. */
 function addResult(turn: Turn, event: ToolResultEvent): Turn {
   const index = turn.items.findLastIndex((item) => item.kind === 'tool' && item.id === event.tool_call_id);
   const item = turn.items[index];
   if (item?.kind !== 'tool') {
-    return append(turn, { kind: 'tool', id: event.tool_call_id, tool: event.tool, arguments: {}, result: event });
+    return append(turn, { kind: 'tool', id: event.tool_call_id, tool: event.tool, arguments: {}, printed: '', result: event });
   }
-  return { ...turn, items: turn.items.with(index, { ...item, result: event }) };
+  return { ...turn, items: turn.items.with(index, { ...item, printed: '', result: event }) };
 }
 
 function note(id: number | string, level: NoteItem['level'], text: string, error: NoteItem['error'] = null): NoteItem {

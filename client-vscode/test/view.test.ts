@@ -90,6 +90,19 @@ describe('the stream', () => {
     expect(items(view)).toMatchObject([{ kind: 'tool', id: 'c9', tool: 'write_file', result: { ok: false } }]);
   });
 
+  test('what a command prints is shown while it runs, and goes with its result', () => {
+    const call = { kind: 'tool_call', tool_call_id: 'c1', tool: 'run_command', intent: 'EXECUTE', arguments: {} } as const;
+    const printed = (text: string) => ({ kind: 'tool_output', tool_call_id: 'c1', text }) as const;
+    const running = after(events(started, call, printed('one\ntwo'), printed('three')));
+    expect(items(running)).toMatchObject([{ kind: 'tool', printed: 'one\ntwo\nthree', result: null }]);
+    const long = after(events(started, call, printed('a'.repeat(3_000)), printed('b'.repeat(3_000))));
+    expect(items(long)).toMatchObject([{ printed: expect.stringMatching(/^a+\nb{3000}$/) }]);
+    expect(items(long)[0]).toHaveProperty('printed.length', 4_000);
+    const done = after(events(started, call, printed('one'), toolResult()));
+    expect(items(done)).toMatchObject([{ printed: '', result: { ok: true } }]);
+    expect(items(after(events(started, printed('of no call'))))).toEqual([]);
+  });
+
   test('the final output is shown only when it was not streamed', () => {
     const streamed = after(events(started, { kind: 'token_delta', text: 'a' }, completed({ final_output: 'a' })));
     const silent = after(events(started, completed({ final_output: 'b' })));

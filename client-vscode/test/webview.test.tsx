@@ -103,6 +103,16 @@ describe('the approval card', () => {
 test('what the person typed is text', () => { expect(drawn(started)).toContain('&lt;b>hi&lt;/b>'); });
 
 describe('a tool call', () => {
+  test('shows the last lines that its command prints, until it ends', () => {
+    const lines = Array.from({ length: 20 }, (_, number) => `line ${number}`).join('\n');
+    const printed = { kind: 'tool_output', tool_call_id: 'c1', text: `${lines}\na\u202Eb` } as const;
+    const html = drawn(started, call, printed);
+    expect(html).toContain('line 19');
+    expect(html).not.toContain('line 12\n');
+    expect(html).not.toContain('\u202E');
+    expect(drawn(started, call, printed, toolResult())).not.toContain('line 19');
+  });
+
   const ended: Sent = { kind: 'run_completed', result: result({ status: 'failed' }) };
 
   test('that was refused says what and why in its line, and what the model was told', () => {

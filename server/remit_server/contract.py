@@ -243,6 +243,14 @@ class ToolResultEvent(Event):
     duration_ms: float = Field(ge=0)
 
 
+class ToolOutput(Event):
+    """Lines that a command has printed while it runs, for the person; the model sees what its result shows."""
+
+    kind: Literal["tool_output"] = "tool_output"
+    tool_call_id: str
+    text: str
+
+
 class Scope(StrEnum):
     """For how long an answer holds."""
 
@@ -403,6 +411,7 @@ AgentEvent = Annotated[
     | TokenDelta
     | ThinkingDelta
     | ToolCallEvent
+    | ToolOutput
     | ToolResultEvent
     | ApprovalRequired
     | ApprovalResolved

@@ -17,6 +17,8 @@ interface Props {
   readonly send: (message: FromWebview) => void;
 }
 
+const LINES_SHOWN = 8;
+
 type State = 'running' | 'waiting' | 'ok' | 'declined' | 'failed' | 'unfinished';
 
 const STATES: { readonly [state in State]: { readonly icon: string; readonly label: string } } = {
@@ -50,9 +52,17 @@ export function Tool({ item, approval, over, send }: Props) {
           </button>
         ))}
       </details>
+      {state === 'running' && item.printed && (
+        <pre class="printed" data-testid="printed" aria-label="What it prints">{lastLines(visible(item.printed))}</pre>
+      )}
       {approval && isOpen(approval) && <Approval item={approval} send={send} />}
     </>
   );
+}
+
+/** As much as is read while it runs; the result has the rest. */
+function lastLines(text: string): string {
+  return text.split('\n').slice(-LINES_SHOWN).join('\n');
 }
 
 function stateOf({ item, approval, over }: Omit<Props, 'send'>): State {

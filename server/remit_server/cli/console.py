@@ -24,11 +24,13 @@ from remit_server.contract import (
     ReviewRequired,
     ReviewResolved,
     RunCompleted,
+    RunResult,
     RunStarted,
     StateChanged,
     ThinkingDelta,
     TokenDelta,
     ToolCallEvent,
+    ToolOutput,
     ToolResultEvent,
     UsageEvent,
     WarningEvent,
@@ -90,6 +92,8 @@ def drawn(event: AgentEvent) -> Iterable[str]:
             yield f"{styled(f'[{event.intent}]', 'magenta')}{switch} step {event.step}"
         case ToolCallEvent():
             yield f"  → {styled(event.tool, 'bold')} {_arguments(event.arguments)}"
+        case ToolOutput():
+            yield from (styled(f"    │ {visible(line)}", "dim") for line in event.text.split("\n"))
         case ToolResultEvent():
             yield from _result(event)
         case ApprovalRequired():
@@ -97,10 +101,7 @@ def drawn(event: AgentEvent) -> Iterable[str]:
         case ApprovalResolved():
             yield f"  {_tick(event.decision == 'allow')} {event.decision} ({event.by.replace('_', ' ')}, {event.scope})"
         case RunCompleted():
-            if event.result.final_output:
-                yield visible(event.result.final_output)
-            count = len(event.result.tool_trace)
-            yield styled(f"{event.result.status} · {count} call{'' if count == 1 else 's'}", "dim")
+            yield from _completed(event.result)
         case WarningEvent():
             yield styled(f"warning: {visible(event.message)}", "yellow")
         case ErrorEvent():
@@ -110,6 +111,13 @@ def drawn(event: AgentEvent) -> Iterable[str]:
             return
         case _:
             assert_never(event)
+
+
+def _completed(result: RunResult) -> Iterable[str]:
+    if result.final_output:
+        yield visible(result.final_output)
+    count = len(result.tool_trace)
+    yield styled(f"{result.status} · {count} call{'' if count == 1 else 's'}", "dim")
 
 
 def _arguments(arguments: dict[str, Any]) -> str:

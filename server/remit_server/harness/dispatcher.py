@@ -27,6 +27,7 @@ from remit_server.harness.commit import carry_out
 from remit_server.harness.hiding import out_of_sight
 from remit_server.harness.merge import Merger, stale
 from remit_server.harness.permit import answered, permitted, strictest_answer
+from remit_server.harness.printing import printing
 from remit_server.harness.reading import once_more
 from remit_server.harness.recording import append, intent_event
 from remit_server.harness.subject import Proposal, about, measured, question, subject_of
@@ -285,11 +286,14 @@ class Dispatcher:
                 label = f"Remit: {proposal.tool.name}"
                 await uninterrupted(self.merger.merge(changes, label, trail.changed, trail.policy_version))
                 return outcome
-            case CommandPlan(spec=spec, render=render):
+            case CommandPlan(spec=spec, render=render, streams=streams):
                 hidden = await asyncio.to_thread(out_of_sight, self.workspace.root, self._denied(proposal.tool, turn))
                 started_ns = time.time_ns()
                 attempts = Attempts(trail.network)
-                output = await self.sandbox.run(replace(spec, hidden=hidden, attempted=attempts.tell))
+                with printing(trail.printed, lambda text: self.redactor.redact(text).text) as told:
+                    output = await self.sandbox.run(
+                        replace(spec, hidden=hidden, attempted=attempts.tell), told if streams else None
+                    )
                 outcome = render(output)
                 report = await self.takeover.judge(output, started_ns, proposal, trail, turn)
                 said = [text for text in (outcome.text, attempts.report(), report) if text]

@@ -28,6 +28,7 @@ from remit_server.contract import (
     ReasonPayload,
     Scope,
     ToolCallEvent,
+    ToolOutput,
     ToolResultEvent,
     ToolTrace,
 )
@@ -219,6 +220,10 @@ class Trail:
         kind = AuditKind.NETWORK_ALLOWED if attempt.allowed else AuditKind.NETWORK_DENIED
         host = self._summary(visible(attempt.target, "show"))
         self._append(self._event(kind, deny_reason=attempt.why or None, metadata={"host": host}))
+
+    def printed(self, text: str) -> None:
+        """Show what a command has printed so far, redacted already."""
+        self.turn.emit(ToolOutput, tool_call_id=self.call.id, text=text)
 
     def done(self, outcome: Outcome) -> CallResult:
         """The call ran: redact, audit the outcome, show it. What is shown and returned is the redacted text."""

@@ -54,7 +54,9 @@ async def _prepare(arguments: RunCommandArguments, ctx: ToolContext) -> Plan:
         writes=True,
         network=tuple(map(str, endpoints)),
     )
-    return CommandPlan(spec, display=command, render=lambda output: rendered(output, arguments.timeout, ctx.redact))
+    return CommandPlan(
+        spec, display=command, render=lambda output: rendered(output, arguments.timeout, ctx.redact), streams=True
+    )
 
 
 def _endpoints(hosts: Iterable[str]) -> tuple[Endpoint, ...]:

@@ -94,11 +94,15 @@ class WritePlan:
 
 @dataclass(frozen=True, slots=True)
 class CommandPlan:
-    """A command for the sandbox. `display` is the command as the person is shown it, verbatim."""
+    """A command for the sandbox. `display` is the command as the person is shown it, verbatim.
+
+    With `streams` the person sees what it prints while it runs.
+    """
 
     spec: CommandSpec
     display: str
     render: Callable[[CommandOutput], Outcome]
+    streams: bool = False
 
 
 @dataclass(frozen=True, slots=True)
