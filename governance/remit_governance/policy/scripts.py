@@ -5,9 +5,12 @@ from __future__ import annotations
 import posixpath
 from dataclasses import dataclass, replace
 
+from remit_governance.policy.paths import normalise
 from remit_governance.policy.shell.parse import read_script
 from remit_governance.policy.shell.programs import BUILTINS
 from remit_governance.values import Action
+
+SCRATCH = ("/tmp/", "/var/tmp/")  # noqa: S108  names in the sandbox
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +40,7 @@ def parts_of(action: Action) -> Parts:
         replace(whole, syscall=syscall, command=None, path=_place(action.cwd, path), size=None)
         for syscall, paths in (("fs.write", reading.writes), ("fs.read", reading.reads))
         for path in paths
+        if not (syscall == "fs.write" and _scratch(path))
     ]
     if not runs:
         # Nothing certain is run: the line as such is the action, which no rule for a program matches.
@@ -44,6 +48,11 @@ def parts_of(action: Action) -> Parts:
     shadows = [replace(whole, command=argv, path=None) for argv in (*reading.wrappers, *(own if programs else ()))]
     suspects = [replace(whole, command=argv, path=None) for argv in reading.suspects]
     return Parts((*runs, *files), tuple(shadows), tuple(suspects), reading.doubts)
+
+
+def _scratch(path: str) -> bool:
+    """Whether it is a command's own, gone with it: each has folders of that name to itself, and no other is written."""
+    return f"{normalise(path)}/".startswith(SCRATCH)
 
 
 def _place(cwd: str | None, path: str) -> str:
