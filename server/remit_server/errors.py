@@ -12,6 +12,11 @@ What a person sees always has what, why and fix; tracebacks go to the log, never
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from pydantic import JsonValue
+
 from remit_server.contract import ErrorCode, ErrorPayload
 
 
@@ -41,9 +46,10 @@ class RemitError(Exception):
 
 
 class ToolError(RemitError):
-    """A refusal or failure of one tool call, for the model to read and correct."""
+    """A refusal or failure of one tool call, for the model to read and correct. `data` says the same for programs."""
 
     code = ErrorCode.INVALID_ARGUMENTS
+    data: Mapping[str, JsonValue] = MappingProxyType({})
 
 
 class OutsideWorkspace(ToolError):

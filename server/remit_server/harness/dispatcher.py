@@ -196,7 +196,7 @@ class Dispatcher:
         if tool is None or (turn.allow_tools is not None and name not in turn.allow_tools):
             opened = allowed_tools(turn.intent.active, self.matrix) if turn.intent.active else ()
             usable = [n for n in opened if n in self.tools and (turn.allow_tools is None or n in turn.allow_tools)]
-            raise unavailable(call.name, known=tool is not None, instead=usable)
+            raise unavailable(call.name, known=tool is not None, state=turn.memory.state, instead=usable)
         return tool
 
     def _context(self, tool: Tool[Any], turn: Turn) -> ToolContext:

@@ -240,7 +240,8 @@ class Trail:
         if not self.recorded_before:
             self._announce(deny_reason=reason)
         self._after(text, reason, failed=True)
-        self._show(reason, text, error=clean_payload(error, self.redactor))
+        data = clean_data(error.data, self.redactor)
+        self._show(reason, text, error=clean_payload(error, self.redactor), data=data)
         if isinstance(error, RunDenied):
             raise error
         return CallResult(False, text, self.args_digest)

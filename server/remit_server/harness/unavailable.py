@@ -20,14 +20,23 @@ def unreadable(arguments: Mapping[str, JsonValue]) -> ToolError:
     )
 
 
-def unavailable(name: str, *, known: bool, instead: Sequence[str]) -> ToolError:
+def unavailable(name: str, *, known: bool, state: str, instead: Sequence[str]) -> ToolError:
     """The refusal of a call of `name`: this run leaves it out if it is `known`, else there is no such tool.
 
-    `instead` are the tools that the active intent and this run do open.
+    `instead` are the tools that the active intent and this run do open in this workflow state (003 §Tool
+    Unavailability Handling).
     """
-    return ToolError(
+    error = ToolError(
         f"`{name}` cannot be used now",
         "this run was started without it" if known else "there is no such tool here",
         f"use one of: {', '.join(instead)}" if instead else "select another intent: this one opens no tool here",
         code=ErrorCode.TOOL_UNAVAILABLE if known else ErrorCode.UNKNOWN_TOOL,
     )
+    error.data = {
+        "error": error.code.value,
+        "tool_name": name,
+        "current_state": state,
+        "reason": error.why,
+        "available_tools": list(instead),
+    }
+    return error

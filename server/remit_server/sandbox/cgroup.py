@@ -15,6 +15,7 @@ from remit_server.sandbox.templates import Template
 _MOUNTED = Path("/sys/fs/cgroup")
 _OURS = Path("/proc/self/cgroup")
 _EMPTY_S = 2.0
+_PERIOD_US = 100_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +68,10 @@ class ControlGroup:
             return False
         for name, value in wanted.items():
             (self.folder / name).write_text(str(value))
-        with contextlib.suppress(OSError):
-            (self.folder / "memory.swap.max").write_text("0")
+        # Where that controller is; without it a command is merely nicer than others.
+        for name, most in (("memory.swap.max", "0"), ("cpu.max", f"{round(template.cpus * _PERIOD_US)} {_PERIOD_US}")):
+            with contextlib.suppress(OSError):
+                (self.folder / name).write_text(most)
         return os.access(self.folder / "cgroup.procs", os.W_OK)
 
 
