@@ -13,7 +13,7 @@ import tempfile
 from dataclasses import dataclass
 from typing import Literal
 
-# `strict` never starts another program or process, `standard` has no network, `standard-net` has what a proxy needs.
+# `strict` has one process and never another, `standard` has no network, `standard-net` has what a proxy needs.
 ProfileName = Literal["strict", "standard", "standard-net"]
 
 # No way to other processes, mounts, namespaces, identities, keys, the clock, the kernel itself, or its tracing.
