@@ -216,5 +216,5 @@ def test_attempts_are_recorded_once_each_and_not_without_end() -> None:
     attempts.tell(Attempt("other.org", allowed=True))
     assert len(recorded) == MAX_DENIED + 3
     assert recorded[-1] == Attempt("other.org", allowed=True)
-    assert "network: reached example.org, 300 times" in attempts.report()
+    assert "network: allowed example.org, 300 times" in attempts.report()
     assert attempts.report().endswith(f"network: and {len(recorded) - 20} more")

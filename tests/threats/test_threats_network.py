@@ -137,7 +137,7 @@ async def test_programs_reach_what_is_listed(bench: Bench, target: Target) -> No
     assert "hello" in answer.output
     assert "http://127.0.0.1:3128 http://127.0.0.1:3128 localhost\n" in answer.output
     assert "total = 0" in answer.output  # from a server of the command's own
-    assert f"network: reached {target.place}" in answer.output
+    assert f"network: allowed {target.place}" in answer.output
     (event,) = _events(bench, AuditKind.NETWORK_ALLOWED)
     assert event.metadata == {"host": target.place}
     assert _events(bench, AuditKind.NETWORK_DENIED) == []

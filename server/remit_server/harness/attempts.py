@@ -32,7 +32,7 @@ class Attempts:
         self.seen[attempt] = self.seen.get(attempt, 0) + 1
 
     def report(self) -> str:
-        """For a model: what was reached and what was denied; empty where nothing was tried."""
+        """For a model: what was allowed and what was denied; empty where nothing was tried."""
         lines = [f"network: {_line(attempt, times)}" for attempt, times in self.seen.items()]
         more = len(lines) - MAX_TOLD
         return "\n".join([*lines[:MAX_TOLD], *([f"network: and {more} more"] if more > 0 else [])])
@@ -42,6 +42,6 @@ class Attempts:
 
 
 def _line(attempt: Attempt, times: int) -> str:
-    said = f"{'reached' if attempt.allowed else 'denied'} {visible(attempt.target, 'show')}"
+    said = f"{'allowed' if attempt.allowed else 'denied'} {visible(attempt.target, 'show')}"
     said += f", {times} times" if times > 1 else ""
     return f"{said}: {attempt.why}" if attempt.why else said
