@@ -14,7 +14,7 @@ from remit_server.sandbox.templates import Template
 
 _MOUNTED = Path("/sys/fs/cgroup")
 _OURS = Path("/proc/self/cgroup")
-_EMPTY_S = 2.0
+_EMPTY_S = 10.0
 _PERIOD_US = 100_000
 
 
