@@ -17,7 +17,7 @@ from pathlib import Path
 
 from remit_governance.hosts import parse_endpoint
 from remit_server.sandbox import pids
-from remit_server.sandbox.cgroup import ControlGroup, parents_here
+from remit_server.sandbox.cgroup import ControlGroup, clear_groups, parents_here
 from remit_server.sandbox.contain import Ended, Job, contain
 from remit_server.sandbox.door import NO_DOOR, Door, opened, relay_text
 from remit_server.sandbox.environment import command_environment
@@ -100,6 +100,7 @@ class Bubblewrap:
         except (ImportError, RuntimeError, OSError) as error:
             return Isolation("bubblewrap", False, f"libseccomp cannot be used: {error}", _LIBRARY)
         await asyncio.to_thread(clear_held)
+        await asyncio.to_thread(clear_groups)
         with tempfile.TemporaryDirectory(prefix=prefix_of("trial")) as folder:
             here = Path(folder)
             trial = CommandSpec(("/bin/cat", pids.SETTING), here, here, command_environment({}), _PROBE_S)

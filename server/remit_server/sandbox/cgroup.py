@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from remit_server.sandbox.limits import MIB
+from remit_server.sandbox.owner import left_by_dead, prefix_of
 from remit_server.sandbox.templates import Template
 
 _MOUNTED = Path("/sys/fs/cgroup")
@@ -30,7 +31,7 @@ class ControlGroup:
         """A fresh one below the first of `parents` that takes both limits; None where there is none."""
         for parent in parents_here() if parents is None else parents:
             with contextlib.suppress(OSError):
-                made = cls(Path(tempfile.mkdtemp(prefix="remit-", dir=parent)), template.memory)
+                made = cls(Path(tempfile.mkdtemp(prefix=prefix_of("group"), dir=parent)), template.memory)
                 if made._limited(template):
                     return made
                 made.remove()
@@ -73,6 +74,13 @@ class ControlGroup:
             with contextlib.suppress(OSError):
                 (self.folder / name).write_text(most)
         return os.access(self.folder / "cgroup.procs", os.W_OK)
+
+
+def clear_groups() -> None:
+    """End and remove the groups of servers that are dead. Never raises."""
+    for parent in parents_here():
+        for folder in left_by_dead(parent):
+            ControlGroup(folder, 0).remove()
 
 
 def parents_here(ours: Path = _OURS, mounted: Path = _MOUNTED) -> tuple[Path, ...]:

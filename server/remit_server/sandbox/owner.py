@@ -45,15 +45,28 @@ def lasting_folder(kind: str) -> Path:
 def clear_left(area: Path) -> list[Path]:
     """Remove the folders below `area` of servers that are dead, whatever for they had them; those removed. Never
     raises."""
-    gone: list[Path] = []
+    return [folder for folder in left_by_dead(area) if _cleared(folder, area)]
+
+
+def left_by_dead(area: Path) -> list[Path]:
+    """The folders below `area` that bear the name of a server that is dead. Never raises."""
     with contextlib.suppress(OSError):
-        for folder in area.glob("remit-*"):
-            named = _NAMED.fullmatch(folder.name)
-            # Never somebody else's, whatever its name says, and never through a link.
-            if named and is_dead(named[1]) and folder.lstat().st_uid == os.geteuid() and not folder.is_symlink():
-                Layer(folder, area).remove()
-                gone += [] if folder.exists() else [folder]
-    return gone
+        return [folder for folder in area.glob("remit-*") if _is_left(folder)]
+    return []
+
+
+def _is_left(folder: Path) -> bool:
+    named = _NAMED.fullmatch(folder.name)
+    with contextlib.suppress(OSError):
+        # Never somebody else's, whatever its name says, and never through a link.
+        mine = folder.lstat().st_uid == os.geteuid() and not folder.is_symlink()
+        return named is not None and mine and is_dead(named[1])
+    return False
+
+
+def _cleared(folder: Path, area: Path) -> bool:
+    Layer(folder, area).remove()
+    return not folder.exists()
 
 
 def _remove(folder: Path, owner: int) -> None:
