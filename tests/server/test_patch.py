@@ -120,7 +120,8 @@ def test_git_headers() -> None:
     diff = (
         "diff --git a/old.py b/new.py\nsimilarity index 100%\nrename from old.py\nrename to new.py\n"
         "diff --git a/made.py b/made.py\nnew file mode 100644\n--- /dev/null\n+++ b/made.py\n@@ -0,0 +1 @@\n+x\n"
-        'diff --git a/g b/g\ndeleted file mode 100644\n--- "a/g\\303\\274.py"\n+++ /dev/null\n@@ -1 +0,0 @@\n-x\n'
+        'diff --git "a/g\\303\\274.py" "b/g\\303\\274.py"\ndeleted file mode 100644\n'
+        '--- "a/g\\303\\274.py"\n+++ /dev/null\n@@ -1 +0,0 @@\n-x\n'
     )
     assert [(p.old, p.new, len(p.hunks)) for p in parse_diff(diff)] == [
         ("old.py", "new.py", 0),

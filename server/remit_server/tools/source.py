@@ -13,6 +13,9 @@ from remit_server.workspace.files import FileImage, image_of_text, read_image
 from remit_server.workspace.paths import WorkspacePath
 from remit_server.workspace.text import Text, plain
 
+MARK = "\ufeff"
+"""A byte order mark as a character, which a text shows only where it was not read as one."""
+
 
 @dataclass(frozen=True, slots=True)
 class Source:
@@ -55,6 +58,12 @@ def read_source(path: WorkspacePath, ctx: ToolContext) -> Source:
     """The text at `path`. Raises ToolError (also `binary_file`)."""
     image = current_image(path, ctx)
     return Source(image, Text.decode(image.data, path.relative))
+
+
+def with_one_mark(text: Text, content: str) -> str:
+    """New contents of a file without the byte order mark that it has anyway."""
+    doubled = text.mark and content.startswith(MARK) and not text.content.startswith(MARK)
+    return content.removeprefix(MARK) if doubled else content
 
 
 def was_read(path: WorkspacePath, image: FileImage, ctx: ToolContext) -> bool:
