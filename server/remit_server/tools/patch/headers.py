@@ -73,7 +73,10 @@ class Said:
         """Whether `diff --git` names another file than the `---` and `+++` lines that come after it."""
         if _GIT not in self.lines:
             return False
-        said, name = f" {self.lines[_GIT]}", header[1] or header[0]
+        name = header[1] or header[0]
+        if None in header and (path := _one_name(self.lines[_GIT], self.at)) is not None:
+            return path not in {name, f"a/{name}", f"b/{name}"}
+        said = f" {self.lines[_GIT]}"
         if found := _LAST_QUOTED.search(said):
             said = f" {unquoted(found[0], self.at)}"
         return not said.endswith((f" {name}", f" b/{name}"))
@@ -110,26 +113,29 @@ def _names(said: Said, header: Names | None, at: int) -> Names:
         if source is None or target is None or header not in {None, (source, target)}:
             raise unusable(at, f"the `{verb} from` and `{verb} to` lines do not fit each other or the names after them")
         return source, target
+    path = _one_name(said.lines[_GIT], at) if _GIT in said.lines else None
     if header is not None:
-        return header
-    if _GIT not in said.lines:
-        raise unusable(at, "no `diff --git`, or `---` and `+++`, line says which file this is about")
-    path = _one_name(said.lines[_GIT], at)
+        # One name alone does not show whether its `a/` or `b/` is git's or a folder's; twice the same does.
+        old, new = header
+        return header if path is None or None not in header else (old and path, new and path)
+    if path is None:
+        why = "no hunk or `rename` line says what happens" if _GIT in said.lines else "no line says to which file this"
+        raise unusable(at, f"{why}: give a `diff --git` line with one name, or `---` and `+++` lines")
     return (
         None if "new file mode" in said.lines else path,
         None if "deleted file mode" in said.lines else path,
     )
 
 
-def _one_name(text: str, at: int) -> str:
+def _one_name(text: str, at: int) -> str | None:
     """The file of a `diff --git` line where it is the same on both sides: only then is it clear where one name ends."""
     middle = len(text) // 2
     found = _TWO_QUOTED.fullmatch(text)
+    if not found and text[middle : middle + 1] != " ":
+        return None
     one, other = (found[1], found[2]) if found else (text[:middle], text[middle + 1 :])
     old, new = _without_prefixes(unquoted(one, at), unquoted(other, at))
-    if old is None or old != new or not (found or text[middle : middle + 1] == " "):
-        raise unusable(at, "neither a hunk nor a `rename` line says what happens to these two files")
-    return old
+    return old if old == new else None
 
 
 def _executable(lines: dict[str, str], at: int) -> bool | None:
