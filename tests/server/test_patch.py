@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 from remit_server.errors import ToolError
 from remit_server.tools.patch.apply import Failed, Placed, applied, place
-from remit_server.tools.patch.parse import NO_NEWLINE, parse_diff
+from remit_server.tools.patch.parse import parse_diff
+from remit_server.tools.patch.parts import NO_NEWLINE
 
 SOURCES = [path for path in sorted(Path(sysconfig.get_paths()["stdlib"]).glob("*.py")) if path.stat().st_size < 60_000]
 EDITS = 500

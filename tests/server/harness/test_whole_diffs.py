@@ -244,6 +244,15 @@ async def test_line_ends_that_a_diff_shows_are_meant(make_bench: Any) -> None:
     assert (bench.workspace / "n.txt").read_bytes() == b"A\nb\n"
 
 
+@pytest.mark.parametrize("hunk", ["@@ -1 +1 @@\n-b\n\\ No newline at end of file\n+c\n", "@@ -1,0 +2 @@\n+c\n\\ No\n"])
+async def test_a_hunk_that_says_it_is_the_files_end_goes_nowhere_else(make_bench: Any, hunk: str) -> None:
+    bench = await patched(make_bench, N_HEADER + hunk, {"n.txt": b"b\na\n"})
+    assert "its last line is not the file's" in said(bench)
+    assert (bench.workspace / "n.txt").read_bytes() == b"b\na\n"
+    bench = await patched(make_bench, N_HEADER + "@@ -1 +1 @@\n-b\n\\ No newline\n+c\n", {"n.txt": b"b\nb"})
+    assert (bench.workspace / "n.txt").read_bytes() == b"b\nc\n"
+
+
 async def test_line_ends_that_cannot_change_as_the_diff_says_are_refused(make_bench: Any) -> None:
     bench = await patched(make_bench, N_HEADER + "@@ -1 +1 @@\n-a\r\n+a\n", {"n.txt": b"a\nb\n"})
     assert bench.of("tool_result")[0].error.code == "no_match"

@@ -92,12 +92,12 @@ def _place(text: _Text, hunk: Hunk, drift: int) -> Placed | Failed:
     named = None if hunk.start is None else hunk.start - 1
     if named is not None:
         # Neither the number nor the way of the hunk before it is worth more than the other.
-        near = [shift for shift in dict.fromkeys((0, drift)) if _fits(text.lines, hunk.old, named + shift)]
+        near = [shift for shift in dict.fromkeys((0, drift)) if _fits(text.lines, hunk, named + shift)]
         if len(near) > 1:
             return Failed(hunk, "ambiguous", tuple(sorted(named + shift + 1 for shift in near)))
         if near:
             return Placed(hunk, named + near[0], near[0])
-    fitting = _fitting(text, hunk.old)
+    fitting = _fitting(text, hunk)
     match fitting:
         case []:
             return Failed(hunk, "missing")
@@ -122,20 +122,22 @@ def _insertion(text: _Text, hunk: Hunk, around: tuple[int, int]) -> Placed | Fai
     first, second = (hunk.start + drift for drift in around)
     if first != second:
         return Failed(hunk, "ambiguous", tuple(sorted((first + 1, second + 1))))
-    if not 0 <= first <= len(text.lines):
+    if not _fits(text.lines, hunk, first) or first > len(text.lines):
         return Failed(hunk, "missing")
     return Placed(hunk, first, around[0])
 
 
-def _fitting(text: _Text, old: Sequence[str]) -> list[int]:
-    """Every place at which these lines stand, looked for by the rarest of them."""
-    rarest = min(range(len(old)), key=lambda n: len(text.where.get(old[n], ())))
-    starts = (number - rarest for number in text.where.get(old[rarest], ()))
-    return [start for start in starts if _fits(text.lines, old, start)]
+def _fitting(text: _Text, hunk: Hunk) -> list[int]:
+    """Every place at which the hunk's old lines stand, looked for by the rarest of them."""
+    rarest = min(range(len(hunk.old)), key=lambda n: len(text.where.get(hunk.old[n], ())))
+    starts = (number - rarest for number in text.where.get(hunk.old[rarest], ()))
+    return [start for start in starts if _fits(text.lines, hunk, start)]
 
 
-def _fits(lines: Sequence[str], old: Sequence[str], start: int) -> bool:
-    return start >= 0 and tuple(lines[start : start + len(old)]) == tuple(old)
+def _fits(lines: Sequence[str], hunk: Hunk, start: int) -> bool:
+    end = start + len(hunk.old)
+    # Only a file's last line can be without an end.
+    return start >= 0 and tuple(lines[start:end]) == hunk.old and (not hunk.at_end or end == len(lines))
 
 
 def _overlap(one: Placed, other: Placed) -> bool:

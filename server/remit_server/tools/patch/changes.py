@@ -88,7 +88,9 @@ def _mode_lines(patch: FilePatch, image: FileImage) -> list[str]:
 def _free(patch: FilePatch, ctx: ToolContext) -> WorkspacePath:
     path = ctx.resolve(patch.path)
     if os.path.lexists(path.absolute):
-        raise refused(patch, "a file of that path is there already", "patch it as `--- a/path`, or name another path")
+        raise refused(
+            patch, "something of that path is there already", "patch it as `--- a/path`, or name another path"
+        )
     return path
 
 

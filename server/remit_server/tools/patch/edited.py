@@ -12,7 +12,7 @@ from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
 from remit_server.tools.near_miss import explain
 from remit_server.tools.patch.apply import Failed, Placed, applied, place
-from remit_server.tools.patch.parts import FilePatch, Hunk
+from remit_server.tools.patch.parts import NO_NEWLINE, FilePatch, Hunk
 from remit_server.tools.source import MARK, with_one_mark
 from remit_server.workspace.files import MAX_FILE_BYTES, FileImage
 from remit_server.workspace.text import Text
@@ -87,6 +87,9 @@ def _not_placed(
     failed = next(each for each in placed if isinstance(each, Failed))
     said = "; ".join(_lines(patch, placed))
     match failed.trouble:
+        case "missing" if failed.hunk.at_end and "\n".join(failed.hunk.plain.old) in content:
+            why = f"{said}: its last line is not the file's, as `{NO_NEWLINE}` says"
+            return refused(patch, why, "leave that line out, or correct the hunk", ErrorCode.NO_MATCH)
         case "missing" if failed.hunk.old:
             miss = explain(redact(content), "\n".join(failed.hunk.old), whole_word=False)
             return refused(patch, f"{said}: {miss.why}", miss.fix, ErrorCode.NO_MATCH)

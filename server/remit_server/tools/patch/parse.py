@@ -17,8 +17,6 @@ MAX_HUNKS = 1_000
 _UNKNOWN = 1 << 40
 """The count of lines in a hunk whose header does not say."""
 
-NO_NEWLINE = "\\ No newline at end of file"
-
 _HUNK = re.compile(r"@@(?: -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@.*| .*@@.*)?\s*")
 _HEADER = re.compile(r"(diff --git |--- |@@).*")
 _VERSION = re.compile(r"\d+\.\d+.*|\s*")
@@ -81,7 +79,9 @@ class _Reader:
         if self._in_diff and (self._signature_here() or line.startswith("diff --git ")):
             self._in_diff = False
         if self._in_diff and line.startswith(("+", "-")):
-            raise unusable(self.at + 1, "a line with `+` or `-` outside of a hunk; correct the counts before it")
+            raise unusable(
+                self.at + 1, "a line with `+` or `-` outside of a hunk; correct the counts before it, or leave it out"
+            )
         if self._in_diff and self._lines[self.at - 1].startswith("```"):
             self._in_diff = False
 

@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
 
+NO_NEWLINE = "\\ No newline at end of file"
+
 
 @dataclass(frozen=True, slots=True)
 class Hunk:
@@ -22,9 +24,9 @@ class Hunk:
     ended: tuple[bool | None, bool | None] = (None, None)
 
     @property
-    def shows_line_ends(self) -> bool:
-        r"""Whether a line of it ends with `\r\n`."""
-        return any(line.endswith("\r") for line in (*self.old, *self.new))
+    def at_end(self) -> bool:
+        """Whether its last line is the file's: one of the two has no line end."""
+        return False in self.ended
 
     @property
     def plain(self) -> Hunk:
