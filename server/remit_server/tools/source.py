@@ -10,7 +10,8 @@ from pathlib import Path
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
 from remit_server.tools.spec import ToolContext
-from remit_server.workspace.files import FileImage, image_of_text, known_image, read_image
+from remit_server.workspace.files import FileImage, image_of_text, read_image
+from remit_server.workspace.known import known_image
 from remit_server.workspace.paths import WorkspacePath
 from remit_server.workspace.text import Text, plain
 

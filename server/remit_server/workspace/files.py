@@ -16,18 +16,14 @@ from pathlib import Path
 
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
-from remit_server.workspace.contents import bytes_at
+from remit_server.workspace.contents import bytes_at, digest_at
 from remit_server.workspace.paths import Workspace, WorkspacePath, sync_folder
 
 MAX_FILE_BYTES = 10 * 1024 * 1024
-MAX_KNOWN_BYTES = 1024 * 1024 * 1024
-"""Of a file that goes as it is: all of it is read for its digest, three times until it is gone."""
-
 TEMPORARY_PREFIX = ".remit-tmp-"
 _TEMPORARY_NAME = re.compile(re.escape(TEMPORARY_PREFIX) + r"[0-9a-f]{24}")
 
 _ATTEMPTS = 8
-_CHUNK = 1 << 20
 _NO_LINKS = frozenset({errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK})
 
 
@@ -85,29 +81,6 @@ def read_image(workspace: Workspace, path: WorkspacePath, max_bytes: int = MAX_F
         return image_at(fd, path, max_bytes)
     finally:
         os.close(fd)
-
-
-def known_image(workspace: Workspace, path: WorkspacePath) -> FileImage:
-    """What a file is that goes as it is, of which no more than the digest has to be known, however large it is.
-
-    Raises ToolError as `read_image` does, `too_large` only past MAX_KNOWN_BYTES.
-    """
-    fd = workspace.open_read(path)
-    try:
-        status = os.fstat(fd)
-        if status.st_size <= MAX_FILE_BYTES:
-            return image_at(fd, path)
-        digest = _digest_at(fd, status.st_size) if status.st_size <= MAX_KNOWN_BYTES else None
-    finally:
-        os.close(fd)
-    if digest is None:
-        raise ToolError(
-            f"cannot touch `{path.relative}`",
-            f"it is larger than {MAX_KNOWN_BYTES} bytes, which is too much to make sure of before it goes",
-            "ask the person to do it",
-            code=ErrorCode.TOO_LARGE,
-        )
-    return FileImage(b"", digest, stat.S_IMODE(status.st_mode), status.st_nlink, left_out=status.st_size)
 
 
 def image_at(fd: int, path: WorkspacePath, max_bytes: int = MAX_FILE_BYTES) -> FileImage:
@@ -179,17 +152,6 @@ def _image(fd: int, max_bytes: int) -> FileImage | None:
     if whole is None:
         return None
     return FileImage(whole, digest_of(whole), stat.S_IMODE(status.st_mode), status.st_nlink)
-
-
-def _digest_at(fd: int, size: int) -> str | None:
-    """The digest of an open file, read piece by piece; None where it holds more than `size` bytes."""
-    digest, room = hashlib.sha256(), size + 1
-    while chunk := os.read(fd, min(_CHUNK, room)):
-        digest.update(chunk)
-        room -= len(chunk)
-        if not room:
-            return None
-    return "sha256:" + digest.hexdigest()
 
 
 def _too_large(path: WorkspacePath, max_bytes: int) -> ToolError:
@@ -339,7 +301,7 @@ def must_hold(folder: int, path: WorkspacePath, before: FileImage) -> os.stat_re
         raise stale_file(path, "it has been removed") from error
     try:
         status = os.fstat(fd)
-        now = _digest_at(fd, before.size) if stat.S_ISREG(status.st_mode) else None
+        now = digest_at(fd, before.size) if stat.S_ISREG(status.st_mode) else None
     finally:
         os.close(fd)
     if now != before.digest:
