@@ -62,3 +62,43 @@ def test_any_whole_line_can_be_replaced_by_its_number(lines: list[str], data: st
     after = [*lines[: number - 1], "new", *lines[number:]]
     old = f"{lines[number - 1]}\n"
     assert edit(old, "new\n", text, line=number) == "".join(f"{line}\n" for line in after)
+
+
+SAME = "x = 1\nx = 1\nx = 1\n"
+
+
+def test_occurrences_that_overlap_are_not_unique() -> None:
+    with pytest.raises(ToolError) as refused:
+        edit("x = 1\nx = 1", "y", SAME)
+    assert (refused.value.code, refused.value.why) == ("not_unique", "old_text occurs 2 times, on lines 1, 2")
+    with pytest.raises(ToolError, match="not unique|occurs") as refused:
+        edit("a b a", "c", "a b a b a", whole_word=True)
+    assert refused.value.code == "not_unique"
+
+
+def test_a_line_names_one_of_several_that_overlap() -> None:
+    assert edit("x = 1\nx = 1", "y", SAME, line=2) == "x = 1\ny\n"
+    assert edit("x = 1\nx = 1", "y", SAME, replace_all=True) == "y\nx = 1\n"
+
+
+def test_a_text_that_occurs_very_often_is_refused_at_once() -> None:
+    with pytest.raises(ToolError) as refused:
+        edit("a" * 500_000, "b", "a" * 1_000_000)
+    assert "more than 10 times, on lines 1, 1," in refused.value.why
+
+
+@given(st.text("ab\n", max_size=12), st.text("ab\n", min_size=1, max_size=3), st.booleans())
+def test_an_edit_without_more_is_done_only_where_the_text_stands_once(text: str, old: str, whole_word: bool) -> None:
+    places = [at for at in range(len(text)) if text.startswith(old, at)]
+    word = "ab"
+    if whole_word:
+        places = [at for at in places if text[at - 1 : at] not in word or at == 0]
+        places = [
+            at for at in places if text[at + len(old) : at + len(old) + 1] not in word or at + len(old) == len(text)
+        ]
+    if len(places) == 1:
+        assert edit(old, "Z", text, whole_word=whole_word) == text[: places[0]] + "Z" + text[places[0] + len(old) :]
+        return
+    with pytest.raises(ToolError) as refused:
+        edit(old, "Z", text, whole_word=whole_word)
+    assert refused.value.code == ("not_unique" if places else "no_match")

@@ -13,7 +13,7 @@ import pytest
 
 from remit_server.tools.apply_diff import APPLY_DIFF, ApplyDiffArguments
 from remit_server.tools.edit_file import EDIT_FILE, EditFileArguments
-from remit_server.tools.patch.parse import NO_NEWLINE
+from remit_server.tools.patch.parts import NO_NEWLINE
 from remit_server.tools.spec import ToolContext, WritePlan
 from remit_server.workspace.paths import Workspace
 from remit_server.workspace.ports import NoDocuments

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from remit_server.tools.near_miss import explain
 
 TEXT = "def f(a):\n    b = a + 1\n    return b\n\n\ndef g(a):\n    b = a + 2\n    return b\n"
@@ -24,3 +28,54 @@ def test_white_space_and_case() -> None:
 
 def test_nothing_like_it() -> None:
     assert "nothing in the file is close" in explain(TEXT, "zzzzzzzzzz\nyyyyyyyy", whole_word=False).why
+
+
+def test_line_numbers_that_were_copied_are_named() -> None:
+    miss = explain(TEXT, "2|    b = a + 1\n3|    return b", whole_word=False)
+    assert miss.why == "it has the line numbers that read_file shows, such as `2|`, which the file does not have"
+    assert miss.fix == "leave them out, in the new text as well"
+
+
+def test_line_numbers_that_were_copied_are_named_where_something_else_differs_too() -> None:
+    miss = explain(TEXT, "6|def g(a):\n7|    b = a + 3\n8|    return b", whole_word=False)
+    assert "`6|`, which the file does not have; without them, it is close to lines 6-8" in miss.why
+    assert miss.fix.startswith("leave them out, in the new text as well; then copy it exactly")
+
+
+def test_a_file_that_has_such_numbers_itself_is_compared_as_it_is() -> None:
+    assert "closest line is 2: `2|two`" in explain("1|one\n2|two\n", "2|twoo", whole_word=False).why
+
+
+@pytest.mark.parametrize(
+    ("wanted", "what"),
+    [
+        (r"    b = a + 1\n    return b", r"`\n`"),
+        (r"2|    b = a + 1\n3|    return b", r"`\n` and the line numbers that read_file shows, such as `2|`"),
+        ("\ufeffdef f(a):", "an invisible character, `⟨U+FEFF⟩`"),
+        ("def\u200b f(a):", "an invisible character, `⟨U+200B⟩`"),
+    ],
+)
+def test_what_is_no_character_of_the_file_is_named(wanted: str, what: str) -> None:
+    assert f"{what}, which the file does not have" in explain(TEXT, wanted, whole_word=False).why
+
+
+def test_quotes_with_needless_backslashes_are_named() -> None:
+    assert r"`\"`, which" in explain('print("a")\n', r"print(\"a\")", whole_word=False).why
+
+
+@given(st.data())
+def test_any_lines_with_their_numbers_are_seen_as_such(data: st.DataObject) -> None:
+    lines = TEXT.splitlines()
+    first = data.draw(st.integers(0, len(lines) - 1))
+    last = data.draw(st.integers(first + 1, len(lines)))
+    if any(lines[first:last]):
+        numbered = "\n".join(f"{number}|{line}" for number, line in enumerate(lines[first:last], first + 1))
+        assert f"such as `{first + 1}|`, which the file does not have" in explain(TEXT, numbered, whole_word=False).why
+
+
+@given(
+    st.text(st.sampled_from("1|\\n\ufeff a\n"), min_size=1, max_size=20),
+    st.text(st.sampled_from("1|a \n"), max_size=20),
+)
+def test_anything_is_explained(wanted: str, content: str) -> None:
+    assert explain(content, wanted, whole_word=False).why

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 from remit_server.errors import ToolError
 from remit_server.tools.patch.apply import Failed, Placed, applied, place
-from remit_server.tools.patch.parse import NO_NEWLINE, parse_diff
+from remit_server.tools.patch.parse import parse_diff
+from remit_server.tools.patch.parts import NO_NEWLINE
 
 SOURCES = [path for path in sorted(Path(sysconfig.get_paths()["stdlib"]).glob("*.py")) if path.stat().st_size < 60_000]
 EDITS = 500
@@ -120,7 +121,8 @@ def test_git_headers() -> None:
     diff = (
         "diff --git a/old.py b/new.py\nsimilarity index 100%\nrename from old.py\nrename to new.py\n"
         "diff --git a/made.py b/made.py\nnew file mode 100644\n--- /dev/null\n+++ b/made.py\n@@ -0,0 +1 @@\n+x\n"
-        'diff --git a/g b/g\ndeleted file mode 100644\n--- "a/g\\303\\274.py"\n+++ /dev/null\n@@ -1 +0,0 @@\n-x\n'
+        'diff --git "a/g\\303\\274.py" "b/g\\303\\274.py"\ndeleted file mode 100644\n'
+        '--- "a/g\\303\\274.py"\n+++ /dev/null\n@@ -1 +0,0 @@\n-x\n'
     )
     assert [(p.old, p.new, len(p.hunks)) for p in parse_diff(diff)] == [
         ("old.py", "new.py", 0),

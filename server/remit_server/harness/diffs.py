@@ -10,7 +10,6 @@ from remit_governance.visible import visible
 from remit_server.contract import FileDiff
 from remit_server.errors import ToolError
 from remit_server.tools.spec import FileChange
-from remit_server.workspace.files import digest_of
 from remit_server.workspace.text import Text
 
 NOT_TEXT = "(not text: only its digest is shown)\n"
@@ -29,7 +28,7 @@ def file_diff(change: FileChange) -> FileDiff:
         path=change.path.relative,
         diff="" if change.moved_from else unified(change),
         before_digest=change.before.digest if change.before else None,
-        after_digest=None if change.after is None else digest_of(change.after),
+        after_digest=change.touched[-1][2],
         created=change.before is None,
         deleted=change.after is None,
         moved_from=change.moved_from.relative if change.moved_from else None,
@@ -44,6 +43,8 @@ def mode_word(executable: bool) -> str:
 def unified(change: FileChange) -> str:
     """A unified diff with three lines of context; line ends other than LF are seen as such."""
     relative = change.path.relative
+    if change.before and change.before.left_out:
+        return f"(too large to show: only its digest is shown, of {change.before.size} bytes)\n"
     if change.executable is not None and change.before and change.before.data == change.after:
         return f"(only its mode changes: it becomes {mode_word(change.executable)})\n"
     try:

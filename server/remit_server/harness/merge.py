@@ -10,7 +10,7 @@ from typing import TypeVar
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
 from remit_server.tools.spec import FileChange
-from remit_server.workspace.files import digest_of, image_of_text, read_image, write_atomically
+from remit_server.workspace.files import image_of_text, read_image, write_atomically
 from remit_server.workspace.merge_log import LoggedMerge, MergeLog, Step
 from remit_server.workspace.paths import Workspace, WorkspacePath
 from remit_server.workspace.ports import Documents
@@ -81,7 +81,7 @@ class Merger:
         return Step(
             path=change.path.relative,
             before=change.before.digest if change.before else None,
-            after=None if change.after is None else digest_of(change.after),
+            after=change.touched[-1][2],
             moved_from=change.moved_from.relative if change.moved_from else None,
             in_editor=self.documents.get(change.path.relative) is not None,
             executable=change.executable,

@@ -64,7 +64,7 @@ def measured(actions: tuple[Action, ...], plan: Plan, *, layers: bool = False) -
     if not isinstance(plan, WritePlan):
         return actions
     sizes = {path.relative: 0 for change in plan.changes for path, _, _ in change.touched}
-    sizes |= {change.path.relative: len(change.after or b"") for change in plan.changes}
+    sizes |= {change.path.relative: change.size for change in plan.changes}
     unjudged = sizes.keys() - {action.path for action in actions if action.syscall == "fs.write"}
     assert not unjudged, f"a tool planned a write that policy has not seen: {sorted(unjudged)}"
     return tuple(replace(a, size=sizes.get(a.path or "")) if a.syscall == "fs.write" else a for a in actions)

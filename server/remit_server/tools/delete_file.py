@@ -7,7 +7,7 @@ from pydantic import Field
 from remit_governance.values import Effect
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
-from remit_server.tools.source import not_a_link, saved_image
+from remit_server.tools.source import going_image, not_a_link
 from remit_server.tools.spec import Arguments, FileChange, Outcome, Plan, Target, Tool, ToolContext, WritePlan
 
 
@@ -24,7 +24,7 @@ def _targets(arguments: DeleteFileArguments, ctx: ToolContext) -> tuple[Target, 
 async def _prepare(arguments: DeleteFileArguments, ctx: ToolContext) -> Plan:
     path = ctx.resolve(arguments.path)
     not_a_link(arguments.path, path, ctx)
-    image = saved_image(path, ctx)
+    image = await going_image(path, ctx)
     if not image.mode & 0o222:
         raise ToolError(
             f"cannot delete `{path.relative}`",
@@ -32,10 +32,10 @@ async def _prepare(arguments: DeleteFileArguments, ctx: ToolContext) -> Plan:
             "make it writable (`chmod u+w`)",
             code=ErrorCode.READ_ONLY,
         )
-    line = f"deleted {path.relative}, {len(image.data)} bytes"
+    line = f"deleted {path.relative}, {image.size} bytes"
     return WritePlan(
         changes=(FileChange(path, image, None),),
-        outcome=Outcome(line, line, {"path": path.relative, "bytes_removed": len(image.data), "digest": image.digest}),
+        outcome=Outcome(line, line, {"path": path.relative, "bytes_removed": image.size, "digest": image.digest}),
     )
 
 

@@ -10,8 +10,8 @@ from remit_governance.values import Effect
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
 from remit_server.tools.near_miss import explain
-from remit_server.tools.occurrences import find_all, line_numbers, replace_at
-from remit_server.tools.source import read_source, was_read
+from remit_server.tools.occurrences import find_all, find_each, line_numbers, replace_at
+from remit_server.tools.source import read_source, was_read, with_one_mark
 from remit_server.tools.spec import Arguments, FileChange, Outcome, Plan, Target, Tool, ToolContext, WritePlan
 from remit_server.workspace.files import MAX_FILE_BYTES, digest_of
 from remit_server.workspace.paths import WorkspacePath
@@ -48,19 +48,17 @@ def edited(
         # Many long texts that almost stand alone could take hours to tell apart.
         why = f"old_text is longer than {MAX_WORD_CHARS} characters, which is no identifier"
         raise _refused(path, ErrorCode.INVALID_ARGUMENTS, why, "leave out whole_word")
-    offsets = find_all(content, old, whole_word=arguments.whole_word)
-    if offsets and arguments.line is not None:
-        offsets = _on_line(path, content, offsets, arguments.line)
+    offsets = _found(path, content, old, arguments)
     if not offsets:
         miss = explain(redact(content), old, whole_word=arguments.whole_word)
         raise _refused(path, ErrorCode.NO_MATCH, f"old_text does not occur in it; {miss.why}", miss.fix)
     if len(offsets) > 1 and not arguments.replace_all:
+        times = str(len(offsets)) if len(offsets) <= _LISTED else f"more than {_LISTED}"
         numbers = ", ".join(map(str, line_numbers(content, offsets[:_LISTED])))
-        more = f" and {len(offsets) - _LISTED} more" if len(offsets) > _LISTED else ""
         raise _refused(
             path,
             ErrorCode.NOT_UNIQUE,
-            f"old_text occurs {len(offsets)} times, on lines {numbers}{more}",
+            f"old_text occurs {times} times, on lines {numbers}{', …' if len(offsets) > _LISTED else ''}",
             "add neighbouring lines to old_text, name the line, or set replace_all",
         )
     # Judged before it is built: a small file and a long new_text can make something huge.
@@ -69,15 +67,36 @@ def edited(
     return replace_at(content, offsets, len(old), new), len(offsets)
 
 
-def _on_line(path: WorkspacePath, content: str, offsets: tuple[int, ...], line: int) -> tuple[int, ...]:
-    """Those of `offsets` that are on that line. Raises ToolError where none is, saying where they are."""
+def _found(path: WorkspacePath, content: str, old: str, arguments: EditFileArguments) -> tuple[int, ...]:
+    """Where `old` stands: all that is to be replaced, else as many places as tell whether it is unique, with overlaps.
+
+    Raises ToolError where it stands elsewhere than on the line that is named.
+    """
+    whole_word, line = arguments.whole_word, arguments.line
+    if arguments.replace_all:
+        offsets = find_all(content, old, whole_word=whole_word)
+    else:
+        start = 0 if line is None else _line_start(content, line)
+        offsets = find_each(content, old, whole_word=whole_word, most=_LISTED + 1, start=start)
+    if line is None:
+        return offsets
     numbers = line_numbers(content, offsets)
     here = tuple(at for at, number in zip(offsets, numbers, strict=True) if number == line)
-    if not here:
-        elsewhere = ", ".join(map(str, numbers[:_LISTED]))
+    if not here and (known := find_each(content, old, whole_word=whole_word, most=_LISTED)):
+        elsewhere = ", ".join(map(str, line_numbers(content, known)))
         why = f"old_text does not start on line {line}; it does on {elsewhere}"
         raise _refused(path, ErrorCode.NO_MATCH, why, "correct `line`, or read the file again")
     return here
+
+
+def _line_start(content: str, line: int) -> int:
+    """Where that line begins, from 1; behind the text where it has fewer."""
+    at = 0
+    for _ in range(line - 1):
+        at = content.find("\n", at) + 1
+        if not at:
+            return len(content)
+    return at
 
 
 def _refused(path: WorkspacePath, code: ErrorCode, why: str, fix: str) -> ToolError:
@@ -94,7 +113,7 @@ async def _prepare(arguments: EditFileArguments, ctx: ToolContext) -> Plan:
     path = ctx.resolve(arguments.path)
     source = read_source(path, ctx)
     content, count = edited(path, source.text.content, arguments, ctx.redact)
-    after = source.text.encode(content)
+    after = source.text.encode(with_one_mark(source.text, content))
     line = f"edited {path.relative}: {count} replacement{'' if count == 1 else 's'}"
     return WritePlan(
         changes=(FileChange(path, source.image, after),),

@@ -9,7 +9,7 @@ from pydantic import Field
 from remit_governance.values import Effect
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
-from remit_server.tools.source import not_a_link, saved_image
+from remit_server.tools.source import going_image, not_a_link
 from remit_server.tools.spec import Arguments, FileChange, Outcome, Plan, Target, Tool, ToolContext, WritePlan
 from remit_server.workspace.paths import WorkspacePath
 
@@ -31,7 +31,7 @@ async def _prepare(arguments: MoveFileArguments, ctx: ToolContext) -> Plan:
     source, target = ctx.resolve(arguments.path), ctx.resolve(arguments.new_path)
     not_a_link(arguments.path, source, ctx)
     not_a_link(arguments.new_path, target, ctx)
-    image = saved_image(source, ctx)
+    image = await going_image(source, ctx)
     _must_be_free(source, target)
     line = f"moved {source.relative} to {target.relative}"
     return WritePlan(

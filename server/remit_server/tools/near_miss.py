@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections import defaultdict
+from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import combinations
 from operator import eq
 
+from remit_governance.visible import visible
 from remit_server.tools.occurrences import find_all, line_numbers
 
 _MAX_LINES = 20_000
@@ -14,6 +18,10 @@ _MAX_CANDIDATES = 200
 _MAX_LINE_CHARS = 200
 _MAX_ANCHORS = 20
 _ENOUGH = 0.6
+_NUMBER = re.compile(r"^ *\d+\|", re.MULTILINE)
+_ESCAPED = re.compile(r"""\\([ntr"'\\])""")
+_MEANT = {"n": "\n", "t": "\t", "r": ""}
+_INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u2060\ufeff]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +37,8 @@ def explain(content: str, wanted: str, *, whole_word: bool) -> NearMiss:
     if whole_word and (offsets := find_all(content, wanted, whole_word=False)):
         line = line_numbers(content, offsets[:1])[0]
         return NearMiss(f"it occurs only inside longer words, first on line {line}", "leave out whole_word")
+    if mistake := _mistake(content, wanted):
+        return mistake
     lines, parts = content.split("\n")[:_MAX_LINES], wanted.strip("\n").split("\n")
     for what, form in (("white space", _without_space), ("upper and lower case", _without_case)):
         if at := _window([form(line) for line in lines], [form(part) for part in parts]):
@@ -45,6 +55,54 @@ def explain(content: str, wanted: str, *, whole_word: bool) -> NearMiss:
         return NearMiss("nothing in the file is close to it", "read the file again and copy the text exactly")
     number, text = closest
     return NearMiss(f"the closest line is {number}: `{text.strip()}`", "read the file again and copy the text exactly")
+
+
+def _mistake(content: str, wanted: str) -> NearMiss | None:
+    """What was copied into `wanted`, or spelled there, that is not in the file; None where it is none of the usual."""
+    for some in _SOME_MISTAKES:
+        meant = wanted
+        for each in some:
+            meant = each.form.sub(each.becomes, meant)
+        if meant and all(each.form.search(wanted) for each in some) and meant in content:
+            whys = " and ".join(each.why(wanted) for each in some)
+            return NearMiss(f"it has {whys}, which the file does not have", "; ".join(each.fix for each in some))
+    lines = [line for line in wanted.split("\n") if line]
+    if lines and all(map(_NUMBER.match, lines)) and not _NUMBER.search(content):
+        rest = explain(content, _NUMBER.sub("", wanted), whole_word=False)
+        why = f"it has {_NUMBERS.why(wanted)}, which the file does not have; without them, {rest.why}"
+        return NearMiss(why, f"{_NUMBERS.fix}; then {rest.fix}")
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class _Mistake:
+    """Something that models put into a text which is not in the file."""
+
+    form: re.Pattern[str]
+    becomes: str | Callable[[re.Match[str]], str]
+    name: str
+    fix: str
+
+    def why(self, wanted: str) -> str:
+        """Its name and, in backticks, what of `wanted` it is."""
+        found = self.form.search(wanted)
+        return f"{self.name} `{visible(found[0], 'show')}`" if found else self.name
+
+
+_NUMBERS = _Mistake(
+    _NUMBER, "", "the line numbers that read_file shows, such as", "leave them out, in the new text as well"
+)
+_MISTAKES = (
+    _Mistake(
+        _ESCAPED,
+        lambda found: _MEANT.get(found[1], found[1]),
+        "a backslash and a letter in place of the character itself,",
+        r"give the character itself (in JSON a line end is `\n`, not `\\n`), in the new text as well",
+    ),
+    _NUMBERS,
+    _Mistake(_INVISIBLE, "", "an invisible character,", "leave it out"),
+)
+_SOME_MISTAKES = [some for count in (1, 2, 3) for some in combinations(_MISTAKES, count)]
 
 
 def _without_space(line: str) -> str:

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import islice
 
 
 def find_all(content: str, wanted: str, *, whole_word: bool) -> tuple[int, ...]:
     """Offsets of the occurrences from left to right, none overlapping another. `wanted` must not be empty."""
-    found: list[int] = []
-    at = content.find(wanted)
+    return tuple(_occurrences(content, wanted, whole_word, 0, len(wanted)))
+
+
+def find_each(content: str, wanted: str, *, whole_word: bool, most: int, start: int = 0) -> tuple[int, ...]:
+    """The first `most` offsets from `start` on at which `wanted` stands, also where one overlaps another."""
+    return tuple(islice(_occurrences(content, wanted, whole_word, start, 1), most))
+
+
+def _occurrences(content: str, wanted: str, whole_word: bool, start: int, step: int) -> Iterator[int]:
+    at = content.find(wanted, start)
     while at >= 0:
         fits = not whole_word or stands_alone(content, at, at + len(wanted))
         if fits:
-            found.append(at)
-        at = content.find(wanted, at + len(wanted) if fits else _next_start(content, wanted, at))
-    return tuple(found)
+            yield at
+        at = content.find(wanted, at + step if fits else _next_start(content, wanted, at))
 
 
 def _next_start(content: str, wanted: str, at: int) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,8 +11,12 @@ from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
 from remit_server.tools.spec import ToolContext
 from remit_server.workspace.files import FileImage, image_of_text, read_image
+from remit_server.workspace.known import known_image
 from remit_server.workspace.paths import WorkspacePath
 from remit_server.workspace.text import Text, plain
+
+MARK = "\ufeff"
+"""A byte order mark as a character, which a text shows only where it was not read as one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,16 +35,29 @@ def current_image(path: WorkspacePath, ctx: ToolContext) -> FileImage:
 
 def saved_image(path: WorkspacePath, ctx: ToolContext) -> FileImage:
     """The bytes on disk of a file that is to go. Raises ToolError, also where the editor holds unsaved ones."""
-    image = read_image(ctx.workspace, path)
+    return _as_in_editor(read_image(ctx.workspace, path), path, ctx)
+
+
+async def going_image(path: WorkspacePath, ctx: ToolContext) -> FileImage:
+    """As `saved_image`, of a file that goes as it is: one too large to be read is known by its digest."""
+    return _as_in_editor(await asyncio.to_thread(known_image, ctx.workspace, path), path, ctx)
+
+
+def _as_in_editor(image: FileImage, path: WorkspacePath, ctx: ToolContext) -> FileImage:
     document = ctx.documents.get(path.relative)
-    if document is not None and plain(document.text) != Text.decode(image.data, path.relative).content:
-        raise ToolError(
-            f"cannot touch `{path.relative}`",
-            "it is open in the editor with changes that are not saved",
-            "ask the person to save or discard them first",
-            code=ErrorCode.STALE,
+    if document is None:
+        return image
+    if image.left_out:
+        why, fix = (
+            "it is open in the editor, and too large to be compared with that",
+            "ask the person to close it first",
         )
-    return image
+    elif plain(document.text) != Text.decode(image.data, path.relative).content:
+        why = "it is open in the editor with changes that are not saved"
+        fix = "ask the person to save or discard them first"
+    else:
+        return image
+    raise ToolError(f"cannot touch `{path.relative}`", why, fix, code=ErrorCode.STALE)
 
 
 def not_a_link(text: str, path: WorkspacePath, ctx: ToolContext) -> None:
@@ -55,6 +73,12 @@ def read_source(path: WorkspacePath, ctx: ToolContext) -> Source:
     """The text at `path`. Raises ToolError (also `binary_file`)."""
     image = current_image(path, ctx)
     return Source(image, Text.decode(image.data, path.relative))
+
+
+def with_one_mark(text: Text, content: str) -> str:
+    """New contents of a file without the byte order mark that it has anyway."""
+    doubled = text.mark and content.startswith(MARK) and not text.content.startswith(MARK)
+    return content.removeprefix(MARK) if doubled else content
 
 
 def was_read(path: WorkspacePath, image: FileImage, ctx: ToolContext) -> bool:

@@ -58,7 +58,8 @@ class FileChange:
     """One file from exactly `before` (None: it does not exist) to exactly `after` (None: it is removed).
 
     With `moved_from`, the file of that path, which holds `before`, gets this one, where nothing is yet; `after` are the
-    same bytes. `executable` says whether it becomes so; None leaves that as it is, and a new file is not.
+    same bytes, none of them where `before` leaves them out. `executable` says whether it becomes so; None leaves that
+    as it is, and a new file is not.
     """
 
     path: WorkspacePath
@@ -71,10 +72,14 @@ class FileChange:
     def touched(self) -> tuple[tuple[WorkspacePath, str | None, str | None], ...]:
         """Each path that changes, with the digests of what it held before and holds afterwards."""
         before = self.before.digest if self.before else None
-        after = None if self.after is None else digest_of(self.after)
-        if self.moved_from is None:
-            return ((self.path, before, after),)
-        return ((self.moved_from, before, None), (self.path, None, after))
+        if self.moved_from is not None:
+            return ((self.moved_from, before, None), (self.path, None, before))
+        return ((self.path, before, None if self.after is None else digest_of(self.after)),)
+
+    @property
+    def size(self) -> int:
+        """Bytes of the file afterwards."""
+        return self.before.size if self.before and self.moved_from else len(self.after or b"")
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from pydantic import Field
 from remit_governance.values import Effect
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
-from remit_server.tools.source import current_image, was_read
+from remit_server.tools.source import current_image, was_read, with_one_mark
 from remit_server.tools.spec import Arguments, FileChange, Outcome, Plan, Target, Tool, ToolContext, WritePlan
 from remit_server.workspace.files import MAX_FILE_BYTES, FileImage, digest_of
 from remit_server.workspace.paths import WorkspacePath
@@ -63,7 +63,7 @@ def _after(path: WorkspacePath, before: FileImage | None, content: str) -> bytes
     if before is not None and before.data:
         try:
             text = Text.decode(before.data, path.relative)
-            content = plain(content)
+            content = with_one_mark(text, plain(content))
         except ToolError as error:
             if error.code is not ErrorCode.BINARY_FILE:
                 raise

@@ -5,6 +5,7 @@ A look at a file that did not change costs one lstat. Nothing here decides what 
 
 from __future__ import annotations
 
+import hashlib
 import os
 import stat
 import sys
@@ -111,6 +112,17 @@ def bytes_at(fd: int, max_bytes: int, size: int) -> bytes | None:
         if len(data) > max_bytes:
             return None
     return bytes(data)
+
+
+def digest_at(fd: int, size: int) -> str | None:
+    """The digest of an open file, read piece by piece; None where it holds more than `size` bytes."""
+    digest, room = hashlib.sha256(), size + 1
+    while chunk := os.read(fd, min(_CHUNK, room)):
+        digest.update(chunk)
+        room -= len(chunk)
+        if not room:
+            return None
+    return "sha256:" + digest.hexdigest()
 
 
 def no_contents() -> Kept[Content]:

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
-from remit_server.workspace.contents import bytes_at
+from remit_server.workspace.contents import bytes_at, digest_at
 from remit_server.workspace.paths import Workspace, WorkspacePath, sync_folder
 
 MAX_FILE_BYTES = 10 * 1024 * 1024
@@ -29,12 +29,21 @@ _NO_LINKS = frozenset({errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK
 
 @dataclass(frozen=True, slots=True)
 class FileImage:
-    """A file's bytes at one moment. `digest` is `sha256:` and hex; `links` above 1 means that it has other names."""
+    """A file's bytes at one moment. `digest` is `sha256:` and hex; `links` above 1 means that it has other names.
+
+    Of a large file that `known_image` knows, `data` holds nothing, and `left_out` says how many bytes there are.
+    """
 
     data: bytes
     digest: str
     mode: int = 0o644
     links: int = 1
+    left_out: int = 0
+
+    @property
+    def size(self) -> int:
+        """Bytes of the file."""
+        return len(self.data) + self.left_out
 
 
 def is_executable(mode: int) -> bool:
@@ -292,10 +301,10 @@ def must_hold(folder: int, path: WorkspacePath, before: FileImage) -> os.stat_re
         raise stale_file(path, "it has been removed") from error
     try:
         status = os.fstat(fd)
-        now = _image(fd, max(len(before.data), 1)) if stat.S_ISREG(status.st_mode) else None
+        now = digest_at(fd, before.size) if stat.S_ISREG(status.st_mode) else None
     finally:
         os.close(fd)
-    if now is None or now.digest != before.digest:
+    if now != before.digest:
         raise stale_file(path, "its contents have changed")
     return status
 

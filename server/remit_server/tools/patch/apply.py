@@ -1,7 +1,8 @@
 """Hunks applied to a text: every old line has to be there, exactly; where it stands may differ from what the diff says.
 
-A hunk goes to the line it names. Where that is not it, it goes to the only place that fits; where several fit it is
-refused, since a patch at the wrong place is worse than none (agent.md §2, `apply_diff`).
+A hunk goes to the line it names, or as far from it as the hunk before it had to go. Where that is not it, it goes to
+the only place that fits; where several fit it is refused, since a patch at the wrong place is worse than none
+(agent.md §2, `apply_diff`).
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from remit_server.tools.patch.parse import Hunk
+from remit_server.tools.patch.parts import Hunk
 
 Trouble = Literal["missing", "ambiguous", "overlaps"]
 
@@ -48,15 +49,19 @@ class _Text:
 def place(content: str, hunks: Sequence[Hunk]) -> tuple[Placed | Failed, ...]:
     """Where each hunk goes in `content`, whose line ends are LF."""
     text = _read(content)
-    placed: list[Placed | Failed] = []
+    found: list[Placed | Failed | None] = []
     drift = 0
     for hunk in hunks:
-        found = _place(text, hunk, drift)
-        if isinstance(found, Placed):
-            drift = found.drift
-            if any(isinstance(other, Placed) and _overlap(found, other) for other in placed):
-                found = Failed(hunk, "overlaps", (found.start + 1,))
-        placed.append(found)
+        at = _place(text, hunk, drift) if hunk.old else None
+        drift = at.drift if isinstance(at, Placed) and hunk.start is not None else drift
+        found.append(at)
+    drifts = [each.drift if isinstance(each, Placed) and each.hunk.start is not None else None for each in found]
+    placed: list[Placed | Failed] = []
+    for number, hunk in enumerate(hunks):
+        each = found[number] or _insertion(text, hunk, _around(drifts, number))
+        if isinstance(each, Placed) and any(isinstance(other, Placed) and _overlap(each, other) for other in placed):
+            each = Failed(hunk, "overlaps", (each.start + 1,))
+        placed.append(each)
     return tuple(placed)
 
 
@@ -84,18 +89,15 @@ def _read(content: str) -> _Text:
 
 
 def _place(text: _Text, hunk: Hunk, drift: int) -> Placed | Failed:
-    if not hunk.old:
-        # An insertion without context can only go by its number.
-        at = 0 if not text.lines else hunk.start
-        if at is None or at > len(text.lines):
-            return Failed(hunk, "missing")
-        return Placed(hunk, at, 0)
     named = None if hunk.start is None else hunk.start - 1
     if named is not None:
-        for shift in dict.fromkeys((0, drift)):
-            if _fits(text.lines, hunk.old, named + shift):
-                return Placed(hunk, named + shift, shift)
-    fitting = _fitting(text, hunk.old)
+        # Neither the number nor the way of the hunk before it is worth more than the other.
+        near = [shift for shift in dict.fromkeys((0, drift)) if _fits(text.lines, hunk, named + shift)]
+        if len(near) > 1:
+            return Failed(hunk, "ambiguous", tuple(sorted(named + shift + 1 for shift in near)))
+        if near:
+            return Placed(hunk, named + near[0], near[0])
+    fitting = _fitting(text, hunk)
     match fitting:
         case []:
             return Failed(hunk, "missing")
@@ -105,15 +107,37 @@ def _place(text: _Text, hunk: Hunk, drift: int) -> Placed | Failed:
             return Failed(hunk, "ambiguous", tuple(start + 1 for start in fitting[:10]))
 
 
-def _fitting(text: _Text, old: Sequence[str]) -> list[int]:
-    """Every place at which these lines stand, looked for by the rarest of them."""
-    rarest = min(range(len(old)), key=lambda n: len(text.where.get(old[n], ())))
-    starts = (number - rarest for number in text.where.get(old[rarest], ()))
-    return [start for start in starts if _fits(text.lines, old, start)]
+def _around(drifts: Sequence[int | None], number: int) -> tuple[int, int]:
+    """How far the hunks before and after one had to go. At the file's beginning, nothing has moved."""
+    before = next((drift for drift in reversed(drifts[:number]) if drift is not None), 0)
+    return before, next((drift for drift in drifts[number:] if drift is not None), before)
 
 
-def _fits(lines: Sequence[str], old: Sequence[str], start: int) -> bool:
-    return start >= 0 and tuple(lines[start : start + len(old)]) == tuple(old)
+def _insertion(text: _Text, hunk: Hunk, around: tuple[int, int]) -> Placed | Failed:
+    """An insertion without context has only its number to go by, and what its neighbours say of the numbers."""
+    if not text.lines or hunk.start == 0:
+        return Placed(hunk, 0, 0)
+    if hunk.start is None:
+        return Failed(hunk, "missing")
+    first, second = (hunk.start + drift for drift in around)
+    if first != second:
+        return Failed(hunk, "ambiguous", tuple(sorted((first + 1, second + 1))))
+    if not _fits(text.lines, hunk, first) or first > len(text.lines):
+        return Failed(hunk, "missing")
+    return Placed(hunk, first, around[0])
+
+
+def _fitting(text: _Text, hunk: Hunk) -> list[int]:
+    """Every place at which the hunk's old lines stand, looked for by the rarest of them."""
+    rarest = min(range(len(hunk.old)), key=lambda n: len(text.where.get(hunk.old[n], ())))
+    starts = (number - rarest for number in text.where.get(hunk.old[rarest], ()))
+    return [start for start in starts if _fits(text.lines, hunk, start)]
+
+
+def _fits(lines: Sequence[str], hunk: Hunk, start: int) -> bool:
+    end = start + len(hunk.old)
+    # Only a file's last line can be without an end.
+    return start >= 0 and tuple(lines[start:end]) == hunk.old and (not hunk.at_end or end == len(lines))
 
 
 def _overlap(one: Placed, other: Placed) -> bool:
