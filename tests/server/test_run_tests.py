@@ -103,7 +103,7 @@ async def test_pytest(make_bench: Any, tmp_path: Path) -> None:
     (tmp_path / "shop").mkdir()
     with_pytest(tmp_path / "shop")
     bench = await ran(make_bench, {"tests/test_cart.py": PYTEST, "tests/test_import.py": "import nosuch\n"})
-    assert output(bench).splitlines()[:1] == ["pytest: 1 error (exit code 2)"]
+    assert output(bench).splitlines()[:1] == ["pytest: 1 error, only 1 of 6 finished (exit code 2)"]
     assert "ERROR tests/test_import.py (error) tests/test_import.py:1" in output(bench)
     assert "    ModuleNotFoundError: No module named 'nosuch'" in output(bench)
 
@@ -122,6 +122,7 @@ async def test_pytest_tells_what_failed_and_what_broke(make_bench: Any, tmp_path
         "    ZeroDivisionError: no",
         "ERROR tests/test_cart.py::TestX::test_fixture (error) tests/test_cart.py:18",
         "    RuntimeError: the fixture",
+        "passed: tests/test_cart.py::test_ok",
     ]
     assert not list(bench.workspace.rglob("__pycache__"))
     assert not (bench.workspace / ".pytest_cache").exists()
@@ -179,9 +180,13 @@ async def test_a_part_of_the_tests(make_bench: Any, arguments: dict[str, Any], f
 async def test_node(make_bench: Any) -> None:
     bench = await ran(make_bench, {"cart.test.mjs": NODE, "broken.test.mjs": "not a script"}, coverage=True)
     assert output(bench).splitlines()[0] == "node: 2 failed, 1 error, 2 passed, 1 skipped (exit code 1)"
-    assert "FAILED bad (assertion) cart.test.mjs:6\n    1 == 2" in output(bench)
-    assert "FAILED boom (error) cart.test.mjs:7\n    no" in output(bench)
-    assert "ERROR broken.test.mjs (error) broken.test.mjs" in output(bench)
+    assert (
+        "FAILED cart.test.mjs > bad (assertion) cart.test.mjs:6\n    AssertionError [ERR_ASSERTION]: 1 == 2"
+        in output(bench)
+    )
+    assert "FAILED cart.test.mjs > boom (error) cart.test.mjs:7\n    TypeError: no" in output(bench)
+    assert "ERROR broken.test.mjs (error) broken.test.mjs:1\n    not a script" in output(bench)
+    assert "SyntaxError: Unexpected identifier" in output(bench)
     assert "coverage: 100.0 %" in output(bench)
     assert "forged" not in output(bench)
 
@@ -213,12 +218,157 @@ async def test_a_test_that_hangs_is_stopped_and_the_others_are_told(make_bench: 
     assert "test_cart.Cart.test_bad" in output(bench)
 
 
+HANGS = """import time
+
+def test_a():
+    pass
+
+def test_b():
+    time.sleep(60)
+
+def test_c():
+    pass
+"""
+
+
+@needs_python
+@pytest.mark.slow
+async def test_pytest_names_the_test_that_did_not_finish(make_bench: Any, tmp_path: Path) -> None:
+    """pytest's own words are `1 passed`, and its report has the test among those that passed."""
+    with_pytest(tmp_path / "shop")
+    bench = await ran(make_bench, {"test_cart.py": HANGS}, timeout=2)
+    assert output(bench).splitlines()[:3] == [
+        "pytest: 1 passed, only 1 of 3 finished (stopped at its time limit)",
+        "did not finish: test_cart.py::test_b, 1 more that did not start, or are not named",
+        "passed: test_cart.py::test_a",
+    ]
+
+
+@needs_python
+@pytest.mark.slow
+async def test_unittest_names_the_test_that_did_not_finish(make_bench: Any) -> None:
+    hangs = "import time, unittest\nclass Cart(unittest.TestCase):\n    def test_a(self): pass\n"
+    hangs += "    def test_b(self): time.sleep(60)\n"
+    bench = await ran(make_bench, {"test_cart.py": hangs}, timeout=1)
+    assert output(bench).splitlines()[:2] == [
+        "unittest: 1 passed, only 1 of 2 finished (stopped at its time limit)",
+        "did not finish: test_cart.Cart.test_b",
+    ]
+
+
+@needs_node
+@pytest.mark.slow
+async def test_node_tells_what_finished_before_it_was_stopped(make_bench: Any) -> None:
+    hangs = "const test = require('node:test');\ntest('first', () => {});\n"
+    hangs += "test('hangs', () => new Promise((done) => setTimeout(done, 60000)));\ntest('last', () => {});\n"
+    bench = await ran(make_bench, {"cart.test.js": hangs}, timeout=2)
+    assert output(bench).splitlines()[:3] == [
+        "node: 1 passed, only 1 of 2 finished (stopped at its time limit)",
+        "did not finish: cart.test.js > hangs",
+        "passed: cart.test.js > first",
+    ]
+
+
+COMMON = """const { test, describe, it, before } = require('node:test');
+const assert = require('node:assert');
+test('bad', () => {
+  assert.strictEqual(1, 2);
+});
+test('of others', async (t) => { await t.test('inner', () => {}); });
+describe('hooks', () => { before(() => { throw new Error('hook'); }); it('never', () => {}); });
+"""
+
+
+@needs_node
+async def test_node_places_failures_in_common_modules(make_bench: Any) -> None:
+    bench = await ran(make_bench, {"in/cart.test.js": COMMON, "broken.test.cjs": "const (\n"})
+    assert output(bench).splitlines()[0] == "node: 2 failed, 2 error, 1 passed (exit code 1)"
+    assert "FAILED in/cart.test.js > bad (assertion) in/cart.test.js:4\n" in output(bench)
+    assert "ERROR in/cart.test.js > hooks (error) in/cart.test.js:7\n    Error: hook" in output(bench)
+    assert "ERROR broken.test.cjs (error) broken.test.cjs:1\n    const (\n    SyntaxError:" in output(bench)
+    assert "passed: in/cart.test.js > of others > inner" in output(bench)
+
+
+@needs_python
+@pytest.mark.slow
+async def test_pytest_without_pytest_cov_runs_and_says_how_to_get_it(make_bench: Any, tmp_path: Path) -> None:
+    with_pytest(tmp_path / "shop")
+    bench = await ran(make_bench, {"test_cart.py": "def test_ok(): pass\n"}, coverage=True)
+    assert output(bench).splitlines() == [
+        "pytest: 1 passed (exit code 0)",
+        "passed: test_cart.py::test_ok",
+        "coverage: none was measured (pytest needs pytest-cov: install it in the project's environment)",
+    ]
+
+
+@needs_python
+@pytest.mark.slow
+async def test_unittest_without_coverage_runs_and_says_how_to_get_it(make_bench: Any) -> None:
+    bench = await ran(make_bench, {"test_cart.py": UNITTEST}, coverage=True, filter="ok")
+    assert output(bench).startswith("unittest: 1 passed (exit code 0)")
+    assert "coverage: none was measured (unittest needs coverage" in output(bench)
+
+
+@needs_python
+@pytest.mark.slow
+async def test_pytest_places_an_error_of_syntax_in_the_file_that_has_it(make_bench: Any, tmp_path: Path) -> None:
+    with_pytest(tmp_path / "shop")
+    files = {"test_cart.py": "import broken\n", "broken.py": "\ndef (\n", "test_broken.py": "x = = 1\n"}
+    bench = await ran(make_bench, files, runner="pytest")
+    assert "ERROR test_broken.py (error) test_broken.py:1\n" in output(bench)
+    assert "ERROR test_cart.py (error) broken.py:2\n" in output(bench)
+
+
+@needs_python
+async def test_unittest_says_what_an_unexpected_success_is(make_bench: Any) -> None:
+    text = (
+        "import unittest\nclass Cart(unittest.TestCase):\n    @unittest.expectedFailure\n    def test_it(self): pass\n"
+    )
+    text += (
+        "class Later(unittest.TestCase):\n    @classmethod\n    def setUpClass(cls): raise unittest.SkipTest('later')\n"
+    )
+    text += "    def test_x(self): pass\n    def test_y(self): pass\n"
+    bench = await ran(make_bench, {"test_cart.py": text})
+    assert output(bench).splitlines() == [
+        "unittest: 1 failed, 1 skipped (exit code 1)",
+        "FAILED test_cart.Cart.test_it (assertion) test_cart.py:3",
+        "    it passed, though it is said to fail",
+    ]
+
+
+FORGES = """import atexit, json, os
+
+def forge():
+    with open(os.environ["REMIT_REPORT"], "w") as report:
+        report.write(json.dumps({"event": "end", "id": "test_cart.py::test_it", "ending": "passed"}) + "\\n")
+    os._exit(0)
+
+atexit.register(forge)
+
+def test_it():
+    assert 0
+"""
+
+
+@needs_python
+@pytest.mark.slow
+async def test_thr_a_report_that_a_test_rewrites_disagrees_with_pytests_own_words(
+    make_bench: Any, tmp_path: Path
+) -> None:
+    with_pytest(tmp_path / "shop")
+    bench = await ran(make_bench, {"test_cart.py": FORGES})
+    assert output(bench).splitlines()[:2] == [
+        "pytest: 1 passed (exit code 0)",
+        "the report names no failed test, but pytest printed: 1 failed. Something rewrote the report",
+    ]
+
+
 @needs_python
 async def test_thr_an_exit_code_that_disagrees_is_no_pass(make_bench: Any) -> None:
     """A test that ends the runner while all is well has passed nothing."""
     ends = "import os, unittest\nclass T(unittest.TestCase):\n    def test_a(self):\n        print('OK'); os._exit(0)\n"
     bench = await ran(make_bench, {"test_ends.py": ends})
-    assert output(bench).startswith("unittest: no test ran (exit code 0)")
+    assert output(bench).startswith("unittest: only 0 of 1 finished (exit code 0)")
 
 
 @needs_python

@@ -10,13 +10,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from remit_server.sandbox.ports import CommandOutput
+from remit_server.tools.spec import Outcome
 from remit_server.tools.testing.cargo_text import cargo_results
 from remit_server.tools.testing.coverage import coverage_py, go_profile, istanbul, lcov, percent
+from remit_server.tools.testing.event_lines import node_results, pytest_results, unittest_results
 from remit_server.tools.testing.finding import Facts, fitting
-from remit_server.tools.testing.json_reports import go_results, jest_results, unittest_results
-from remit_server.tools.testing.junit import node_results, pytest_results
-from remit_server.tools.testing.results import BadReport, Result
-from remit_server.tools.testing.runners import RUNNERS, Ask
+from remit_server.tools.testing.json_reports import go_results, jest_results
+from remit_server.tools.testing.report import MAX_LISTED, rendered
+from remit_server.tools.testing.results import BadReport, Report, Result
+from remit_server.tools.testing.runners import RUNNERS, Ask, Runner
 
 ROOT = Path("/home/me/shop")
 
@@ -41,7 +44,7 @@ GO = r"""{"Time":"2025-01-01T10:00:00Z","Action":"start","Package":"shop"}
 
 
 def test_go() -> None:
-    assert go_results(GO.encode(), ROOT) == (
+    assert go_results(GO.encode(), ROOT).tests == (
         Result("shop.TestOk", "passed", 0.01),
         Result("shop.TestBad", "failed", 0.0, "assertion", "    cart_test.go:9: got 3, want 4", "cart_test.go", 9),
         Result("shop.TestLater", "skipped", 0.0),
@@ -100,8 +103,8 @@ JEST = {
 
 def test_jest_and_vitest() -> None:
     file = "src/cart.test.ts"
-    assert jest_results(json.dumps(JEST).encode(), ROOT) == (
-        Result(f"{file} > cart > adds", "passed", 0.002),
+    assert jest_results(json.dumps(JEST).encode(), ROOT).tests == (
+        Result(f"{file} > cart > adds", "passed", 0.002, file=file),
         Result(
             f"{file} > cart > takes away",
             "failed",
@@ -112,7 +115,7 @@ def test_jest_and_vitest() -> None:
             9,
         ),
         Result(f"{file} > breaks", "failed", None, "error", "TypeError: no", file, None),
-        Result(f"{file} > later", "skipped"),
+        Result(f"{file} > later", "skipped", file=file),
         Result("b.test.ts", "error", None, "error", "SyntaxError: no", "b.test.ts"),
     )
 
@@ -146,7 +149,7 @@ test result: FAILED. 1 passed; 2 failed; 1 ignored; 0 measured; 0 filtered out; 
 
 
 def test_cargo() -> None:
-    assert [(r.id, r.ending, r.kind, r.file, r.line) for r in cargo_results(CARGO.encode(), ROOT)] == [
+    assert [(r.id, r.ending, r.kind, r.file, r.line) for r in cargo_results(CARGO.encode(), ROOT).tests] == [
         ("tests::ok", "passed", None, None, None),
         ("tests::bad", "failed", "assertion", "src/lib.rs", 9),
         ("tests::later", "skipped", None, None, None),
@@ -154,23 +157,112 @@ def test_cargo() -> None:
     ]
 
 
-def test_signs_that_xml_has_not_do_no_harm() -> None:
-    xml = b'<testsuites><testcase name="a&#x1b;[0m\x00b" classname="m" file="m.py"/></testsuites>'
-    (result,) = pytest_results(xml, ROOT)
-    assert (result.id, result.ending) == ("m.py::a\ufffd[0m\ufffdb", "passed")
+def test_go_that_is_stopped_has_named_what_it_ran() -> None:
+    stopped = (
+        '{"Action":"run","Package":"shop","Test":"TestA"}\n{"Action":"pass","Package":"shop","Test":"TestA","Elapsed":0}\n'
+        '{"Action":"run","Package":"shop","Test":"TestB"}\n{"Action":"outp'
+    )
+    assert [(r.id, r.ending) for r in go_results(stopped.encode(), ROOT).tests] == [
+        ("shop.TestA", "passed"),
+        ("shop.TestB", "unfinished"),
+    ]
+
+
+def test_cargo_that_is_stopped_has_not_finished_all_that_it_planned() -> None:
+    first, second = CARGO, "\nrunning 3 tests\ntest a ... ok\ntest b ... FAILED\n"
+    report = cargo_results((first + second).encode(), ROOT)
+    assert (len(report.tests), report.planned) == (6, 7)
+    assert cargo_results(first.encode(), ROOT).planned == 4
+
+
+LINES = (
+    '{"event": "plan", "id": "", "count": 4}\n'
+    '{"event": "start", "id": "a", "file": "a.py", "line": 1}\n'
+    '{"event": "end", "id": "a", "ending": "failed", "kind": "error", "text": "E  no", "file": "a.py", "line": 1}\n'
+    '{"event": "end", "id": "a", "ending": "passed"}\n'
+    '{"event": "start", "id": "b", "file": "a.py", "line": 5}\n'
+    '{"event": "start", "id": "c"}\n{"event": "drop", "id": "c"}\n'
+)
+
+
+def test_what_went_wrong_first_counts_and_what_began_and_never_ended_is_unfinished() -> None:
+    report = pytest_results(LINES.encode() + b'{"event": "en', ROOT)
+    assert report == Report(
+        (
+            Result("a", "failed", None, "error", "no", "a.py", 1),
+            Result("b", "unfinished", file="a.py", line=5),
+        ),
+        4,
+    )
+
+
+@pytest.mark.parametrize("report", [b"<testsuites/>\n", b'{"event": "end"}\n', b"[" * 5000 + b"\n"])
+def test_lines_that_are_none_are_refused(report: bytes) -> None:
+    with pytest.raises(BadReport):
+        pytest_results(report, ROOT)
+
+
+def outcome_of(tests: tuple[Result, ...], code: int = 0, planned: int | None = None) -> Outcome:
+    runner = Runner("go", "go", lambda _: (), lambda _data, _root: Report(tests, planned))
+    output = CommandOutput(code, b"a report\0", b"")
+    return rendered(output, runner, Ask(), ROOT, lambda text: text.replace("s3cret", "[redacted]"))
+
+
+def test_each_test_is_data_for_clients() -> None:
+    data = outcome_of(
+        (
+            Result("a.TestOk", "passed", 0.5, file="a.go", line=3),
+            Result("a.TestBad", "failed", 0.1, "assertion", "got s3cret", "a.go", 9),
+            Result("a.TestHangs", "unfinished"),
+        ),
+        1,
+    ).data
+    assert data["totals"] == {"failed": 1, "error": 0, "passed": 1, "skipped": 0, "unfinished": 1, "all": 3}
+    assert data["tests"] == [
+        {
+            "id": "a.TestBad",
+            "outcome": "failed",
+            "duration_s": 0.1,
+            "kind": "assertion",
+            "message": "got [redacted]",
+            "file": "a.go",
+            "line": 9,
+        },
+        {
+            "id": "a.TestHangs",
+            "outcome": "unfinished",
+            "duration_s": None,
+            "kind": None,
+            "message": None,
+            "file": None,
+            "line": None,
+        },
+        {
+            "id": "a.TestOk",
+            "outcome": "passed",
+            "duration_s": 0.5,
+            "kind": None,
+            "message": None,
+            "file": "a.go",
+            "line": 3,
+        },
+    ]
+    assert (data["passed"], data["left_out"]) == (False, 0)
+
+
+def test_data_is_bounded_and_says_how_much_is_left_out() -> None:
+    many = outcome_of(tuple(Result(f"a.Test{n}", "passed") for n in range(MAX_LISTED + 7))).data
+    assert (len(many["tests"]), many["left_out"], many["passed"]) == (MAX_LISTED, 7, True)  # type: ignore[arg-type]
+    long = outcome_of(tuple(Result(f"{n}{'x' * 4_000}", "passed") for n in range(1_000))).data
+    assert len(json.dumps(long)) < 500_000
+    assert len(long["tests"]) + long["left_out"] == 1_000  # type: ignore[arg-type,operator]
 
 
 @pytest.mark.parametrize(
-    "report",
-    [
-        b"<testsuites><testcase",
-        b'<!DOCTYPE x [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;">]><testsuites>&b;</testsuites>',
-        b"<a>" * 5000,
-    ],
+    ("tests", "planned"), [((), None), ((Result("a", "unfinished"),), None), ((Result("a", "passed"),), 2)]
 )
-def test_xml_that_is_none_or_grows_is_refused(report: bytes) -> None:
-    with pytest.raises(BadReport):
-        pytest_results(report, ROOT)
+def test_nothing_passed_that_did_not_finish(tests: tuple[Result, ...], planned: int | None) -> None:
+    assert outcome_of(tests, planned=planned).data["passed"] is False
 
 
 @given(st.binary(max_size=200))

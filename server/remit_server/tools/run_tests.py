@@ -19,7 +19,7 @@ from remit_server.tools.programs import project_environment
 from remit_server.tools.spec import Arguments, CommandPlan, Plan, Target, Tool, ToolContext
 from remit_server.tools.testing.finding import Facts, fitting, node_tests, python_tests, written_for_pytest
 from remit_server.tools.testing.report import rendered
-from remit_server.tools.testing.runners import COVERAGE_FOLDER, REPORT, RUNNERS, Ask, Runner
+from remit_server.tools.testing.runners import AIDS, COVERAGE_FOLDER, REPORT, RUNNERS, Ask, Runner, aid_of
 from remit_server.workspace.files import read_image
 from remit_server.workspace.walk import Limits, walk
 
@@ -40,9 +40,12 @@ _TEXTS = (
     "requirements-dev.txt",
 )
 # The tests' own output goes to standard error, and only when they are over is the report printed, to where they could
-# not print: $1 is the report, $2 a folder, $3 the coverage report, $4 what standard output is, $5 seconds.
-_SCRIPT = """report=$1; folder=$2; coverage=$3; stream=$4; limit=$5; shift 5
-mkdir -p "$folder"
+# not print: $1 is the report, $2 a folder, $3 the coverage report, $4 what standard output is, $5 seconds, $6 a folder
+# for a file of ours that the runner finds there, $7 its name and $8 what it holds.
+_SCRIPT = """report=$1; folder=$2; coverage=$3; stream=$4; limit=$5
+mkdir -p "$folder" "$6"
+[ -z "$7" ] || printf '%s' "$8" > "$6/$7"
+shift 8
 if [ "$stream" = stream ]; then timeout -s INT -k 5 "$limit" "$@" > "$report"
 else timeout -s INT -k 5 "$limit" "$@" >&2
 fi
@@ -146,12 +149,13 @@ async def _prepare(arguments: RunTestsArguments, ctx: ToolContext) -> Plan:
         )
     said = runner.said(ask)
     stream = "stream" if runner.streams else "file"
-    fixed = (REPORT, COVERAGE_FOLDER, runner.coverage_file, stream, str(arguments.timeout))
+    aid = aid_of(runner)
+    fixed = (REPORT, COVERAGE_FOLDER, runner.coverage_file, stream, str(arguments.timeout), AIDS, runner.aid, aid)
     spec = CommandSpec(
         argv=("/bin/sh", "-c", _SCRIPT, "sh", *fixed, *(runner.runs or runner.said)(ask)),
         cwd=root,
         workspace=root,
-        environment=environment,
+        environment={**environment, **({"REMIT_REPORT": REPORT, "PYTHONPATH": AIDS} if aid else {})},
         timeout_s=arguments.timeout + _GRACE_S,
         max_output_bytes=MAX_REPORT_BYTES,
         writes=True,

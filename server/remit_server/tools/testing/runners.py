@@ -6,16 +6,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from remit_server.tools.testing import inside_unittest
 from remit_server.tools.testing.cargo_text import cargo_results
 from remit_server.tools.testing.coverage import FileCoverage, coverage_py, go_profile, istanbul, lcov
-from remit_server.tools.testing.json_reports import go_results, jest_results, unittest_results
-from remit_server.tools.testing.junit import node_results, pytest_results
-from remit_server.tools.testing.results import Result
+from remit_server.tools.testing.event_lines import node_results, pytest_results, unittest_results
+from remit_server.tools.testing.json_reports import go_results, jest_results
+from remit_server.tools.testing.results import Report
 
 # Inside the sandbox, where this folder is the command's own.
 REPORT = "/tmp/remit-report"  # noqa: S108
 COVERAGE_FOLDER = "/tmp/remit-coverage"  # noqa: S108
+AIDS = "/tmp/remit-aids"  # noqa: S108
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,25 +36,32 @@ class Ask:
 class Runner:
     """One row. `program` is looked for on PATH; `said` is the command as a person would type it, for policy and to see.
 
-    `runs` is what is really started, where that is another one. With `streams`, the report is its standard output;
-    elsewhere that is the tests' own, and the report a file they do not print to.
+    `runs` is what is really started, where that is another one; `aid` is a file beside this one that it finds in AIDS.
+    With `streams`, the report is its standard output; elsewhere that is the tests' own, and the report a file they do
+    not print to.
     """
 
     name: str
     program: str
     said: Callable[[Ask], tuple[str, ...]]
-    results: Callable[[bytes, Path], tuple[Result, ...]]
+    results: Callable[[bytes, Path], Report]
     coverage: Callable[[bytes, Path], tuple[FileCoverage, ...]] | None = None
     coverage_file: str = f"{COVERAGE_FOLDER}/report"
     runs: Callable[[Ask], tuple[str, ...]] | None = None
+    aid: str = ""
     streams: bool = False
     per_file: bool = False
 
 
 def _pytest(ask: Ask) -> tuple[str, ...]:
-    options = ("--tb=short", "-p", "no:cacheprovider", "-o", "junit_family=xunit1", f"--junitxml={REPORT}")
     covered = ("--cov=.", f"--cov-report=json:{COVERAGE_FOLDER}/report") if ask.coverage else ()
-    return ("pytest", "-q", *options, *covered, *_option("-k", ask), *_path(ask))
+    return ("pytest", "-q", "--tb=short", "-p", "no:cacheprovider", *covered, *_option("-k", ask), *_path(ask))
+
+
+def _reporting_pytest(ask: Ask) -> tuple[str, ...]:
+    """pytest reports when all is over, so it runs with a plugin of ours, which PYTHONPATH leads to."""
+    program, *options = _pytest(ask)
+    return (program, "-p", "inside_pytest", *options)
 
 
 def _unittest(ask: Ask) -> tuple[str, ...]:
@@ -70,9 +77,8 @@ def _unittest(ask: Ask) -> tuple[str, ...]:
 
 def _reporting_unittest(ask: Ask) -> tuple[str, ...]:
     """unittest reports to people alone, so it runs under a few lines of ours."""
-    program = Path(inside_unittest.__file__).read_text(encoding="utf-8")
     covered = f"{COVERAGE_FOLDER}/report" if ask.coverage else ""
-    return ("python3", "-c", program, REPORT, covered, ask.path or "", ask.part or "")
+    return ("python3", f"{AIDS}/inside_unittest.py", REPORT, covered, ask.path or "", ask.part or "", "")
 
 
 def _vitest(ask: Ask) -> tuple[str, ...]:
@@ -114,8 +120,13 @@ def _node(ask: Ask) -> tuple[str, ...]:
         else ()
     )
     part = (f"--test-name-pattern={ask.part}",) if ask.part else ()
-    report = ("--test-reporter=junit", f"--test-reporter-destination={REPORT}")
-    return ("node", "--test", *report, *covered, *part, *ask.files)
+    return ("node", "--test", *covered, *part, *ask.files)
+
+
+def _reporting_node(ask: Ask) -> tuple[str, ...]:
+    """Node's own reports cannot be read when it is stopped, and name no file, so it runs with a reporter of ours."""
+    program, test, *options = _node(ask)
+    return (program, test, f"--test-reporter={AIDS}/inside_node.mjs", "--test-reporter-destination=stdout", *options)
 
 
 def _go(ask: Ask) -> tuple[str, ...]:
@@ -141,12 +152,25 @@ def _path(ask: Ask, before: str = "", after: str = "") -> tuple[str, ...]:
 
 
 RUNNERS: tuple[Runner, ...] = (
-    Runner("pytest", "pytest", _pytest, pytest_results, coverage_py),
-    Runner("unittest", "python3", _unittest, unittest_results, coverage_py, runs=_reporting_unittest),
+    Runner("pytest", "pytest", _pytest, pytest_results, coverage_py, runs=_reporting_pytest, aid="inside_pytest.py"),
+    Runner(
+        "unittest",
+        "python3",
+        _unittest,
+        unittest_results,
+        coverage_py,
+        runs=_reporting_unittest,
+        aid="inside_unittest.py",
+    ),
     Runner("vitest", "vitest", _vitest, jest_results, istanbul, f"{COVERAGE_FOLDER}/coverage-summary.json"),
     Runner("jest", "jest", _jest, jest_results, istanbul, f"{COVERAGE_FOLDER}/coverage-summary.json"),
-    Runner("node", "node", _node, node_results, lcov, per_file=True),
+    Runner("node", "node", _node, node_results, lcov, runs=_reporting_node, aid="inside_node.mjs", per_file=True),
     Runner("go", "go", _go, go_results, go_profile, streams=True),
     Runner("cargo", "cargo", _cargo, cargo_results, streams=True),
 )
 """In the order in which they are preferred where several fit."""
+
+
+def aid_of(runner: Runner) -> str:
+    """The text of a runner's aid; nothing where it has none."""
+    return Path(__file__).with_name(runner.aid).read_text(encoding="utf-8") if runner.aid else ""
