@@ -10,14 +10,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from remit_server.errors import ToolError
 from remit_server.sandbox.ports import CommandOutput
 from remit_server.tools.spec import Outcome
+from remit_server.tools.testing.asking import Choice
 from remit_server.tools.testing.cargo_text import cargo_results
 from remit_server.tools.testing.coverage import coverage_py, go_profile, istanbul, lcov, percent
 from remit_server.tools.testing.event_lines import node_results, pytest_results, unittest_results
-from remit_server.tools.testing.finding import Facts, fitting
+from remit_server.tools.testing.finding import Facts, Place, elsewhere, fitting, home_of, nearest
 from remit_server.tools.testing.json_reports import go_results, jest_results
+from remit_server.tools.testing.narrowing import cargo_targets, go_packages, node_files
 from remit_server.tools.testing.report import MAX_LISTED, rendered
+from remit_server.tools.testing.rerunning import Id, is_run_by, read_id
 from remit_server.tools.testing.results import BadReport, Report, Result
 from remit_server.tools.testing.runners import RUNNERS, Ask, Runner
 
@@ -205,7 +209,7 @@ def test_lines_that_are_none_are_refused(report: bytes) -> None:
 def outcome_of(tests: tuple[Result, ...], code: int = 0, planned: int | None = None) -> Outcome:
     runner = Runner("go", "go", lambda _: (), lambda _data, _root: Report(tests, planned))
     output = CommandOutput(code, b"a report\0", b"")
-    return rendered(output, runner, Ask(), ROOT, lambda text: text.replace("s3cret", "[redacted]"))
+    return rendered(output, Choice(runner, Ask()), ROOT, lambda text: text.replace("s3cret", "[redacted]"))
 
 
 def test_each_test_is_data_for_clients() -> None:
@@ -319,13 +323,159 @@ def test_the_runner_that_a_workspace_speaks_for(
 
 
 def test_every_runner_is_told_where_and_what() -> None:
-    ask = Ask("src/x", True, "adds", True, ("./src/x/a.test.js",))
-    said = {runner.name: " ".join(runner.said(ask)) for runner in RUNNERS}
+    narrowed = {"node": ("./src/x/a.test.js",), "go": ("./src/x/...",), "cargo": ("--lib", "x::")}
+    said = {
+        runner.name: " ".join(runner.said(Ask("src/x", True, "adds", True, narrowed.get(runner.name, ()))))
+        for runner in RUNNERS
+    }
     assert said["pytest"].endswith("--cov=. --cov-report=json:/tmp/remit-coverage/report -k adds src/x")
     assert said["unittest"] == "python3 -m unittest discover -s src/x -k adds"
     assert said["go"] == "go test -json -coverprofile=/tmp/remit-coverage/report -run adds ./src/x/..."
-    assert said["cargo"] == "cargo test --offline --no-fail-fast adds"
+    assert said["cargo"] == "cargo test --offline --no-fail-fast --lib x:: adds"
     assert said["node"].endswith("--test-name-pattern=adds ./src/x/a.test.js")
     assert said["jest"].endswith("-t adds /src/x/")
     assert said["vitest"].startswith("vitest run --reporter=json")
     assert said["vitest"].endswith("-t adds src/x/")
+
+
+def test_thr_no_expression_is_a_file_of_options_to_pytest() -> None:
+    """pytest reads options out of the file `x` where an argument is `@x`."""
+    (pytest_row,) = (runner for runner in RUNNERS if runner.name == "pytest")
+    assert not [word for word in pytest_row.said(Ask(part="@x")) if word.startswith("@")]
+
+
+RUST = (
+    "Cargo.toml",
+    "src/lib.rs",
+    "src/deep.rs",
+    "src/in/mod.rs",
+    "src/bin/tool.rs",
+    "tests/outer.rs",
+    "tests/common/mod.rs",
+)
+
+
+@pytest.mark.parametrize(
+    ("path", "told"),
+    [
+        ("src", ("--lib", "--bins")),
+        ("src/lib.rs", ("--lib",)),
+        ("src/deep.rs", ("--lib", "--bins", "deep::")),
+        ("src/in/mod.rs", ("--lib", "--bins", "in::")),
+        ("src/in", ("--lib", "--bins", "in::")),
+        ("src/bin/tool.rs", ("--bin=tool",)),
+        ("tests/outer.rs", ("--test=outer",)),
+        ("tests", ("--test=*",)),
+        ("tests/common/mod.rs", None),
+        ("Cargo.toml", None),
+        ("docs", None),
+        ("src/--help.rs", None),
+    ],
+)
+def test_a_path_narrows_what_cargo_runs_or_is_refused(path: str, told: tuple[str, ...] | None) -> None:
+    if told is None:
+        with pytest.raises(ToolError):
+            cargo_targets(path, "." not in path, RUST, str)
+    else:
+        assert cargo_targets(path, "." not in path, RUST, str) == told
+
+
+def test_a_path_narrows_what_go_and_node_run_or_is_refused() -> None:
+    tests = "package a\nfunc TestA(t *testing.T) {}\nfunc helper() {}\nfunc ExampleB() {}\n"
+    assert go_packages("a/b", True, (), str) == ("./a/b/...",)
+    assert go_packages("a/a_test.go", False, (), lambda _: tests) == ("-run=^(?:TestA|ExampleB)$", "./a")
+    assert node_files("in", True, ("in/a.test.js", "in/a.js", "out/b.test.js"), str) == ("./in/a.test.js",)
+    for refused in (
+        lambda: go_packages("a/a.go", False, (), lambda _: tests),
+        lambda: go_packages("a/a_test.go", False, (), lambda _: "package a\n"),
+        lambda: node_files("in", True, ("in/a.js", "out/b.test.js"), str),
+    ):
+        with pytest.raises(ToolError):
+            refused()
+
+
+MONO = (
+    "pyproject.toml",
+    "tests/test_a.py",
+    "web/package.json",
+    "web/src/a.test.js",
+    "web/tools/test_b.py",
+    "rust/Cargo.toml",
+    "rust/src/lib.rs",
+)
+
+
+def facts_of(folder: str) -> Facts:
+    before = "" if folder == "." else f"{folder}/"
+    files = tuple(file.removeprefix(before) for file in MONO if file.startswith(before))
+    texts = {"pyproject.toml": "[tool.pytest]"} if folder == "." else {"package.json": "{}"}
+    return Facts(frozenset(file.partition("/")[0] for file in files), files, texts)
+
+
+@pytest.mark.parametrize(
+    ("path", "suffix", "runner", "folder"),
+    [
+        (".", "", "pytest", "."),
+        ("tests", "", "pytest", "."),
+        ("web", "", "node", "web"),
+        ("web/src", "", "node", "web"),
+        ("web/src/a.test.js", ".js", "node", "web"),
+        ("web/tools", "", "pytest", "."),
+        ("web/tools/test_b.py", ".py", "pytest", "."),
+        ("rust/src", "", "cargo", "rust"),
+    ],
+)
+def test_the_nearest_project_that_has_a_runner_runs_a_path(path: str, suffix: str, runner: str, folder: str) -> None:
+    assert nearest(path, suffix, MONO, facts_of)[0] == Place(runner, folder)
+
+
+def test_runners_that_a_run_leaves_out_are_known() -> None:
+    # `web` is in what Node would run from the top.
+    assert elsewhere("pytest", MONO, facts_of) == (Place("node", "."), Place("cargo", "rust"))
+    assert (home_of("cargo", "rust/src", MONO), home_of("cargo", "web", MONO)) == ("rust", None)
+
+
+@pytest.mark.parametrize(
+    ("text", "runner", "said"),
+    [
+        ("t/test_a.py::T::test_b[x - 1]", "pytest", ("t/test_a.py::T::test_b[x - 1]",)),
+        ("test_a.T.test_b", "unittest", ("python3", "-m", "unittest", "test_a.T.test_b")),
+        ("test_a.T.test_b (i=1)", "unittest", ("python3", "-m", "unittest", "test_a.T.test_b")),
+        ("t/a.test.js > g > it's (a)", "vitest", (r"--testNamePattern=^g( | > )it's \(a\)$", "t/a.test.js")),
+        (
+            "t/a.test.js > g > it's (a)",
+            "jest",
+            (r"--testNamePattern=^g( | > )it's \(a\)$", "--runTestsByPath", "t/a.test.js"),
+        ),
+        ("t/a.test.js > g > it's (a)", "node", (r"--test-name-pattern=^(?:g )?it's \(a\)$",)),
+        ("shop/cart.TestAdd/two", "go", ("-run=^TestAdd$/^two$", "shop/cart")),
+        ("tests::ok", "cargo", ("--", "--exact", "tests::ok")),
+    ],
+)
+def test_the_id_that_a_report_gives_a_test_runs_it(text: str, runner: str, said: tuple[str, ...]) -> None:
+    found = read_id(text, {"t/test_a.py", "t/a.test.js"}.__contains__, {"t", "tests"}.__contains__)
+    assert found is not None
+    assert is_run_by(runner, found)
+    (row,) = (each for each in RUNNERS if each.name == runner)
+    words = row.said(Ask(found.path, not found.is_file, only=found.test))
+    assert words[-len(said) :] == said
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["--help", "-k.x", "a b", "$(id)", "tests::ok; id", "nosuch.py::test", "nosuch.test.js > a", "--exact::ok", "t.py"],
+)
+def test_thr_what_is_no_id_is_run_by_none(text: str) -> None:
+    found = read_id(text, lambda _: False, lambda _: False)
+    assert found is None or not any(is_run_by(runner.name, found) for runner in RUNNERS)
+    assert read_id("t.py::a\nb", lambda _: True, lambda _: True) is None
+
+
+def test_ids_below_a_project_are_told_from_the_top() -> None:
+    assert read_id("rust/tests::ok", lambda _: False, {"rust"}.__contains__) == Id("rust", "tests::ok", False)
+    tests = (Result("tests::ok", "failed", None, "error", "no", "src/lib.rs", 3),)
+    runner = Runner("cargo", "cargo", lambda _: (), lambda _data, _root: Report(tests))
+    choice = Choice(runner, Ask(), "rust", frozenset({"rust/src/lib.rs"}), (Place("node", "."),))
+    told = rendered(CommandOutput(101, b"a report\0", b""), choice, ROOT / "rust", str).text
+    assert "FAILED rust/tests::ok (error) rust/src/lib.rs:3" in told
+    assert "not run, though there are such tests too: node (name a `runner`)" in told

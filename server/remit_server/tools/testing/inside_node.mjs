@@ -48,6 +48,7 @@ function isCounted(data, error) {
 
 function ended(data, error) {
   tell({ event: 'drop', id: open.get(keyOf(data)) ?? '' });
+  if (data.skip === 'test name does not match pattern') return;
   if (!isCounted(data, error)) return;
   const whole = isFile(data) || data.details?.type === 'suite';
   const set = (option) => option !== undefined && option !== false;

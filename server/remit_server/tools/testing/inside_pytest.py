@@ -48,6 +48,7 @@ class Recorder:
         self.file = Path(os.environ["REMIT_REPORT"]).open("a", encoding="utf-8")  # noqa: SIM115
         self.seconds: dict[str, float] = {}
         self.skipped: set[str] = set()
+        self.collecting: set[str] = set()
         self.broken = 0
 
     def tell(self, event: str, nodeid: str, **more: Any) -> None:
@@ -63,11 +64,14 @@ class Recorder:
         return {"file": path, "line": None if location[1] is None else location[1] + 1}
 
     def pytest_collection_finish(self, session: Any) -> None:
+        for nodeid in self.collecting:  # of a file of which one test is named, no end is told
+            self.tell("drop", nodeid)
         if session.items:
             self.tell("plan", "", count=self.broken + len({item.nodeid for item in session.items}))
 
     def pytest_collectstart(self, collector: Any) -> None:
         if collector.nodeid.endswith(".py"):
+            self.collecting.add(collector.nodeid)
             self.tell("start", collector.nodeid, file=self.config.cwd_relative_nodeid(collector.nodeid))
 
     def pytest_collectreport(self, report: Any) -> None:

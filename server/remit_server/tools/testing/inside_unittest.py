@@ -142,6 +142,11 @@ def flat(suite: unittest.TestSuite) -> Iterator[unittest.TestCase]:
             yield test
 
 
+def is_wanted(test_id: str, only: str) -> bool:
+    """Whether it is the one that was named, with all of its name or its end."""
+    return not only or test_id == only or test_id.endswith("." + only)
+
+
 def main(report: str, coverage_report: str, path: str, part: str, only: str) -> int:
     """The exit code: 0 where every test passed and there was one."""
     sys.path.insert(0, str(HERE))
@@ -154,7 +159,7 @@ def main(report: str, coverage_report: str, path: str, part: str, only: str) -> 
     recorder = Recorder(report)
     try:
         with suppress(KeyboardInterrupt):
-            tests = [test for test in flat(suite_of(path, part)) if not only or test.id() == only]
+            tests = [test for test in flat(suite_of(path, part)) if is_wanted(test.id(), only)]
             recorder.tell("plan", "", count=len(tests))
             unittest.TestSuite(tests).run(recorder)
             recorder.tell("plan", "")  # all ran that were to: those of a class that is skipped never begin

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from pydantic import JsonValue
@@ -13,7 +14,9 @@ from remit_server.errors import ToolError
 from remit_server.sandbox.ports import CommandOutput
 from remit_server.tools.run_command import head_and_tail
 from remit_server.tools.spec import Outcome
+from remit_server.tools.testing.asking import Choice
 from remit_server.tools.testing.coverage import FileCoverage, percent
+from remit_server.tools.testing.finding import Place
 from remit_server.tools.testing.results import BadReport, Report, Result
 from remit_server.tools.testing.runners import Ask, Runner
 
@@ -29,20 +32,23 @@ _COVERED_BY = {"pytest": "pytest-cov", "unittest": "coverage", "vitest": "@vites
 _COUNTED = re.compile(r"^=*\s*((?:\d+ [a-z]+(?:, )?)+) in \d[^\n]*$", re.MULTILINE)
 
 
-def rendered(output: CommandOutput, runner: Runner, ask: Ask, root: Path, redact: Callable[[str], str]) -> Outcome:
-    """The outcome of a run. It passed only where the runner says so by its exit code and every result does."""
+def rendered(output: CommandOutput, choice: Choice, here: Path, redact: Callable[[str], str]) -> Outcome:
+    """The outcome of a run in the folder `here`. It passed only where the exit code and every result say so."""
+    runner, ask = choice.runner, choice.ask
     data, _, covered = output.stdout.rpartition(b"\0")
-    report, trouble = _read(data, output, runner, root)
-    tests = report.tests
+    report, trouble = _read(data, output, runner, here)
+    tests = tuple(_seen_from_the_top(test, choice) for test in report.tests)
     bad = [test for test in tests if test.ending in {"failed", "error"}]
     trouble += _forged(bad, runner, output)
     counts = {ending: sum(test.ending == ending for test in tests) for ending in _ENDINGS}
     finished, total = sum(counts.values()), max(len(tests), report.planned or 0)
     stopped = output.timed_out or output.exit_code in _STOPPED
     summary = f"{runner.name}: {_counted(counts, finished, total)} ({_ended(output, stopped)})"
-    files, said = _coverage(covered, runner, ask, root)
+    files, said = _coverage(covered, runner, ask, here)
     lines = [summary, *trouble, *_unfinished(tests, total), *_shown(bad), *_passed(tests), *said]
     lines += [] if output.exit_code == 0 or bad else _console(output, bool(tests) and not stopped)
+    lines += ["no test has that id alone: name the one that it is in, or the file"] if ask.only and not tests else []
+    lines += _others(choice.others)
     return Outcome(
         text=redact("\n".join(lines)),
         summary=summary,
@@ -52,6 +58,7 @@ def rendered(output: CommandOutput, runner: Runner, ask: Ask, root: Path, redact
             "timed_out": stopped,
             "totals": {**counts, "unfinished": total - finished, "all": total},
             **_listed(tests, redact),
+            "others": [{"runner": each.runner, "path": each.folder} for each in choice.others],
             "coverage": _coverage_data(files) if ask.coverage else None,
         },
         exit_code=output.exit_code,
@@ -73,6 +80,26 @@ def _read(data: bytes, output: CommandOutput, runner: Runner, root: Path) -> tup
         return runner.results(data, root), []
     except BadReport as error:
         return Report(), [f"the report cannot be read: {error}"]
+
+
+def _seen_from_the_top(test: Result, choice: Choice) -> Result:
+    """Ids and files as `path` takes them; Cargo names files from its own workspace, which may be above."""
+    if choice.folder == ".":
+        return test
+    file = test.file
+    if file and not file.startswith("/"):
+        below = f"{choice.folder}/{file}"
+        file = file if file in choice.files and below not in choice.files else below
+    return replace(test, id=f"{choice.folder}/{test.id}", file=file)
+
+
+def _others(others: Sequence[Place]) -> list[str]:
+    """A run of everything is one runner's everything."""
+    top = ", ".join(each.runner for each in others if each.folder == ".")
+    below = ", ".join(f"{each.runner} in {each.folder}" for each in others if each.folder != ".")
+    said = [f"{top} (name a `runner`)"] if top else []
+    said += [f"{below} (name a `path`)"] if below else []
+    return [f"not run, though there are such tests too: {'; '.join(said)}"] if said else []
 
 
 def _forged(bad: Sequence[Result], runner: Runner, output: CommandOutput) -> list[str]:

@@ -10,6 +10,13 @@ from remit_server.tools.testing.cargo_text import cargo_results
 from remit_server.tools.testing.coverage import FileCoverage, coverage_py, go_profile, istanbul, lcov
 from remit_server.tools.testing.event_lines import node_results, pytest_results, unittest_results
 from remit_server.tools.testing.json_reports import go_results, jest_results
+from remit_server.tools.testing.narrowing import cargo_targets, go_packages, node_files
+from remit_server.tools.testing.rerunning import (
+    named_in_go,
+    named_in_javascript,
+    named_in_node,
+    named_in_unittest,
+)
 from remit_server.tools.testing.results import Report
 
 # Inside the sandbox, where this folder is the command's own.
@@ -20,16 +27,18 @@ AIDS = "/tmp/remit-aids"  # noqa: S108
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """What is to run: a path relative to the workspace or None for everything, and a part of the tests' names.
+    """What is to run: a path from where the runner runs or None for everything, and a part of the tests' names.
 
-    `files` are the test files below the path, for runners that want to be told each.
+    `narrowed` is what the path is to runners that want it in other words; `only` one test, as reports name it after its
+    file, if they name one.
     """
 
     path: str | None = None
     is_folder: bool = True
     part: str | None = None
     coverage: bool = False
-    files: tuple[str, ...] = ()
+    narrowed: tuple[str, ...] = ()
+    only: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +47,8 @@ class Runner:
 
     `runs` is what is really started, where that is another one; `aid` is a file beside this one that it finds in AIDS.
     With `streams`, the report is its standard output; elsewhere that is the tests' own, and the report a file they do
-    not print to.
+    not print to. `narrow` says a path in other words, or raises ToolError where the run would be no smaller: it takes
+    the path, whether that is a folder, all files of the folder where the runner runs, and what reads one.
     """
 
     name: str
@@ -50,12 +60,15 @@ class Runner:
     runs: Callable[[Ask], tuple[str, ...]] | None = None
     aid: str = ""
     streams: bool = False
-    per_file: bool = False
+    narrow: Callable[[str, bool, tuple[str, ...], Callable[[str], str]], tuple[str, ...]] | None = None
 
 
 def _pytest(ask: Ask) -> tuple[str, ...]:
     covered = ("--cov=.", f"--cov-report=json:{COVERAGE_FOLDER}/report") if ask.coverage else ()
-    return ("pytest", "-q", "--tb=short", "-p", "no:cacheprovider", *covered, *_option("-k", ask), *_path(ask))
+    # pytest reads a file of options where a value starts with `@`; before an expression a space means nothing.
+    part = ("-k", f" {ask.part}" if ask.part.startswith("@") else ask.part) if ask.part else ()
+    path = (f"{ask.path}::{ask.only}",) if ask.only else _path(ask)
+    return ("pytest", "-q", "--tb=short", "-p", "no:cacheprovider", *covered, *part, *path)
 
 
 def _reporting_pytest(ask: Ask) -> tuple[str, ...]:
@@ -65,6 +78,9 @@ def _reporting_pytest(ask: Ask) -> tuple[str, ...]:
 
 
 def _unittest(ask: Ask) -> tuple[str, ...]:
+    if ask.only:
+        named = named_in_unittest(ask.only)
+        return ("python3", "-m", "unittest", *((named,) if ask.is_folder else (*_path(ask), "-k", named)))
     return (
         "python3",
         "-m",
@@ -78,7 +94,9 @@ def _unittest(ask: Ask) -> tuple[str, ...]:
 def _reporting_unittest(ask: Ask) -> tuple[str, ...]:
     """unittest reports to people alone, so it runs under a few lines of ours."""
     covered = f"{COVERAGE_FOLDER}/report" if ask.coverage else ""
-    return ("python3", f"{AIDS}/inside_unittest.py", REPORT, covered, ask.path or "", ask.part or "", "")
+    path = "" if ask.path is None or (ask.only and ask.path == ".") else ask.path
+    only = named_in_unittest(ask.only)
+    return ("python3", f"{AIDS}/inside_unittest.py", REPORT, covered, path, ask.part or "", only)
 
 
 def _vitest(ask: Ask) -> tuple[str, ...]:
@@ -93,7 +111,7 @@ def _vitest(ask: Ask) -> tuple[str, ...]:
         "--reporter=json",
         f"--outputFile={REPORT}",
         *covered,
-        *_option("-t", ask),
+        *_titles(ask),
         *_path(ask, "", "/"),
     )
 
@@ -106,7 +124,7 @@ def _jest(ask: Ask) -> tuple[str, ...]:
     )
     # A pattern, which is looked for anywhere in a path, unless it is said to be one.
     path = _path(ask, "/", "/") if ask.is_folder else ("--runTestsByPath", *_path(ask))
-    return ("jest", "--ci", "--json", f"--outputFile={REPORT}", *covered, *_option("-t", ask), *path)
+    return ("jest", "--ci", "--json", f"--outputFile={REPORT}", *covered, *_titles(ask), *path)
 
 
 def _node(ask: Ask) -> tuple[str, ...]:
@@ -119,8 +137,9 @@ def _node(ask: Ask) -> tuple[str, ...]:
         if ask.coverage
         else ()
     )
-    part = (f"--test-name-pattern={ask.part}",) if ask.part else ()
-    return ("node", "--test", *covered, *part, *ask.files)
+    pattern = named_in_node(ask.only) if ask.only else ask.part
+    part = (f"--test-name-pattern={pattern}",) if pattern else ()
+    return ("node", "--test", *covered, *part, *ask.narrowed)
 
 
 def _reporting_node(ask: Ask) -> tuple[str, ...]:
@@ -130,14 +149,22 @@ def _reporting_node(ask: Ask) -> tuple[str, ...]:
 
 
 def _go(ask: Ask) -> tuple[str, ...]:
-    folder = ask.path if ask.is_folder else ask.path and str(Path(ask.path).parent)
-    packages = f"./{folder}/..." if folder and folder != "." else "./..."
     covered = (f"-coverprofile={COVERAGE_FOLDER}/report",) if ask.coverage else ()
-    return ("go", "test", "-json", *covered, *_option("-run", ask), packages)
+    if ask.only:
+        pattern, package = named_in_go(ask.only)
+        return ("go", "test", "-json", *covered, f"-run={pattern}", package)
+    return ("go", "test", "-json", *covered, *_option("-run", ask), *(ask.narrowed or ("./...",)))
 
 
 def _cargo(ask: Ask) -> tuple[str, ...]:
-    return ("cargo", "test", "--offline", "--no-fail-fast", *((ask.part,) if ask.part else ()))
+    start = ("cargo", "test", "--offline", "--no-fail-fast")
+    if ask.only:
+        return (*start, "--", "--exact", ask.only)
+    return (*start, *ask.narrowed, *((ask.part,) if ask.part else ()))
+
+
+def _titles(ask: Ask) -> tuple[str, ...]:
+    return (f"--testNamePattern={named_in_javascript(ask.only)}",) if ask.only else _option("-t", ask)
 
 
 def _option(name: str, ask: Ask) -> tuple[str, ...]:
@@ -164,9 +191,9 @@ RUNNERS: tuple[Runner, ...] = (
     ),
     Runner("vitest", "vitest", _vitest, jest_results, istanbul, f"{COVERAGE_FOLDER}/coverage-summary.json"),
     Runner("jest", "jest", _jest, jest_results, istanbul, f"{COVERAGE_FOLDER}/coverage-summary.json"),
-    Runner("node", "node", _node, node_results, lcov, runs=_reporting_node, aid="inside_node.mjs", per_file=True),
-    Runner("go", "go", _go, go_results, go_profile, streams=True),
-    Runner("cargo", "cargo", _cargo, cargo_results, streams=True),
+    Runner("node", "node", _node, node_results, lcov, runs=_reporting_node, aid="inside_node.mjs", narrow=node_files),
+    Runner("go", "go", _go, go_results, go_profile, streams=True, narrow=go_packages),
+    Runner("cargo", "cargo", _cargo, cargo_results, streams=True, narrow=cargo_targets),
 )
 """In the order in which they are preferred where several fit."""
 
