@@ -477,6 +477,21 @@ async def test_pytest_runs_a_test_again_by_the_id_that_was_told(make_bench: Any,
 
 
 @needs_python
+@pytest.mark.slow
+async def test_pytest_names_tests_from_the_top_though_its_root_is_above_where_it_runs(
+    make_bench: Any, tmp_path: Path
+) -> None:
+    with_pytest(tmp_path / "shop")
+    strict = "import pytest\n\n@pytest.mark.xfail(strict=True)\ndef test_it():\n    pass\n"
+    files = {"pytest.ini": "[pytest]\n", "in/pyproject.toml": "[project]\n", "in/tests/test_cart.py": strict}
+    bench = await ran(make_bench, files, path="in/tests")
+    assert output(bench).splitlines()[:2] == [
+        "pytest: 1 failed (exit code 1)",
+        "FAILED in/tests/test_cart.py::test_it (assertion) in/tests/test_cart.py:3",
+    ]
+
+
+@needs_python
 async def test_thr_a_file_of_tests_is_no_file_of_options(make_bench: Any, tmp_path: Path) -> None:
     """pytest reads the file `x` for options where an argument is `@x`."""
     with_pytest(tmp_path / "shop")

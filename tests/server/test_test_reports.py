@@ -338,6 +338,12 @@ def test_every_runner_is_told_where_and_what() -> None:
     assert said["vitest"].endswith("-t adds src/x/")
 
 
+def test_vitest_that_cannot_measure_lines_runs_all_the_same() -> None:
+    (vitest,) = (runner for runner in RUNNERS if runner.name == "vitest")
+    assert any("coverage" in word for word in vitest.said(Ask(coverage=True)))
+    assert not any("coverage" in word for word in vitest.said(Ask(coverage=True, provider=False)))
+
+
 def test_thr_no_expression_is_a_file_of_options_to_pytest() -> None:
     """pytest reads options out of the file `x` where an argument is `@x`."""
     (pytest_row,) = (runner for runner in RUNNERS if runner.name == "pytest")

@@ -170,10 +170,16 @@ def _ask(wanted: Wanted, spot: _Spot, place: Place, files: tuple[str, ...], ctx:
         below = tuple(file.removeprefix(before) for file in files if file.startswith(before))
         narrowed = runner.narrow(path, spot.is_folder, below, lambda name: _text(f"{before}{name}", ctx))
     # A leading sign would make an option of it, or the name of a file of options.
-    named = f"./{path}" if path[0] in "-@+" else path
-    return Ask(
-        None if wanted.path is None else named, spot.is_folder, wanted.part, wanted.coverage, narrowed, spot.test
-    )
+    named = None if path == "." else f"./{path}" if path[0] in "-@+" else path
+    provider = runner.name != "vitest" or _has_provider(folder, ctx)
+    return Ask(named, spot.is_folder, wanted.part, wanted.coverage, narrowed, spot.test, provider)
+
+
+def _has_provider(folder: str, ctx: ToolContext) -> bool:
+    """Whether Vitest can measure lines; without one it would run no test."""
+    above = dict.fromkeys((folder, *map(str, PurePosixPath(folder).parents)))
+    packages = [ctx.workspace.root / each / "node_modules" / "@vitest" for each in above]
+    return any((package / f"coverage-{kind}").is_dir() for package in packages for kind in ("v8", "istanbul"))
 
 
 def _facts(folder: str, files: tuple[str, ...], ctx: ToolContext) -> Facts:

@@ -53,15 +53,19 @@ class Recorder:
 
     def tell(self, event: str, nodeid: str, **more: Any) -> None:
         """One line, at once on the disk's side of this process."""
-        line = {"event": event, "id": self.config.cwd_relative_nodeid(nodeid), **more}
+        line = {"event": event, "id": nodeid and self.named(nodeid), **more}
         self.file.write(json.dumps(plain(line)) + "\n")
         self.file.flush()
 
-    def place(self, location: Any) -> dict[str, Any]:
-        """File, from where pytest runs, and line."""
+    def named(self, nodeid: str) -> str:
+        """A path and what follows it, from where pytest runs: pytest names it from its root, which may be above."""
+        path, sign, test = nodeid.partition("::")
         root, here = str(self.config.rootpath), str(self.config.invocation_params.dir)
-        path = os.path.relpath(str(Path(root, location[0])), here)
-        return {"file": path, "line": None if location[1] is None else location[1] + 1}
+        return os.path.relpath(str(Path(root, path)), here) + sign + test
+
+    def place(self, location: Any) -> dict[str, Any]:
+        """File and line."""
+        return {"file": self.named(location[0]), "line": None if location[1] is None else location[1] + 1}
 
     def pytest_collection_finish(self, session: Any) -> None:
         for nodeid in self.collecting:  # of a file of which one test is named, no end is told
@@ -72,12 +76,12 @@ class Recorder:
     def pytest_collectstart(self, collector: Any) -> None:
         if collector.nodeid.endswith(".py"):
             self.collecting.add(collector.nodeid)
-            self.tell("start", collector.nodeid, file=self.config.cwd_relative_nodeid(collector.nodeid))
+            self.tell("start", collector.nodeid, file=self.named(collector.nodeid))
 
     def pytest_collectreport(self, report: Any) -> None:
         if report.failed:
             self.broken += 1
-            file = self.config.cwd_relative_nodeid(report.nodeid.partition("::")[0])
+            file = self.named(report.nodeid.partition("::")[0])
             self.tell("end", report.nodeid, ending="error", kind="error", file=file, text=cut(report.longreprtext))
         elif report.nodeid.endswith(".py"):
             self.tell("drop", report.nodeid)
@@ -91,7 +95,7 @@ class Recorder:
         if report.failed:
             ending = "failed" if report.when == "call" else "error"
             kind = getattr(report, "remit_kind", "error")
-            if report.longreprtext.startswith("[XPASS(strict)]"):
+            if "[XPASS(strict)]" in report.longreprtext[:MOST_CHARS]:
                 kind = "assertion"
             self.tell("end", report.nodeid, ending=ending, kind=kind, text=cut(report.longreprtext), **known)
         elif report.skipped:

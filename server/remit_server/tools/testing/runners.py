@@ -30,7 +30,7 @@ class Ask:
     """What is to run: a path from where the runner runs or None for everything, and a part of the tests' names.
 
     `narrowed` is what the path is to runners that want it in other words; `only` one test, as reports name it after its
-    file, if they name one.
+    file, if they name one. Without a `provider` that Vitest needs, lines are not measured, for no test would run.
     """
 
     path: str | None = None
@@ -39,6 +39,7 @@ class Ask:
     coverage: bool = False
     narrowed: tuple[str, ...] = ()
     only: str = ""
+    provider: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,15 +95,14 @@ def _unittest(ask: Ask) -> tuple[str, ...]:
 def _reporting_unittest(ask: Ask) -> tuple[str, ...]:
     """unittest reports to people alone, so it runs under a few lines of ours."""
     covered = f"{COVERAGE_FOLDER}/report" if ask.coverage else ""
-    path = "" if ask.path is None or (ask.only and ask.path == ".") else ask.path
     only = named_in_unittest(ask.only)
-    return ("python3", f"{AIDS}/inside_unittest.py", REPORT, covered, path, ask.part or "", only)
+    return ("python3", f"{AIDS}/inside_unittest.py", REPORT, covered, ask.path or "", ask.part or "", only)
 
 
 def _vitest(ask: Ask) -> tuple[str, ...]:
     covered = (
         ("--coverage.enabled", "--coverage.reporter=json-summary", f"--coverage.reportsDirectory={COVERAGE_FOLDER}")
-        if ask.coverage
+        if ask.coverage and ask.provider
         else ()
     )
     return (
