@@ -14,6 +14,7 @@ from home_bench import interpreter_in
 SYSTEM = "/usr/bin:/bin"
 pytestmark = pytest.mark.skipif(shutil.which("bwrap") is None, reason="there is no bwrap")
 needs_python = pytest.mark.skipif(shutil.which("python3", path=SYSTEM) is None, reason="there is no system Python")
+needs_cargo = pytest.mark.skipif(shutil.which("cargo") is None, reason="there is no cargo")
 needs_node = pytest.mark.skipif(shutil.which("node", path=SYSTEM) is None, reason="there is no node")
 
 ALLOW = (
@@ -103,7 +104,7 @@ async def test_pytest(make_bench: Any, tmp_path: Path) -> None:
     (tmp_path / "shop").mkdir()
     with_pytest(tmp_path / "shop")
     bench = await ran(make_bench, {"tests/test_cart.py": PYTEST, "tests/test_import.py": "import nosuch\n"})
-    assert output(bench).splitlines()[:1] == ["pytest: 1 error (exit code 2)"]
+    assert output(bench).splitlines()[:1] == ["pytest: 1 error, only 1 of 6 finished (exit code 2)"]
     assert "ERROR tests/test_import.py (error) tests/test_import.py:1" in output(bench)
     assert "    ModuleNotFoundError: No module named 'nosuch'" in output(bench)
 
@@ -122,6 +123,7 @@ async def test_pytest_tells_what_failed_and_what_broke(make_bench: Any, tmp_path
         "    ZeroDivisionError: no",
         "ERROR tests/test_cart.py::TestX::test_fixture (error) tests/test_cart.py:18",
         "    RuntimeError: the fixture",
+        "passed: tests/test_cart.py::test_ok",
     ]
     assert not list(bench.workspace.rglob("__pycache__"))
     assert not (bench.workspace / ".pytest_cache").exists()
@@ -179,9 +181,13 @@ async def test_a_part_of_the_tests(make_bench: Any, arguments: dict[str, Any], f
 async def test_node(make_bench: Any) -> None:
     bench = await ran(make_bench, {"cart.test.mjs": NODE, "broken.test.mjs": "not a script"}, coverage=True)
     assert output(bench).splitlines()[0] == "node: 2 failed, 1 error, 2 passed, 1 skipped (exit code 1)"
-    assert "FAILED bad (assertion) cart.test.mjs:6\n    1 == 2" in output(bench)
-    assert "FAILED boom (error) cart.test.mjs:7\n    no" in output(bench)
-    assert "ERROR broken.test.mjs (error) broken.test.mjs" in output(bench)
+    assert (
+        "FAILED cart.test.mjs > bad (assertion) cart.test.mjs:6\n    AssertionError [ERR_ASSERTION]: 1 == 2"
+        in output(bench)
+    )
+    assert "FAILED cart.test.mjs > boom (error) cart.test.mjs:7\n    TypeError: no" in output(bench)
+    assert "ERROR broken.test.mjs (error) broken.test.mjs:1\n    not a script" in output(bench)
+    assert "SyntaxError: Unexpected identifier" in output(bench)
     assert "coverage: 100.0 %" in output(bench)
     assert "forged" not in output(bench)
 
@@ -213,12 +219,157 @@ async def test_a_test_that_hangs_is_stopped_and_the_others_are_told(make_bench: 
     assert "test_cart.Cart.test_bad" in output(bench)
 
 
+HANGS = """import time
+
+def test_a():
+    pass
+
+def test_b():
+    time.sleep(60)
+
+def test_c():
+    pass
+"""
+
+
+@needs_python
+@pytest.mark.slow
+async def test_pytest_names_the_test_that_did_not_finish(make_bench: Any, tmp_path: Path) -> None:
+    """pytest's own words are `1 passed`, and its report has the test among those that passed."""
+    with_pytest(tmp_path / "shop")
+    bench = await ran(make_bench, {"test_cart.py": HANGS}, timeout=2)
+    assert output(bench).splitlines()[:3] == [
+        "pytest: 1 passed, only 1 of 3 finished (stopped at its time limit)",
+        "did not finish: test_cart.py::test_b, 1 more that did not start, or are not named",
+        "passed: test_cart.py::test_a",
+    ]
+
+
+@needs_python
+@pytest.mark.slow
+async def test_unittest_names_the_test_that_did_not_finish(make_bench: Any) -> None:
+    hangs = "import time, unittest\nclass Cart(unittest.TestCase):\n    def test_a(self): pass\n"
+    hangs += "    def test_b(self): time.sleep(60)\n"
+    bench = await ran(make_bench, {"test_cart.py": hangs}, timeout=1)
+    assert output(bench).splitlines()[:2] == [
+        "unittest: 1 passed, only 1 of 2 finished (stopped at its time limit)",
+        "did not finish: test_cart.Cart.test_b",
+    ]
+
+
+@needs_node
+@pytest.mark.slow
+async def test_node_tells_what_finished_before_it_was_stopped(make_bench: Any) -> None:
+    hangs = "const test = require('node:test');\ntest('first', () => {});\n"
+    hangs += "test('hangs', () => new Promise((done) => setTimeout(done, 60000)));\ntest('last', () => {});\n"
+    bench = await ran(make_bench, {"cart.test.js": hangs}, timeout=2)
+    assert output(bench).splitlines()[:3] == [
+        "node: 1 passed, only 1 of 2 finished (stopped at its time limit)",
+        "did not finish: cart.test.js > hangs",
+        "passed: cart.test.js > first",
+    ]
+
+
+COMMON = """const { test, describe, it, before } = require('node:test');
+const assert = require('node:assert');
+test('bad', () => {
+  assert.strictEqual(1, 2);
+});
+test('of others', async (t) => { await t.test('inner', () => {}); });
+describe('hooks', () => { before(() => { throw new Error('hook'); }); it('never', () => {}); });
+"""
+
+
+@needs_node
+async def test_node_places_failures_in_common_modules(make_bench: Any) -> None:
+    bench = await ran(make_bench, {"in/cart.test.js": COMMON, "broken.test.cjs": "const (\n"})
+    assert output(bench).splitlines()[0] == "node: 2 failed, 2 error, 1 passed (exit code 1)"
+    assert "FAILED in/cart.test.js > bad (assertion) in/cart.test.js:4\n" in output(bench)
+    assert "ERROR in/cart.test.js > hooks (error) in/cart.test.js:7\n    Error: hook" in output(bench)
+    assert "ERROR broken.test.cjs (error) broken.test.cjs:1\n    const (\n    SyntaxError:" in output(bench)
+    assert "passed: in/cart.test.js > of others > inner" in output(bench)
+
+
+@needs_python
+@pytest.mark.slow
+async def test_pytest_without_pytest_cov_runs_and_says_how_to_get_it(make_bench: Any, tmp_path: Path) -> None:
+    with_pytest(tmp_path / "shop")
+    bench = await ran(make_bench, {"test_cart.py": "def test_ok(): pass\n"}, coverage=True)
+    assert output(bench).splitlines() == [
+        "pytest: 1 passed (exit code 0)",
+        "passed: test_cart.py::test_ok",
+        "coverage: none was measured (pytest needs pytest-cov: install it in the project's environment)",
+    ]
+
+
+@needs_python
+@pytest.mark.slow
+async def test_unittest_without_coverage_runs_and_says_how_to_get_it(make_bench: Any) -> None:
+    bench = await ran(make_bench, {"test_cart.py": UNITTEST}, coverage=True, filter="ok")
+    assert output(bench).startswith("unittest: 1 passed (exit code 0)")
+    assert "coverage: none was measured (unittest needs coverage" in output(bench)
+
+
+@needs_python
+@pytest.mark.slow
+async def test_pytest_places_an_error_of_syntax_in_the_file_that_has_it(make_bench: Any, tmp_path: Path) -> None:
+    with_pytest(tmp_path / "shop")
+    files = {"test_cart.py": "import broken\n", "broken.py": "\ndef (\n", "test_broken.py": "x = = 1\n"}
+    bench = await ran(make_bench, files, runner="pytest")
+    assert "ERROR test_broken.py (error) test_broken.py:1\n" in output(bench)
+    assert "ERROR test_cart.py (error) broken.py:2\n" in output(bench)
+
+
+@needs_python
+async def test_unittest_says_what_an_unexpected_success_is(make_bench: Any) -> None:
+    text = (
+        "import unittest\nclass Cart(unittest.TestCase):\n    @unittest.expectedFailure\n    def test_it(self): pass\n"
+    )
+    text += (
+        "class Later(unittest.TestCase):\n    @classmethod\n    def setUpClass(cls): raise unittest.SkipTest('later')\n"
+    )
+    text += "    def test_x(self): pass\n    def test_y(self): pass\n"
+    bench = await ran(make_bench, {"test_cart.py": text})
+    assert output(bench).splitlines() == [
+        "unittest: 1 failed, 1 skipped (exit code 1)",
+        "FAILED test_cart.Cart.test_it (assertion) test_cart.py:3",
+        "    it passed, though it is said to fail",
+    ]
+
+
+FORGES = """import atexit, json, os
+
+def forge():
+    with open(os.environ["REMIT_REPORT"], "w") as report:
+        report.write(json.dumps({"event": "end", "id": "test_cart.py::test_it", "ending": "passed"}) + "\\n")
+    os._exit(0)
+
+atexit.register(forge)
+
+def test_it():
+    assert 0
+"""
+
+
+@needs_python
+@pytest.mark.slow
+async def test_thr_a_report_that_a_test_rewrites_disagrees_with_pytests_own_words(
+    make_bench: Any, tmp_path: Path
+) -> None:
+    with_pytest(tmp_path / "shop")
+    bench = await ran(make_bench, {"test_cart.py": FORGES})
+    assert output(bench).splitlines()[:2] == [
+        "pytest: 1 passed (exit code 0)",
+        "the report names no failed test, but pytest printed: 1 failed. Something rewrote the report",
+    ]
+
+
 @needs_python
 async def test_thr_an_exit_code_that_disagrees_is_no_pass(make_bench: Any) -> None:
     """A test that ends the runner while all is well has passed nothing."""
     ends = "import os, unittest\nclass T(unittest.TestCase):\n    def test_a(self):\n        print('OK'); os._exit(0)\n"
     bench = await ran(make_bench, {"test_ends.py": ends})
-    assert output(bench).startswith("unittest: no test ran (exit code 0)")
+    assert output(bench).startswith("unittest: only 0 of 1 finished (exit code 0)")
 
 
 @needs_python
@@ -230,6 +381,124 @@ async def test_rules_about_the_runner_hold(make_bench: Any) -> None:
     assert "no-unittest" in result.output
 
 
+RUST = """#[cfg(test)]
+mod tests {
+    #[test]
+    fn ok() {}
+    #[test]
+    fn bad() { assert_eq!(1, 2); }
+}
+"""
+MONO = {
+    "tests/test_cart.py": UNITTEST,
+    "web/package.json": "{}",
+    "web/src/cart.test.js": COMMON,
+    "rust/Cargo.toml": '[package]\nname = "shop"\nversion = "0.1.0"\nedition = "2021"\n',
+    "rust/Cargo.lock": '# This file is automatically @generated by Cargo.\nversion = 3\n\n[[package]]\nname = "shop"\nversion = "0.1.0"\n',
+    "rust/src/lib.rs": RUST,
+    "rust/tests/outer.rs": "#[test]\nfn whole() {}\n",
+}
+
+
+@needs_python
+@needs_node
+async def test_runners_that_a_run_leaves_out_are_named(make_bench: Any) -> None:
+    bench = await ran(make_bench, {**MONO, "top.test.js": "require('node:test')('top', () => {});\n"})
+    assert output(bench).startswith("unittest: ")
+    assert output(bench).splitlines()[-1] == (
+        "not run, though there are such tests too: node (name a `runner`); cargo in rust (name a `path`)"
+    )
+
+
+@needs_node
+async def test_a_path_is_tested_by_its_own_project_where_that_is(make_bench: Any) -> None:
+    bench = await ran(make_bench, MONO, path="web")
+    assert output(bench).startswith("node: 2 failed, 1 error, 1 passed (exit code 1)")
+    assert "FAILED web/src/cart.test.js > bad (assertion) web/src/cart.test.js:4" in output(bench)
+
+
+@needs_cargo
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("arguments", "first"),
+    [
+        ({"path": "rust"}, "cargo: 1 failed, 2 passed (exit code 101)"),
+        ({"path": "rust", "runner": "cargo"}, "cargo: 1 failed, 2 passed (exit code 101)"),
+        ({"path": "rust/src/lib.rs"}, "cargo: 1 failed, 1 passed (exit code 101)"),
+        ({"path": "rust/tests/outer.rs"}, "cargo: 1 passed (exit code 0)"),
+        ({"path": "rust/tests::ok"}, "cargo: 1 passed (exit code 0)"),
+    ],
+)
+async def test_cargo_runs_what_the_path_is(make_bench: Any, arguments: dict[str, Any], first: str) -> None:
+    bench = await ran(make_bench, MONO, **arguments)
+    assert output(bench).splitlines()[0] == first
+    if "failed" in first:
+        assert "FAILED rust/tests::bad (assertion) rust/src/lib.rs:6" in output(bench)
+
+
+@pytest.mark.parametrize("path", ["rust/Cargo.toml", "web/package.json"])
+async def test_a_path_that_would_make_the_run_no_smaller_is_refused(make_bench: Any, path: str) -> None:
+    for runner in ({}, {"runner": "cargo"} if "rust" in path else {}):
+        bench = await ran(make_bench, MONO, path=path, **runner)
+        assert bench.of("tool_result")[0].error is not None
+        assert not bench.of("approval_required")
+
+
+@needs_python
+@needs_node
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("path", "first", "passed"),
+    [
+        ("test_cart.Cart.test_ok", "unittest: 1 passed (exit code 0)", "test_cart.Cart.test_ok"),
+        ("tests/test_cart.py::Cart::test_ok", "unittest: 1 passed (exit code 0)", "test_cart.Cart.test_ok"),
+        (
+            "web/src/group.test.js > in $(id) > adds [x]",
+            "node: 1 passed (exit code 0)",
+            "web/src/group.test.js > in $(id) > adds [x]",
+        ),
+    ],
+)
+async def test_a_test_runs_again_by_the_id_that_was_told(make_bench: Any, path: str, first: str, passed: str) -> None:
+    group = "const { describe, it } = require('node:test');\n"
+    group += "describe('in $(id)', () => { it('adds [x]', () => {}); it('adds x', () => { throw new Error(); }); });\n"
+    bench = await ran(make_bench, {**MONO, "tests/test_other.py": UNITTEST, "web/src/group.test.js": group}, path=path)
+    assert output(bench).splitlines()[:2] == [first, f"passed: {passed}"]
+
+
+@needs_python
+@pytest.mark.slow
+async def test_pytest_runs_a_test_again_by_the_id_that_was_told(make_bench: Any, tmp_path: Path) -> None:
+    with_pytest(tmp_path / "shop")
+    text = "import pytest\n@pytest.mark.parametrize('x', ['a b', '-k $(id)'])\ndef test_it(x): pass\n"
+    test = "in/test_cart.py::test_it[-k $(id)]"
+    bench = await ran(make_bench, {"in/test_cart.py": text}, path=test)
+    assert output(bench).splitlines() == ["pytest: 1 passed (exit code 0)", f"passed: {test}"]
+
+
+@needs_python
+@pytest.mark.slow
+async def test_pytest_names_tests_from_the_top_though_its_root_is_above_where_it_runs(
+    make_bench: Any, tmp_path: Path
+) -> None:
+    with_pytest(tmp_path / "shop")
+    strict = "import pytest\n\n@pytest.mark.xfail(strict=True)\ndef test_it():\n    pass\n"
+    files = {"pytest.ini": "[pytest]\n", "in/pyproject.toml": "[project]\n", "in/tests/test_cart.py": strict}
+    bench = await ran(make_bench, files, path="in/tests")
+    assert output(bench).splitlines()[:2] == [
+        "pytest: 1 failed (exit code 1)",
+        "FAILED in/tests/test_cart.py::test_it (assertion) in/tests/test_cart.py:3",
+    ]
+
+
+@needs_python
+async def test_thr_a_file_of_tests_is_no_file_of_options(make_bench: Any, tmp_path: Path) -> None:
+    """pytest reads the file `x` for options where an argument is `@x`."""
+    with_pytest(tmp_path / "shop")
+    bench = await ran(make_bench, {"@test_cart.py": "--version\n", "x": ""}, path="@test_cart.py", runner="pytest")
+    assert "SyntaxError" in output(bench) or "NameError" in output(bench)
+
+
 @pytest.mark.parametrize(
     ("files", "arguments", "code"),
     [
@@ -238,6 +507,11 @@ async def test_rules_about_the_runner_hold(make_bench: Any) -> None:
         ({"pytest.ini": ""}, {"path": "nowhere.py"}, "invalid_arguments"),
         ({"Cargo.toml": ""}, {"coverage": True}, "invalid_arguments"),
         ({"test_a.py": ""}, {"filter": "--help"}, "invalid_arguments"),
+        ({"rust/Cargo.toml": ""}, {"runner": "cargo"}, "not_found"),
+        ({"pytest.ini": ""}, {"path": "nowhere.py::test_a"}, "invalid_arguments"),
+        ({"pytest.ini": "", "test_a.py": ""}, {"path": "test_a.py::test_a", "filter": "a"}, "invalid_arguments"),
+        ({"test_a.py": ""}, {"path": "--help"}, "invalid_arguments"),
+        ({"test_a.py": ""}, {"path": f"test_a.py{'x' * 300}"}, "invalid_arguments"),
     ],
 )
 async def test_what_cannot_be_run_is_said(

@@ -10,13 +10,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from remit_server.errors import ToolError
+from remit_server.sandbox.ports import CommandOutput
+from remit_server.tools.spec import Outcome
+from remit_server.tools.testing.asking import Choice
 from remit_server.tools.testing.cargo_text import cargo_results
 from remit_server.tools.testing.coverage import coverage_py, go_profile, istanbul, lcov, percent
-from remit_server.tools.testing.finding import Facts, fitting
-from remit_server.tools.testing.json_reports import go_results, jest_results, unittest_results
-from remit_server.tools.testing.junit import node_results, pytest_results
-from remit_server.tools.testing.results import BadReport, Result
-from remit_server.tools.testing.runners import RUNNERS, Ask
+from remit_server.tools.testing.event_lines import node_results, pytest_results, unittest_results
+from remit_server.tools.testing.finding import Facts, Place, elsewhere, fitting, home_of, nearest
+from remit_server.tools.testing.json_reports import go_results, jest_results
+from remit_server.tools.testing.narrowing import cargo_targets, go_packages, node_files
+from remit_server.tools.testing.report import MAX_LISTED, rendered
+from remit_server.tools.testing.rerunning import Id, is_run_by, read_id
+from remit_server.tools.testing.results import BadReport, Report, Result
+from remit_server.tools.testing.runners import RUNNERS, Ask, Runner
 
 ROOT = Path("/home/me/shop")
 
@@ -41,7 +48,7 @@ GO = r"""{"Time":"2025-01-01T10:00:00Z","Action":"start","Package":"shop"}
 
 
 def test_go() -> None:
-    assert go_results(GO.encode(), ROOT) == (
+    assert go_results(GO.encode(), ROOT).tests == (
         Result("shop.TestOk", "passed", 0.01),
         Result("shop.TestBad", "failed", 0.0, "assertion", "    cart_test.go:9: got 3, want 4", "cart_test.go", 9),
         Result("shop.TestLater", "skipped", 0.0),
@@ -100,8 +107,8 @@ JEST = {
 
 def test_jest_and_vitest() -> None:
     file = "src/cart.test.ts"
-    assert jest_results(json.dumps(JEST).encode(), ROOT) == (
-        Result(f"{file} > cart > adds", "passed", 0.002),
+    assert jest_results(json.dumps(JEST).encode(), ROOT).tests == (
+        Result(f"{file} > cart > adds", "passed", 0.002, file=file),
         Result(
             f"{file} > cart > takes away",
             "failed",
@@ -112,7 +119,7 @@ def test_jest_and_vitest() -> None:
             9,
         ),
         Result(f"{file} > breaks", "failed", None, "error", "TypeError: no", file, None),
-        Result(f"{file} > later", "skipped"),
+        Result(f"{file} > later", "skipped", file=file),
         Result("b.test.ts", "error", None, "error", "SyntaxError: no", "b.test.ts"),
     )
 
@@ -146,7 +153,7 @@ test result: FAILED. 1 passed; 2 failed; 1 ignored; 0 measured; 0 filtered out; 
 
 
 def test_cargo() -> None:
-    assert [(r.id, r.ending, r.kind, r.file, r.line) for r in cargo_results(CARGO.encode(), ROOT)] == [
+    assert [(r.id, r.ending, r.kind, r.file, r.line) for r in cargo_results(CARGO.encode(), ROOT).tests] == [
         ("tests::ok", "passed", None, None, None),
         ("tests::bad", "failed", "assertion", "src/lib.rs", 9),
         ("tests::later", "skipped", None, None, None),
@@ -154,23 +161,112 @@ def test_cargo() -> None:
     ]
 
 
-def test_signs_that_xml_has_not_do_no_harm() -> None:
-    xml = b'<testsuites><testcase name="a&#x1b;[0m\x00b" classname="m" file="m.py"/></testsuites>'
-    (result,) = pytest_results(xml, ROOT)
-    assert (result.id, result.ending) == ("m.py::a\ufffd[0m\ufffdb", "passed")
+def test_go_that_is_stopped_has_named_what_it_ran() -> None:
+    stopped = (
+        '{"Action":"run","Package":"shop","Test":"TestA"}\n{"Action":"pass","Package":"shop","Test":"TestA","Elapsed":0}\n'
+        '{"Action":"run","Package":"shop","Test":"TestB"}\n{"Action":"outp'
+    )
+    assert [(r.id, r.ending) for r in go_results(stopped.encode(), ROOT).tests] == [
+        ("shop.TestA", "passed"),
+        ("shop.TestB", "unfinished"),
+    ]
+
+
+def test_cargo_that_is_stopped_has_not_finished_all_that_it_planned() -> None:
+    first, second = CARGO, "\nrunning 3 tests\ntest a ... ok\ntest b ... FAILED\n"
+    report = cargo_results((first + second).encode(), ROOT)
+    assert (len(report.tests), report.planned) == (6, 7)
+    assert cargo_results(first.encode(), ROOT).planned == 4
+
+
+LINES = (
+    '{"event": "plan", "id": "", "count": 4}\n'
+    '{"event": "start", "id": "a", "file": "a.py", "line": 1}\n'
+    '{"event": "end", "id": "a", "ending": "failed", "kind": "error", "text": "E  no", "file": "a.py", "line": 1}\n'
+    '{"event": "end", "id": "a", "ending": "passed"}\n'
+    '{"event": "start", "id": "b", "file": "a.py", "line": 5}\n'
+    '{"event": "start", "id": "c"}\n{"event": "drop", "id": "c"}\n'
+)
+
+
+def test_what_went_wrong_first_counts_and_what_began_and_never_ended_is_unfinished() -> None:
+    report = pytest_results(LINES.encode() + b'{"event": "en', ROOT)
+    assert report == Report(
+        (
+            Result("a", "failed", None, "error", "no", "a.py", 1),
+            Result("b", "unfinished", file="a.py", line=5),
+        ),
+        4,
+    )
+
+
+@pytest.mark.parametrize("report", [b"<testsuites/>\n", b'{"event": "end"}\n', b"[" * 5000 + b"\n"])
+def test_lines_that_are_none_are_refused(report: bytes) -> None:
+    with pytest.raises(BadReport):
+        pytest_results(report, ROOT)
+
+
+def outcome_of(tests: tuple[Result, ...], code: int = 0, planned: int | None = None) -> Outcome:
+    runner = Runner("go", "go", lambda _: (), lambda _data, _root: Report(tests, planned))
+    output = CommandOutput(code, b"a report\0", b"")
+    return rendered(output, Choice(runner, Ask()), ROOT, lambda text: text.replace("s3cret", "[redacted]"))
+
+
+def test_each_test_is_data_for_clients() -> None:
+    data = outcome_of(
+        (
+            Result("a.TestOk", "passed", 0.5, file="a.go", line=3),
+            Result("a.TestBad", "failed", 0.1, "assertion", "got s3cret", "a.go", 9),
+            Result("a.TestHangs", "unfinished"),
+        ),
+        1,
+    ).data
+    assert data["totals"] == {"failed": 1, "error": 0, "passed": 1, "skipped": 0, "unfinished": 1, "all": 3}
+    assert data["tests"] == [
+        {
+            "id": "a.TestBad",
+            "outcome": "failed",
+            "duration_s": 0.1,
+            "kind": "assertion",
+            "message": "got [redacted]",
+            "file": "a.go",
+            "line": 9,
+        },
+        {
+            "id": "a.TestHangs",
+            "outcome": "unfinished",
+            "duration_s": None,
+            "kind": None,
+            "message": None,
+            "file": None,
+            "line": None,
+        },
+        {
+            "id": "a.TestOk",
+            "outcome": "passed",
+            "duration_s": 0.5,
+            "kind": None,
+            "message": None,
+            "file": "a.go",
+            "line": 3,
+        },
+    ]
+    assert (data["passed"], data["left_out"]) == (False, 0)
+
+
+def test_data_is_bounded_and_says_how_much_is_left_out() -> None:
+    many = outcome_of(tuple(Result(f"a.Test{n}", "passed") for n in range(MAX_LISTED + 7))).data
+    assert (len(many["tests"]), many["left_out"], many["passed"]) == (MAX_LISTED, 7, True)  # type: ignore[arg-type]
+    long = outcome_of(tuple(Result(f"{n}{'x' * 4_000}", "passed") for n in range(1_000))).data
+    assert len(json.dumps(long)) < 500_000
+    assert len(long["tests"]) + long["left_out"] == 1_000  # type: ignore[arg-type,operator]
 
 
 @pytest.mark.parametrize(
-    "report",
-    [
-        b"<testsuites><testcase",
-        b'<!DOCTYPE x [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;">]><testsuites>&b;</testsuites>',
-        b"<a>" * 5000,
-    ],
+    ("tests", "planned"), [((), None), ((Result("a", "unfinished"),), None), ((Result("a", "passed"),), 2)]
 )
-def test_xml_that_is_none_or_grows_is_refused(report: bytes) -> None:
-    with pytest.raises(BadReport):
-        pytest_results(report, ROOT)
+def test_nothing_passed_that_did_not_finish(tests: tuple[Result, ...], planned: int | None) -> None:
+    assert outcome_of(tests, planned=planned).data["passed"] is False
 
 
 @given(st.binary(max_size=200))
@@ -227,13 +323,165 @@ def test_the_runner_that_a_workspace_speaks_for(
 
 
 def test_every_runner_is_told_where_and_what() -> None:
-    ask = Ask("src/x", True, "adds", True, ("./src/x/a.test.js",))
-    said = {runner.name: " ".join(runner.said(ask)) for runner in RUNNERS}
+    narrowed = {"node": ("./src/x/a.test.js",), "go": ("./src/x/...",), "cargo": ("--lib", "x::")}
+    said = {
+        runner.name: " ".join(runner.said(Ask("src/x", True, "adds", True, narrowed.get(runner.name, ()))))
+        for runner in RUNNERS
+    }
     assert said["pytest"].endswith("--cov=. --cov-report=json:/tmp/remit-coverage/report -k adds src/x")
     assert said["unittest"] == "python3 -m unittest discover -s src/x -k adds"
     assert said["go"] == "go test -json -coverprofile=/tmp/remit-coverage/report -run adds ./src/x/..."
-    assert said["cargo"] == "cargo test --offline --no-fail-fast adds"
+    assert said["cargo"] == "cargo test --offline --no-fail-fast --lib x:: adds"
     assert said["node"].endswith("--test-name-pattern=adds ./src/x/a.test.js")
     assert said["jest"].endswith("-t adds /src/x/")
     assert said["vitest"].startswith("vitest run --reporter=json")
     assert said["vitest"].endswith("-t adds src/x/")
+
+
+def test_vitest_that_cannot_measure_lines_runs_all_the_same() -> None:
+    (vitest,) = (runner for runner in RUNNERS if runner.name == "vitest")
+    assert any("coverage" in word for word in vitest.said(Ask(coverage=True)))
+    assert not any("coverage" in word for word in vitest.said(Ask(coverage=True, provider=False)))
+
+
+def test_thr_no_expression_is_a_file_of_options_to_pytest() -> None:
+    """pytest reads options out of the file `x` where an argument is `@x`."""
+    (pytest_row,) = (runner for runner in RUNNERS if runner.name == "pytest")
+    assert not [word for word in pytest_row.said(Ask(part="@x")) if word.startswith("@")]
+
+
+RUST = (
+    "Cargo.toml",
+    "src/lib.rs",
+    "src/deep.rs",
+    "src/in/mod.rs",
+    "src/bin/tool.rs",
+    "tests/outer.rs",
+    "tests/common/mod.rs",
+)
+
+
+@pytest.mark.parametrize(
+    ("path", "told"),
+    [
+        ("src", ("--lib", "--bins")),
+        ("src/lib.rs", ("--lib",)),
+        ("src/deep.rs", ("--lib", "--bins", "deep::")),
+        ("src/in/mod.rs", ("--lib", "--bins", "in::")),
+        ("src/in", ("--lib", "--bins", "in::")),
+        ("src/bin/tool.rs", ("--bin=tool",)),
+        ("tests/outer.rs", ("--test=outer",)),
+        ("tests", ("--test=*",)),
+        ("tests/common/mod.rs", None),
+        ("Cargo.toml", None),
+        ("docs", None),
+        ("src/--help.rs", None),
+    ],
+)
+def test_a_path_narrows_what_cargo_runs_or_is_refused(path: str, told: tuple[str, ...] | None) -> None:
+    if told is None:
+        with pytest.raises(ToolError):
+            cargo_targets(path, "." not in path, RUST, str)
+    else:
+        assert cargo_targets(path, "." not in path, RUST, str) == told
+
+
+def test_a_path_narrows_what_go_and_node_run_or_is_refused() -> None:
+    tests = "package a\nfunc TestA(t *testing.T) {}\nfunc helper() {}\nfunc ExampleB() {}\n"
+    assert go_packages("a/b", True, (), str) == ("./a/b/...",)
+    assert go_packages("a/a_test.go", False, (), lambda _: tests) == ("-run=^(?:TestA|ExampleB)$", "./a")
+    assert node_files("in", True, ("in/a.test.js", "in/a.js", "out/b.test.js"), str) == ("./in/a.test.js",)
+    for refused in (
+        lambda: go_packages("a/a.go", False, (), lambda _: tests),
+        lambda: go_packages("a/a_test.go", False, (), lambda _: "package a\n"),
+        lambda: node_files("in", True, ("in/a.js", "out/b.test.js"), str),
+    ):
+        with pytest.raises(ToolError):
+            refused()
+
+
+MONO = (
+    "pyproject.toml",
+    "tests/test_a.py",
+    "web/package.json",
+    "web/src/a.test.js",
+    "web/tools/test_b.py",
+    "rust/Cargo.toml",
+    "rust/src/lib.rs",
+)
+
+
+def facts_of(folder: str) -> Facts:
+    before = "" if folder == "." else f"{folder}/"
+    files = tuple(file.removeprefix(before) for file in MONO if file.startswith(before))
+    texts = {"pyproject.toml": "[tool.pytest]"} if folder == "." else {"package.json": "{}"}
+    return Facts(frozenset(file.partition("/")[0] for file in files), files, texts)
+
+
+@pytest.mark.parametrize(
+    ("path", "suffix", "runner", "folder"),
+    [
+        (".", "", "pytest", "."),
+        ("tests", "", "pytest", "."),
+        ("web", "", "node", "web"),
+        ("web/src", "", "node", "web"),
+        ("web/src/a.test.js", ".js", "node", "web"),
+        ("web/tools", "", "pytest", "."),
+        ("web/tools/test_b.py", ".py", "pytest", "."),
+        ("rust/src", "", "cargo", "rust"),
+    ],
+)
+def test_the_nearest_project_that_has_a_runner_runs_a_path(path: str, suffix: str, runner: str, folder: str) -> None:
+    assert nearest(path, suffix, MONO, facts_of)[0] == Place(runner, folder)
+
+
+def test_runners_that_a_run_leaves_out_are_known() -> None:
+    # `web` is in what Node would run from the top.
+    assert elsewhere("pytest", MONO, facts_of) == (Place("node", "."), Place("cargo", "rust"))
+    assert (home_of("cargo", "rust/src", MONO), home_of("cargo", "web", MONO)) == ("rust", None)
+
+
+@pytest.mark.parametrize(
+    ("text", "runner", "said"),
+    [
+        ("t/test_a.py::T::test_b[x - 1]", "pytest", ("t/test_a.py::T::test_b[x - 1]",)),
+        ("test_a.T.test_b", "unittest", ("python3", "-m", "unittest", "test_a.T.test_b")),
+        ("test_a.T.test_b (i=1)", "unittest", ("python3", "-m", "unittest", "test_a.T.test_b")),
+        ("t/a.test.js > g > it's (a)", "vitest", (r"--testNamePattern=^g( | > )it's \(a\)$", "t/a.test.js")),
+        (
+            "t/a.test.js > g > it's (a)",
+            "jest",
+            (r"--testNamePattern=^g( | > )it's \(a\)$", "--runTestsByPath", "t/a.test.js"),
+        ),
+        ("t/a.test.js > g > it's (a)", "node", (r"--test-name-pattern=^(?:g )?it's \(a\)$",)),
+        ("shop/cart.TestAdd/two", "go", ("-run=^TestAdd$/^two$", "shop/cart")),
+        ("tests::ok", "cargo", ("--", "--exact", "tests::ok")),
+    ],
+)
+def test_the_id_that_a_report_gives_a_test_runs_it(text: str, runner: str, said: tuple[str, ...]) -> None:
+    found = read_id(text, {"t/test_a.py", "t/a.test.js"}.__contains__, {"t", "tests"}.__contains__)
+    assert found is not None
+    assert is_run_by(runner, found)
+    (row,) = (each for each in RUNNERS if each.name == runner)
+    words = row.said(Ask(found.path, not found.is_file, only=found.test))
+    assert words[-len(said) :] == said
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["--help", "-k.x", "a b", "$(id)", "tests::ok; id", "nosuch.py::test", "nosuch.test.js > a", "--exact::ok", "t.py"],
+)
+def test_thr_what_is_no_id_is_run_by_none(text: str) -> None:
+    found = read_id(text, lambda _: False, lambda _: False)
+    assert found is None or not any(is_run_by(runner.name, found) for runner in RUNNERS)
+    assert read_id("t.py::a\nb", lambda _: True, lambda _: True) is None
+
+
+def test_ids_below_a_project_are_told_from_the_top() -> None:
+    assert read_id("rust/tests::ok", lambda _: False, {"rust"}.__contains__) == Id("rust", "tests::ok", False)
+    tests = (Result("tests::ok", "failed", None, "error", "no", "src/lib.rs", 3),)
+    runner = Runner("cargo", "cargo", lambda _: (), lambda _data, _root: Report(tests))
+    choice = Choice(runner, Ask(), "rust", frozenset({"rust/src/lib.rs"}), (Place("node", "."),))
+    told = rendered(CommandOutput(101, b"a report\0", b""), choice, ROOT / "rust", str).text
+    assert "FAILED rust/tests::ok (error) rust/src/lib.rs:3" in told
+    assert "not run, though there are such tests too: node (name a `runner`)" in told

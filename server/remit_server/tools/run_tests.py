@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
 import shlex
 import shutil
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import Literal
 
 from pydantic import Field
@@ -15,34 +13,23 @@ from remit_governance.values import Effect
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
 from remit_server.sandbox.ports import CommandSpec
-from remit_server.tools.programs import project_environment
+from remit_server.tools.programs import own_folders, project_environment
 from remit_server.tools.spec import Arguments, CommandPlan, Plan, Target, Tool, ToolContext
-from remit_server.tools.testing.finding import Facts, fitting, node_tests, python_tests, written_for_pytest
+from remit_server.tools.testing.asking import Choice, Wanted, choose
 from remit_server.tools.testing.report import rendered
-from remit_server.tools.testing.runners import COVERAGE_FOLDER, REPORT, RUNNERS, Ask, Runner
-from remit_server.workspace.files import read_image
-from remit_server.workspace.walk import Limits, walk
+from remit_server.tools.testing.runners import AIDS, COVERAGE_FOLDER, REPORT, aid_of
 
 MAX_REPORT_BYTES = 16_000_000
 """Of which the half at its end would be lost first: a report is whole or cannot be read."""
-_MAX_TEXT_BYTES = 256 * 1024
-_MAX_LOOKED_AT = 20
-_MAX_FILES = 1_000
 _GRACE_S = 15.0
 
-_TEXTS = (
-    "pyproject.toml",
-    "setup.cfg",
-    "tox.ini",
-    "pytest.ini",
-    "package.json",
-    "requirements.txt",
-    "requirements-dev.txt",
-)
 # The tests' own output goes to standard error, and only when they are over is the report printed, to where they could
-# not print: $1 is the report, $2 a folder, $3 the coverage report, $4 what standard output is, $5 seconds.
-_SCRIPT = """report=$1; folder=$2; coverage=$3; stream=$4; limit=$5; shift 5
-mkdir -p "$folder"
+# not print: $1 is the report, $2 a folder, $3 the coverage report, $4 what standard output is, $5 seconds, $6 a folder
+# for a file of ours that the runner finds there, $7 its name and $8 what it holds.
+_SCRIPT = """report=$1; folder=$2; coverage=$3; stream=$4; limit=$5
+mkdir -p "$folder" "$6"
+[ -z "$7" ] || printf '%s' "$8" > "$6/$7"
+shift 8
 if [ "$stream" = stream ]; then timeout -s INT -k 5 "$limit" "$@" > "$report"
 else timeout -s INT -k 5 "$limit" "$@" >&2
 fi
@@ -59,7 +46,9 @@ RunnerName = Literal["pytest", "unittest", "vitest", "jest", "node", "go", "carg
 class RunTestsArguments(Arguments):
     """Arguments of `run_tests`."""
 
-    path: str | None = Field(default=None, max_length=4096, description="file or folder of tests; else all")
+    path: str | None = Field(
+        default=None, max_length=4096, description="file or folder of tests, or a test's id as reported; else all"
+    )
     filter: str | None = Field(
         default=None,
         min_length=1,
@@ -72,70 +61,20 @@ class RunTestsArguments(Arguments):
     timeout: int = Field(default=300, ge=1, le=1800, description="seconds until it is stopped")
 
 
-def _chosen(arguments: RunTestsArguments, ctx: ToolContext) -> tuple[Runner, Ask]:
-    """The runner, and what it is asked to run. Raises ToolError where none fits."""
-    path = None if arguments.path is None else ctx.resolve(arguments.path)
-    if path is not None and not path.absolute.exists():
-        raise ToolError(f"cannot test `{path.relative}`", "there is no such file", "find it with list_files")
-    is_folder = path is None or path.absolute.is_dir()
-    facts = _facts(ctx)
-    suffix = "" if path is None or is_folder else PurePosixPath(path.relative).suffix
-    names = (arguments.runner,) if arguments.runner else fitting(facts, suffix)
-    if not names:
-        raise ToolError(
-            "cannot run tests",
-            "no runner is configured for them, and no files look like tests",
-            f"name a `runner` ({', '.join(r.name for r in RUNNERS)}), or use run_command",
-            code=ErrorCode.NOT_FOUND,
-        )
-    runner = next(each for each in RUNNERS if each.name == names[0])
-    if arguments.coverage and runner.coverage is None:
-        raise ToolError("cannot measure coverage", f"{runner.name} does not measure it", "leave `coverage` out")
-    relative = None if path is None else path.relative
-    # A leading sign would make an option of it.
-    named = f"./{relative}" if relative and relative.startswith("-") else relative
-    return runner, Ask(
-        named, is_folder, arguments.filter, arguments.coverage, _each(runner, relative, is_folder, facts)
-    )
-
-
-def _each(runner: Runner, relative: str | None, is_folder: bool, facts: Facts) -> tuple[str, ...]:
-    if not runner.per_file or relative is None:
-        return ()
-    if not is_folder:
-        return (f"./{relative}",)
-    below = (file for file in node_tests(facts.files) if relative == "." or file.startswith(f"{relative}/"))
-    return tuple(f"./{file}" for file in below)[:_MAX_FILES]
-
-
-def _facts(ctx: ToolContext) -> Facts:
-    root = ctx.workspace.root
-    files = tuple(walk(ctx.workspace, ctx.resolve("."), Limits()))
-    tests = python_tests(files)[:_MAX_LOOKED_AT]
-    return Facts(
-        top=frozenset(entry.name for entry in os.scandir(root)),
-        files=files,
-        texts={name: _text(name, ctx) for name in _TEXTS if (root / name).is_file()},
-        for_pytest=any(written_for_pytest(_text(name, ctx)) for name in tests),
-    )
-
-
-def _text(relative: str, ctx: ToolContext) -> str:
-    with contextlib.suppress(ToolError):
-        return read_image(ctx.workspace, ctx.resolve(relative), _MAX_TEXT_BYTES).data.decode(errors="replace")
-    return ""
+def _chosen(arguments: RunTestsArguments, ctx: ToolContext) -> Choice:
+    return choose(Wanted(arguments.path, arguments.filter, arguments.runner, arguments.coverage), ctx)
 
 
 def _targets(arguments: RunTestsArguments, ctx: ToolContext) -> tuple[Target, ...]:
     # As a person would type it: who has a rule about `pytest` means this too.
-    runner, ask = _chosen(arguments, ctx)
-    return (Target("process.exec", command=runner.said(ask), cwd=ctx.resolve(".")),)
+    choice = _chosen(arguments, ctx)
+    return (Target("process.exec", command=choice.runner.said(choice.ask), cwd=ctx.resolve(choice.folder)),)
 
 
 async def _prepare(arguments: RunTestsArguments, ctx: ToolContext) -> Plan:
-    runner, ask = _chosen(arguments, ctx)
-    root = ctx.workspace.root
-    environment = project_environment(root, own=True)
+    choice = _chosen(arguments, ctx)
+    runner, ask, root = choice.runner, choice.ask, ctx.workspace.root
+    environment = _environment(choice, root)
     if shutil.which(runner.program, path=environment["PATH"]) is None:
         raise ToolError(
             f"cannot run the tests with {runner.name}",
@@ -144,19 +83,29 @@ async def _prepare(arguments: RunTestsArguments, ctx: ToolContext) -> Plan:
             "ask the person to install it there (`remit sandbox check` names what is seen of the home)",
             code=ErrorCode.TOOL_UNAVAILABLE,
         )
-    said = runner.said(ask)
     stream = "stream" if runner.streams else "file"
-    fixed = (REPORT, COVERAGE_FOLDER, runner.coverage_file, stream, str(arguments.timeout))
+    limit = str(arguments.timeout)
+    fixed = (REPORT, COVERAGE_FOLDER, runner.coverage_file, stream, limit, AIDS, runner.aid, aid_of(runner))
     spec = CommandSpec(
         argv=("/bin/sh", "-c", _SCRIPT, "sh", *fixed, *(runner.runs or runner.said)(ask)),
-        cwd=root,
+        cwd=root / choice.folder,
         workspace=root,
         environment=environment,
         timeout_s=arguments.timeout + _GRACE_S,
         max_output_bytes=MAX_REPORT_BYTES,
         writes=True,
     )
-    return CommandPlan(spec, shlex.join(said), lambda output: rendered(output, runner, ask, root, ctx.redact))
+    display = shlex.join(runner.said(ask))
+    return CommandPlan(spec, display, lambda output: rendered(output, choice, root / choice.folder, ctx.redact))
+
+
+def _environment(choice: Choice, root: Path) -> dict[str, str]:
+    """The project's own programs come first, those of the folder where it runs before those of folders above."""
+    environment = project_environment(root, own=True)
+    folders = [root / choice.folder, *(root / above for above in PurePosixPath(choice.folder).parents)]
+    own = [str(program) for folder in folders if folder != root for program in own_folders(folder)]
+    aid = {"REMIT_REPORT": REPORT, "PYTHONPATH": AIDS} if choice.runner.aid else {}
+    return {**environment, **aid, "PATH": ":".join([*dict.fromkeys(own), environment["PATH"]])}
 
 
 RUN_TESTS = Tool(

@@ -1,5 +1,6 @@
-"""Runs unittest inside the sandbox and writes each test's result as JSON. Takes the names of two files, of the report
-and, if it is wanted, of coverage; a file or folder or nothing; a part of the tests' names or nothing.
+"""Runs unittest inside the sandbox and writes each test's result as a line of JSON as soon as it is known. Takes the
+names of two files, of the report and, if it is wanted, of coverage; a file or folder or nothing; a part of the tests'
+names or nothing; and one test's id or nothing.
 
 Nothing of Remit is there, so this imports the standard library only, and works with any Python 3.
 """
@@ -7,6 +8,8 @@ Nothing of Remit is there, so this imports the standard library only, and works 
 from __future__ import annotations
 
 import importlib
+import importlib.util
+import inspect
 import json
 import sys
 import time
@@ -17,26 +20,44 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+MOST_CHARS = 20_000
+HERE = Path.cwd()
+
 
 class Recorder(unittest.TestResult):
-    """Notes how each test ended."""
+    """Notes how each test ended. The file stays open: a test may put something else in the place of `open`."""
 
-    def __init__(self) -> None:
+    def __init__(self, report: str) -> None:
         super().__init__()
-        self.found: dict[str, dict[str, Any]] = {}
-        self.began = 0.0
+        self.file = Path(report).open("a", encoding="utf-8")  # noqa: SIM115
+        self.began: dict[str, float] = {}
+        self.noted: set[str] = set()
+
+    def tell(self, event: str, test_id: str, **more: Any) -> None:
+        """One line, at once on the disk's side of this process, without halves of signs, which are no text."""
+        line = {"event": event, "id": test_id, **more}
+        plain = {
+            k: v.encode("utf-8", "backslashreplace").decode() if isinstance(v, str) else v for k, v in line.items()
+        }
+        self.file.write(json.dumps(plain) + "\n")
+        self.file.flush()
 
     def startTest(self, test: unittest.TestCase) -> None:
         super().startTest(test)
-        self.began = time.monotonic()
+        self.began[test.id()] = time.monotonic()
+        self.tell("start", test.id(), **place(test))
 
-    def note(self, test: unittest.TestCase, ending: str, kind: str | None = None, error: Any = None) -> None:
+    def stopTest(self, test: unittest.TestCase) -> None:
+        super().stopTest(test)
+        if sys.exc_info()[0] is None:  # else it was interrupted
+            self.tell("drop", test.id())
+
+    def note(self, test: unittest.TestCase, ending: str, kind: str | None = None, text: str = "") -> None:
         """The first thing that went wrong with a test is what counts."""
-        text = "".join(traceback.format_exception(*error)) if error else ""
-        known = self.found.get(test.id())
-        if known is None or known["ending"] == "passed":
-            seconds = round(time.monotonic() - self.began, 6) if self.began else None
-            self.found[test.id()] = {"id": test.id(), "ending": ending, "seconds": seconds, "kind": kind, "text": text}
+        began = self.began.get(test.id())
+        seconds = None if began is None else round(time.monotonic() - began, 6)
+        self.noted.add(test.id())
+        self.tell("end", test.id(), ending=ending, seconds=seconds, kind=kind, text=cut(text), **place(test))
 
     def addSuccess(self, test: unittest.TestCase) -> None:
         self.note(test, "passed")
@@ -49,21 +70,44 @@ class Recorder(unittest.TestResult):
 
     def addUnexpectedSuccess(self, test: unittest.TestCase) -> None:
         super().addUnexpectedSuccess(test)
-        self.note(test, "failed", "assertion")
+        self.note(test, "failed", "assertion", "it passed, though it is said to fail")
 
     def addFailure(self, test: unittest.TestCase, err: Any) -> None:
         super().addFailure(test, err)
-        self.note(test, "failed", "assertion", err)
+        self.note(test, "failed", "assertion", told(err))
 
     def addError(self, test: unittest.TestCase, err: Any) -> None:
         super().addError(test, err)
         started = hasattr(test, "_testMethodName") and type(test).__name__ != "_FailedTest"
-        self.note(test, "failed" if started else "error", "error", err)
+        self.note(test, "failed" if started else "error", "error", told(err))
 
     def addSubTest(self, test: unittest.TestCase, subtest: unittest.TestCase, err: Any) -> None:
         super().addSubTest(test, subtest, err)
         if err is not None:
-            self.note(subtest, "failed", "assertion" if issubclass(err[0], test.failureException) else "error", err)
+            kind = "assertion" if issubclass(err[0], test.failureException) else "error"
+            self.note(subtest, "failed", kind, told(err))
+
+
+def told(err: Any) -> str:
+    """An exception with its traceback."""
+    return "".join(traceback.format_exception(*err))
+
+
+def cut(text: str) -> str:
+    """Its head and its tail, which say most."""
+    return text if len(text) <= MOST_CHARS else text[: MOST_CHARS // 2] + "\n…\n" + text[-MOST_CHARS // 2 :]
+
+
+def place(test: unittest.TestCase) -> dict[str, Any]:
+    """File, below the folder where all began, and line of a test."""
+    case = getattr(test, "test_case", test)
+    method = inspect.unwrap(getattr(case, getattr(case, "_testMethodName", ""), place))
+    try:
+        file = Path(inspect.getfile(method))
+        line = inspect.getsourcelines(method)[1]
+    except (OSError, TypeError):
+        return {}
+    return {"file": str(file.relative_to(HERE)), "line": line} if HERE in file.parents else {}
 
 
 def suite_of(path: str, part: str) -> unittest.TestSuite:
@@ -98,26 +142,33 @@ def flat(suite: unittest.TestSuite) -> Iterator[unittest.TestCase]:
             yield test
 
 
-def main(report: str, coverage_report: str, path: str, part: str) -> int:
+def is_wanted(test_id: str, only: str) -> bool:
+    """Whether it is the one that was named, with all of its name or its end."""
+    return not only or test_id == only or test_id.endswith("." + only)
+
+
+def main(report: str, coverage_report: str, path: str, part: str, only: str) -> int:
     """The exit code: 0 where every test passed and there was one."""
-    sys.path.insert(0, str(Path.cwd()))
+    sys.path.insert(0, str(HERE))
     measured: Any = None
-    coverage: Any = importlib.import_module("coverage") if coverage_report else None
-    if coverage:
+    coverage: Any = None
+    if coverage_report and importlib.util.find_spec("coverage"):
+        coverage = importlib.import_module("coverage")
         measured = coverage.Coverage(data_file=None, source=["."])
         measured.start()
-    recorder = Recorder()
+    recorder = Recorder(report)
     try:
         with suppress(KeyboardInterrupt):
-            unittest.TestSuite(suite_of(path, part)).run(recorder)
+            tests = [test for test in flat(suite_of(path, part)) if is_wanted(test.id(), only)]
+            recorder.tell("plan", "", count=len(tests))
+            unittest.TestSuite(tests).run(recorder)
+            recorder.tell("plan", "")  # all ran that were to: those of a class that is skipped never begin
     finally:
         if measured:
             measured.stop()
             with suppress(coverage.exceptions.NoDataError):
                 measured.json_report(outfile=coverage_report)
-        with Path(report).open("w") as file:
-            json.dump(list(recorder.found.values()), file)
-    return 0 if recorder.wasSuccessful() and recorder.found else 1
+    return 0 if recorder.wasSuccessful() and recorder.noted else 1
 
 
 if __name__ == "__main__":

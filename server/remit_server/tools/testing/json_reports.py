@@ -1,4 +1,4 @@
-"""Reports in JSON as results: Jest and Vitest, which write the same, `go test -json`, and our own of unittest."""
+"""Reports in JSON as results: Jest and Vitest, which write the same, and `go test -json`."""
 
 from __future__ import annotations
 
@@ -7,16 +7,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, RootModel, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from remit_server.tools.testing.results import BadReport, Ending, Kind, Result, first_lines
+from remit_server.tools.testing.results import BadReport, Ending, Kind, Report, Result, first_lines
 
 _ENDINGS: dict[str, Ending] = {"passed": "passed", "failed": "failed", "pass": "passed", "fail": "failed"}
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 _JS_PLACE = re.compile(r"(/[^\s():]+):(\d+):\d+")
 _JS_ASSERTION = re.compile(r"AssertionError|expect\(|\bassert(?:\.\w+)?\(|ERR_ASSERTION")
 _GO_PLACE = re.compile(r"^\s*(\S+\.go):(\d+)", re.MULTILINE)
-_PY_PLACE = re.compile(r'File "([^"]+)", line (\d+)')
 
 
 class _Form(BaseModel):
@@ -45,18 +44,6 @@ class _Jest(_Form):
     files: list[_JestFile] = Field(alias="testResults")
 
 
-class _Unittest(_Form):
-    id: str
-    ending: Ending
-    seconds: float | None
-    kind: Kind | None
-    text: str
-
-
-class _UnittestRun(RootModel[list[_Unittest]]):
-    pass
-
-
 class _Event(_Form):
     action: str = Field(alias="Action")
     package: str = Field(default="", alias="Package")
@@ -66,7 +53,7 @@ class _Event(_Form):
     import_path: str = Field(default="", alias="ImportPath")
 
 
-def jest_results(data: bytes, root: Path) -> tuple[Result, ...]:
+def jest_results(data: bytes, root: Path) -> Report:
     """Those of Jest and Vitest. Raises BadReport."""
     results: list[Result] = []
     for file in _read(_Jest, data).files:
@@ -74,7 +61,7 @@ def jest_results(data: bytes, root: Path) -> tuple[Result, ...]:
         results += [_jest_test(name, test, root) for test in file.tests]
         if file.status == "failed" and not file.tests:
             results.append(Result(name, "error", None, "error", first_lines(_plain(file.message)), name))
-    return tuple(results)
+    return Report(tuple(results))
 
 
 def _jest_test(file: str, test: _JestTest, root: Path) -> Result:
@@ -82,7 +69,7 @@ def _jest_test(file: str, test: _JestTest, root: Path) -> Result:
     ending = _ENDINGS.get(test.status, "skipped")
     seconds = None if test.duration is None else test.duration / 1000
     if ending != "failed":
-        return Result(test_id, ending, seconds)
+        return Result(test_id, ending, seconds, file=file)
     text = _plain("\n".join(test.failures or []))
     places = [(path.removeprefix(f"{root}/"), int(line)) for path, line in _JS_PLACE.findall(text)]
     own = next((place for place in places if place[0] == file), None)
@@ -91,38 +78,28 @@ def _jest_test(file: str, test: _JestTest, root: Path) -> Result:
     return Result(test_id, "failed", seconds, kind, said, file, own[1] if own else None)
 
 
-def unittest_results(data: bytes, root: Path) -> tuple[Result, ...]:
-    """Those of `inside_unittest.py`. Raises BadReport."""
-    results: list[Result] = []
-    for test in _read(_UnittestRun, data).root:
-        places = [(path.removeprefix(f"{root}/"), int(line)) for path, line in _PY_PLACE.findall(test.text)]
-        own = next((place for place in reversed(places) if not place[0].startswith(("/", "<"))), (None, None))
-        # A traceback's last line says what happened; what leads to it is for the place.
-        tail = test.text[test.text.rfind("\n  File ") + 1 :] if "\n  File " in test.text else test.text
-        said = "\n".join(line for line in tail.splitlines() if not line.startswith("  "))
-        results.append(Result(test.id, test.ending, test.seconds, test.kind, first_lines(said or tail), *own))
-    return tuple(results)
-
-
-def go_results(data: bytes, root: Path) -> tuple[Result, ...]:
+def go_results(data: bytes, root: Path) -> Report:
     """Those of `go test -json`; a package that fails without a failed test is an error. Raises BadReport."""
     del root
     printed: dict[str, list[str]] = {}
     results: dict[str, Result] = {}
-    for line in data.splitlines():
-        if not line.startswith(b"{"):
+    for line in data.splitlines(keepends=True):
+        # The last one may have been cut off.
+        if not (line.startswith(b"{") and line.endswith(b"\n")):
             continue
         event = _read(_Event, line)
         name = event.package or event.import_path.partition(" ")[0]
         test_id = f"{name}.{event.test}" if event.test else name
-        if event.action in {"output", "build-output"}:
+        if event.action == "run":
+            results[test_id] = Result(test_id, "unfinished")
+        elif event.action in {"output", "build-output"}:
             printed.setdefault(test_id, []).append(event.output)
         elif event.action in {"pass", "fail", "skip"} and event.test:
             results[test_id] = _go_test(test_id, event, "".join(printed.get(test_id, [])))
         elif event.action in {"fail", "build-fail"} and not _failed_in(name, results):
             said = "".join(printed.get(name, []))
             results[name] = _placed(Result(name, "error", None, "error", first_lines(said)), said)
-    return tuple(results.values())
+    return Report(tuple(results.values()))
 
 
 def _go_test(test_id: str, event: _Event, printed: str) -> Result:

@@ -8,7 +8,7 @@ from typing import Literal
 MAX_LINES = 6
 MAX_LINE_CHARS = 240
 
-Ending = Literal["passed", "failed", "skipped", "error"]
+Ending = Literal["passed", "failed", "skipped", "error", "unfinished"]
 Kind = Literal["assertion", "error"]
 
 
@@ -20,7 +20,8 @@ class BadReport(Exception):
 class Result:
     """One test. `kind` says of one that did not pass whether an assertion failed or something broke before or in it.
 
-    `message` is a few lines, `file` a path as the runner gives it, `seconds` None where the runner does not say.
+    `message` is a few lines, `file` a path as the runner gives it, `seconds` None where the runner does not say. A test
+    is unfinished that began, and of which no end is told.
     """
 
     id: str
@@ -30,6 +31,14 @@ class Result:
     message: str = ""
     file: str | None = None
     line: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What a runner told. `planned` is how many tests it meant to run, None where it does not say."""
+
+    tests: tuple[Result, ...] = ()
+    planned: int | None = None
 
 
 def first_lines(text: str) -> str:

@@ -6,58 +6,82 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from remit_server.tools.testing import inside_unittest
 from remit_server.tools.testing.cargo_text import cargo_results
 from remit_server.tools.testing.coverage import FileCoverage, coverage_py, go_profile, istanbul, lcov
-from remit_server.tools.testing.json_reports import go_results, jest_results, unittest_results
-from remit_server.tools.testing.junit import node_results, pytest_results
-from remit_server.tools.testing.results import Result
+from remit_server.tools.testing.event_lines import node_results, pytest_results, unittest_results
+from remit_server.tools.testing.json_reports import go_results, jest_results
+from remit_server.tools.testing.narrowing import cargo_targets, go_packages, node_files
+from remit_server.tools.testing.rerunning import (
+    named_in_go,
+    named_in_javascript,
+    named_in_node,
+    named_in_unittest,
+)
+from remit_server.tools.testing.results import Report
 
 # Inside the sandbox, where this folder is the command's own.
 REPORT = "/tmp/remit-report"  # noqa: S108
 COVERAGE_FOLDER = "/tmp/remit-coverage"  # noqa: S108
+AIDS = "/tmp/remit-aids"  # noqa: S108
 
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """What is to run: a path relative to the workspace or None for everything, and a part of the tests' names.
+    """What is to run: a path from where the runner runs or None for everything, and a part of the tests' names.
 
-    `files` are the test files below the path, for runners that want to be told each.
+    `narrowed` is what the path is to runners that want it in other words; `only` one test, as reports name it after its
+    file, if they name one. Without a `provider` that Vitest needs, lines are not measured, for no test would run.
     """
 
     path: str | None = None
     is_folder: bool = True
     part: str | None = None
     coverage: bool = False
-    files: tuple[str, ...] = ()
+    narrowed: tuple[str, ...] = ()
+    only: str = ""
+    provider: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class Runner:
     """One row. `program` is looked for on PATH; `said` is the command as a person would type it, for policy and to see.
 
-    `runs` is what is really started, where that is another one. With `streams`, the report is its standard output;
-    elsewhere that is the tests' own, and the report a file they do not print to.
+    `runs` is what is really started, where that is another one; `aid` is a file beside this one that it finds in AIDS.
+    With `streams`, the report is its standard output; elsewhere that is the tests' own, and the report a file they do
+    not print to. `narrow` says a path in other words, or raises ToolError where the run would be no smaller: it takes
+    the path, whether that is a folder, all files of the folder where the runner runs, and what reads one.
     """
 
     name: str
     program: str
     said: Callable[[Ask], tuple[str, ...]]
-    results: Callable[[bytes, Path], tuple[Result, ...]]
+    results: Callable[[bytes, Path], Report]
     coverage: Callable[[bytes, Path], tuple[FileCoverage, ...]] | None = None
     coverage_file: str = f"{COVERAGE_FOLDER}/report"
     runs: Callable[[Ask], tuple[str, ...]] | None = None
+    aid: str = ""
     streams: bool = False
-    per_file: bool = False
+    narrow: Callable[[str, bool, tuple[str, ...], Callable[[str], str]], tuple[str, ...]] | None = None
 
 
 def _pytest(ask: Ask) -> tuple[str, ...]:
-    options = ("--tb=short", "-p", "no:cacheprovider", "-o", "junit_family=xunit1", f"--junitxml={REPORT}")
     covered = ("--cov=.", f"--cov-report=json:{COVERAGE_FOLDER}/report") if ask.coverage else ()
-    return ("pytest", "-q", *options, *covered, *_option("-k", ask), *_path(ask))
+    # pytest reads a file of options where a value starts with `@`; before an expression a space means nothing.
+    part = ("-k", f" {ask.part}" if ask.part.startswith("@") else ask.part) if ask.part else ()
+    path = (f"{ask.path}::{ask.only}",) if ask.only else _path(ask)
+    return ("pytest", "-q", "--tb=short", "-p", "no:cacheprovider", *covered, *part, *path)
+
+
+def _reporting_pytest(ask: Ask) -> tuple[str, ...]:
+    """pytest reports when all is over, so it runs with a plugin of ours, which PYTHONPATH leads to."""
+    program, *options = _pytest(ask)
+    return (program, "-p", "inside_pytest", *options)
 
 
 def _unittest(ask: Ask) -> tuple[str, ...]:
+    if ask.only:
+        named = named_in_unittest(ask.only)
+        return ("python3", "-m", "unittest", *((named,) if ask.is_folder else (*_path(ask), "-k", named)))
     return (
         "python3",
         "-m",
@@ -70,15 +94,15 @@ def _unittest(ask: Ask) -> tuple[str, ...]:
 
 def _reporting_unittest(ask: Ask) -> tuple[str, ...]:
     """unittest reports to people alone, so it runs under a few lines of ours."""
-    program = Path(inside_unittest.__file__).read_text(encoding="utf-8")
     covered = f"{COVERAGE_FOLDER}/report" if ask.coverage else ""
-    return ("python3", "-c", program, REPORT, covered, ask.path or "", ask.part or "")
+    only = named_in_unittest(ask.only)
+    return ("python3", f"{AIDS}/inside_unittest.py", REPORT, covered, ask.path or "", ask.part or "", only)
 
 
 def _vitest(ask: Ask) -> tuple[str, ...]:
     covered = (
         ("--coverage.enabled", "--coverage.reporter=json-summary", f"--coverage.reportsDirectory={COVERAGE_FOLDER}")
-        if ask.coverage
+        if ask.coverage and ask.provider
         else ()
     )
     return (
@@ -87,7 +111,7 @@ def _vitest(ask: Ask) -> tuple[str, ...]:
         "--reporter=json",
         f"--outputFile={REPORT}",
         *covered,
-        *_option("-t", ask),
+        *_titles(ask),
         *_path(ask, "", "/"),
     )
 
@@ -100,7 +124,7 @@ def _jest(ask: Ask) -> tuple[str, ...]:
     )
     # A pattern, which is looked for anywhere in a path, unless it is said to be one.
     path = _path(ask, "/", "/") if ask.is_folder else ("--runTestsByPath", *_path(ask))
-    return ("jest", "--ci", "--json", f"--outputFile={REPORT}", *covered, *_option("-t", ask), *path)
+    return ("jest", "--ci", "--json", f"--outputFile={REPORT}", *covered, *_titles(ask), *path)
 
 
 def _node(ask: Ask) -> tuple[str, ...]:
@@ -113,20 +137,34 @@ def _node(ask: Ask) -> tuple[str, ...]:
         if ask.coverage
         else ()
     )
-    part = (f"--test-name-pattern={ask.part}",) if ask.part else ()
-    report = ("--test-reporter=junit", f"--test-reporter-destination={REPORT}")
-    return ("node", "--test", *report, *covered, *part, *ask.files)
+    pattern = named_in_node(ask.only) if ask.only else ask.part
+    part = (f"--test-name-pattern={pattern}",) if pattern else ()
+    return ("node", "--test", *covered, *part, *ask.narrowed)
+
+
+def _reporting_node(ask: Ask) -> tuple[str, ...]:
+    """Node's own reports cannot be read when it is stopped, and name no file, so it runs with a reporter of ours."""
+    program, test, *options = _node(ask)
+    return (program, test, f"--test-reporter={AIDS}/inside_node.mjs", "--test-reporter-destination=stdout", *options)
 
 
 def _go(ask: Ask) -> tuple[str, ...]:
-    folder = ask.path if ask.is_folder else ask.path and str(Path(ask.path).parent)
-    packages = f"./{folder}/..." if folder and folder != "." else "./..."
     covered = (f"-coverprofile={COVERAGE_FOLDER}/report",) if ask.coverage else ()
-    return ("go", "test", "-json", *covered, *_option("-run", ask), packages)
+    if ask.only:
+        pattern, package = named_in_go(ask.only)
+        return ("go", "test", "-json", *covered, f"-run={pattern}", package)
+    return ("go", "test", "-json", *covered, *_option("-run", ask), *(ask.narrowed or ("./...",)))
 
 
 def _cargo(ask: Ask) -> tuple[str, ...]:
-    return ("cargo", "test", "--offline", "--no-fail-fast", *((ask.part,) if ask.part else ()))
+    start = ("cargo", "test", "--offline", "--no-fail-fast")
+    if ask.only:
+        return (*start, "--", "--exact", ask.only)
+    return (*start, *ask.narrowed, *((ask.part,) if ask.part else ()))
+
+
+def _titles(ask: Ask) -> tuple[str, ...]:
+    return (f"--testNamePattern={named_in_javascript(ask.only)}",) if ask.only else _option("-t", ask)
 
 
 def _option(name: str, ask: Ask) -> tuple[str, ...]:
@@ -141,12 +179,25 @@ def _path(ask: Ask, before: str = "", after: str = "") -> tuple[str, ...]:
 
 
 RUNNERS: tuple[Runner, ...] = (
-    Runner("pytest", "pytest", _pytest, pytest_results, coverage_py),
-    Runner("unittest", "python3", _unittest, unittest_results, coverage_py, runs=_reporting_unittest),
+    Runner("pytest", "pytest", _pytest, pytest_results, coverage_py, runs=_reporting_pytest, aid="inside_pytest.py"),
+    Runner(
+        "unittest",
+        "python3",
+        _unittest,
+        unittest_results,
+        coverage_py,
+        runs=_reporting_unittest,
+        aid="inside_unittest.py",
+    ),
     Runner("vitest", "vitest", _vitest, jest_results, istanbul, f"{COVERAGE_FOLDER}/coverage-summary.json"),
     Runner("jest", "jest", _jest, jest_results, istanbul, f"{COVERAGE_FOLDER}/coverage-summary.json"),
-    Runner("node", "node", _node, node_results, lcov, per_file=True),
-    Runner("go", "go", _go, go_results, go_profile, streams=True),
-    Runner("cargo", "cargo", _cargo, cargo_results, streams=True),
+    Runner("node", "node", _node, node_results, lcov, runs=_reporting_node, aid="inside_node.mjs", narrow=node_files),
+    Runner("go", "go", _go, go_results, go_profile, streams=True, narrow=go_packages),
+    Runner("cargo", "cargo", _cargo, cargo_results, streams=True, narrow=cargo_targets),
 )
 """In the order in which they are preferred where several fit."""
+
+
+def aid_of(runner: Runner) -> str:
+    """The text of a runner's aid; nothing where it has none."""
+    return Path(__file__).with_name(runner.aid).read_text(encoding="utf-8") if runner.aid else ""
