@@ -131,7 +131,8 @@ def _arguments(arguments: dict[str, Any]) -> str:
 def went_well(event: ToolResultEvent) -> bool:
     """Whether a call did what it was for: a program that it ran has ended, and not with an error."""
     ran = ALIASES.get(event.tool, event.tool) in RUNS_PROGRAMS
-    return event.ok and (event.exit_code == 0 if ran else not event.exit_code)
+    failed = event.data.get("passed") is False  # tests of which none ran, or whose report says otherwise
+    return event.ok and not failed and (event.exit_code == 0 if ran else not event.exit_code)
 
 
 def _result(event: ToolResultEvent) -> Iterable[str]:

@@ -310,4 +310,12 @@ async def _targets(tool: Tool[Any], arguments: Any, context: ToolContext) -> tup
     """What the call touches. Raises what `targets` raises."""
     if tool.only_resolves:
         return tool.targets(arguments, context)
-    return await asyncio.to_thread(tool.targets, arguments, context)
+    return await asyncio.to_thread(_told, tool, arguments, context)
+
+
+def _told(tool: Tool[Any], arguments: Any, context: ToolContext) -> tuple[Target, ...]:
+    try:
+        return tool.targets(arguments, context)
+    except StopIteration as error:
+        # No thread can hand it over, and whoever waits for it would wait for ever.
+        raise RuntimeError(f"{tool.name} has no next one") from error

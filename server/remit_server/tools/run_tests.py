@@ -96,7 +96,8 @@ async def _prepare(arguments: RunTestsArguments, ctx: ToolContext) -> Plan:
         writes=True,
     )
     display = shlex.join(runner.said(ask))
-    return CommandPlan(spec, display, lambda output: rendered(output, choice, root / choice.folder, ctx.redact))
+    here = root / choice.folder
+    return CommandPlan(spec, display, lambda output: rendered(output, choice, here, ctx.redact), streams=True)
 
 
 def _environment(choice: Choice, root: Path) -> dict[str, str]:
