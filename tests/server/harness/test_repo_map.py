@@ -169,6 +169,14 @@ async def test_the_map_of_a_workspace(make_bench: Any) -> None:
     assert "class Basket" in await mapped(bench)
 
 
+async def test_a_map_names_the_languages_that_it_does_not_know(make_bench: Any) -> None:
+    bench = await make_bench({"text": "ok"}, policy=LAX.replace('[".env"]', '[".env", "hidden.rb"]'))
+    for name in ("a.rb", "b.RB", "c.swift", "hidden.rb", "d.md", "e.py"):
+        (bench.workspace / name).write_text("x = 1\n")
+    said = "not looked at, as their language is not known here: .rb (2), .swift (1)"
+    assert (await mapped(bench)).splitlines()[0].endswith(f"; {said}")
+
+
 async def test_a_small_budget_keeps_the_most_used(make_bench: Any) -> None:
     bench = await make_bench({"text": "ok"}, policy=LAX)
     for n in range(60):

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
+from pathlib import PurePosixPath
 from types import MappingProxyType
 
 import tree_sitter_c
@@ -157,6 +158,11 @@ _GRAMMARS: Mapping[str, Callable[[], Grammar]] = MappingProxyType(
 def grammar_of(language: str) -> Grammar:
     """The grammar of one of `LANGUAGES`, made when it is first needed."""
     return _GRAMMARS[language]()
+
+
+def language_of(relative: str) -> str | None:
+    """The language of a file, by the ending of its name; None where it is not known here."""
+    return LANGUAGES.get(PurePosixPath(relative).suffix.lower())
 
 
 SCRIPTS = frozenset({"javascript", "typescript", "tsx"})
