@@ -62,7 +62,7 @@ def _outcome(found: Search) -> Outcome:
     notes = [
         "" if complete else "stopped early",
         *not_searched(found.left_out, closed, f"{MAX_SEARCHED_BYTES >> 20} MB"),
-        *([] if found.total or not complete else _why_none(ctx, query)),
+        *([] if found.total or not complete else _why_none(found)),
     ]
     notes = list(filter(None, notes))
     body, fitted = rendered(found.matches, MOST_CHARS - _ROOM_CHARS - len("; ".join([head, *notes])))
@@ -83,16 +83,18 @@ def _outcome(found: Search) -> Outcome:
     )
 
 
-def _why_none(ctx: ToolContext, query: Query) -> list[str]:
+def _why_none(found: Search) -> list[str]:
     """What kept anything from matching, where that is plain to see."""
+    ctx, query, limits = found.ctx, found.query, found.limits
     why: list[str] = []
     if _LINE_END.search(query.pattern.text):
         why.append("each line is searched by itself, so a line end in the pattern matches nothing")
     glob, base = query.glob, query.base
     if glob is not None and base.absolute.is_dir():
         prefix = 0 if base.relative == "." else len(base.relative) + 1
-        below = files_below(ctx, base, Limits())
-        if not any(glob.matches(path[prefix:]) and ctx.permits("fs.read", shown_name(path)) for path in below):
+        below = files_below(ctx, base, limits)
+        seen = any(glob.matches(path[prefix:]) and ctx.permits("fs.read", shown_name(path)) for path in below)
+        if not seen and not limits.stopped:
             why.append(f"no file below {base.relative} matches the file_pattern `{glob.text}`{glob.hint}")
     return why
 

@@ -36,7 +36,7 @@ _FLAGS = (
 _MATCHING = ("--files-with-matches", "--no-unicode", "--text", "--encoding=none", "--no-mmap", "--no-crlf")
 _MAX_OUTPUT = 64 * 1024 * 1024
 _MAX_REMARKS = 1024 * 1024
-_TOO_LARGE = re.compile(rb"DEBUG\|.*: ignoring (.+): \d+ bytes")
+_TOO_LARGE = re.compile(rb"(?:rg: )?DEBUG\|.*: ignoring (.+): \d+ bytes")
 _CLOSED = re.compile(rb"(?:rg: )?(\.\.?/.*): .* \(os error \d+\)")
 _TICK_S = 0.05
 _CHUNK = 1 << 18

@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 
 _ENDINGS = frozenset(
     {
-        *(".cc", ".cpp", ".cxx", ".hh", ".hpp", ".hxx", ".cs", ".vb", ".fs", ".swift", ".m", ".mm", ".kt", ".kts"),
+        *(".cs", ".vb", ".fs", ".swift", ".m", ".mm", ".kt", ".kts"),
         *(".scala", ".groovy", ".clj", ".rb", ".php", ".pl", ".pm", ".lua", ".r", ".jl", ".hs", ".ml", ".mli", ".ex"),
         *(
             ".exs",
