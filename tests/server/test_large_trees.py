@@ -11,12 +11,14 @@ import pytest
 import regex
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
+from somebody_else import as_somebody_else
 
 from remit_server.errors import ToolError
 from remit_server.tools.large_trees import Sieve
 from remit_server.tools.list_files import list_matching
 from remit_server.tools.matching import matching_lines, parse_pattern
-from remit_server.tools.search_files import Query, search
+from remit_server.tools.search_files import search
+from remit_server.tools.searching import Query
 from remit_server.tools.spec import Outcome, ToolContext
 from remit_server.tools.superset import superset
 from remit_server.workspace.globs import parse_glob
@@ -209,6 +211,53 @@ def test_links_are_not_followed_and_strange_files_and_names_do_no_harm(tmp_path:
     (root / os.fsdecode(b"\xff")).write_bytes(b"foo")
     (root / "large").write_bytes(b"foo\n" + b"x" * 3_000_000)
     assert files_of(both(root, "foo")) == ["-e", "a.py"]
+
+
+def test_what_is_not_searched_is_said_by_either_way(tmp_path: Path) -> None:
+    """No file is passed over in silence that may be read and may hold a match."""
+    long = b"x" * 2_500_000
+    grown(tmp_path, {"a.py": b"foo", "b.log": long, "denied/c": long, "d/e": long, "f.bin": b"foo\0", "g.bin": b"\0"})
+    grown(tmp_path, {"denied/h.bin": b"foo\0", "ignored": long, ".gitignore": b"ignored", "i": long, "j": long})
+    (tmp_path / os.fsdecode(b"\xff")).write_bytes(b"foo")
+    (tmp_path / os.fsdecode(b"\xfe")).write_bytes(b"bar")
+    found = both(tmp_path, "foo")
+    assert files_of(found) == ["a.py"]
+    assert "; not searched: 4 files over 2 MB (b.log, d/e, i, …), 1 binary file (f.bin); name a large" in found.summary
+    assert found.summary.endswith("; 1 more file matches, with names that cannot be shown")
+    assert "denied" not in found.text
+    assert "ignored" not in found.text
+
+
+def test_thousands_of_ignored_files_do_not_hide_one_that_is_too_large(tmp_path: Path) -> None:
+    grown(tmp_path, {".gitignore": b"*.log", "z/large": b"foo\n" * 600_000, "z/a": b"foo"})
+    (tmp_path / "logs").mkdir()
+    for number in range(8_000):
+        (tmp_path / "logs" / f"{number}.log").touch()
+    found = both(tmp_path, "foo")
+    assert (files_of(found), found.data["truncated"]) == (["z/a"], False)
+    assert "1 file over 2 MB (z/large)" in found.summary
+
+
+def test_a_folder_that_cannot_be_read_is_said_by_either_way(tmp_path: Path) -> None:
+    def work(root: Path) -> None:
+        grown(root, {"a.py": b"foo", "locked/b.py": b"foo", "shut.py": b"foo", "denied/c": b"foo"})
+        for name in ("locked", "shut.py", "denied"):
+            (root / name).chmod(0)
+        found = both(root, "foo")
+        assert files_of(found) == ["a.py"]
+        said = "1 file that cannot be read (shut.py), 1 folder that cannot be read (locked)"
+        assert found.summary.endswith(f"; not searched: {said}")
+        with Workspace(root) as workspace:
+            ctx = ToolContext(workspace, NoDocuments(), {}, lambda _, path: path != "denied", str)
+            for small in (WITH_RIPGREP, IN_PROCESS):
+                listed = list_matching(ctx, ctx.resolve("."), parse_glob("*"), 100, Limits(small=small))
+                assert listed.data["files"] == ["a.py", "shut.py"]
+                assert listed.summary.endswith("; left out: 1 folder that cannot be read (locked)")
+        for name in ("locked", "denied"):
+            (root / name).chmod(0o755)
+
+    both(tmp_path, "foo")  # whatever is imported late is imported here
+    as_somebody_else(work)
 
 
 def test_a_configuration_of_ripgrep_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,7 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -14,9 +14,11 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from somebody_else import as_somebody_else
 
 from remit_server.tools.matching import parse_pattern
-from remit_server.tools.search_files import Query, search
+from remit_server.tools.search_files import search
+from remit_server.tools.searching import Query
 from remit_server.tools.spec import Outcome, ToolContext
 from remit_server.workspace.contents import MAX_CONTENT_BYTES, Content
 from remit_server.workspace.kept import SETTLED_NS, Kept
@@ -174,26 +176,6 @@ def test_a_file_that_changed_just_now_is_read_each_time(since_ns: int, kept: boo
     with Workspace(tmp_path, contents=contents) as workspace:
         searched(workspace)
         assert (contents.known("a.py", was) is not None) == kept
-
-
-def as_somebody_else(work: Callable[[Path], None]) -> None:
-    """Do it in a process that is not root, whom modes do not bind."""
-    with tempfile.TemporaryDirectory() as folder:
-        root = Path(folder)
-        root.chmod(0o777)
-        if os.geteuid() != 0:
-            work(root)
-            return
-        child = os.fork()
-        if child == 0:
-            status = 1
-            try:
-                os.setuid(65534)
-                work(root)
-                status = 0
-            finally:
-                os._exit(status)
-        assert os.waitpid(child, 0)[1] == 0
 
 
 @pytest.mark.parametrize("locked", ["sub/a.py", "sub"])

@@ -1,6 +1,7 @@
 """What a running command prints, shown to the person as it comes: whole lines without secrets (agent.md §3).
 
-The model sees none of it before the command has ended. Of what comes too fast to be read, the last lines are shown.
+The model sees none of it before the command has ended. Of what comes too fast to be read, the last lines are shown, and
+nothing from the first zero byte on: that is for programs.
 """
 
 from __future__ import annotations
@@ -34,13 +35,18 @@ class Printed:
     redact: Callable[[str], str]
     _part: bytes = b""
     _too_long: bool = False
+    _over: bool = False
     _lines: deque[bytes] = field(default_factory=lambda: deque[bytes](maxlen=MAX_LINES))
     _key_lines: int = 0
     _timer: asyncio.TimerHandle | None = None
 
     def tell(self, chunk: bytes) -> None:
         """More of it, in the event loop's own thread."""
-        *lines, part = _LINE_END.split(self._part + chunk)
+        if self._over:
+            return
+        text, end, _ = chunk.partition(b"\0")
+        self._over = bool(end)
+        *lines, part = _LINE_END.split(self._part + text)
         if lines and self._too_long:
             lines[0], self._too_long = b"[... a long line ...]", False
         for line in lines:

@@ -3,31 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import errno
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
+from remit_server.workspace.transient import PAUSE_S, is_transient
 
 T = TypeVar("T")
-
-PAUSE_S = 0.1
-
-TRANSIENT = frozenset(
-    {
-        errno.EAGAIN,
-        errno.EBUSY,
-        errno.EINTR,
-        errno.EIO,
-        errno.EMFILE,
-        errno.ENFILE,
-        errno.ENOMEM,
-        errno.ESTALE,
-        errno.ETIMEDOUT,
-    }
-)
-"""What may be over in a moment: a disk or network share that stumbled, or too many open files."""
 
 
 async def once_more(read: Callable[[], Awaitable[T]]) -> T:
@@ -49,14 +32,3 @@ async def once_more(read: Callable[[], Awaitable[T]]) -> T:
         raise ToolError(
             "this could not be read", f"{why}, twice", fix, code=ErrorCode.INTERNAL, retryable=True
         ) from error
-
-
-def is_transient(error: BaseException) -> bool:
-    """Whether an error of the system that passes is what is behind this one."""
-    return any(isinstance(cause, OSError) and cause.errno in TRANSIENT for cause in _behind(error))
-
-
-def _behind(error: BaseException | None) -> Iterator[BaseException]:
-    while error is not None:
-        yield error
-        error = error.__cause__

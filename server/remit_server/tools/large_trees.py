@@ -19,7 +19,7 @@ from remit_server.tools.spec import ToolContext
 from remit_server.tools.superset import MARKED, MARKS, superset
 from remit_server.workspace.paths import WorkspacePath
 from remit_server.workspace.ripgrep import Listing, Matching, listed_by_ripgrep
-from remit_server.workspace.walk import Limits, listed, usable, walk_open
+from remit_server.workspace.walk import Limits, listed, not_too_deep, walk_open
 
 _re2 = cast("Any", re2)
 # Paths in no order, and whether each is one that `walk` would come to.
@@ -87,11 +87,14 @@ def _compiled(expression: str) -> Any:
 
 
 def files_below(ctx: ToolContext, base: WorkspacePath, limits: Limits) -> Iterator[str]:
-    """What `walk` yields. Raises ToolError where `base` is no folder."""
+    """The paths that `walk_open` yields. Raises ToolError where `base` is no folder."""
 
     def others() -> _Named | None:
         listing = _listing(ctx, base, limits)
-        return None if listing is None else (listing.paths, _listed_below(ctx, base))
+        if listing is None:
+            return None
+        limits.closed.update(filter(not_too_deep, listing.closed))
+        return listing.paths, _listed_below(ctx, base)
 
     return (path for path, _ in _walked_first(ctx, base, limits, others))
 
@@ -103,7 +106,12 @@ def files_to_search(
 
     def others() -> _Named | None:
         listing = _listing(ctx, base, limits, Matching(f"{MARKED}|{sieve.expression}", max_bytes))
-        return None if listing is None else ({*listing.paths, *_open_below(ctx, base)}, listed(ctx.workspace, base))
+        if listing is None:
+            return None
+        folders = {path for path in filter(not_too_deep, listing.closed) if _is_folder(ctx, path)}
+        limits.closed.update(folders)
+        named = {*listing.paths, *listing.closed, *_open_below(ctx, base)} - folders
+        return named, listed(ctx.workspace, base)
 
     return _walked_first(ctx, base, limits, others) if sieve.expression else walk_open(ctx.workspace, base, limits)
 
@@ -124,12 +132,12 @@ def _walked_first(
         yield path, folder
     if not few.stopped or limits.spent():
         return
-    last, named = _by_names(path), others()
+    last, named = by_names(path), others()
     if named is None:
-        yield from (place for place in walk_open(ctx.workspace, base, limits) if _by_names(place[0]) > last)
+        yield from (place for place in walk_open(ctx.workspace, base, limits) if by_names(place[0]) > last)
         return
     paths, is_listed = named
-    yield from ((path, None) for path in sorted(paths, key=_by_names) if _by_names(path) > last and is_listed(path))
+    yield from ((path, None) for path in sorted(paths, key=by_names) if by_names(path) > last and is_listed(path))
 
 
 def _listed_below(ctx: ToolContext, base: WorkspacePath) -> Callable[[str], bool]:
@@ -143,7 +151,7 @@ def _listed_below(ctx: ToolContext, base: WorkspacePath) -> Callable[[str], bool
     def apart(folder: str) -> bool:
         return folder != "" and (os.path.lexists(f"{root}/{folder}/.git") or apart(folder.rpartition("/")[0]))
 
-    return lambda path: usable(path) and (not apart(path.rpartition("/")[0]) or is_listed(path))
+    return lambda path: not_too_deep(path) and (not apart(path.rpartition("/")[0]) or is_listed(path))
 
 
 def _open_below(ctx: ToolContext, base: WorkspacePath) -> Iterator[str]:
@@ -158,6 +166,10 @@ def _open_below(ctx: ToolContext, base: WorkspacePath) -> Iterator[str]:
             yield relative
 
 
-def _by_names(relative: str) -> str:
+def _is_folder(ctx: ToolContext, relative: str) -> bool:
+    return (ctx.workspace.root / relative).is_dir()
+
+
+def by_names(relative: str) -> str:
     """Sorts folder by folder, as `walk` does: what ends a name comes before all that can be in one."""
     return relative.replace("/", "\0")

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+from itertools import accumulate, takewhile
 
 from pydantic import Field
 
 from remit_governance.values import Effect
 from remit_server.tools.large_trees import files_below
+from remit_server.tools.left_out import not_listed, shown_name, that_may_be_told
 from remit_server.tools.spec import Arguments, Outcome, Plan, ReadPlan, Target, Tool, ToolContext
 from remit_server.workspace.globs import MAX_GLOB_CHARS, Glob, parse_glob
-from remit_server.workspace.paths import WorkspacePath
+from remit_server.workspace.paths import UNUSABLE, WorkspacePath
 from remit_server.workspace.walk import Limits
+
+MOST_CHARS = 16_000
+# What is shown is redacted once more, which may make it longer.
+_ROOM_CHARS = 1_000
 
 
 class ListFilesArguments(Arguments):
@@ -26,20 +32,32 @@ def list_matching(ctx: ToolContext, base: WorkspacePath, glob: Glob, most: int, 
     """The files below `base` that match, up to `most` of them. Raises ToolError where it is no folder."""
     prefix = 0 if base.relative == "." else len(base.relative) + 1
     shown: list[str] = []
-    total = 0
+    total = without_name = 0
     for relative in files_below(ctx, base, limits):
-        if glob.matches(relative[prefix:]) and ctx.permits("fs.list", relative):
+        if glob.matches(relative[prefix:]) and ctx.permits("fs.list", shown_name(relative)):
+            if UNUSABLE.search(relative):
+                without_name += 1
+                continue
             total += 1
             if len(shown) < most:
                 shown.append(relative)
     complete = not limits.stopped
+    closed = that_may_be_told(limits.closed, lambda path: ctx.permits("fs.list", path))
+    notes = [
+        "" if complete else "stopped early, there may be more",
+        *not_listed(closed, without_name),
+        glob.hint.removeprefix(", ") if not total else "",
+    ]
+    about = "; ".join([f" match `{glob.text}` in {base.relative}", *filter(None, notes)])
+    shown = _fitting(shown, MOST_CHARS - _ROOM_CHARS - len(about))
     counted = f"{total} files" if len(shown) == total else f"first {len(shown)} of {total} files"
     if total == 1:
         counted = "1 file"
-    ending = "" if complete else "; stopped early, there may be more"
+    if len(shown) < total:
+        about += "; narrow the pattern or the path to see others"
     return Outcome(
-        text="\n".join([f"{counted} match `{glob.text}` in {base.relative}{ending}", *shown]),
-        summary=f"{counted} match `{glob.text}`{ending}",
+        text="\n".join([counted + about, *shown]),
+        summary=counted + about,
         data={
             "path": base.relative,
             "files": list(shown),
@@ -47,6 +65,12 @@ def list_matching(ctx: ToolContext, base: WorkspacePath, glob: Glob, most: int, 
             "truncated": len(shown) < total or not complete,
         },
     )
+
+
+def _fitting(paths: list[str], room: int) -> list[str]:
+    """The first of them, as many as fit."""
+    fitting = takewhile(lambda end: end <= room, accumulate(len(path) + 1 for path in paths))
+    return paths[: len(list(fitting))]
 
 
 def _targets(arguments: ListFilesArguments, ctx: ToolContext) -> tuple[Target, ...]:
@@ -75,4 +99,5 @@ LIST_FILES = Tool(
     targets=_targets,
     prepare=_prepare,
     only_resolves=True,
+    most_chars=MOST_CHARS,
 )

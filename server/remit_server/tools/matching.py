@@ -12,7 +12,10 @@ import regex
 from remit_server.errors import ToolError
 
 MAX_PATTERN_CHARS = 1_000
-MAX_LINE_CHARS = 10_000
+MAX_PART_CHARS = 1_000_000
+"""A longer line is judged in parts, for an engine takes memory in proportion; they overlap."""
+
+_OVERLAP_CHARS = 10_000
 
 # `regex` and not `re`: it stops when its time is over, and lets other threads run meanwhile.
 _METACHARACTERS = frozenset(r".^$*+?{}[]\|()")
@@ -31,12 +34,13 @@ class Pattern:
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """A matching line, by its number from 1, and the lines around it."""
+    """A matching line, by its number from 1, and the lines around it; the match begins `at` this character."""
 
     line: int
     content: str
     before: tuple[str, ...]
     after: tuple[str, ...]
+    at: int = 0
 
 
 def parse_pattern(text: str) -> Pattern:
@@ -60,29 +64,37 @@ def _unusable(text: str, why: str) -> ToolError:
 def matching_lines(
     lines: Sequence[str], pattern: Pattern, left_s: Callable[[], float], among: Iterable[int] | None = None
 ) -> list[int]:
-    """Numbers, from 1, of the lines that match, each judged by its first 10,000 characters.
+    """Numbers, from 1, of the lines that match.
 
     `among` are those of the lines that may, where that is known. `left_s` says how many seconds there still are; raises
     TimeoutError when there are none, or no memory.
     """
     candidates = range(1, len(lines) + 1) if among is None else among
     if pattern.literal is not None:
-        return [n for n in candidates if pattern.literal in lines[n - 1][:MAX_LINE_CHARS]]
-    found: list[int] = []
-    for number in candidates:
+        return [n for n in candidates if pattern.literal in lines[n - 1]]
+    return [n for n in candidates if found_at(lines[n - 1], pattern, left_s) >= 0]
+
+
+def found_at(line: str, pattern: Pattern, left_s: Callable[[], float]) -> int:
+    """Where the first match in a line begins; -1 where there is none. Raises TimeoutError as `matching_lines` does."""
+    if pattern.literal is not None:
+        return line.find(pattern.literal)
+    for begun in range(0, max(len(line), 1), MAX_PART_CHARS):
         seconds = left_s()
         if seconds <= 0:
             raise TimeoutError
+        end = begun + MAX_PART_CHARS + _OVERLAP_CHARS
         try:
-            match = pattern.compiled.search(lines[number - 1][:MAX_LINE_CHARS], concurrent=True, timeout=seconds)
+            match = pattern.compiled.search(line, begun, end, concurrent=True, timeout=seconds)
         except MemoryError as error:
             raise TimeoutError from error
         if match:
-            found.append(number)
-    return found
+            return match.start()
+    return -1
 
 
-def with_context(lines: Sequence[str], number: int, context: int) -> Match:
-    """The line of that number with up to `context` lines on either side."""
-    at = number - 1
-    return Match(number, lines[at], tuple(lines[max(0, at - context) : at]), tuple(lines[number : number + context]))
+def with_context(lines: Sequence[str], number: int, context: int, at: int = 0) -> Match:
+    """The line of that number, in which the match begins `at` a character, with `context` lines on either side."""
+    here = number - 1
+    before, after = lines[max(0, here - context) : here], lines[number : number + context]
+    return Match(number, lines[here], tuple(before), tuple(after), at)

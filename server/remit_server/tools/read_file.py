@@ -20,8 +20,10 @@ from remit_server.workspace.paths import WorkspacePath
 from remit_server.workspace.text import Text
 
 MAX_LINE_CHARS = 2_000
-MAX_RESULT_CHARS = 100_000
+MOST_CHARS = 40_000
 
+# What is shown is redacted once more, which may make it longer.
+_ROOM_CHARS = 1_000
 _MOST_DIGITS = 12
 _PAGE = 500
 
@@ -44,12 +46,12 @@ def read_lines(path: WorkspacePath, ctx: ToolContext, offset: int, limit: int) -
             f"it has {total} lines",
             f"use an offset from 1 to {max(total, 1)}",
         )
-    shown = _fitting(view.lines, offset)
+    shown = _fitting(view.lines, offset, MOST_CHARS - _ROOM_CHARS - len(path.relative))
     last = offset + len(shown) - 1
     span = f"lines {offset}-{last} of {total}" if total else "empty"
     more = f"; more with offset {last + 1}" if last < total else ""
     return Outcome(
-        text="\n".join([f"{path.relative} ({span}{more})", *shown]),
+        text="\n".join([f"{path.relative} ({span}{more}{_said_of(view.encoding)})", *shown]),
         summary=f"read {path.relative}, {span}",
         data={
             "path": path.relative,
@@ -100,13 +102,19 @@ def _pages(fd: int, path: WorkspacePath, ctx: ToolContext) -> Pages:
     return Pages.of(ctx.redact(text.content), image.digest, text.encoding)
 
 
-def _fitting(lines: list[str], first: int) -> list[str]:
-    """The lines with their numbers, as many as fit into one result, and at least one."""
+def _said_of(encoding: str) -> str:
+    """Bytes that are not UTF-8 may have been taken for another text than they are, unless a mark says what they are."""
+    if encoding == "utf-8":
+        return ""
+    return f"; in {encoding}" if encoding.startswith("utf-") else f"; not UTF-8, read as {encoding}, which is a guess"
+
+
+def _fitting(lines: list[str], first: int, room: int) -> list[str]:
+    """The lines with their numbers, as many as fit, and at least one."""
     longest = max(map(len, lines), default=0)
-    if longest <= MAX_LINE_CHARS and (longest + _MOST_DIGITS) * len(lines) <= MAX_RESULT_CHARS:
+    if longest <= MAX_LINE_CHARS and (longest + _MOST_DIGITS) * len(lines) <= room:
         return list(map(add, _numbers(first), lines))
     shown: list[str] = []
-    room = MAX_RESULT_CHARS
     for number, line in enumerate(lines, first):
         cut = len(line) - MAX_LINE_CHARS
         text = f"{number}|{line}" if cut <= 0 else f"{number}|{line[:MAX_LINE_CHARS]}… ({cut} more characters)"
@@ -149,5 +157,5 @@ READ_FILE = Tool(
     targets=_targets,
     prepare=_prepare,
     only_resolves=True,
-    most_chars=40_000,
+    most_chars=MOST_CHARS,
 )

@@ -10,16 +10,16 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import lru_cache
-from pathlib import PurePosixPath
 
 from pydantic import Field
 
 from remit_governance.values import Effect
 from remit_server.errors import ToolError
-from remit_server.tools.mapping.languages import LANGUAGES
+from remit_server.tools.mapping.languages import language_of
 from remit_server.tools.mapping.looking import REMEMBERED, source_of, tags_of
 from remit_server.tools.mapping.ranking import Ranked, chosen, drawn, rank
 from remit_server.tools.mapping.tags import TagCache, Tags
+from remit_server.tools.mapping.unknown import UnknownLanguages
 from remit_server.tools.spec import Arguments, Outcome, Plan, ReadPlan, Target, Tool, ToolContext
 from remit_server.workspace.paths import WorkspacePath
 from remit_server.workspace.walk import Limits, walk
@@ -43,6 +43,7 @@ class _Found:
     files: dict[str, Tags] = field(default_factory=dict[str, Tags])
     unreadable: int = 0
     unparsed: int = 0
+    unknown: UnknownLanguages = field(default_factory=UnknownLanguages)
     complete: bool = True
 
 
@@ -57,6 +58,7 @@ def map_of(ctx: ToolContext, base: WorkspacePath, tokens: int, limits: Limits, c
         "" if found.complete else "stopped early, there may be more",
         f"{found.unreadable} files may not be read" if found.unreadable else "",
         f"{found.unparsed} files could not be parsed" if found.unparsed else "",
+        *found.unknown.said(),
     ]
     summary = "; ".join([shown, *filter(None, notes)])
     return Outcome(
@@ -76,8 +78,9 @@ def map_of(ctx: ToolContext, base: WorkspacePath, tokens: int, limits: Limits, c
 def _look(ctx: ToolContext, base: WorkspacePath, limits: Limits, cache: TagCache) -> _Found:
     found = _Found()
     for relative in walk(ctx.workspace, base, limits):
-        language = LANGUAGES.get(PurePosixPath(relative).suffix.lower())
+        language = language_of(relative)
         if language is None:
+            found.unknown.count(relative, ctx.permits)
             continue
         if not ctx.permits("fs.read", relative):
             found.unreadable += 1

@@ -34,6 +34,7 @@ if [ "$stream" = stream ]; then timeout -s INT -k 5 "$limit" "$@" > "$report"
 else timeout -s INT -k 5 "$limit" "$@" >&2
 fi
 code=$?
+printf '\\0'
 [ ! -f "$report" ] || cat "$report"
 printf '\\0'
 [ ! -f "$coverage" ] || cat "$coverage"

@@ -3,37 +3,25 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from functools import cached_property
 
-from pydantic import Field, JsonValue
+from pydantic import Field
 
 from remit_governance.values import Effect
-from remit_server.errors import ToolError
-from remit_server.tools.large_trees import Sieve, files_to_search
-from remit_server.tools.matching import (
-    MAX_PATTERN_CHARS,
-    Match,
-    Pattern,
-    matching_lines,
-    parse_pattern,
-    with_context,
-)
+from remit_server.tools.found_lines import as_data, rendered
+from remit_server.tools.large_trees import files_below, files_to_search
+from remit_server.tools.left_out import not_searched, shown_name, that_may_be_told
+from remit_server.tools.matching import MAX_PATTERN_CHARS, parse_pattern
+from remit_server.tools.searching import MAX_SEARCHED_BYTES, Place, Query, Search, search_each, search_named
 from remit_server.tools.spec import Arguments, Outcome, Plan, ReadPlan, Target, Tool, ToolContext
-from remit_server.workspace.contents import Content, Found, found_in
-from remit_server.workspace.files import image_of_text, read_bytes
-from remit_server.workspace.globs import MAX_GLOB_CHARS, Glob, parse_glob
-from remit_server.workspace.paths import WorkspacePath
+from remit_server.workspace.globs import MAX_GLOB_CHARS, parse_glob
 from remit_server.workspace.walk import Limits
 
-MAX_SEARCHED_BYTES = 2 * 1024 * 1024
-MAX_SHOWN_CHARS = 300
-MAX_RESULT_CHARS = 100_000
-_MAX_COUNTED = 10_000
-
-# A file, and a descriptor of its folder where there is one, good until the next file is asked for.
-_Place = tuple[str, int | None]
+MOST_CHARS = 24_000
+# What is shown is redacted once more, which may make it longer.
+_ROOM_CHARS = 1_500
+_LINE_END = re.compile(r"\n|(?<!\\)(?:\\\\)*\\n")
 
 
 class SearchFilesArguments(Arguments):
@@ -46,154 +34,69 @@ class SearchFilesArguments(Arguments):
     max_results: int = Field(default=50, ge=1, le=500, description="how many matches to return")
 
 
-@dataclass(slots=True)
-class _Found:
-    """What a search has come to so far."""
-
-    matches: list[tuple[str, Match]] = field(default_factory=list[tuple[str, Match]])
-    files: int = 0
-    total: int = 0
-    complete: bool = True
-
-
-@dataclass(frozen=True)
-class Query:
-    """A search as parsed: what to look for, where, and how much to show."""
-
-    pattern: Pattern
-    base: WorkspacePath
-    glob: Glob | None = None
-    context: int = 2
-    most: int = 50
-
-    @cached_property
-    def sieve(self) -> Sieve:
-        """What tells that a file holds no match."""
-        return Sieve(self.pattern)
-
-
 def search(ctx: ToolContext, query: Query, limits: Limits) -> Outcome:
     """Search the file at `query.base`, or the files below it. Raises ToolError where there is none."""
-    found = _Found()
-    for place in _files(ctx, query, limits):
-        try:
-            _search_one(ctx, place, query, limits, found)
-        except TimeoutError:
-            limits.stopped = True
-        if limits.spent() or found.total >= _MAX_COUNTED:
-            found.complete = False
-            break
-    found.complete = found.complete and not limits.stopped
-    return _outcome(found, query)
+    found = Search(ctx, query, limits)
+    try:
+        if ctx.documents.get(query.base.relative) is not None or query.base.absolute.is_file():
+            search_named(found)
+        else:
+            search_each(found, _files(ctx, query, limits))
+    except TimeoutError:
+        limits.stopped = True
+    return _outcome(found)
 
 
-def _files(ctx: ToolContext, query: Query, limits: Limits) -> Iterator[_Place]:
+def _files(ctx: ToolContext, query: Query, limits: Limits) -> Iterator[Place]:
     base, glob = query.base, query.glob
-    if ctx.documents.get(base.relative) is not None or base.absolute.is_file():
-        return iter([(base.relative, None)])
     found = files_to_search(ctx, base, query.sieve, MAX_SEARCHED_BYTES, limits)
     prefix = 0 if base.relative == "." else len(base.relative) + 1
     return found if glob is None else (each for each in found if glob.matches(each[0][prefix:]))
 
 
-def _search_one(ctx: ToolContext, place: _Place, query: Query, limits: Limits, found: _Found) -> None:
-    """Raises TimeoutError."""
-    relative, sieve = place[0], query.sieve
-    read = _read(ctx, place)
-    # Policy is asked last, as most files hold no match; how many files it hides is not told, nor would it be told in a
-    # large tree, where that number would be one of files that match.
-    if read is None or sieve.rules_out(read.content.data) or not ctx.permits("fs.read", relative):
-        return
-
-    def left_s() -> float:
-        return 0.0 if limits.stopped else limits.left_s
-
-    content = read.content.decoded(relative)
-    lines = content.lines
-    numbers = matching_lines(lines, query.pattern, left_s, sieve.lines(content.data)) if lines else []
-    if numbers:
-        content = content.redacted(ctx.redact, ctx.policy_version)
-        if content.shown is not None:
-            # Matched again without secrets: whether a guess matches would give a secret away letter by letter.
-            lines = content.shown.split("\n")
-            numbers = matching_lines(lines, query.pattern, left_s)
-    if read.was is not None and content is not read.content:
-        ctx.workspace.contents.keep(relative, read.was, "", content)
-    found.files += bool(numbers)
-    found.total += len(numbers)
-    room = query.most - len(found.matches)
-    found.matches += [(relative, with_context(lines, n, query.context)) for n in numbers[:room]]
-
-
-def _read(ctx: ToolContext, place: _Place) -> Found | None:
-    """What a file holds; None of one that is too large, gone, or not to be read."""
-    relative, folder = place
-    try:
-        if (document := ctx.documents.get(relative)) is not None:
-            return Found(Content(image_of_text(document.text).data))
-        if folder is not None:
-            return found_in(folder, relative, MAX_SEARCHED_BYTES, ctx.workspace.contents)
-        path = WorkspacePath(relative, ctx.workspace.root)
-        return Found(Content(read_bytes(ctx.workspace, path, MAX_SEARCHED_BYTES)))
-    except (ToolError, OSError):
-        return None
-
-
-def _outcome(found: _Found, query: Query) -> Outcome:
-    shown = len(found.matches)
-    total = f"{found.total}{'' if found.complete else ' or more'}"
+def _outcome(found: Search) -> Outcome:
+    ctx, query, complete = found.ctx, found.query, not found.limits.stopped
+    total = f"{found.total}{'' if complete else ' or more'}"
     head = f"{total} matches for `{query.pattern.text}` in {found.files} files below {query.base.relative}"
+    closed = that_may_be_told(found.limits.closed, lambda path: ctx.permits("fs.read", path))
     notes = [
-        f"the first {shown} are shown" if shown < found.total else "",
-        "" if found.complete else "stopped early",
+        "" if complete else "stopped early",
+        *not_searched(found.left_out, closed, f"{MAX_SEARCHED_BYTES >> 20} MB"),
+        *([] if found.total or not complete else _why_none(found)),
     ]
-    summary = "; ".join([head, *filter(None, notes)])
-    body, cut = _rendered(found.matches)
+    notes = list(filter(None, notes))
+    body, fitted = rendered(found.matches, MOST_CHARS - _ROOM_CHARS - len("; ".join([head, *notes])))
+    if fitted < found.total:
+        others = ", more do not fit: narrow the pattern or the path" if fitted < len(found.matches) else ""
+        notes.insert(0, f"the first {fitted} are shown{others}")
+    summary = "; ".join([head, *notes])
     return Outcome(
         text="\n".join([summary, *body]),
         summary=summary,
         data={
             "path": query.base.relative,
-            "matches": [_as_data(relative, match) for relative, match in found.matches[:shown]],
+            "matches": as_data(found.matches[:fitted]),
             "total_matches": found.total,
             "files": found.files,
-            "truncated": cut or shown < found.total or not found.complete,
+            "truncated": fitted < found.total or not complete,
         },
     )
 
 
-def _rendered(matches: list[tuple[str, Match]]) -> tuple[list[str], bool]:
-    """As ripgrep prints them: `12:` is a match, `11-` a line beside it. The flag says that some did not fit."""
-    lines: list[str] = []
-    room = MAX_RESULT_CHARS
-    current = ""
-    for relative, match in matches:
-        block = [relative] if relative != current else ["--"] if match.before or match.after else []
-        current = relative
-        first = match.line - len(match.before)
-        block += [f"{n}-{_cut(line)}" for n, line in enumerate(match.before, first)]
-        block.append(f"{match.line}:{_cut(match.content)}")
-        block += [f"{n}-{_cut(line)}" for n, line in enumerate(match.after, match.line + 1)]
-        room -= sum(len(line) + 1 for line in block)
-        if room < 0:
-            return [*lines, "… (more matches than fit; narrow the search)"], True
-        lines += block
-    return lines, False
-
-
-def _as_data(relative: str, match: Match) -> dict[str, JsonValue]:
-    return {
-        "file": relative,
-        "line": match.line,
-        "content": _cut(match.content),
-        "context_before": [_cut(line) for line in match.before],
-        "context_after": [_cut(line) for line in match.after],
-    }
-
-
-def _cut(line: str) -> str:
-    over = len(line) - MAX_SHOWN_CHARS
-    return line if over <= 0 else f"{line[:MAX_SHOWN_CHARS]}… ({over} more characters)"
+def _why_none(found: Search) -> list[str]:
+    """What kept anything from matching, where that is plain to see."""
+    ctx, query, limits = found.ctx, found.query, found.limits
+    why: list[str] = []
+    if _LINE_END.search(query.pattern.text):
+        why.append("each line is searched by itself, so a line end in the pattern matches nothing")
+    glob, base = query.glob, query.base
+    if glob is not None and base.absolute.is_dir():
+        prefix = 0 if base.relative == "." else len(base.relative) + 1
+        below = files_below(ctx, base, limits)
+        seen = any(glob.matches(path[prefix:]) and ctx.permits("fs.read", shown_name(path)) for path in below)
+        if not seen and not limits.stopped:
+            why.append(f"no file below {base.relative} matches the file_pattern `{glob.text}`{glob.hint}")
+    return why
 
 
 def _targets(arguments: SearchFilesArguments, ctx: ToolContext) -> tuple[Target, ...]:
@@ -221,11 +124,11 @@ async def _prepare(arguments: SearchFilesArguments, ctx: ToolContext) -> Plan:
 
 SEARCH_FILES = Tool(
     name="search_files",
-    summary="Search text files up to 2 MB for a regular expression, leaving out what .gitignore excludes.",
+    summary="Search text files for a regular expression, leaving out what .gitignore excludes.",
     effect=Effect.READ,
     arguments=SearchFilesArguments,
     targets=_targets,
     prepare=_prepare,
     only_resolves=True,
-    most_chars=24_000,
+    most_chars=MOST_CHARS,
 )

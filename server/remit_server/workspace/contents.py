@@ -5,6 +5,7 @@ A look at a file that did not change costs one lstat. Nothing here decides what 
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import stat
@@ -14,7 +15,7 @@ from dataclasses import dataclass, replace
 
 from remit_server.errors import ToolError
 from remit_server.workspace.kept import Identity, Kept, identity, settled
-from remit_server.workspace.text import Text
+from remit_server.workspace.text import Text, mark_of
 
 MAX_CONTENTS_BYTES = 16 * 1024 * 1024
 MAX_CONTENT_BYTES = 64 * 1024
@@ -42,6 +43,11 @@ class Content:
     def size(self) -> int:
         """Bytes of memory."""
         return sum(map(sys.getsizeof, (self, self.data, self.text or "", self.shown or "")))
+
+    @property
+    def is_binary(self) -> bool:
+        """Whether this is no text, once that was looked at."""
+        return self.text == "" and mark_of(self.data)[0] != self.data
 
     @property
     def lines(self) -> list[str]:
@@ -77,9 +83,9 @@ class Found:
 
 
 def found_in(folder: int, path: str, max_bytes: int, kept: Kept[Content]) -> Found | None:
-    """The regular file at `path`, whose folder is open; None where there is none, or it is too large.
+    """The regular file at `path`, whose folder is open; None where there is none.
 
-    Raises OSError, also for a link.
+    Raises OSError, also for a link, and EFBIG where it is too large.
     """
     name = path.rpartition("/")[2]
     was = identity(os.stat(name, dir_fd=folder, follow_symlinks=False))
@@ -90,9 +96,10 @@ def found_in(folder: int, path: str, max_bytes: int, kept: Kept[Content]) -> Fou
     try:
         status = os.fstat(fd)
         begun_ns = kept.now_ns()
-        data = bytes_at(fd, max_bytes, status.st_size) if stat.S_ISREG(status.st_mode) else None
-        if data is None:
+        if not stat.S_ISREG(status.st_mode):
             return None
+        if (data := bytes_at(fd, max_bytes, status.st_size)) is None:
+            raise OSError(errno.EFBIG, os.strerror(errno.EFBIG))
         was = identity(status)
         if len(data) > MAX_CONTENT_BYTES or not settled(was, begun_ns) or identity(os.fstat(fd)) != was:
             return Found(Content(data))

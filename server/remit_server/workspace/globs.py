@@ -10,6 +10,7 @@ from remit_server.errors import ToolError
 
 MAX_GLOB_CHARS = 512
 _MAX_ALTERNATIVES = 64
+_CLASS = re.compile(r"\[!?\]?[^\]]*\]")
 _NOTHING = re.compile(r"(?!)")
 
 # None is `**`: any number of names, also none.
@@ -26,6 +27,11 @@ class Glob:
     text: str
     alternatives: tuple[Segments, ...]
 
+    @property
+    def hint(self) -> str:
+        """What to say where nothing matches: `/` at the beginning is often meant as the whole disk's."""
+        return ", where `/` at its beginning stands for that folder" if self.text.startswith("/") else ""
+
     def matches(self, relative: str) -> bool:
         """Whether a path with `/`, relative to where the glob is anchored, matches as a whole."""
         names = relative.split("/")
@@ -33,9 +39,12 @@ class Glob:
 
 
 def parse_glob(text: str) -> Glob:
-    """Raises ToolError (`invalid_arguments`) for one that is empty, too long or has too many alternatives."""
+    """Raises ToolError (`invalid_arguments`) for one that is empty, too long or not finished, that leads out of
+    the folder, or has too many alternatives."""
     if not text.strip("/"):
         raise _unusable(text, "it matches nothing")
+    if ".." in text.split("/"):
+        raise _unusable(text, "`..` leads out of the folder, below which it is looked for")
     if len(text) > MAX_GLOB_CHARS:
         raise _unusable(text[:40] + "…", f"it is longer than {MAX_GLOB_CHARS} characters")
     pending, finished = [text], list[str]()
@@ -47,11 +56,18 @@ def parse_glob(text: str) -> Glob:
             finished.append(one)
         if len(pending) + len(finished) > _MAX_ALTERNATIVES:
             raise _unusable(text, f"its braces stand for more than {_MAX_ALTERNATIVES} patterns")
+    if unclosed := next(filter(None, map(_unclosed, finished)), None):
+        raise _unusable(text, f"its `{unclosed}` is never closed; `[{unclosed}]` stands for that character itself")
     return Glob(text, tuple(_segments(one) for one in finished))
 
 
 def _unusable(text: str, why: str) -> ToolError:
     return ToolError(f"cannot use the pattern `{text}`", why, "use a glob such as `**/*.py` or `src/*.ts`")
+
+
+def _unclosed(text: str) -> str | None:
+    """The bracket or brace that has no end, where there is one: it would be taken as a plain character."""
+    return next((bracket for part in text.split("/") for bracket in "[{" if bracket in _CLASS.sub("", part)), None)
 
 
 def _segments(text: str) -> Segments:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import selectors
 import subprocess
 import sys
@@ -24,7 +25,8 @@ from remit_server.workspace.paths import Workspace, WorkspacePath
 from remit_server.workspace.walk import Limits, asks_root
 
 _FLAGS = (
-    *("--no-config", "--no-messages", "--color=never", "--null", "--hidden", "--no-follow"),
+    # What is too large it passes over in silence, but for its debug messages.
+    *("--no-config", "--no-ignore-messages", "--debug", "--color=never", "--null", "--hidden", "--no-follow"),
     # Only the project's own `.gitignore` files count, with or without a repository around them; but ripgrep 13, which
     # has a defect there, goes on to obey `.rgignore` files.
     *("--no-require-git", "--no-ignore-dot", "--no-ignore-exclude", "--no-ignore-global", "--no-ignore-parent"),
@@ -33,16 +35,20 @@ _FLAGS = (
 # Bytes as they are: whoever wrote the expression knows of encodings. Maps of files that shrink would kill it.
 _MATCHING = ("--files-with-matches", "--no-unicode", "--text", "--encoding=none", "--no-mmap", "--no-crlf")
 _MAX_OUTPUT = 64 * 1024 * 1024
-_MAX_COMPLAINT = 4096
+_MAX_REMARKS = 1024 * 1024
+_TOO_LARGE = re.compile(rb"(?:rg: )?DEBUG\|.*: ignoring (.+): \d+ bytes")
+_CLOSED = re.compile(rb"(?:rg: )?(\.\.?/.*): .* \(os error \d+\)")
 _TICK_S = 0.05
 _CHUNK = 1 << 18
 
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """Relative paths in no order. `complete` is False where it was stopped."""
+    """Relative paths in no order: the files, also those that are too large to be looked into, and files and folders
+    that could not be read. `complete` is False where it was stopped."""
 
     paths: tuple[str, ...]
+    closed: tuple[str, ...]
     complete: bool
 
 
@@ -97,29 +103,48 @@ def _run(argv: Sequence[str], folder: Path, limits: Limits) -> Listing | None:
         return None
     with process:
         try:
-            output, complaint, ended = _drained(process, limits)
+            output, remarks, ended = _drained(process, limits)
         finally:
             process.kill()
-    # 1: nothing found. 2 without a word: some files could not be read, which the walk passes over as well.
-    if complaint or (ended and process.returncode not in {0, 1, 2}):
+    closed = _named(_CLOSED, remarks)
+    # 1: nothing found. 2: some files could not be read, which the walk passes over as well, or it did not even begin.
+    if ended and process.returncode not in {0, 1} and not (process.returncode == 2 and closed):
         return None
     names = output[: output.rfind(b"\0") + 1].split(b"\0")[:-1]
-    return Listing(tuple(os.fsdecode(name).removeprefix("./") for name in names), ended)
+    return Listing((*map(_relative, names), *_named(_TOO_LARGE, remarks)), closed, ended)
+
+
+def _named(remark: re.Pattern[bytes], remarks: bytes) -> tuple[str, ...]:
+    found = map(remark.fullmatch, remarks.split(b"\n"))
+    return tuple(_relative(each[1]) for each in found if each)
+
+
+def _relative(name: bytes) -> str:
+    return os.fsdecode(name).removeprefix("./")
 
 
 def _drained(process: subprocess.Popen[bytes], limits: Limits) -> tuple[bytes, bytes, bool]:
-    """Its output, what it complained of, and whether it ended by itself."""
-    output, complaint = bytearray(), bytearray()
+    """Its output, what it remarked, and whether it ended by itself."""
+    output, remarks = bytearray(), bytearray()
     with selectors.DefaultSelector() as selector:
         selector.register(process.stdout or 0, selectors.EVENT_READ, output)
-        selector.register(process.stderr or 0, selectors.EVENT_READ, complaint)
+        selector.register(process.stderr or 0, selectors.EVENT_READ, remarks)
         while selector.get_map():
-            if limits.spent() or len(output) > _MAX_OUTPUT or len(complaint) > _MAX_COMPLAINT:
-                return bytes(output), bytes(complaint), False
+            if len(remarks) > _MAX_REMARKS:
+                _keep_telling(remarks)
+            if limits.spent() or len(output) > _MAX_OUTPUT or len(remarks) > _MAX_REMARKS:
+                return bytes(output), bytes(remarks), False
             for key, _ in selector.select(_TICK_S):
                 chunk = os.read(key.fd, _CHUNK)
                 key.data.extend(chunk)
                 if not chunk:
                     selector.unregister(key.fileobj)
     process.wait()
-    return bytes(output), bytes(complaint), True
+    return bytes(output), bytes(remarks), True
+
+
+def _keep_telling(remarks: bytearray) -> None:
+    """Drop those that say nothing here, as there is one for each file that the project ignores."""
+    whole, _, begun = remarks.rpartition(b"\n")
+    kept = [line for line in whole.split(b"\n") if _TOO_LARGE.fullmatch(line) or _CLOSED.fullmatch(line)]
+    remarks[:] = b"\n".join([*kept, begun])

@@ -49,18 +49,13 @@ class Text:
     @classmethod
     def decode(cls, data: bytes, name: str) -> Text:
         """Read bytes as text; `name` is for messages. Raises ToolError (`binary_file`)."""
-        mark, encoding = next(((m, e) for m, e in _MARKS if data.startswith(m)), (b"", ""))
+        mark, encoding = mark_of(data)
         body = data[len(mark) :]
         raw = _decoded(body, encoding) if encoding else None
         if raw is None:
             mark, encoding, raw = _guessed(data)
         if raw is None or "\0" in raw:
-            raise ToolError(
-                f"cannot use `{name}` as text",
-                "it is a binary file",
-                "work on a text file",
-                code=ErrorCode.BINARY_FILE,
-            )
+            raise binary_file(name)
         if "\r" not in raw:
             return cls(raw, encoding, mark)
         ends = tuple(_LINE_END.findall(raw))
@@ -96,6 +91,18 @@ class Text:
         pieces = new.split("\n")
         ends = _kept_ends(self.content.split("\n"), pieces, self.ends, self.newline)
         return "".join(piece + end for piece, end in zip(pieces, (*ends, ""), strict=True))
+
+
+def mark_of(data: bytes) -> tuple[bytes, str]:
+    """The byte order mark that a text begins with, and the encoding it stands for; nothing where there is none."""
+    return next(((m, e) for m, e in _MARKS if data.startswith(m)), (b"", ""))
+
+
+def binary_file(name: str) -> ToolError:
+    """What to say of a file that is no text."""
+    return ToolError(
+        f"cannot use `{name}` as text", "it is a binary file", "work on a text file", code=ErrorCode.BINARY_FILE
+    )
 
 
 def plain(text: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import re
 import stat
@@ -27,13 +28,16 @@ _MAX_IGNORE_BYTES = 256 * 1024
 _MAX_IGNORE_LINES = 2000
 _STARS = re.compile(r"\*\*+|\*")
 
+GONE = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EXDEV})
+"""Why something cannot be opened that is there no longer, or has become something else."""
+
 
 @dataclass(slots=True)
 class Limits:
     """What one walk may cost; shared with whoever works on its files. Time is in seconds from now.
 
     `small` is how many files and folders are sooner gone through than ripgrep is started. A folder of more than
-    `in_folder` entries ends the walk before the first of them.
+    `in_folder` entries ends the walk before the first of them. `closed` are the folders that could not be read.
     """
 
     seconds: float = 10.0
@@ -42,10 +46,12 @@ class Limits:
     in_folder: int | None = None
     started: float = field(default_factory=time.monotonic)
     stopped: bool = False
+    closed: set[str] = field(default_factory=set[str])
 
     def of_small(self) -> Limits:
         """What the walk through a small tree may cost, within the same time; it is stopped where there is more."""
-        return Limits(self.seconds, self.small + 1, in_folder=max(0, self.small), started=self.started)
+        most = max(0, self.small)
+        return Limits(self.seconds, self.small + 1, in_folder=most, started=self.started, closed=self.closed)
 
     @property
     def left_s(self) -> float:
@@ -76,14 +82,16 @@ def walk(workspace: Workspace, base: WorkspacePath, limits: Limits) -> Iterator[
     """Relative paths of the regular files below `base`, sorted by their names; ends early when `limits` are spent.
 
     Left out: `.git`, what `.gitignore` files exclude (unless `base` itself is excluded, for then it was asked for),
-    links, and names with control characters. Raises ToolError where `base` is no folder.
+    links, and names that cannot be shown. Raises ToolError where `base` is no folder.
     """
     for relative, _ in walk_open(workspace, base, limits):
-        yield relative
+        if UNUSABLE.search(relative) is None:
+            yield relative
 
 
 def walk_open(workspace: Workspace, base: WorkspacePath, limits: Limits) -> Iterator[tuple[str, int]]:
-    """What `walk` yields, each with a descriptor of its folder that is good until the next one is asked for.
+    """What `walk` yields, each with a descriptor of its folder that is good until the next one is asked for; and also
+    what has a name that cannot be shown, for whoever says how much that is.
 
     Raises ToolError as `walk` does.
     """
@@ -94,7 +102,7 @@ def walk_open(workspace: Workspace, base: WorkspacePath, limits: Limits) -> Iter
 
 
 def listed(workspace: Workspace, base: WorkspacePath) -> Callable[[str], bool]:
-    """Whether `walk` would come to a path below `base`, if it is a regular file."""
+    """Whether `walk_open` would come to a path below `base`, if it is a regular file."""
     known: dict[str, Layers | None] = {}
 
     def layers_in(prefix: str) -> Layers | None:
@@ -134,9 +142,9 @@ def listed(workspace: Workspace, base: WorkspacePath) -> Callable[[str], bool]:
     return is_listed
 
 
-def usable(relative: str) -> bool:
-    """Whether `walk` may list a path that ripgrep lists, which knows nothing of names that cannot be shown."""
-    return UNUSABLE.search(relative) is None and relative.count("/") <= _MAX_DEPTH
+def not_too_deep(relative: str) -> bool:
+    """Whether `walk_open` would go as deep as this path."""
+    return relative.count("/") <= _MAX_DEPTH
 
 
 def asks_root(workspace: Workspace, base: WorkspacePath) -> bool:
@@ -170,7 +178,7 @@ def _below(fd: int, prefix: str, layers: Layers, limits: Limits) -> Iterator[tup
     """Closes `fd`."""
     try:
         layers = _with_ignore_file(fd, len(prefix), layers)
-        found = _entries(fd, limits)
+        found = _entries(fd, prefix, limits)
         chosen = _remembered if len(found) <= _MOST_REMEMBERED else _chosen
         gone = 0
         for number, name, is_file in chosen(found, prefix, layers):
@@ -180,7 +188,7 @@ def _below(fd: int, prefix: str, layers: Layers, limits: Limits) -> Iterator[tup
                 return
             if is_file:
                 yield prefix + name, fd
-            elif prefix.count("/") < _MAX_DEPTH and (below := _open_folder(fd, name)) is not None:
+            elif prefix.count("/") < _MAX_DEPTH and (below := _open_folder(fd, prefix + name, limits)) is not None:
                 yield from _below(below, f"{prefix}{name}/", layers, limits)
         limits.entries -= len(found) - gone
         limits.spent()
@@ -188,12 +196,16 @@ def _below(fd: int, prefix: str, layers: Layers, limits: Limits) -> Iterator[tup
         os.close(fd)
 
 
-def _entries(fd: int, limits: Limits) -> Entries:
-    """In no order; none where they are too many."""
+def _entries(fd: int, prefix: str, limits: Limits) -> Entries:
+    """In no order; none where they are too many, or the system does not tell them."""
     most = limits.in_folder
-    with os.scandir(fd) as entries:
-        some = entries if most is None else islice(entries, most + 1)
-        found = tuple([(e.name, e.is_dir(follow_symlinks=False), e.is_file(follow_symlinks=False)) for e in some])
+    try:
+        with os.scandir(fd) as entries:
+            some = entries if most is None else islice(entries, most + 1)
+            found = tuple([(e.name, e.is_dir(follow_symlinks=False), e.is_file(follow_symlinks=False)) for e in some])
+    except OSError:
+        limits.closed.add(prefix.rstrip("/") or ".")
+        return ()
     if most is not None and len(found) > most:
         limits.stopped = True
         return ()
@@ -213,27 +225,36 @@ def _chosen(found: Entries, prefix: str, layers: Layers) -> tuple[tuple[int, str
 _remembered = lru_cache(maxsize=512)(_chosen)
 
 
-def _open_folder(here: int, name: str) -> int | None:
+def _open_folder(here: int, relative: str, limits: Limits) -> int | None:
     """None for a folder that is gone, no longer one, or not ours to read: the walk goes on without it."""
+    name = relative.rpartition("/")[2]
     try:
         return os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=here)
-    except OSError:
+    except OSError as error:
+        if error.errno not in GONE:
+            limits.closed.add(relative)
         return None
 
 
 def _unlisted(name: str) -> bool:
-    hidden = name == ".git" or name.startswith(TEMPORARY_PREFIX)
-    return hidden or UNUSABLE.search(name) is not None
+    return name == ".git" or name.startswith(TEMPORARY_PREFIX)
 
 
 def _ignored(relative: str, layers: Layers, *, folder: bool) -> bool:
     """The innermost file with an opinion decides."""
     path = relative + "/" if folder else relative
     for start, rules in reversed(layers):
-        include = rules.spec.check_file(path[start:]).include
+        include = _verdict(rules.spec, path[start:])
         if include is not None:
             return include
     return False
+
+
+def _verdict(spec: GitIgnoreSpec, path: str) -> bool | None:
+    try:
+        return spec.check_file(path).include
+    except UnicodeEncodeError:  # a name that is no UTF-8, for which only wildcards stand
+        return spec.check_file(path.encode(errors="replace").decode()).include
 
 
 def _layers_above(workspace: Workspace, base: WorkspacePath) -> Layers:

@@ -96,6 +96,9 @@ async def test_without_a_server_names_are_found_by_tree_sitter_and_it_says_so(ma
     assert definition.output.splitlines()[1:] == ["cart.py:2:9  def total(self):"]
     named = await asked(bench, "get_symbols", query="CART")
     assert named.output.splitlines()[1:] == ["cart.py:1:7  Cart"]
+    (bench.workspace / "cart.rb").write_text("class Cart; end\n")
+    named = await asked(bench, "get_symbols", query="CART")
+    assert "; not looked at, as their language is not known here: .rb (1)" in named.output
 
 
 @needs_no_server

@@ -100,6 +100,11 @@ def test_no_secret_is_shown_wherever_the_output_is_cut(pieces: list[str], cuts: 
     assert not any(line in text for line in BODY)
 
 
+def test_what_is_for_programs_is_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(printing, "EVERY_S", 0.0)
+    assert shown_of([b"one\n", b"two\n\0{}\n", b"three\n"]) == "one\ntwo"
+
+
 def test_what_follows_a_key_is_shown_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(printing, "EVERY_S", 0.0)
     assert shown_of([f"{KEY}\nafter\n".encode()]) == "[redacted private key]\nafter"

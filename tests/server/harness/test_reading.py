@@ -12,8 +12,9 @@ from bench_runtime import call, intent
 
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
-from remit_server.harness.reading import TRANSIENT, once_more
+from remit_server.harness.reading import once_more
 from remit_server.tools.table import TOOLS
+from remit_server.workspace.transient import TRANSIENT
 
 
 def failing(*errors: BaseException) -> tuple[list[int], Callable[[], Any]]:
@@ -76,11 +77,12 @@ async def test_a_write_that_stumbled_is_not_tried_again(make_bench: Any, monkeyp
 
 
 async def test_a_result_is_cut_at_the_limit_of_its_tool_and_says_so(make_bench: Any) -> None:
-    bench = await make_bench({"calls": [intent("READ_FILE"), call("read_file", path="long.txt")]}, {"text": "ok"})
-    (bench.workspace / "long.txt").write_text("word " * 390 + "\n" + ("word " * 390 + "\n") * 40)
+    long = f"{'x' * 252}.py"
+    bench = await make_bench({"calls": [intent("ANALYZE"), call("get_symbols", path=long)]}, {"text": "ok"})
+    (bench.workspace / long).write_text("".join(f"def f{n}(): ...\n" for n in range(100)))
     await bench.ask("go")
     (result,) = bench.of("tool_result")
-    assert len(result.output) == TOOLS["read_file"].most_chars
+    assert len(result.output) == TOOLS["get_symbols"].most_chars
     assert "characters left out …]" in result.output
 
 

@@ -35,6 +35,16 @@ SOURCES = {
     "go": ("package p\ntype T struct{}\nfunc (t T) m() { c(); x.d() }\n", {"T", "m"}, {"c"}, {"d"}),
     "rust": ("struct S;\nimpl S { fn m(&self) { a::c(); x.d(); p!() } }\n", {"S", "m"}, {"c", "p"}, {"d"}),
     "java": ("class A { B m() { return x.d(); } }\n", {"A", "m"}, {"B"}, {"d"}),
+    "cpp": (
+        (
+            "template <class T> class A : B { A(); int m() { return c() + ns::e(); } virtual T v() = 0; int n; };\n"
+            "namespace n { enum class E { X }; using U = int; }\nclass Later;\n"
+            "int A::o() { x.d(); }\nA &n::A::p() {}\nint *f() { return new G<int>(); }\nstruct S {} s;\n"
+        ),
+        {"A", "m", "v", "E", "U", "o", "p", "f", "S"},
+        {"B", "T", "c", "e", "G"},
+        {"d"},
+    ),
     "c": (
         "struct s { int i; };\nint *f(T t) { return c(); }\nstruct s g(void) {}\n",
         {"s", "f", "g"},
@@ -74,6 +84,8 @@ def test_each_kind_of_node_and_each_field_is_one_of_its_grammar(language: str) -
         ("java", "a<b<c,"),
         ("go", "func("),
         ("c", "a*b("),
+        ("cpp", "a<b<"),
+        ("cpp", "template<"),
     ],
 )
 def test_THR_model_no_text_takes_a_parser_long_or_down(language: str, piece: str) -> None:
@@ -136,6 +148,11 @@ def test_a_member_counts_only_for_a_file_that_uses_something_else_of_that_file()
     assert isinstance(rank(files)[0], Ranked)
 
 
+def test_a_header_of_c_counts_what_a_source_of_cpp_uses() -> None:
+    files = {"a.h": Tags("c", (Definition("f", 1),)), "b.cpp": Tags("cpp", (), frozenset({"f"}))}
+    assert [each.users for each in rank(files)] == [1]
+
+
 async def mapped(bench: Bench, **arguments: Any) -> str:
     bench.events.clear()
     await bench.ask({**own("repo_map", **arguments), "intent": "ANALYZE"})
@@ -167,6 +184,14 @@ async def test_the_map_of_a_workspace(make_bench: Any) -> None:
     assert token not in text
     put("core.py").write_text("class Basket: ...\n")
     assert "class Basket" in await mapped(bench)
+
+
+async def test_a_map_names_the_languages_that_it_does_not_know(make_bench: Any) -> None:
+    bench = await make_bench({"text": "ok"}, policy=LAX.replace('[".env"]', '[".env", "hidden.rb"]'))
+    for name in ("a.rb", "b.RB", "c.swift", "hidden.rb", "d.md", "e.py"):
+        (bench.workspace / name).write_text("x = 1\n")
+    said = "not looked at, as their language is not known here: .rb (2), .swift (1)"
+    assert (await mapped(bench)).splitlines()[0].endswith(f"; {said}")
 
 
 async def test_a_small_budget_keeps_the_most_used(make_bench: Any) -> None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from pathlib import PurePosixPath
 
 from remit_server.errors import ToolError
 from remit_server.tools.code.showing import Texts, character_of
 from remit_server.tools.code.wire import MAX_ITEMS, file_uri
-from remit_server.tools.mapping.languages import LANGUAGES
+from remit_server.tools.mapping.languages import language_of
 from remit_server.tools.mapping.looking import tags_of
+from remit_server.tools.mapping.unknown import UnknownLanguages
 from remit_server.tools.spec import ToolContext
 from remit_server.workspace.code import Answer, Place, Symbol
 from remit_server.workspace.walk import Limits, walk
@@ -21,7 +21,7 @@ MAX_SECONDS = 10.0
 
 def symbols_of(ctx: ToolContext, relative: str) -> Answer:
     """All that one file defines. Raises ToolError where it cannot be read or parsed."""
-    language = LANGUAGES.get(PurePosixPath(relative).suffix.lower())
+    language = language_of(relative)
     if language is None:
         raise ToolError(
             f"cannot list the symbols of `{relative}`", "its language is not known here", "read it with read_file"
@@ -37,9 +37,13 @@ def symbols_named(ctx: ToolContext, wanted: Callable[[str], bool]) -> Answer:
     """All definitions of the workspace whose name is wanted."""
     limits = Limits(seconds=MAX_SECONDS)
     found: list[Symbol] = []
+    unknown = UnknownLanguages()
     for relative in walk(ctx.workspace, ctx.workspace.resolve("."), limits):
-        language = LANGUAGES.get(PurePosixPath(relative).suffix.lower())
-        if language is None or not ctx.permits("fs.read", relative):
+        language = language_of(relative)
+        if language is None:
+            unknown.count(relative, ctx.permits)
+            continue
+        if not ctx.permits("fs.read", relative):
             continue
         try:
             found += _defined(ctx, relative, language, wanted, limits)
@@ -47,7 +51,8 @@ def symbols_named(ctx: ToolContext, wanted: Callable[[str], bool]) -> Answer:
             continue
         if len(found) >= MAX_ITEMS:
             break
-    notes = (NOTE, *(["stopped early, there may be more"] if limits.spent() or len(found) >= MAX_ITEMS else []))
+    early = ["stopped early, there may be more"] if limits.spent() or len(found) >= MAX_ITEMS else []
+    notes = (NOTE, *early, *unknown.said())
     return Answer(SOURCE, tuple(found[:MAX_ITEMS]), len(found), notes)
 
 

@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
+from pathlib import PurePosixPath
 from types import MappingProxyType
 
 import tree_sitter_c
+import tree_sitter_cpp
 import tree_sitter_go
 import tree_sitter_java
 import tree_sitter_javascript
@@ -115,7 +117,25 @@ _WITH_BODY = {
     "union_specifier": ("body", frozenset({"field_declaration_list"})),
     "enum_specifier": ("body", frozenset({"enumerator_list"})),
 }
-
+_IN_CPP: Paths = {
+    **_IN_C,
+    **_named("class_specifier", "alias_declaration", "concept_definition"),
+    "function_definition": (
+        ("declarator", "declarator"),
+        ("declarator", "declarator", "name"),
+        ("declarator", "declarator", "name", "name"),
+        ("declarator", ANY, "declarator"),
+        ("declarator", ANY, "declarator", "name"),
+        ("declarator", ANY, "declarator", "name", "name"),
+    ),
+    "field_declaration": (("declarator", "declarator"),),
+}
+_CPP_CALL: Paths = {"call_expression": (("function",), ("function", "name")), **_TYPE}
+_IN_CPP_ONLY = {
+    **_WITH_BODY,
+    "class_specifier": ("body", frozenset({"field_declaration_list"})),
+    "field_declaration": ("declarator", frozenset({"function_declarator"})),
+}
 
 _FIELD: Paths = {"call_expression": (("function", "field"),)}
 _PROPERTY: Paths = {"call_expression": (("function", "property"),)}
@@ -149,6 +169,7 @@ _GRAMMARS: Mapping[str, Callable[[], Grammar]] = MappingProxyType(
             Language(tree_sitter_java.language()), _IN_JAVA, _TYPE, {"method_invocation": (("name",),)}
         ),
         "c": lambda: Grammar(Language(tree_sitter_c.language()), _IN_C, _CALL, {}, _WITH_BODY),
+        "cpp": lambda: Grammar(Language(tree_sitter_cpp.language()), _IN_CPP, _CPP_CALL, _FIELD, _IN_CPP_ONLY),
     }
 )
 
@@ -159,7 +180,14 @@ def grammar_of(language: str) -> Grammar:
     return _GRAMMARS[language]()
 
 
-SCRIPTS = frozenset({"javascript", "typescript", "tsx"})
+def language_of(relative: str) -> str | None:
+    """The language of a file, by the ending of its name; None where it is not known here."""
+    return LANGUAGES.get(PurePosixPath(relative).suffix.lower())
+
+
+FAMILIES: Mapping[str, str] = MappingProxyType(
+    {"javascript": "scripts", "typescript": "scripts", "tsx": "scripts", "c": "c family", "cpp": "c family"}
+)
 """Languages whose files use each other's names."""
 
 LANGUAGES: Mapping[str, str] = MappingProxyType(
@@ -179,5 +207,6 @@ LANGUAGES: Mapping[str, str] = MappingProxyType(
         ".java": "java",
         ".c": "c",
         ".h": "c",
+        **dict.fromkeys((".cc", ".cpp", ".cxx", ".hh", ".hpp", ".hxx", ".ipp"), "cpp"),
     }
 )

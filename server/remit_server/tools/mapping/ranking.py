@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
-from remit_server.tools.mapping.languages import SCRIPTS
+from remit_server.tools.mapping.languages import FAMILIES
 from remit_server.tools.mapping.tags import Definition, Tags
 
 CHARS_PER_TOKEN = 4
@@ -40,7 +40,7 @@ def rank(files: Mapping[str, Tags]) -> list[Ranked]:
     """
     families: defaultdict[str, dict[str, Tags]] = defaultdict(dict)
     for path, tags in files.items():
-        families["scripts" if tags.language in SCRIPTS else tags.language][path] = tags
+        families[FAMILIES.get(tags.language, tags.language)][path] = tags
     ranked = [each for family in families.values() for each in _rank(family)]
     return sorted(ranked, key=lambda each: (-each.score, each.path, each.definition.line))
 

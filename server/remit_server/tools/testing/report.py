@@ -35,7 +35,7 @@ _COUNTED = re.compile(r"^=*\s*((?:\d+ [a-z]+(?:, )?)+) in \d[^\n]*$", re.MULTILI
 def rendered(output: CommandOutput, choice: Choice, here: Path, redact: Callable[[str], str]) -> Outcome:
     """The outcome of a run in the folder `here`. It passed only where the exit code and every result say so."""
     runner, ask = choice.runner, choice.ask
-    data, _, covered = output.stdout.rpartition(b"\0")
+    data, _, covered = output.stdout.removeprefix(b"\0").rpartition(b"\0")
     report, trouble = _read(data, output, runner, here)
     tests = tuple(_seen_from_the_top(test, choice) for test in report.tests)
     bad = [test for test in tests if test.ending in {"failed", "error"}]
