@@ -228,6 +228,7 @@ def test_what_is_not_searched_is_said_by_either_way(tmp_path: Path) -> None:
     assert "ignored" not in found.text
 
 
+@pytest.mark.slow
 def test_thousands_of_ignored_files_do_not_hide_one_that_is_too_large(tmp_path: Path) -> None:
     grown(tmp_path, {".gitignore": b"*.log", "z/large": b"foo\n" * 600_000, "z/a": b"foo"})
     (tmp_path / "logs").mkdir()

@@ -190,6 +190,7 @@ def test_a_diff_of_git_gives_exactly_the_second_tree(
         assert now == after, diff
 
 
+@pytest.mark.slow
 @git_needed
 @settings(max_examples=60, deadline=None)
 @given(pair=trees(), data=st.data())

@@ -44,6 +44,7 @@ async def test_lines_are_shown_before_the_command_has_ended(make_bench: Any) -> 
     assert "line 3" in result.output
 
 
+@pytest.mark.slow
 @needs_bwrap
 async def test_a_secret_that_comes_in_halves_is_not_shown(make_bench: Any) -> None:
     halves = f"printf {TOKEN[:9]}; sleep 0.6; printf {TOKEN[9:]}; echo; sleep 0.6"
