@@ -27,6 +27,8 @@ from remit_server.workspace.paths import Workspace, WorkspacePath
 from remit_server.workspace.ports import NoDocuments
 from remit_server.workspace.walk import Limits
 
+pytestmark = pytest.mark.slow
+
 KEY = "-----BEGIN PRIVATE KEY-----\nneedle\n-----END PRIVATE KEY-----"
 
 

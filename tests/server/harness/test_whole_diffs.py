@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 from bench_runtime import SHOP, Answering, Bench, call, intent
 
+pytestmark = pytest.mark.slow
+
 LINES = "".join(f"l{n}\n" for n in range(1, 21))
 TEXT_PART = "--- a/a.py\n+++ b/a.py\n@@ -1 +1 @@\n-total = 0\n+total = 1\n"
 
