@@ -63,6 +63,10 @@ _LONG = 256
 """Characters from which RE2 is faster at looking for all markers, in spite of what it takes to ask it."""
 
 
+_WRITTEN_OTHERWISE = re.compile(r"[^ !#-\[\]-~]").search
+"""What JSON escapes, or may."""
+
+
 @dataclass(frozen=True, slots=True)
 class Redacted:
     """Text without secrets, and how many were taken out."""
@@ -85,7 +89,7 @@ class Redactor:
     `more` is asked each time for the patterns that are in force: a policy can be replaced.
     """
 
-    __slots__ = ("_any_marker", "_more", "_patterns", "_secrets", "_short_marker")
+    __slots__ = ("_any_marker", "_more", "_patterns", "_plain", "_secrets", "_short_marker")
 
     def __init__(
         self,
@@ -103,6 +107,8 @@ class Redactor:
         self._short_marker = re.compile("|".join(map(re.escape, sorted(markers)))).search
         spellings = sorted({s for secret in secrets for s in _spellings(secret)}, key=lambda s: (-len(s), s))
         self._secrets = re.compile("|".join(map(re.escape, spellings))) if spellings else None
+        # JSON writes these, and every marker, as they are.
+        self._plain = "" not in markers and not any(map(_WRITTEN_OTHERWISE, spellings))
 
     def redact(self, text: str, *, keep_lines: bool = False) -> Redacted:
         """The text with each secret replaced by what it was, such as `[redacted github token]`.
@@ -122,9 +128,12 @@ class Redactor:
             count += found
         return self._own(Redacted(text, count), keep_lines=keep_lines)
 
-    def finds_nothing(self, texts: Iterable[str]) -> bool:
-        """Whether `redact` would leave each of these as it is, found out at once: a yes is right, a no may not be."""
-        return not self._more() and self.redact("\n".join(texts)).count == 0
+    def finds_nothing(self, written: str) -> bool:
+        """Whether `redact` leaves each string of this JSON as it is: a yes is right, a no may not be."""
+        return self._plain and not (self._more() or self._present(written) or self._holds_secret(written))
+
+    def _holds_secret(self, text: str) -> bool:
+        return self._secrets is not None and self._secrets.search(text) is not None
 
     def _present(self, text: str) -> tuple[tuple[str, str], ...]:
         """The patterns that can match, by their markers."""

@@ -144,19 +144,27 @@ def test_redacting_twice_changes_nothing(text: str) -> None:
     assert redactor.redact(once.text).text == once.text
 
 
-OWN_SECRET = "hunter2 hunter2"
-PIECES = st.sampled_from([*SECRETS.values(), OWN_SECRET, "sk-", "AKIA", "-----BEGIN", "PRIVATE KEY-----", "word", ""])
+PIECES = [*SECRETS.values(), "sk-", "AKIA", "-----BEGIN", "PRIVATE KEY-----", "word", "", "\\", '"', "\n", "é"]
+OWN_SECRETS = ["hunter2 hunter2", 'hunter"2\\hunter', "hünter2hunter", "a\nb\nc\nd\ne", "hunter2/hunter2+"]
 
 
-@given(st.lists(st.lists(st.one_of(PIECES, st.text(max_size=9)), max_size=4).map("".join), max_size=6))
+@given(
+    own=st.lists(st.sampled_from(OWN_SECRETS), max_size=2),
+    texts=st.lists(
+        st.lists(st.one_of(st.sampled_from(PIECES), st.text(max_size=9)), max_size=4).map("".join), max_size=6
+    ),
+    held=st.lists(st.sampled_from([*OWN_SECRETS, *(json.dumps(secret)[1:-1] for secret in OWN_SECRETS)]), max_size=2),
+)
 @settings(deadline=None)
-def test_texts_in_which_nothing_is_found_are_left_as_they_are(texts: list[str]) -> None:
-    """A yes about all of them is a yes about each."""
-    redactor = Redactor(secrets=[OWN_SECRET])
-    if redactor.finds_nothing(texts):
-        assert [redactor.redact(text).text for text in texts] == texts
+def test_data_in_which_nothing_is_found_is_left_as_it_is(own: list[str], texts: list[str], held: list[str]) -> None:
+    """A yes about all of it, as JSON, is a yes about each string in it."""
+    redactor, strings = Redactor(secrets=own), [*texts, *held]
+    if redactor.finds_nothing(json.dumps({"strings": strings})):
+        assert [redactor.redact(text).text for text in strings] == strings
     else:
-        assert texts
+        assert own or any(
+            word in text for text in strings for word in ("sk-", "AKIA", "PRIVATE KEY", "_", "xox", "glpat-")
+        )
 
 
 def test_hostile_text_is_redacted_in_bounded_steps() -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import json
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any, cast
 
@@ -18,7 +19,7 @@ MAX_ERROR = 16_000
 """Characters of an error that the model sees: 4,000 tokens, roughly."""
 
 MAX_DATA = 256 * 1024
-"""Characters of all texts in a result's data."""
+"""Characters of a result's data as JSON."""
 
 
 def asking(decision: Decision) -> tuple[ReasonPayload, ...]:
@@ -68,22 +69,10 @@ def shortened(value: Any) -> Any:
 
 def clean_data(data: Mapping[str, JsonValue], redactor: Redactor) -> dict[str, JsonValue]:
     """A result's data without secrets; nothing where it is longer than `MAX_DATA`."""
-    texts = list(_texts(data))
-    if sum(map(len, texts)) > MAX_DATA:
+    written = json.dumps(dict(data))
+    if len(written) > MAX_DATA:
         return {}
-    return dict(data) if redactor.finds_nothing(texts) else redacted_json(data, redactor)
-
-
-def _texts(value: Any) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, Mapping):
-        for key, item in cast("Mapping[str, JsonValue]", value).items():
-            yield key
-            yield from _texts(item)
-    elif isinstance(value, Sequence):
-        for item in cast("Sequence[JsonValue]", value):
-            yield from _texts(item)
+    return dict(data) if redactor.finds_nothing(written) else redacted_json(data, redactor)
 
 
 def redacted_json(value: Any, redactor: Redactor) -> Any:
