@@ -9,7 +9,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, SkipValidation
 
 from remit_governance.values import Effect, Intent
 
@@ -233,7 +233,7 @@ class ToolResultEvent(Event):
     ok: bool
     summary: str
     output: str = ""
-    data: dict[str, JsonValue] = {}
+    data: SkipValidation[dict[str, JsonValue]] = {}
     error: ErrorPayload | None = None
     decision: str
     rules: tuple[str, ...] = ()

@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import Any, cast
 
 from pydantic import JsonValue
+from pydantic_core import PydanticSerializationError, to_json
 
 from remit_governance.audit.record import MAX_SUMMARY
 from remit_governance.redaction import Redactor, truncate
@@ -69,7 +70,10 @@ def shortened(value: Any) -> Any:
 
 def clean_data(data: Mapping[str, JsonValue], redactor: Redactor) -> dict[str, JsonValue]:
     """A result's data without secrets; nothing where it is longer than `MAX_DATA`."""
-    written = json.dumps(dict(data))
+    try:
+        written = to_json(dict(data)).decode()
+    except PydanticSerializationError:  # half a character, of which only some writers speak
+        written = json.dumps(dict(data))
     if len(written) > MAX_DATA:
         return {}
     return dict(data) if redactor.finds_nothing(written) else redacted_json(data, redactor)

@@ -115,7 +115,8 @@ def search_each(search: Search, places: Iterable[Place]) -> None:
     """The files of a tree, once more those that the system failed for a moment. Raises TimeoutError."""
     for place in places:
         _search_one(search, place)
-        if search.over():
+        # As `over` has it; this is for each file of the tree.
+        if search.limits.spent() or (search.total >= MAX_COUNTED and search.over()):
             return
     if search.stumbled:
         time.sleep(PAUSE_S)
