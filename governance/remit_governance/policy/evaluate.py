@@ -20,6 +20,7 @@ CONSTRAINT_UNMET = "constraint_unmet"
 UNCLEAR_COMMAND = "unclear_command"
 UNCLEAR_RULE = "builtin.unclear-command"
 
+_MOST_DECIDED = 4_096
 _PASS, _ALLOW, _DENY = Verdict.PASS, Verdict.ALLOW, Verdict.DENY  # found sooner than as members
 _NOBODY_ALLOWED = Reason(
     code=NO_RULE,
@@ -39,10 +40,22 @@ def evaluate(policy: Policy, action: Action, claim: Claim | None = None) -> Deci
     `held` one no write is reviewed yet. A `claim` that covers the action stands in for every layer but the built-in
     one; any other claim changes nothing.
     """
+    if claim is None and action.script is None and policy.extension is None:
+        return _remembered(policy, action)
     permit = None
     if claim is not None and claim.refusal(action, policy.version) is None:
         permit = _permit(claim.token)
     return _one(policy, action, permit) if action.script is None else _script(policy, action, permit)
+
+
+def _remembered(policy: Policy, action: Action) -> Decision:
+    """A search asks of each file that it finds something in, time and again."""
+    known = policy.decided.get(action)
+    if known is None:
+        if len(policy.decided) >= _MOST_DECIDED:
+            policy.decided.clear()
+        known = policy.decided[action] = _one(policy, action, None)
+    return known
 
 
 def _permit(token: Token) -> Reason:

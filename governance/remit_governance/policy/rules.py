@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Literal, NamedTuple
 
 from remit_governance.errors import Problem
 from remit_governance.patterns import SecretPattern
 from remit_governance.policy.index import ANY, NOWHERE, Index, Key, Place, place_of
-from remit_governance.values import Action, Reason, Verdict
+from remit_governance.values import Action, Decision, Reason, Verdict
 
 LayerName = Literal["builtin", "yaml", "extension"]
 
@@ -145,7 +145,10 @@ It may take 100 ms, and raises ExtensionError where a program cannot be asked, w
 @dataclass(frozen=True, slots=True)
 class Policy:
     """Rules in force. `version` is a digest of every source text; `warnings` are about rules that can never fire;
-    `redact` is what the person's own secrets look like."""
+    `redact` is what the person's own secrets look like.
+
+    `decided` is what `evaluate` remembers: it decides the same of the same action, always.
+    """
 
     version: str
     layers: tuple[Layer, ...]
@@ -153,3 +156,6 @@ class Policy:
     warnings: tuple[Problem, ...] = ()
     files: tuple[str, ...] = ()
     redact: tuple[SecretPattern, ...] = ()
+    decided: dict[Action, Decision] = field(
+        default_factory=dict[Action, Decision], init=False, compare=False, repr=False
+    )
