@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -11,10 +12,14 @@ import pytest
 from bench_runtime import Answering, Bench, call, intent
 from home_bench import interpreter_in
 
+from remit_server.sandbox.environment import command_environment
+
 SYSTEM = "/usr/bin:/bin"
 pytestmark = pytest.mark.skipif(shutil.which("bwrap") is None, reason="there is no bwrap")
 needs_python = pytest.mark.skipif(shutil.which("python3", path=SYSTEM) is None, reason="there is no system Python")
-needs_cargo = pytest.mark.skipif(shutil.which("cargo") is None, reason="there is no cargo")
+needs_cargo = pytest.mark.skipif(
+    shutil.which("cargo", path=command_environment(os.environ)["PATH"]) is None, reason="no cargo that a sandbox shows"
+)
 needs_node = pytest.mark.skipif(shutil.which("node", path=SYSTEM) is None, reason="there is no node")
 
 ALLOW = (

@@ -82,7 +82,7 @@ async function told(name, story) {
 
 /** Not VS Code's own (a licence module, sign-in, what a reload cuts short, a busy machine's save) and not the broken policy. */
 function ours(problems) {
-  const foreign = /\/vsda\/|The files on disk are not in force|authentication provider|\[lifecycle\]|'vscode-log:|onWillSaveTextDocument/;
+  const foreign = /\/vsda\/|The files on disk are not in force|the policy cannot be used|authentication provider|\[lifecycle\]|'vscode-log:|onWillSaveTextDocument/;
   return problems.filter((problem) => !foreign.test(problem));
 }
 
