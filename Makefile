@@ -73,6 +73,7 @@ bench: setup
 	$(BIN)/python bench/governed_read.py
 	$(BIN)/python bench/audit.py
 	$(BIN)/python bench/policy.py
+	$(BIN)/python bench/risk.py
 	$(BIN)/python bench/search.py
 	$(BIN)/python bench/diffs.py
 	$(BIN)/python bench/tool_calls.py

@@ -19,12 +19,14 @@ from statistics import median
 
 from remit_governance.audit.chain import Chain
 from remit_governance.audit.database import archives
+from remit_governance.audit.head_file import HeadFile
 from remit_governance.audit.keeper import Keeper
 from remit_governance.audit.keys import FileVault
 from remit_governance.audit.notary import CheckpointFile, Notary
 from remit_governance.audit.record import AuditEvent, AuditKind, Entry, record_content
 from remit_governance.audit.report import examine
 from remit_governance.audit.retention import AuditRules
+from remit_governance.audit.sealing import Sealer
 from remit_governance.audit.store import AuditLog, wall_clock_ms
 from remit_governance.values import Intent
 
@@ -67,11 +69,15 @@ def main() -> None:
 
 
 def appended(folder: Path, count: int) -> dict[str, float]:
-    """Microseconds of an append, each durable before the next begins."""
+    """Microseconds of an append, each durable before the next begins, and with its head signed as a server does it."""
     content = record_content(1, wall_clock_ms(), EVENT)
     raw, governed = list[float](), list[float]()
     fd = os.open(folder / "raw", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-    with AuditLog(folder / "append" / "audit.sqlite3") as log:
+    data = folder / "heads"
+    notary = Notary(CheckpointFile(data / "checkpoints.jsonl"), FileVault(data / "key"), HeadFile(data / "head"))
+    notary.prepare()
+    sealer = Sealer(notary, wall_clock_ms)
+    with AuditLog(folder / "append" / "audit.sqlite3", sealer=sealer, known=notary.last_said) as log:
         for number in range(count + 100):
             begun = time.perf_counter()
             os.write(fd, content)

@@ -62,7 +62,7 @@ class Judge:
             tokens += self._model.encode("<|assistant|>")
             written = [*self._model.encode(step.expected), self._end]
             matcher = self._matcher(messages)
-            if matcher is None and (said := ending(turn_of(messages))) != step.expected:
+            if matcher is None and (said := ending(turn_of(messages)).text) != step.expected:
                 return Verdict(False, False, f"{said} for {step.expected}")
             spans.append((len(tokens), written, matcher))
             tokens += written + self._model.encode("".join(f"<|tool|>{shown(r)}<|end|>" for r in step.results))
@@ -112,7 +112,7 @@ class Judge:
             intent.value: tuple(ToolSchema(name=t.name, description="", parameters=dict(t.parameters)) for t in tools)
             for intent, tools in narrowed(messages, _OFFERED).items()
         }
-        if not offered and ending(turn_of(messages)) is not None:
+        if not offered and turn_of(messages).call is not None:
             return None
         return self._grammars.step(offered, LONGEST, must_call=certain(messages))[1]
 

@@ -7,6 +7,9 @@ export type JsonValue =
   | readonly JsonValue[]
   | { readonly [key: string]: JsonValue };
 
+/** What a model can be asked for by an offer of the editor: to rename a name in a file, to explain code in words. */
+export type Ability = "rename" | "explain";
+
 export type AgentEvent =
   | RunStarted
   | IntentSelected
@@ -42,8 +45,12 @@ export interface ApprovalReceipt {
 /**
  * A question to the person. `digest` covers exactly what will run; no answer by `deadline` is a deny.
  *
+ * `title` is one short line; `command`, which may have several, and `diffs` say it whole. `hosts` are what a command
+ * may reach. Hidden characters are spelled out in all of these.
+ *
  * `session_rule` says in words what an answer for the session would remember; `always_rule` is the rule that an
- * answer for good would write, as it will stand in the person's permission file.
+ * answer for good in this workspace would write, as it will stand in the person's permission file, `everywhere_rule`
+ * that of an answer for good in every workspace.
  */
 export interface ApprovalRequired {
   readonly seq: number;
@@ -64,10 +71,12 @@ export interface ApprovalRequired {
   readonly argv: readonly string[] | null;
   readonly command: string | null;
   readonly cwd: string | null;
+  readonly hosts: readonly string[];
   readonly risk: "low" | "medium" | "high";
   readonly scopes: readonly Scope[];
   readonly session_rule: string | null;
   readonly always_rule: string | null;
+  readonly everywhere_rule: string | null;
   readonly deadline: string;
 }
 
@@ -128,6 +137,7 @@ export type ErrorCode =
   | "approval_expired"
   | "approval_unavailable"
   | "stale"
+  | "outcome_unknown"
   | "read_only"
   | "sandbox_unavailable"
   | "command_failed"
@@ -166,7 +176,6 @@ export interface ErrorPayload {
 export interface ExecutionPolicy {
   readonly max_steps?: number | null;
   readonly timeout_s?: number | null;
-  readonly mode?: "strict" | "explore" | "debug" | null;
   readonly allow_tools?: readonly string[] | null;
 }
 
@@ -313,12 +322,18 @@ export interface RunRequest {
   readonly metadata?: { readonly [key: string]: string } | null;
 }
 
-/** How a turn ended. */
+/**
+ * How a turn ended.
+ *
+ * `declined`: nothing that was asked for was done, and the model says so; `denied`: nothing was, because policy or the
+ * person refused it. `reason` says why in these two, and what was refused where something else was done.
+ */
 export interface RunResult {
   readonly session_id: string;
   readonly turn_id: string;
-  readonly status: "completed" | "failed" | "cancelled" | "denied" | "timed_out";
+  readonly status: "completed" | "declined" | "failed" | "cancelled" | "denied" | "timed_out";
   readonly final_output: string | null;
+  readonly reason: string | null;
   readonly usage: TokenUsage | null;
   readonly tool_trace: readonly ToolTrace[];
   readonly error: ErrorPayload | null;
@@ -336,8 +351,8 @@ export interface RunStarted {
   readonly workspace: string;
 }
 
-/** For how long an answer holds. */
-export type Scope = "once" | "session" | "always";
+/** For how long and where an answer holds; `always` is for good in this workspace, `everywhere` in every one. */
+export type Scope = "once" | "session" | "always" | "everywhere";
 
 /** A range in a document, end exclusive. */
 export interface Selection {
@@ -369,22 +384,28 @@ export interface StateChanged {
  * `remit/status`: what a status bar shows.
  *
  * `model_loaded` is the share of a model's weights that is in memory, while it is loaded; `model_stats` is there while
- * a local model runs. `policy` is the version in force; `policy_problem` says why it is not that of the files on disk.
+ * a local model runs. `abilities` are what the model can be asked for: an editor offers nothing else. `mode` and
+ * `state` are null as long as no workflow is enforced. `policy` is the version in force; `policy_problem` says why
+ * it is not that of the files on disk, `audit_problem` what was last found wrong with the audit log. `folders` are
+ * the roots of all workspace folders that the client has open; each has its own status.
  */
 export interface StatusResult {
   readonly version: string;
   readonly protocol: number;
   readonly workspace: string | null;
+  readonly folders: readonly string[];
   readonly model: string;
   readonly model_state: "stopped" | "starting" | "ready" | "busy" | "failed";
   readonly model_loaded: number | null;
   readonly model_stats: ModelStats | null;
-  readonly mode: string;
-  readonly state: string;
+  readonly abilities: readonly Ability[];
+  readonly mode: string | null;
+  readonly state: string | null;
   readonly running_turns: number;
   readonly pending_approvals: number;
   readonly policy: string;
   readonly policy_problem: ErrorPayload | null;
+  readonly audit_problem: string | null;
   readonly sandbox: string;
 }
 

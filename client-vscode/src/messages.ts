@@ -40,7 +40,8 @@ export function parseMessage(value: unknown): FromWebview | null {
       return typeof text === 'string' ? { type, text } : null;
     case 'answer':
       return typeof approval_id === 'string' && (decision === 'allow' || decision === 'deny')
-        && (scope === 'once' || scope === 'session' || scope === 'always') ? { type, approval_id, decision, scope } : null;
+        && (scope === 'once' || scope === 'session' || scope === 'always' || scope === 'everywhere')
+        ? { type, approval_id, decision, scope } : null;
     case 'open_diff':
       return typeof approval_id === 'string' && typeof index === 'number' ? { type, approval_id, index } : null;
     case 'open_file':

@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto';
 import * as vscode from 'vscode';
 import type { ApprovalRequired, FileDiff } from './contract';
 import { patched, visibleLine } from './text';
+import { turnFolder } from './workspace';
 
 export const SCHEME = 'remit-proposal';
 
@@ -26,7 +27,7 @@ export function proposals(): Proposals {
     provideTextDocumentContent: (uri) => texts.get(uri.toString()) ?? '',
     open: async (question, index) => {
       const diff = question.diffs[index];
-      const folder = vscode.workspace.workspaceFolders?.[0];
+      const folder = turnFolder();
       if (!diff || !folder) return;
       const before = diff.created ? '' : await textOf(vscode.Uri.joinPath(folder.uri, diff.moved_from ?? diff.path));
       const after = before === null ? null : patched(before, diff.diff);

@@ -1,5 +1,5 @@
 // What VS Code knows of the code, told to the server when it asks: `remit/editor/query` (docs/editors.md). Nothing is
-// decided here; what is asked for outside the workspace's folder is refused.
+// decided here; what is asked for outside the workspace's folders is refused.
 import * as vscode from 'vscode';
 
 export interface Query {
@@ -48,10 +48,11 @@ export const FOUND_BY_VSCODE: Knowing = {
   parse: (uri) => vscode.Uri.parse(uri, true),
 };
 
-/** Answers one query about what lies below `root`. Rejects where it asks for something else. */
-export async function answerQuery(query: Query, root: string, knowing: Knowing = FOUND_BY_VSCODE): Promise<Answer> {
+/** Answers one query about what lies below one of the `roots`. Rejects where it asks for something else. */
+export async function answerQuery(query: Query, roots: readonly string[], knowing: Knowing = FOUND_BY_VSCODE): Promise<Answer> {
   const uri = query.uri === undefined ? null : knowing.parse(query.uri);
-  if (uri && (uri.scheme !== 'file' || !(uri.fsPath === root || uri.fsPath.startsWith(`${root}/`)))) {
+  const below = uri && roots.some((root) => uri.fsPath === root || uri.fsPath.startsWith(`${root}/`));
+  if (uri && (uri.scheme !== 'file' || !below)) {
     throw new Error('the file is not in the workspace');
   }
   const items = await found(query, uri, knowing);

@@ -10,6 +10,7 @@ import { findServer, serverEnvironment } from './launch';
 import { problemOf, type Problem } from './problem';
 import { spawnServer, type ServerProcess } from './process';
 import { answerQuery, type Answer, type Query } from './queries';
+import { currentFolder } from './workspace';
 
 const RUN = new RequestType<RunRequest & { partialResultToken: string }, RunResult, unknown>('remit/run');
 const ANSWER = new RequestType<ApprovalAnswer, ApprovalReceipt, unknown>('remit/approval/respond');
@@ -42,7 +43,7 @@ interface Running {
   readonly process: ServerProcess;
 }
 
-/** The server of the first workspace folder. It starts when asked to (`restart`) or with the first request. */
+/** One server for all workspace folders. It starts when asked to (`restart`) or with the first request. */
 export function openServer(memory: vscode.Memento, log: vscode.LogOutputChannel): Server {
   const changed = new vscode.EventEmitter<Problem | null>();
   let current: Running | null = null;
@@ -57,8 +58,8 @@ export function openServer(memory: vscode.Memento, log: vscode.LogOutputChannel)
     log.info(`starting ${location.program} serve (found by: ${location.from})`);
     const process = spawnServer(location.program, folder.uri.fsPath, serverEnvironment());
     const closed = (): void => { if (current?.process === process) lost(); };
-    const client = new QuietClient('remit', 'Remit', () => Promise.resolve(process.child), options(log, folder, closed));
-    client.onRequest(QUERY, (query) => answerQuery(query, folder.uri.fsPath));
+    const client = new QuietClient('remit', 'Remit', () => Promise.resolve(process.child), options(log, closed));
+    client.onRequest(QUERY, (query) => answerQuery(query, (vscode.workspace.workspaceFolders ?? []).map((each) => each.uri.fsPath)));
     try {
       current = { client, process };
       await client.start();
@@ -118,7 +119,7 @@ export function openServer(memory: vscode.Memento, log: vscode.LogOutputChannel)
     },
     run: (params, onEvent, signal) => request((to) => runTurn(to, params, onEvent, signal)),
     answer: (answer) => request((to) => to.sendRequest(ANSWER, answer)),
-    status: () => request((to) => to.sendRequest(STATUS, {})),
+    status: () => request((to) => to.sendRequest(STATUS, { workspace_folder: currentFolder()?.uri.fsPath })),
     verifyAudit: () => request((to) => to.sendRequest(ExecuteCommandRequest.type, { command: 'remit.audit.verify' })),
   };
 }
@@ -151,10 +152,9 @@ async function runTurn(
   }
 }
 
-function options(log: vscode.LogOutputChannel, folder: vscode.WorkspaceFolder, closed: () => void): LanguageClientOptions {
+function options(log: vscode.LogOutputChannel, closed: () => void): LanguageClientOptions {
   return {
     documentSelector: [{ scheme: 'file' }],
-    workspaceFolder: folder,
     outputChannel: log,
     revealOutputChannelOn: RevealOutputChannelOn.Never,
     initializationOptions: {

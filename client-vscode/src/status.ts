@@ -23,9 +23,10 @@ export function statusText({ state, status, problem }: Condition, view: View): S
   const about = [
     problem && inWords(problem),
     model && `Model: ${model}`,
-    status && `Mode: ${status.mode}`,
+    status?.mode && `Mode: ${status.mode}`,
     status && `Policy: ${status.policy}`,
     status?.policy_problem && `Policy on disk is not in force: ${status.policy_problem.why}`,
+    status?.audit_problem && `Audit log: ${status.audit_problem}`,
     status && `Sandbox: ${status.sandbox}`,
   ].filter(Boolean).join('\n');
   const say = (icon: string, what: string, attention = false): StatusText => ({

@@ -6,7 +6,8 @@ import type {
 } from './contract';
 import type { Problem } from './problem';
 
-const PRINTED_KEPT = 4_000;
+/** As many characters as the server shows of a command without leaving lines out. */
+const PRINTED_KEPT = 20_000;
 
 export interface View {
   readonly turns: readonly Turn[];
@@ -21,6 +22,8 @@ export interface Turn {
   /** The last event's number; events are numbered from 1 without gaps. */
   readonly seq: number;
   readonly status: 'running' | RunResult['status'];
+  /** Why nothing was done, or not all. */
+  readonly reason: string | null;
   readonly items: readonly Item[];
   readonly usage: TokenUsage | null;
   readonly started: string | null;
@@ -48,7 +51,7 @@ export interface ToolItem {
   readonly id: string;
   readonly tool: string;
   readonly arguments: { readonly [key: string]: JsonValue };
-  /** The last of what its command has printed while it runs. */
+  /** The last of what its command has printed. */
   readonly printed: string;
   readonly result: ToolResultEvent | null;
 }
@@ -116,6 +119,14 @@ export function pending(view: View): readonly ApprovalItem[] {
   return view.turns.flatMap((turn) => turn.items.filter((item) => item.kind === 'approval' && isOpen(item)) as ApprovalItem[]);
 }
 
+const RUNS_PROGRAMS: readonly string[] = ['run_command', 'run_tests'];
+
+/** Whether a call did what it was for: a program that it ran has ended, and not with an error. */
+export function wentWell({ ok, tool, data, exit_code }: ToolResultEvent): boolean {
+  const ended = RUNS_PROGRAMS.includes(tool) ? exit_code === 0 : exit_code === null || exit_code === 0;
+  return ok && data['passed'] !== false && ended;
+}
+
 export function isOpen(item: ApprovalItem): boolean {
   return item.outcome === null;
 }
@@ -131,7 +142,7 @@ export function findApproval(view: View, approvalId: string): ApprovalItem | nul
 
 function newTurn(session_id: string, turn_id: string, prompt: string): Turn {
   return {
-    session_id, turn_id, prompt, seq: 0, status: 'running', items: [], usage: null, started: null, ended: null,
+    session_id, turn_id, prompt, seq: 0, status: 'running', reason: null, items: [], usage: null, started: null, ended: null,
   };
 }
 
@@ -221,6 +232,7 @@ function end(turn: Turn, result: RunResult | null, error: Problem | null): Turn 
   const closed: Turn = {
     ...turn,
     status: result?.status ?? (error && isStop(error) ? 'cancelled' : 'failed'),
+    reason: result?.reason ?? null,
     usage: result?.usage ?? turn.usage,
     items: turn.items.map((item) => (item.kind === 'approval' && isOpen(item)
       ? { ...item, outcome: { decision: 'deny', scope: 'once', by: result ? 'cancelled' : 'disconnected' } }
@@ -268,7 +280,7 @@ function addResult(turn: Turn, event: ToolResultEvent): Turn {
   if (item?.kind !== 'tool') {
     return append(turn, { kind: 'tool', id: event.tool_call_id, tool: event.tool, arguments: {}, printed: '', result: event });
   }
-  return { ...turn, items: turn.items.with(index, { ...item, printed: '', result: event }) };
+  return { ...turn, items: turn.items.with(index, { ...item, result: event }) };
 }
 
 function note(id: number | string, level: NoteItem['level'], text: string, error: NoteItem['error'] = null): NoteItem {

@@ -4,10 +4,26 @@ import * as vscode from 'vscode';
 import type { ContextPayload } from './contract';
 import type { Place } from './problem';
 
-/** The open document (relative to the first folder), cursor and visible range, or null without a folder. */
+let asked: vscode.WorkspaceFolder | null = null;
+
+/** The folder of the active editor; where that shows no file of one, the folder last asked about, else the first. */
+export function currentFolder(): vscode.WorkspaceFolder | null {
+  const active = vscode.window.activeTextEditor?.document.uri;
+  const shown = active && vscode.workspace.getWorkspaceFolder(active);
+  return shown ?? turnFolder();
+}
+
+/** The folder that the latest request was about. */
+export function turnFolder(): vscode.WorkspaceFolder | null {
+  const folders = vscode.workspace.workspaceFolders ?? [];
+  return folders.find((folder) => folder.uri.toString() === asked?.uri.toString()) ?? folders[0] ?? null;
+}
+
+/** The folder of the next request with its open document, cursor and visible range, or null without a folder. */
 export function editorContext(): ContextPayload | null {
-  const folder = vscode.workspace.workspaceFolders?.[0];
+  const folder = currentFolder();
   if (!folder) return null;
+  asked = folder;
   const editor = vscode.window.activeTextEditor;
   const open = editor && relativePath(folder, editor.document.uri);
   const visible = editor?.visibleRanges[0];
@@ -20,7 +36,7 @@ export function editorContext(): ContextPayload | null {
 
 /** Opens a file that lies in the workspace; a path that leads out of it opens nothing. */
 export async function openWorkspaceFile(relative: string): Promise<void> {
-  const folder = vscode.workspace.workspaceFolders?.[0];
+  const folder = turnFolder();
   if (!folder) return;
   const uri = vscode.Uri.joinPath(folder.uri, relative);
   if (relativePath(folder, uri)) await vscode.window.showTextDocument(uri, { preview: true });

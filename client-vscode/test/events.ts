@@ -26,8 +26,8 @@ export function question(given: Partial<ApprovalRequired> = {}): Rest<ApprovalRe
   return {
     kind: 'approval_required', approval_id: 'a1', tool_call_id: 'c1', tool: 'edit_file', intent: 'WRITE_FILE',
     effect: 'write', digest: 'sha256:1', title: 'Edit a.py', reasons: [], diffs: [], argv: null, command: null,
-    cwd: null, risk: 'medium', scopes: ['once', 'session'],
-    session_rule: 'edit_file on a.py', always_rule: null, deadline: '2026-01-01T00:05:00Z', ...given,
+    cwd: null, hosts: [], risk: 'medium', scopes: ['once', 'session'],
+    session_rule: 'edit_file on a.py', always_rule: null, everywhere_rule: null, deadline: '2026-01-01T00:05:00Z', ...given,
   };
 }
 
@@ -40,8 +40,8 @@ export function toolResult(given: Partial<ToolResultEvent> = {}): Rest<ToolResul
 
 export function result(given: Partial<RunResult> = {}): RunResult {
   return {
-    session_id: SESSION, turn_id: TURN, status: 'completed', final_output: null, usage: null, tool_trace: [],
-    error: null, ...given,
+    session_id: SESSION, turn_id: TURN, status: 'completed', final_output: null, reason: null, usage: null,
+    tool_trace: [], error: null, ...given,
   };
 }
 

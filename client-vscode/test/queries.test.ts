@@ -14,7 +14,7 @@ function knowing(answers: { readonly [command: string]: unknown }, problems: rea
   } as unknown as Knowing;
 }
 
-const ask = (query: Partial<Query>, with_: Knowing) => answerQuery({ kind: 'symbols', limit: 10, ...query }, '/w', with_);
+const ask = (query: Partial<Query>, with_: Knowing) => answerQuery({ kind: 'symbols', limit: 10, ...query }, ['/w', '/v'], with_);
 
 test('a tree of symbols is flat, each with what it is part of, in numbers of LSP', async () => {
   const tree = [{ name: 'Cart', kind: 4, selectionRange: range(0, 6), children: [{ name: 'total', kind: 5, selectionRange: range(1, 8), children: [] }] }];
@@ -50,5 +50,6 @@ test('diagnostics of a folder are those of its files, cut to the limit with thei
 
 test('no provider is an empty answer; a file outside is refused', async () => {
   expect(await ask({ kind: 'workspace_symbols', query: 'x' }, knowing({}))).toEqual({ items: [], total: 0 });
+  await expect(ask({ uri: 'file:///v/a.py' }, knowing({ 'vscode.executeDocumentSymbolProvider': [] }))).resolves.toMatchObject({ total: 0 });
   await expect(ask({ uri: 'file:///w2/a.py' }, knowing({}))).rejects.toThrow('not in the workspace');
 });

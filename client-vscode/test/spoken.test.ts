@@ -15,6 +15,8 @@ test.each<[string, readonly Sent[]]>([
   ['edit_file done', [started, INTENT, call, toolResult()]],
   ['edit_file done', [started, INTENT, call, toolResult(), TEXT]],
   ['completed. All done.', [started, INTENT, call, toolResult(), TEXT, completed()]],
+  ['not done: it said so. ', [started, completed({ status: 'declined', reason: 'it said so' })]],
+  ['denied: you said no. ', [started, completed({ status: 'denied', reason: 'you said no' })]],
   ['timed out. ', [started, completed({ status: 'timed_out' })]],
 ])('%s', (words, sent) => {
   const asked = reduce(EMPTY, { type: 'asked', session_id: SESSION, turn_id: TURN, prompt: 'x' });

@@ -1,7 +1,7 @@
 // The reducer holds protocol.md §1: contiguous numbers, one end, and answers that count only when the server says so.
 import { describe, expect, test } from 'vitest';
-import type { AgentEvent } from '../src/contract';
-import { EMPTY, findApproval, pending, reduce, running, type Change, type View } from '../src/view';
+import type { AgentEvent, ToolResultEvent } from '../src/contract';
+import { EMPTY, findApproval, pending, reduce, running, wentWell, type Change, type View } from '../src/view';
 import { call, completed, event, events, question, result, SESSION, started, toolResult, TURN } from './events';
 
 const ASKED: Change = { type: 'asked', session_id: SESSION, turn_id: TURN, prompt: 'do it' };
@@ -90,16 +90,16 @@ describe('the stream', () => {
     expect(items(view)).toMatchObject([{ kind: 'tool', id: 'c9', tool: 'write_file', result: { ok: false } }]);
   });
 
-  test('what a command prints is shown while it runs, and goes with its result', () => {
+  test('what a command prints is kept while it runs and after its result, as much as the server shows whole', () => {
     const call = { kind: 'tool_call', tool_call_id: 'c1', tool: 'run_command', intent: 'EXECUTE', arguments: {} } as const;
     const printed = (text: string) => ({ kind: 'tool_output', tool_call_id: 'c1', text }) as const;
     const running = after(events(started, call, printed('one\ntwo'), printed('three')));
     expect(items(running)).toMatchObject([{ kind: 'tool', printed: 'one\ntwo\nthree', result: null }]);
-    const long = after(events(started, call, printed('a'.repeat(3_000)), printed('b'.repeat(3_000))));
-    expect(items(long)).toMatchObject([{ printed: expect.stringMatching(/^a+\nb{3000}$/) }]);
-    expect(items(long)[0]).toHaveProperty('printed.length', 4_000);
+    const long = after(events(started, call, printed('a'.repeat(15_000)), printed('b'.repeat(15_000))));
+    expect(items(long)).toMatchObject([{ printed: expect.stringMatching(/^a+\nb{15000}$/) }]);
+    expect(items(long)[0]).toHaveProperty('printed.length', 20_000);
     const done = after(events(started, call, printed('one'), toolResult()));
-    expect(items(done)).toMatchObject([{ printed: '', result: { ok: true } }]);
+    expect(items(done)).toMatchObject([{ printed: 'one', result: { ok: true } }]);
     expect(items(after(events(started, printed('of no call'))))).toEqual([]);
   });
 
@@ -109,6 +109,17 @@ describe('the stream', () => {
     expect(items(streamed)).toMatchObject([{ text: 'a' }]);
     expect(items(silent)).toMatchObject([{ kind: 'text', text: 'b' }]);
   });
+});
+
+describe('whether a call went well', () => {
+  test.each<[boolean, Parameters<typeof toolResult>[0]]>([
+    [true, {}],
+    [false, { ok: false }],
+    [true, { tool: 'run_command', exit_code: 0 }],
+    [false, { tool: 'run_command', exit_code: 3 }],
+    [false, { tool: 'run_command', exit_code: null }],
+    [false, { tool: 'run_tests', exit_code: 0, data: { passed: false } }],
+  ])('%s for %j', (well, given) => { expect(wentWell(toolResult(given) as ToolResultEvent)).toBe(well); });
 });
 
 describe('approvals', () => {
@@ -179,6 +190,11 @@ describe('endings', () => {
       type: 'ended', turn_id: TURN, result: result({ status: 'denied', final_output: 'no' }), error: null,
     });
     expect(view.turns[0]).toMatchObject({ status: 'denied', items: [{ text: 'no' }] });
+  });
+
+  test('why nothing was done is kept with the turn', () => {
+    const view = after(events(started, completed({ status: 'declined', final_output: 'I stopped.', reason: 'no such file' })));
+    expect(view.turns[0]).toMatchObject({ status: 'declined', reason: 'no such file', items: [{ text: 'I stopped.' }] });
   });
 
   test('a cancel is no error', () => {

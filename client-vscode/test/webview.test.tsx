@@ -40,15 +40,21 @@ describe('the approval card', () => {
     risk: 'high',
     reasons: [{ rule: 'writes-are-reviewed', layer: 'default', action: 'require_review', reason: 'shown first', file: 'p.yaml', line: 3 }],
     diffs: [{ path: 'a.py', diff: '@@ -1 +1 @@\n-<b>\n+c\n', before_digest: null, after_digest: null, created: false, deleted: false, moved_from: null }],
-    argv: ['sh', '-c', 'rm x'], cwd: 'src',
+    argv: ['sh', '-c', 'rm x'], cwd: 'src', hosts: ['pypi.org', 'a.example:8443'],
   }));
 
   test('shows what, why, where and how risky, with nothing hidden', () => {
     for (const part of ['Run a command', 'writes-are-reviewed', 'Shown first', 'p.yaml:3', 'high risk',
-      "sh -c 'rm x'", '<code>src</code>', '&lt;b>', 'class="add"', 'class="remove"', 'Open diff']) {
+      "sh -c 'rm x'", '<code>src</code>', 'with network to <code>pypi.org, a.example:8443</code>', '&lt;b>', 'class="add"', 'class="remove"', 'Open diff']) {
       expect(html).toContain(part);
     }
     expect(drawn(started, question({ title: 'edit a\u202E.py\nnow' }))).toContain('>Edit a⟨U+202E⟩.py↵now<');
+  });
+
+  test('says of a long command how long it is', () => {
+    const lines = (count: number) => Array.from({ length: count }, (_, number) => `echo ${number}`).join('\n');
+    expect(drawn(started, call, question({ command: lines(120) }))).toContain('120 lines: scroll to read them all');
+    expect(drawn(started, call, question({ command: lines(9) }))).not.toContain('scroll to read');
   });
 
   test('says of a file that it goes, or where it comes from', () => {
@@ -80,9 +86,14 @@ describe('the approval card', () => {
 
   test('offers an answer for good only with the rule that it writes, as it will stand in the file', () => {
     const rule = '{tool: edit_file, path: "a\\u202E.py"}';
-    const always = drawn(started, question({ scopes: ['once', 'session', 'always'], always_rule: rule }));
+    const scopes = ['once', 'session', 'always', 'everywhere'] as const;
+    const everywhere = '{tool: edit_file}';
+    const always = drawn(started, question({ scopes, always_rule: rule, everywhere_rule: everywhere }));
     expect(always).toContain(`into your <code>permissions.yaml</code>: <code>${rule.replaceAll('"', '&quot;')}</code>`);
-    expect(always).toMatch(/<button[^>]*disabled[^>]*aria-describedby="always-a1"[^>]*>Always allow</);
+    expect(always).toMatch(/<button[^>]*disabled[^>]*aria-describedby="always-a1"[^>]*>Always allow in this workspace</);
+    expect(always).toContain(`in every workspace writes this one instead, also for projects that you have not seen yet: <code>${everywhere}</code>`);
+    expect(always).toMatch(/<button[^>]*disabled[^>]*aria-describedby="everywhere-a1"[^>]*>Always allow in every workspace</);
+    expect(drawn(started, question({ scopes: ['once', 'session', 'always'], always_rule: rule }))).not.toContain('in every workspace');
     expect(html).not.toContain('Always allow');
     expect(drawn(started, question({ scopes: ['once', 'session', 'always'] }))).not.toContain('Always allow');
     expect(drawn(started, question({ always_rule: rule }))).not.toContain('Always allow');
@@ -103,14 +114,37 @@ describe('the approval card', () => {
 test('what the person typed is text', () => { expect(drawn(started)).toContain('&lt;b>hi&lt;/b>'); });
 
 describe('a tool call', () => {
-  test('shows the last lines that its command prints, until it ends', () => {
+  const ran: Sent = { kind: 'tool_call', tool_call_id: 'c1', tool: 'run_command', intent: 'EXECUTE', arguments: { command: 'sh work.sh' } };
+  const printed = (text: string): Sent => ({ kind: 'tool_output', tool_call_id: 'c1', text });
+  const exited = (exit_code: number | null, given = {}): Sent =>
+    toolResult({ tool: 'run_command', summary: `exit code ${exit_code}`, exit_code, duration_ms: 1_234, ...given });
+
+  test('shows the last lines that its command prints, and offers the rest when it has ended', () => {
     const lines = Array.from({ length: 20 }, (_, number) => `line ${number}`).join('\n');
-    const printed = { kind: 'tool_output', tool_call_id: 'c1', text: `${lines}\na\u202Eb` } as const;
-    const html = drawn(started, call, printed);
-    expect(html).toContain('line 19');
-    expect(html).not.toContain('line 12\n');
-    expect(html).not.toContain('\u202E');
-    expect(drawn(started, call, printed, toolResult())).not.toContain('line 19');
+    const long = printed(`${lines}\na\u202Eb`);
+    for (const html of [drawn(started, ran, long), drawn(started, ran, long, exited(0))]) {
+      expect(html).toContain('line 19');
+      expect(html).not.toContain('line 12\n');
+      expect(html).not.toContain('\u202E');
+    }
+    expect(drawn(started, ran, long)).not.toContain('Show all');
+    expect(drawn(started, ran, long, exited(0))).toContain('Show all 21 lines');
+    expect(drawn(started, ran, printed('one'), exited(0))).not.toContain('Show all');
+    expect(drawn(started, ran, printed('one'), exited(0))).toContain('exit code 0 · 1.2 s');
+  });
+
+  test('whose program says that something went wrong is not marked as done', () => {
+    const html = drawn(started, ran, printed('no such file'), exited(3));
+    expect(html).toContain('aria-label="failed"');
+    expect(html).not.toContain('aria-label="done"');
+    for (const part of ['Exit code 3', '1.2 s', 'no such file']) expect(html).toContain(part);
+    expect(drawn(started, ran, exited(null, { summary: 'stopped after 60 s, its time limit' }))).toContain('Stopped after 60 s');
+  });
+
+  test('says what its command changed, tried to reach and printed beyond what is kept', () => {
+    const html = drawn(started, ran, printed('x'), exited(0, { data: { notes: ['changed: a\u202E.py'], truncated: true } }));
+    expect(html).toContain('changed: a⟨U+202E⟩.py');
+    expect(html).toContain('More was printed than is kept');
   });
 
   const ended: Sent = { kind: 'run_completed', result: result({ status: 'failed' }) };
@@ -160,4 +194,17 @@ test('the embedded model is not offered what it cannot do', () => {
   expect(welcome('embedded')).not.toContain('explain path');
   expect(welcome('embedded')).toContain('which file defines');
   expect(welcome('qwen')).toContain('explain path');
+});
+
+describe('how a turn ended', () => {
+  test.each([
+    ['a turn that did nothing is not done', completed({ status: 'declined', reason: 'no such <file>' }), 'Not done · no such &lt;file>', 'codicon-check'],
+    ['a no of the person is a denial', completed({ status: 'denied', reason: 'you said no' }), 'Denied · you said no', 'codicon-check'],
+    ['a no to one of several changes is told', completed({ reason: 'you said no' }), 'Partly done · you said no', 'codicon-check'],
+    ['all that was asked was done', completed(), 'Done', 'Not done'],
+  ])('%s', (_name, end, shown, absent) => {
+    const html = drawn(started, end);
+    expect(html).toContain(shown);
+    expect(html).not.toContain(absent);
+  });
 });

@@ -37,8 +37,8 @@ class PathBinding:
 class ApprovalSubject:
     """Everything an approval is about. Two subjects that differ anywhere have different digests.
 
-    `standing` is what a `session` answer would remember, `always` the rule that an `always` answer would write: the
-    person is shown both.
+    `standing` is what a `session` answer would remember, `always` and `everywhere` the rules that answers for good
+    would write, for this workspace and for every one: the person is shown all of them.
     """
 
     tool: str
@@ -52,6 +52,7 @@ class ApprovalSubject:
     environment: Mapping[str, str] = field(default_factory=dict[str, str])
     standing: tuple[StandingRule, ...] = ()
     always: PermissionRule | None = None
+    everywhere: PermissionRule | None = None
 
     @property
     def digest(self) -> str:
@@ -69,6 +70,7 @@ class ApprovalSubject:
                 "environment": self.environment,
                 "standing": [[r.tool, r.syscall, r.path, r.command, r.cwd] for r in self.standing],
                 "always": None if self.always is None else rule_text(self.always),
+                "everywhere": None if self.everywhere is None else rule_text(self.everywhere),
             }
         )
 
@@ -150,7 +152,8 @@ class ApprovalBook:
         self._close(approval_id, "used")
         about = question.subject
         standing = () if scope == "once" else about.standing
-        return Accepted(question, decision, scope, standing, about.always if scope == "always" else None)
+        kept = {"always": about.always, "everywhere": about.everywhere}.get(scope)
+        return Accepted(question, decision, scope, standing, kept)
 
     def expire(self, now: float) -> tuple[Pending, ...]:
         """Close the questions whose time is over and return them: each is a deny."""

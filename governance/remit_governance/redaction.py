@@ -1,8 +1,8 @@
 """Secrets taken out of text before a model or a log sees it (governance.md §8, 003 §OutputSanitizer).
 
-High-confidence prefixes, private-key blocks, what the policy in force describes, and the values of the server's own
-secret environment variables; nothing is guessed from entropy. Truncation comes after redaction, so that no half secret
-survives a cut.
+High-confidence prefixes, private-key blocks, what has the form of a secret, what the policy in force describes, and the
+values of the server's own secret environment variables; nothing is guessed from entropy. Truncation comes after
+redaction, so that no half secret survives a cut.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import Literal
 from urllib.parse import quote, quote_plus
 
 from remit_governance.patterns import SecretPattern, finder
+from remit_governance.secret_shapes import may_hold_shapes, redact_shapes
 
 MINIMUM_SECRET = 8
 """Shorter values of environment variables are words that occur everywhere."""
@@ -86,10 +87,11 @@ class Truncated:
 class Redactor:
     """Takes out what `patterns` describe and, in any usual encoding, what `secrets` are.
 
-    `more` is asked each time for the patterns that are in force: a policy can be replaced.
+    `more` is asked each time for the patterns that are in force: a policy can be replaced. What has the form of a
+    secret is taken out as well, unless `patterns` are others than the usual.
     """
 
-    __slots__ = ("_any_marker", "_more", "_patterns", "_plain", "_secrets", "_short_marker")
+    __slots__ = ("_any_marker", "_more", "_patterns", "_plain", "_secrets", "_shapes", "_short_marker")
 
     def __init__(
         self,
@@ -98,6 +100,7 @@ class Redactor:
         more: Callable[[], Sequence[SecretPattern]] = tuple,
     ) -> None:
         self._more = more
+        self._shapes = patterns is PATTERNS
         self._patterns = tuple(
             (kind, pattern, _MARKERS[kind] if PATTERNS.get(kind) == pattern else ("",))
             for kind, pattern in patterns.items()
@@ -126,11 +129,16 @@ class Redactor:
         if present:
             text, found = _joined(present).subn(lambda match: label(_kind(present, match), match), text)
             count += found
+        if self._shapes:
+            text, found = redact_shapes(text, keep_lines=keep_lines)
+            count += found
         return self._own(Redacted(text, count), keep_lines=keep_lines)
 
     def finds_nothing(self, written: str) -> bool:
         """Whether `redact` leaves each string of this JSON as it is: a yes is right, a no may not be."""
-        return self._plain and not (self._more() or self._present(written) or self._holds_secret(written))
+        if not self._plain or self._more() or self._present(written) or self._holds_secret(written):
+            return False
+        return not (self._shapes and may_hold_shapes(written))
 
     def _holds_secret(self, text: str) -> bool:
         return self._secrets is not None and self._secrets.search(text) is not None

@@ -7,15 +7,20 @@ from dataclasses import dataclass, field
 from remit_governance.capabilities import TokenBook
 from remit_governance.permissions import PermissionConfig
 from remit_governance.policy.rules import Policy
+from remit_governance.workspace_identity import WorkspaceIdentity
 
 
 @dataclass(slots=True)
 class Rulebook:
-    """Policy and permissions are values, replaced whole; whoever judges takes them from here anew each time."""
+    """Policy and permissions are values, replaced whole; whoever judges takes them from here anew each time.
+
+    `permissions` are those that hold in the workspace `here`; an answer for good is bound to it.
+    """
 
     policy: Policy
     permissions: PermissionConfig = field(default_factory=PermissionConfig)
     tokens: TokenBook = field(default_factory=TokenBook)
+    here: WorkspaceIdentity | None = None
 
     def replace(self, policy: Policy, permissions: PermissionConfig) -> int:
         """Put others in force; every token of another policy ends with it. Returns how many did."""

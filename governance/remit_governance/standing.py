@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+from remit_governance.canonical import digest_bytes
 from remit_governance.permissions import (
     PermissionConfig,
     PermissionRule,
@@ -21,8 +22,14 @@ from remit_governance.permissions import (
 from remit_governance.policy.commands import is_script
 from remit_governance.values import Action, Decision, strictest
 from remit_governance.visible import visible
+from remit_governance.workspace_identity import WorkspaceIdentity
 
-ApprovalScope = Literal["once", "session", "always"]
+ApprovalScope = Literal["once", "session", "always", "everywhere"]
+
+MAX_RULE = 1_000
+"""Characters of a rule that a person is offered to write: a longer one is not read."""
+MAX_COMMAND = 200
+"""Characters of a command in a sentence. A longer one stands whole in the question, and is named by its digest."""
 
 _VERBS = {"fs.read": "reading", "fs.list": "listing", "fs.write": "writing", "process.exec": "running"}
 _PLAIN = re.compile(r"(?:[A-Za-z_/]|\.(?![0-9]))[A-Za-z0-9_./@%+=-]*", re.ASCII)
@@ -31,7 +38,7 @@ _RESERVED = frozenset({"true", "false", "null", "yes", "no", "on", "off", "y", "
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """What an answer beyond `once` would remember: these rules for the session, this one for good."""
+    """What an answer beyond `once` would remember: these rules for the session, this one for good in this workspace."""
 
     standing: tuple[StandingRule, ...] = ()
     always: PermissionRule | None = None
@@ -41,21 +48,35 @@ class Offer:
         """The scopes a question may offer."""
         if not self.standing:
             return ("once",)
-        return ("once", "session") if self.always is None else ("once", "session", "always")
+        return ("once", "session") if self.always is None else ("once", "session", "always", "everywhere")
+
+    @property
+    def everywhere(self) -> PermissionRule | None:
+        """The rule for good in every workspace: the same one, which names none."""
+        if self.always is None:
+            return None
+        return self.always.model_copy(update={"workspace": None, "workspace_id": None})
 
 
-def offer_for(judged: Iterable[tuple[Action, Decision]], config: PermissionConfig) -> Offer:
+def offer_for(
+    judged: Iterable[tuple[Action, Decision]], config: PermissionConfig, here: WorkspaceIdentity | None
+) -> Offer:
     """What may be offered about actions of one call that a person is asked about.
 
     Nothing beyond `once` where a rule wants to be asked each time or an action has nothing exact to remember; `always`
-    only where one rule says it all, and where having it in the file would answer the question.
+    only where one rule says it all, can be read, where having it in the file would answer the question, and where the
+    workspace has an id to bind it to.
     """
     pairs = tuple(judged)
     rules = tuple(standing_rule(action) for action, _ in pairs)
     exact = tuple(rule for rule in rules if rule is not None)
     if len(exact) < len(rules) or not permits_standing(strictest(decision for _, decision in pairs)):
         return Offer()
-    always = exact_rule(exact)
+    always = None if here is None or here.id is None else exact_rule(exact)
+    if always is not None and here is not None:
+        always = always.model_copy(update={"workspace": here.path, "workspace_id": here.id})
+    if always is not None and len(rule_text(always)) > MAX_RULE:
+        always = None
     if always is not None:
         with_it = config.model_copy(update={"allow": (*config.allow, always)})
         if any(decide(with_it, Standing(), *pair).word != "allow" for pair in pairs):
@@ -98,10 +119,16 @@ def _phrases(rules: tuple[StandingRule, ...]) -> Iterator[str]:
         if command is not None:
             line = command[2] if is_script(command) and len(command) == 3 else shlex.join(command)
             place = "the workspace" if cwd in (None, ".") else f"`{visible(cwd or '', 'show')}`"
-            yield f"{doing} `{visible(line, 'show')}` in {place}, whatever its files hold by then"
+            yield f"{doing} {_named(line)} in {place}, whatever its files hold by then"
         else:
             change = ", whatever the change" if "writing" in words else ""
             yield f"{doing} `{visible(path or '', 'show')}` with {visible(tool, 'show')}{change}"
+
+
+def _named(command: str) -> str:
+    if len(command) <= MAX_COMMAND and "\n" not in command:
+        return f"`{visible(command, 'show')}`"
+    return f"exactly this command ({len(command):,} characters, {digest_bytes(command.encode(errors='replace'))[:19]})"
 
 
 def _value(name: str, value: str | tuple[str, ...]) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum, StrEnum
 from types import MappingProxyType
+from typing import Literal
 
 
 class Intent(StrEnum):
@@ -103,13 +104,19 @@ def strictest(decisions: Iterable[Decision]) -> Decision:
     return Decision(max(p.verdict for p in parts), tuple(dict.fromkeys(r for p in parts for r in p.reasons)))
 
 
+Risk = Literal["low", "medium", "high"]
+
+
 @dataclass(frozen=True, slots=True)
 class Action:
     """One thing that is about to happen, as policy sees it (protocol.md §4 `policy explain`).
 
     `path` is relative to the workspace, with `/`, already resolved; `size` is bytes. `command` is a resolved argv,
     `cwd` where it would run, relative like `path`. `script` is a whole command line, which is judged part by part;
-    where it is `held`, nothing that it writes takes effect before each file has been judged by itself.
+    where it is `held`, nothing that it writes takes effect before each file has been judged by itself. `risk` is set
+    where the action is part of such a line, and was rated with it. `repository` is whether a write is one of git's own
+    files in a folder that is, or thereby becomes, a repository. `history` is whether git's history, which a command can
+    read, holds files that policy keeps from being read.
     """
 
     syscall: str
@@ -120,8 +127,11 @@ class Action:
     host: str | None = None
     size: int | None = None
     caller_tags: frozenset[str] = field(default_factory=frozenset[str])
-    state: str = "idle"
-    mode: str = "strict"
+    state: str | None = None
+    mode: str | None = None
     cwd: str | None = None
     script: str | None = None
     held: bool = False
+    risk: Risk | None = None
+    repository: bool = False
+    history: bool = False

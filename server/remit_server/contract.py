@@ -9,7 +9,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, SkipValidation
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, SkipValidation, model_validator
 
 from remit_governance.values import Effect, Intent
 
@@ -43,6 +43,7 @@ class ErrorCode(StrEnum):
     APPROVAL_EXPIRED = "approval_expired"
     APPROVAL_UNAVAILABLE = "approval_unavailable"
     STALE = "stale"
+    OUTCOME_UNKNOWN = "outcome_unknown"
     READ_ONLY = "read_only"
     SANDBOX_UNAVAILABLE = "sandbox_unavailable"
     COMMAND_FAILED = "command_failed"
@@ -130,12 +131,22 @@ class ContextPayload(Wire):
     workspace_folder: str | None = None
 
 
+def _has(given: object, key: str) -> bool:
+    return isinstance(given, dict) and key in given
+
+
 class ExecutionPolicy(Wire):
     """Limits for one run. They may only tighten what the configuration says."""
 
+    @model_validator(mode="before")
+    @classmethod
+    def _no_mode(cls, given: object) -> object:
+        if _has(given, "mode"):
+            raise ValueError("`mode` is not enforced by this version; leave it out")
+        return given
+
     max_steps: int | None = Field(default=None, ge=1, le=100)
     timeout_s: float | None = Field(default=None, gt=0, le=3600)
-    mode: Literal["strict", "explore", "debug"] | None = None
     allow_tools: tuple[str, ...] | None = None
 
 
@@ -252,11 +263,12 @@ class ToolOutput(Event):
 
 
 class Scope(StrEnum):
-    """For how long an answer holds."""
+    """For how long and where an answer holds; `always` is for good in this workspace, `everywhere` in every one."""
 
     ONCE = "once"
     SESSION = "session"
     ALWAYS = "always"
+    EVERYWHERE = "everywhere"
 
 
 class FileDiff(Wire):
@@ -277,8 +289,12 @@ class FileDiff(Wire):
 class ApprovalRequired(Event):
     """A question to the person. `digest` covers exactly what will run; no answer by `deadline` is a deny.
 
+    `title` is one short line; `command`, which may have several, and `diffs` say it whole. `hosts` are what a command
+    may reach. Hidden characters are spelled out in all of these.
+
     `session_rule` says in words what an answer for the session would remember; `always_rule` is the rule that an
-    answer for good would write, as it will stand in the person's permission file.
+    answer for good in this workspace would write, as it will stand in the person's permission file, `everywhere_rule`
+    that of an answer for good in every workspace.
     """
 
     kind: Literal["approval_required"] = "approval_required"
@@ -294,10 +310,12 @@ class ApprovalRequired(Event):
     argv: tuple[str, ...] | None = None
     command: str | None = None
     cwd: str | None = None
+    hosts: tuple[str, ...] = ()
     risk: Literal["low", "medium", "high"] = "medium"
     scopes: tuple[Scope, ...] = (Scope.ONCE,)
     session_rule: str | None = None
     always_rule: str | None = None
+    everywhere_rule: str | None = None
     deadline: str
 
 
@@ -383,16 +401,21 @@ class ToolTrace(Wire):
     result_digest: str
 
 
-RunStatus = Literal["completed", "failed", "cancelled", "denied", "timed_out"]
+RunStatus = Literal["completed", "declined", "failed", "cancelled", "denied", "timed_out"]
 
 
 class RunResult(Wire):
-    """How a turn ended."""
+    """How a turn ended.
+
+    `declined`: nothing that was asked for was done, and the model says so; `denied`: nothing was, because policy or the
+    person refused it. `reason` says why in these two, and what was refused where something else was done.
+    """
 
     session_id: str
     turn_id: str
     status: RunStatus
     final_output: str | None = None
+    reason: str | None = None
     usage: TokenUsage | None = None
     tool_trace: tuple[ToolTrace, ...] = ()
     error: ErrorPayload | None = None
@@ -462,26 +485,39 @@ class ModelStats(Wire):
     tokens_per_s: float = Field(ge=0)
 
 
+class Ability(StrEnum):
+    """What a model can be asked for by an offer of the editor: to rename a name in a file, to explain code in words."""
+
+    RENAME = "rename"
+    EXPLAIN = "explain"
+
+
 class StatusResult(Wire):
     """`remit/status`: what a status bar shows.
 
     `model_loaded` is the share of a model's weights that is in memory, while it is loaded; `model_stats` is there while
-    a local model runs. `policy` is the version in force; `policy_problem` says why it is not that of the files on disk.
+    a local model runs. `abilities` are what the model can be asked for: an editor offers nothing else. `mode` and
+    `state` are null as long as no workflow is enforced. `policy` is the version in force; `policy_problem` says why
+    it is not that of the files on disk, `audit_problem` what was last found wrong with the audit log. `folders` are
+    the roots of all workspace folders that the client has open; each has its own status.
     """
 
     version: str
     protocol: int
     workspace: str | None
+    folders: tuple[str, ...] = ()
     model: str
     model_state: Literal["stopped", "starting", "ready", "busy", "failed"]
     model_loaded: float | None = Field(default=None, ge=0, le=1)
     model_stats: ModelStats | None = None
-    mode: str
-    state: str
+    abilities: tuple[Ability, ...] = ()
+    mode: str | None = None
+    state: str | None = None
     running_turns: int = Field(ge=0)
     pending_approvals: int = Field(ge=0)
     policy: str
     policy_problem: ErrorPayload | None = None
+    audit_problem: str | None = None
     sandbox: str
 
 

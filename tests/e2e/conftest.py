@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import sys
 from collections.abc import Callable
 from importlib.resources import as_file, files
 from pathlib import Path
@@ -50,6 +52,12 @@ def bwrap() -> str:
     return shutil.which("bwrap") or pytest.skip("there is no bwrap: apt-get install bubblewrap")
 
 
-@pytest.fixture
-def nvim() -> str:
-    return shutil.which("nvim") or pytest.skip("there is no nvim: apt-get install neovim")
+@pytest.fixture(params=["system", "newer"])
+def nvim(request: pytest.FixtureRequest) -> str:
+    """The oldest Neovim that is supported, as Debian has it, and a newer one from PyPI (`make setup`)."""
+    ours = Path(sys.executable).parent
+    if request.param == "newer":
+        return shutil.which("nvim", path=ours) or pytest.skip("there is no nvim in the environment: make setup")
+    others = [folder for folder in os.get_exec_path() if Path(folder) != ours]
+    found = shutil.which("nvim", path=os.pathsep.join(others))
+    return found or pytest.skip("there is no nvim: apt-get install neovim")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import socket
 from collections.abc import Callable
 from pathlib import Path
@@ -165,6 +166,28 @@ def test_a_command_that_fails_fails_the_call(bwrap: str, remit: CommandLine) -> 
     assert remit("run-tool", "run_command", '{"command": "exit 7"}', *words).code == FAILED
 
 
+def test_what_a_command_prints_is_shown_once_with_how_it_ended(
+    bwrap: str, remit: CommandLine, script: Callable[..., str]
+) -> None:
+    arguments = {"command": "echo first; printf last; exit 3"}
+    words = ("run-tool", "run_command", json.dumps(arguments), "--intent", "EXECUTE", "--approve", "session")
+    model = script({"calls": [intent("EXECUTE"), call("run_command", **arguments)]}, {"text": "So it was."})
+    for done in (remit(*words), remit("--approve", "session", "go on", REMIT_MODEL=model)):
+        lines = done.out.splitlines()
+        first = lines.index("    │ first")
+        assert lines[first + 1] == "    │ last"
+        assert re.fullmatch(r"  ✗ exit code 3 \d+(\.\d)? m?s · run-commands", lines[first + 2])
+        assert done.out.count("first") == done.out.count("echo first") + 1
+
+
+@pytest.mark.model
+def test_the_embedded_model_shows_what_it_ran(bwrap: str, remit: CommandLine) -> None:
+    done = remit("--approve", "session", "run ls -la")
+    assert done.code == DONE
+    assert re.search(r"^    │ .* cart\.py$|^    │ .* src$", done.out, re.MULTILINE)
+    assert re.search(r"^  ✓ exit code 0 ", done.out, re.MULTILINE)
+
+
 def test_what_a_file_hides_from_a_terminal_is_shown(remit: CommandLine) -> None:
     (remit.workspace / "trap.txt").write_text("before\x1b[2Kafter\n")
     done = remit("run-tool", "read_file", '{"path": "trap.txt"}', "--intent", "READ_FILE")
@@ -296,9 +319,12 @@ def test_a_prompt_runs_one_turn(remit: CommandLine, script: Callable[..., str]) 
 
 
 def test_options_may_come_before_the_prompt(remit: CommandLine, script: Callable[..., str]) -> None:
-    done = remit("--json", "--model", script({"text": "Hello."}), "hi")
+    done = remit("--json", "--model", script({"text": "Hello."}), "say hi")
     assert (done.code, done.lines[-1]["result"]["final_output"]) == (DONE, "Hello.")
-    assert remit("--model", script({"text": "Hello."}), "hi").out.splitlines()[1:] == ["Hello.", "completed · 0 calls"]
+    assert remit("--model", script({"text": "Hello."}), "say hi").out.splitlines()[1:] == [
+        "Hello.",
+        "completed · 0 calls",
+    ]
 
 
 @pytest.mark.parametrize("approve", ["ask", "never"])
@@ -316,7 +342,7 @@ def test_without_a_terminal_nobody_is_asked_and_nothing_changes(
 
 @pytest.mark.parametrize(
     ("typed", "code", "changed"),
-    [("y\n", DONE, True), ("n\n", DONE, False), ("\n", DONE, False), ("\x04", DONE, False)],
+    [("y\n", DONE, True), ("n\n", DENIED, False), ("\n", DENIED, False), ("\x04", DENIED, False)],
 )
 def test_in_a_terminal_the_person_is_asked(
     typed: str, code: int, changed: bool, remit: CommandLine, script: Callable[..., str]
@@ -327,7 +353,33 @@ def test_in_a_terminal_the_person_is_asked(
         assert "asked by rule write-workspace" in terminal.screen
         terminal.type(typed)
         assert terminal.wait() == code
+        assert ("nothing was done: this was not done: the person said no" in terminal.screen) is not changed
     assert ("subtotal" in (remit.workspace / "src/cart.py").read_text()) == changed
+
+
+def test_B6_a_question_that_nobody_answers_in_time_exits_with_3(remit: CommandLine, script: Callable[..., str]) -> None:
+    with remit.in_terminal("rename total", REMIT_MODEL=script(), REMIT_APPROVAL_TIMEOUT_S="1") as terminal:
+        assert terminal.wait() == DENIED
+        assert "nothing was done: this was not done: nobody answered within 1 seconds" in terminal.screen
+    assert "subtotal" not in (remit.workspace / "src/cart.py").read_text()
+
+
+def test_B6_a_turn_that_did_nothing_exits_with_1(remit: CommandLine, script: Callable[..., str]) -> None:
+    look = {"calls": [intent("READ_FILE"), call("read_file", path="src/cart.py")]}
+    model = script(look, {"text": "I stopped.", "declined": True})
+    done = remit("rename total", REMIT_MODEL=model)
+    assert done.code == FAILED
+    said = "the model said that it did not do it"
+    assert done.out.splitlines()[-3:] == ["I stopped.", f"∅ nothing was done: {said}", "declined · 1 call"]
+    done = remit("rename total", "--json", REMIT_MODEL=model)
+    result = done.lines[-1]["result"]
+    assert (done.code, result["status"], result["reason"], result["error"]) == (FAILED, "declined", said, None)
+
+
+@pytest.mark.model
+def test_B6_what_the_embedded_model_cannot_do_it_declines(remit: CommandLine) -> None:
+    done = remit("explain total in src/cart.py", "--json")
+    assert (done.code, done.lines[-1]["result"]["status"]) == (FAILED, "declined")
 
 
 def test_what_was_typed_before_the_question_is_no_answer(remit: CommandLine, script: Callable[..., str]) -> None:

@@ -206,3 +206,17 @@ def test_in_a_terminal_it_asks_and_a_no_leaves_the_file_as_it_is(tmp_path: Path)
         assert "without a yes src/cart.py is as it was" in terminal.screen
     assert "subtotal" not in (remit.workspace / "shop/src/cart.py").read_text()
     assert remit("audit", "verify").code == DONE
+
+
+@pytest.mark.parametrize("json", [False, True])
+def test_without_a_sandbox_it_skips_the_command_and_says_so(tmp_path: Path, json: bool) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "empty").mkdir()
+    remit = CommandLine.alone(tmp_path / "elsewhere", tmp_path)
+    done = remit("demo", *(["--json"] if json else []), PATH=str(tmp_path / "empty"))
+    assert done.code == DONE, done.out + done.err
+    said = done.err if json else done.out
+    assert "skipped: run `ls src`, for there is no sandbox: there is no program `bwrap`" in said
+    assert "fix: install bubblewrap" in said
+    assert "run_command" not in done.out
+    assert ("asked five things" in done.out) is not json

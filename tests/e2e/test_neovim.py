@@ -42,7 +42,8 @@ def ask(nvim: str, remit: CommandLine, tmp_path: Path) -> Callable[..., dict[str
         log = "".join(path.read_text() for path in tmp_path.glob("XDG_*_HOME/nvim/lsp.log"))
         assert done.returncode == 0, f"{report.get('failure')}\n{done.stdout}\n{done.stderr}\n{log}"
         assert report["server_code"] == 0
-        assert report["result"]["status"] == "completed", f"{report['result']}\n{log}"
+        ended = "denied" if choice == "Deny" else "completed"
+        assert report["result"]["status"] == ended, f"{report['result']}\n{log}"
         return report
 
     return run
@@ -60,7 +61,8 @@ def test_a_rename_is_asked_for_allowed_and_saved(
     (question,) = report["asked"]
     assert "change src/cart.py" in question["message"]
     assert "-    total = 0.0\n+    subtotal = 0.0\n" in question["message"]
-    assert question["titles"] == ["Allow once", "Allow for this session", "Always allow", "Deny"]
+    always = ["Always allow in this workspace", "Always allow in every workspace"]
+    assert question["titles"] == ["Allow once", "Allow for this session", *always, "Deny"]
     assert report["before_answer"] == before
     assert [t["tool"] for t in report["result"]["tool_trace"]] == ["read_file", "edit_file"]
     renamed = before.replace("total", "subtotal")

@@ -9,8 +9,8 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 EFFECT = {"fs.read": 1, "fs.list": 1, "fs.write": 2, "process.exec": 1}
-COMMAND = {"ls": 1, "git status": 1, "git commit": 2, "pytest": 3, "git push": 8, "rm": 4, "curl": 4}
-SENSITIVE = {".env", "pyproject.toml"}
+COMMAND = {"ls": 1, "git status": 1, "git commit": 2, "pytest": 3, "git push": 4, "rm": 2, "curl": 4}
+SENSITIVE = {"poetry.lock"}
 
 
 def below(pattern: list[str], path: list[str]) -> bool:
@@ -33,7 +33,7 @@ def risk(action: dict[str, Any]) -> str:
     if action["syscall"] == "process.exec":
         words = action.get("command", [])
         score *= next((n for known, n in COMMAND.items() if words[: len(known.split())] == known.split()), 4)
-    elif not SENSITIVE.isdisjoint(action.get("path", "").split("/")):
+    elif score > 1 and not SENSITIVE.isdisjoint(action.get("path", "").split("/")):
         score *= 2
     return "low" if score == 1 else "medium" if score < 4 else "high"
 
@@ -51,8 +51,7 @@ def holds(conditions: dict[str, Any], action: dict[str, Any]) -> bool:
         elif key == "risk":
             good = risk(action) in values
         else:
-            default = {"state": "idle", "mode": "strict"}.get(key)
-            good = action.get(key, default) in values
+            good = action.get(key) in values
         if not good:
             return False
     return True

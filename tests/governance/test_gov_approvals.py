@@ -46,7 +46,8 @@ CHANGES: dict[str, Any] = {
     "cwd": "sub",
     "environment": {"LANG": "C", "LD_PRELOAD": "x"},
     "standing": (StandingRule("write_file", "fs.write", None),),
-    "always": PermissionRule(tool=("write_file",)),
+    "always": PermissionRule(tool=("write_file",), workspace="/shop"),
+    "everywhere": PermissionRule(tool=("write_file",)),
 }
 
 

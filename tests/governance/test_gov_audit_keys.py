@@ -12,7 +12,7 @@ import keyring.backends.null
 import pytest
 from keyring.backend import KeyringBackend
 
-from remit_governance.audit.checkpoint import KEY_BYTES, Checkpoint, make, public_key
+from remit_governance.audit.checkpoint import KEY_BYTES, Checkpoint, Signer, make
 from remit_governance.audit.keys import ACCOUNT, SERVICE, FileVault, FirstVault, KeyringVault, MemoryVault, person_vault
 from remit_governance.errors import AuditError
 
@@ -63,7 +63,7 @@ def test_a_key_is_made_once_and_found_again(held: Held, tmp_path: Path) -> None:
         assert len(key) == KEY_BYTES
         assert vault.obtain() == key
         assert vault.load() == (key,)
-        assert make(Checkpoint("l", 1, "h", 1, 1, ""), key).key == public_key(key)
+        assert make(Checkpoint("l", 1, "h", 1, 1, ""), Signer(key)).key == Signer(key).key
     assert held.passwords.keys() == {(SERVICE, ACCOUNT)}
     assert KeyringVault(tmp_path / "lock").obtain() == KeyringVault(tmp_path / "other").obtain()
 

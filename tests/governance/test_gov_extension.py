@@ -109,7 +109,7 @@ def test_a_rule_is_told_everything_policy_knows_of_an_action() -> None:
         "caller_tags": ["a", "b"],
         "state": "idle",
         "mode": "strict",
-        "risk": "high",
+        "risk": "medium",
     }
 
 

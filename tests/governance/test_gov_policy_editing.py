@@ -71,7 +71,7 @@ FAULTS = {
         "value 2 of `intent: X` is not right; use `PLAN`, `CODE`, `ANALYZE`, `DEBUG`, `WRITE_FILE`, `READ_FILE` or `EXECUTE`",
     ),
     "a wrong size inside braces": (
-        HEAD + RULE.replace("deny", "allow") + "    constraints: { max_file_size: 5kb, require_sandbox: L2 }\n",
+        HEAD + RULE.replace("deny", "allow") + "    constraints: { max_file_size: 5kb }\n",
         "max_file_size: 5kb",
         "unknown unit `kb`; use B KiB MiB GiB KB MB GB, case-sensitive",
     ),
@@ -237,7 +237,6 @@ WORD_PLACES = {
         [f"5{u}" for u in ["B", "KiB", "MiB", "GiB", "KB", "MB", "GB"]],
     ),
     "a size": (ITEM + "    constraints:\n      max_file_size: |", ["100KiB", "1MiB", "10MiB"]),
-    "sandbox": (ITEM + "    constraints: { require_sandbox: |", ["L1", "L2"]),
     "true or false": (ITEM + "    standing_answer: |", ["true", "false"]),
     "version": ("version: |", ["1"]),
     "an example's intent": (ITEM + "    examples: { match: [{ intent: |", list(known_words("intent", {}))),
@@ -326,7 +325,7 @@ capabilities:
   - name: write-source
     match: { syscall: [fs.write], path_glob: [src/**, tests/**], intent: CODE }
     action: allow
-    constraints: { max_file_size: 1KiB, require_sandbox: L2 }
+    constraints: { max_file_size: 1KiB }
     except:
       - path_glob: [src/generated/**]
       - caller_tag: human
@@ -341,7 +340,7 @@ def test_a_rule_is_told_in_a_sentence() -> None:
     assert RICH[shown.span.start : shown.span.end] == "write-source"
     assert shown.text.splitlines()[0] == (
         "`write-source` allows `fs.write` on `src/**` or `tests/**` under the intent `CODE` up to 1024 bytes, "
-        "in the sandbox L2, except on `src/generated/**`; for the caller `human`."
+        "except on `src/generated/**`; for the caller `human`."
     )
 
 
@@ -413,7 +412,7 @@ def test_the_sentence_of_a_rule(rule: str, expected: str) -> None:
 
 
 def test_long_lists_are_cut() -> None:
-    assert "or 16 more" in (hovered(DEFAULT, "no-secrets") or "")
+    assert "or 116 more" in (hovered(DEFAULT, "no-secrets") or "")
 
 
 # hits

@@ -50,7 +50,7 @@ VALUES: dict[str, list[str]] = {
     "host": ["example.org", "localhost"],
     "risk": ["low", "medium", "high"],
 }
-PATHS = ["src/a.py", "src/deep/b.py", "docs/a.py", "c.py", "deep/src/x", "pyproject.toml", "src/pyproject.toml", "docs"]
+PATHS = ["src/a.py", "src/deep/b.py", "docs/a.py", "c.py", "deep/src/x", "poetry.lock", "src/poetry.lock", "docs"]
 COMMANDS = [
     ["pytest", "-q"],
     ["git", "status"],
@@ -83,7 +83,7 @@ RULES = st.lists(
         {"match": _match(), "action": st.sampled_from(["allow", "deny", "pass", "require_review"])},
         optional={
             "except": st.lists(_match(), max_size=2),
-            "constraints": st.sampled_from([{"max_file_size": 10}, {"max_file_size": 100}, {"require_sandbox": "L2"}]),
+            "constraints": st.sampled_from([{"max_file_size": 10}, {"max_file_size": 100}]),
         },
     ),
     max_size=8,
@@ -143,7 +143,7 @@ def _random_rule(random: random.Random, number: int) -> dict[str, Any]:
     if random.random() < 0.4:
         rule["except"] = [_random_match(random, 3) for _ in range(random.randint(1, 2))]
     if random.random() < 0.3:
-        rule["constraints"] = random.choice([{"max_file_size": 10}, {"max_file_size": 100}, {"require_sandbox": "L1"}])
+        rule["constraints"] = random.choice([{"max_file_size": 10}, {"max_file_size": 100}])
     return rule
 
 

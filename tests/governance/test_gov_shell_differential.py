@@ -62,6 +62,11 @@ WORDS = st.sampled_from(
             "$!",
             "{x}>o",
             "\\ x",
+            '"$f"',
+            "$f",
+            '"$(echo x)"',
+            '"$HOME"',
+            "$((1 + 1))",
         ),
     ]
 )
@@ -100,6 +105,7 @@ def compound(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
         inner.map("({})".format),
         inner.map("{{ {}; }}".format),
         st.tuples(inner, inner).map(lambda two: f"if {two[0]}; then {two[1]}; fi"),
+        inner.map("for f in x -n 'a b'; do {}; done".format),
         st.tuples(inner, HERE, inner).map(lambda of: of[1].format(*of[::2])),
     )
 
@@ -168,6 +174,7 @@ def foreseen(call: tuple[str, ...], reading: Reading) -> bool:
 
 @pytest.mark.slow
 @example(script="pa\n\\pa")
+@example(script="for f in x -n 'a b'; do for f in x -n 'a b'; do >o cd x; done; done")
 @settings(max_examples=1500, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(script=scripts())
 def test_what_a_shell_does_was_foreseen_or_doubted(script: str, stubs: Path) -> None:

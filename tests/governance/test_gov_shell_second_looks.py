@@ -68,6 +68,37 @@ TRICKS = {
     "a here-document that goes on over a line's end": ("sh", "pa <<E; pa <<'F'\nx\\\nE\nF\nE\n`other`\nF\nother\nF\n"),
     "a here-document for a shell in a wrapper": ("bash", "env bash - <<E\nother\nE\n"),
     "a line that begins with a backslash and goes on": ("sh", "pa\n\\\nother"),
+    "a loop's variable is read anew": ("sh", 'echo other > n; for f in pa; do read -r f < n; "$f"; done'),
+    "a loop's variable is read by a wrapped read": (
+        "sh", 'echo other > n; for f in pa; do command read -r f < n; "$f"; done'
+    ),
+    "a loop's variable is set in the loop": ("sh", 'for f in pa; do f=other; "$f"; done'),
+    "a loop in a loop has the same variable": ("sh", 'for f in pa; do for f in other; do "$f"; done; done'),
+    "a loop's variable is several words": ("sh", "for f in 'env other'; do $f; done"),
+    "a loop's variable is the program": ("sh", 'for f in pa other; do "$f"; done'),
+    "a loop's variable is an option": ("bash", "for f in -v; do printf \"$f\" 'a[$(other)]' x; done"),
+    "a variable is the option that names one": ("bash", "x=-v; printf \"$x\" 'a[$(other)]' x"),
+    "brackets look in a way that a quoted variable holds": ("bash", "o=-v; [ \"$o\" 'a[$(other)]' ]"),
+    "test looks in a way that a quoted variable holds": ("bash", "o=-v; test \"$o\" 'a[$(other)]'"),
+    "double brackets reckon": ("bash", "x='a[$(other)]'; [[ $x -eq 1 ]]"),
+    "double brackets look for an element": ("bash", "x='a[$(other)]'; [[ -v $x ]]"),
+    "a sum reckons with what a variable holds": ("bash", "x='a[$(other)]'; echo $((x))"),
+    "a variable names another": ("bash", "x='a[$(other)]'; echo ${!x}"),
+    "a default is assigned, and is the program": ("sh", "echo ${x:=other}; $x"),
+    "a length reckons": ("bash", "x='a[$(other)]'; echo ${x:$x}"),
+    "a list in braces is the program": ("bash", 'for f in {other,pa}; do "$f"; done'),
+    "a default is run": ("sh", "echo ${x:-$(other)}"),
+    "a substitution is the argument of what only shows it": ("sh", 'echo "$(other)"'),
+    "a substitution is the text of a message": ("sh", 'git commit -m "$(other)"'),
+    "a substitution does not end in a comment": ("sh", "echo $(true # )\nother\n)"),
+    "a substitution in a substitution": ("sh", 'echo "$(basename "$(other)")"'),
+    "a command stands in for a file": ("bash", "cat <(other)"),
+    "a here-string for a shell": ("bash", "bash <<< other"),
+    "a here-string for a shell that reads a file": ("bash", "bash /dev/stdin <<< other"),
+    "a here-string for a shell in a wrapper": ("bash", "env bash /dev/stdin <<< other"),
+    "a here-string with a substitution": ("bash", 'cat <<< "$(other)"'),
+    "a list in braces is a wrapper's arguments": ("bash", "timeout {5,other}"),
+    "a list in braces is an assignment and a program": ("bash", "env {X=1,other}"),
     "a word right behind empty quotes": ("sh", "oth''\\er"),
 }  # fmt: skip
 
@@ -219,3 +250,14 @@ capabilities:
 """
     action = parse_action({"syscall": "process.exec", "command": command})
     return evaluate(compile_policy([Source("policy.yaml", rules)]), action).verdict is Verdict.DENY
+
+
+def test_THR_shell_find_makes_no_option_of_a_files_name(tmp_path: Path) -> None:
+    """`rm -{}` is `rm -rf` where a file is called `rf`; `{}` alone is only ever a file's name."""
+    (tmp_path / "rf").touch()
+    (tmp_path / "x" / "y").mkdir(parents=True)
+    script = "find rf -exec rm -{} x \\;"
+    subprocess.run(["/bin/sh", "-c", script], cwd=tmp_path, check=True)
+    assert not (tmp_path / "x").exists()
+    assert read_script(script).doubts
+    assert not read_script("find rf -exec grep x {} \\;").doubts

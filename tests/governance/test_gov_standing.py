@@ -12,9 +12,11 @@ from remit_governance.permissions import PermissionConfig, PermissionRule, Stand
 from remit_governance.policy.commands import command_words
 from remit_governance.standing import Offer, exact_rule, offer_for, rule_text, sentence
 from remit_governance.values import Action, Decision, Reason, Verdict
+from remit_governance.workspace_identity import WorkspaceIdentity, in_workspace
 
 FILE = "permissions.yaml"
 EMPTY = PermissionConfig()
+HERE = WorkspaceIdentity("/shop", "w1")
 
 
 def said(verdict: Verdict, code: str = "rule") -> Decision:
@@ -37,7 +39,7 @@ def write(path: str, tool: str = "write_file", syscall: str = "fs.write") -> Act
 
 
 def always(*actions: Action, config: PermissionConfig = EMPTY) -> PermissionRule:
-    rule = offer_for([(action, REVIEW) for action in actions], config).always
+    rule = offer_for([(action, REVIEW) for action in actions], config, HERE).always
     assert rule is not None
     return rule
 
@@ -75,8 +77,11 @@ SHOWN = [
 def test_the_rule_is_shown_as_it_will_stand_in_the_file_and_in_words(
     actions: tuple[Action, ...], text: str, words: str
 ) -> None:
-    offer = offer_for([(action, REVIEW) for action in actions], EMPTY)
-    assert offer.scopes == ("once", "session", "always")
+    offer = offer_for([(action, REVIEW) for action in actions], EMPTY, HERE)
+    assert offer.scopes == ("once", "session", "always", "everywhere")
+    assert offer.everywhere is not None
+    assert rule_text(offer.everywhere) == text
+    text = f"{text[:-1]}, workspace: /shop, workspace_id: w1}}"
     assert offer.always is not None
     assert rule_text(offer.always) == text
     assert sentence(offer.standing).startswith(words)
@@ -125,17 +130,17 @@ def test_THR_approvals_always_never_outranks_a_deny_and_is_not_offered_against_o
     for lists in ({"deny": [{"tool": "write_file"}]}, {"final_deny": [{"tool": "write_file"}]}):
         config = PermissionConfig.model_validate({**lists, "allow": [always(write("a.py")).model_dump()]})
         assert decide(config, Standing(), write("a.py"), REVIEW).word in ("deny", "final_deny")
-        assert offer_for([(write("a.py"), REVIEW)], config).always is None
+        assert offer_for([(write("a.py"), REVIEW)], config, HERE).always is None
 
 
 def test_always_is_not_offered_where_it_would_not_answer() -> None:
     """Each time, nothing exact, an override that asks, a command nobody can be certain about."""
     asks = PermissionConfig.model_validate({"overrides": [{"tool": "write_file", "answer": "ask"}]})
-    assert offer_for([(write("a"), EACH_TIME)], EMPTY) == Offer()
-    assert offer_for([(Action("fs.write", path="a"), REVIEW)], EMPTY) == Offer()
-    assert offer_for([(write("a"), REVIEW)], asks).scopes == ("once", "session")
-    assert offer_for([(run("sh $X"), REVIEW)], EMPTY).scopes == ("once", "session")
-    assert offer_for([(write("a"), REVIEW), (write("b"), REVIEW)], EMPTY).scopes == ("once", "session")
+    assert offer_for([(write("a"), EACH_TIME)], EMPTY, HERE) == Offer()
+    assert offer_for([(Action("fs.write", path="a"), REVIEW)], EMPTY, HERE) == Offer()
+    assert offer_for([(write("a"), REVIEW)], asks, HERE).scopes == ("once", "session")
+    assert offer_for([(run("sh $X"), REVIEW)], EMPTY, HERE).scopes == ("once", "session")
+    assert offer_for([(write("a"), REVIEW), (write("b"), REVIEW)], EMPTY, HERE).scopes == ("once", "session")
 
 
 def test_a_deny_for_good_also_stops_the_command_as_a_part_of_a_line() -> None:
@@ -205,6 +210,8 @@ MISTAKES = [
     ("alow: []\n", "1:1", "unknown key `alow`; did you mean `allow`"),
     ("overrides:\n  - {tool: x, answr: ask, answer: ask}\n", "2:15", "unknown key `answr`; did you mean `answer`"),
     ("overrides:\n  - {tool: x}\n", "2:5", "the key `answer` is missing"),
+    ("allow:\n  - {tool: x, workspace: shop}\n", "2:15", "`shop` is no absolute path; begin it with `/` or `~/`"),
+    ("allow:\n  - {tool: x, workspace_id: w1}\n", "2:5", "name the path as `workspace`"),
     ("deny:\n  - path_glob: ./x\n", "2:5", "the glob `./x` can never match"),
     ("default_action: never\n", "1:1", "`default_action: never` is not right"),
     ("allow:\n  - argv: []\n", "2:5", "`argv` is not right"),
@@ -219,3 +226,40 @@ def test_a_mistake_is_named_with_its_place_and_what_to_write_instead(text: str, 
     first = str(raised.value.problems[0])
     assert first.startswith(f"{FILE}:{place}: ")
     assert message in first
+
+
+WHERE = [
+    ({}, "allow", True),
+    ({"workspace": "/shop"}, "allow", True),
+    ({"workspace": "/shop", "workspace_id": "w1"}, "allow", True),
+    ({"workspace": "/link"}, "allow", True),
+    ({"workspace": "/shop", "workspace_id": "w2"}, "allow", False),
+    ({"workspace": "/shop/sub"}, "allow", False),
+    ({"workspace": "/other"}, "allow", False),
+    ({"workspace": "/other", "workspace_id": "w1"}, "allow", False),
+    ({"workspace": "/shop", "workspace_id": "w2"}, "deny", True),
+    ({"workspace": "/shop", "workspace_id": "w2"}, "final_deny", True),
+    ({"workspace": "/other"}, "deny", False),
+    ({"workspace": "/other"}, "final_deny", False),
+]
+
+
+@pytest.mark.parametrize(("bound", "name", "holds"), WHERE)
+def test_THR_approvals_a_rule_holds_in_the_workspace_that_it_names(
+    bound: dict[str, str], name: str, holds: bool
+) -> None:
+    """THR-approvals-workspace-named: one that stops holds for whatever folder is at its path; without a workspace a rule holds everywhere."""
+    config = PermissionConfig.model_validate({name: [{"tool": "write_file", **bound}]})
+    here = in_workspace(config, HERE, lambda path: "/shop" if path == "/link" else path)
+    assert bool(getattr(here, name)) is holds
+    if name == "deny":
+        return
+    answers = {"allow": "allow", "final_deny": "ask"}
+    override = {"tool": "write_file", "answer": answers[name], **bound}
+    config = PermissionConfig.model_validate({"overrides": [override]})
+    assert bool(in_workspace(config, HERE, lambda path: "/shop" if path == "/link" else path).overrides) is holds
+
+
+def test_nothing_is_kept_for_good_where_the_workspace_has_no_id() -> None:
+    for here in (None, WorkspaceIdentity("/shop", None)):
+        assert offer_for([(write("a"), REVIEW)], EMPTY, here).scopes == ("once", "session")

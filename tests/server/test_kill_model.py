@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 from bench_runtime import SHOP, Answering, Bench
+from random_model import random_model
 
-from remit_server.contract import Event, RunRequest, RunResult, TextInput
-from remit_server.models.mlx import MlxProvider
+from remit_server.contract import Event, ExecutionPolicy, RunRequest, RunResult, TextInput
 from remit_server.runtime.opening import open_runtime
 from remit_server.runtime.settings import Settings
 from remit_server.workspace.ports import NoDocuments
@@ -27,30 +27,41 @@ pytestmark = [
 
 QUESTION = "explain total in a.py"
 TRIES = 10
+NO_TOOLS = {"allow_tools": []}
+JUST_TEXT = ExecutionPolicy(allow_tools=())
 
 
 @pytest.fixture
 async def bench(tmp_path: Path) -> AsyncIterator[Bench]:
-    """A runtime on the embedded model, which has answered once and so is loaded."""
+    """A runtime on a model that streams what it says, which has answered once and so is loaded.
+
+    What the embedded model says is never shown as it comes, so nothing of its turn has begun when it is killed.
+    """
     workspace = tmp_path / "shop"
     workspace.mkdir()
     (workspace / "a.py").write_text(SHOP)
-    settings = Settings(workspace, tmp_path / "state", tmp_path / "policy.yaml")
+    model = str(random_model(tmp_path / "model", 32_768))
+    settings = Settings(workspace, tmp_path / "state", tmp_path / "policy.yaml", model=model, max_tokens=200)
     runtime = await open_runtime(settings, NoDocuments())
     bench = Bench(runtime, workspace, settings)
-    assert (await bench.ask(QUESTION)).status == "completed"
+    assert (await bench.ask(QUESTION, policy=NO_TOOLS)).status == "completed"
     bench.events.clear()
     yield bench
     await runtime.close()
 
 
-def signalled(bench: Bench, number: signal.Signals) -> int:
+def signalled(number: signal.Signals) -> int:
     """Send the model process a signal; returns its id."""
-    provider = bench.runtime._agent.provider
-    assert isinstance(provider, MlxProvider)
-    assert provider.pid is not None
-    os.kill(provider.pid, number)
-    return provider.pid
+    (pid,) = model_processes()
+    os.kill(pid, number)
+    return pid
+
+
+def model_processes() -> list[int]:
+    """The model processes of this one that have not ended."""
+    listed = (path.read_text() for path in Path("/proc/self/task").glob("*/children"))
+    lines = {int(pid): Path(f"/proc/{pid}/cmdline").read_bytes() for text in listed for pid in text.split()}
+    return [pid for pid, line in lines.items() if b"remit_server.models.host" in line]
 
 
 async def killed_at_first_token(bench: Bench) -> RunResult:
@@ -61,9 +72,11 @@ async def killed_at_first_token(bench: Bench) -> RunResult:
         def emit(event: Event) -> None:
             bench.events.append(event)
             if len(bench.of("token_delta")) == 1 and bench.kinds()[-1] == "token_delta":
-                signalled(bench, signal.SIGKILL)
+                signalled(signal.SIGKILL)
 
-        request = RunRequest(session_id="s", turn_id=f"killed-{number}", input=TextInput(text=QUESTION))
+        request = RunRequest(
+            session_id="s", turn_id=f"killed-{number}", input=TextInput(text=QUESTION), policy=JUST_TEXT
+        )
         result = await bench.runtime.run(request, emit, Answering())
         if result.status != "completed":
             return result
@@ -81,18 +94,18 @@ async def test_kill_model_in_mid_generation_ends_the_turn_and_the_next_one_works
     assert bench.of("error")[0].error == result.error
     assert [event.seq for event in bench.events] == list(range(1, len(bench.events) + 1))
     assert bench.runtime.status().model_state == "failed"
-    again = await bench.ask(QUESTION)
+    again = await bench.ask(QUESTION, policy=NO_TOOLS)
     assert again.status == "completed"
     assert again.final_output
     assert bench.runtime.status().model_state == "ready"
 
 
 async def test_kill_model_before_its_first_token_is_asked_again_in_the_same_turn(bench: Bench) -> None:
-    stopped = signalled(bench, signal.SIGSTOP)
-    turn = asyncio.create_task(bench.ask(QUESTION))
+    stopped = signalled(signal.SIGSTOP)
+    turn = asyncio.create_task(bench.ask(QUESTION, policy=NO_TOOLS))
     while bench.runtime.status().model_state != "busy":
         await asyncio.sleep(0.01)
-    assert signalled(bench, signal.SIGKILL) == stopped
+    assert signalled(signal.SIGKILL) == stopped
     result = await turn
     assert result.status == "completed"
     assert next(event for event in bench.kinds() if event in {"warning", "token_delta"}) == "warning"

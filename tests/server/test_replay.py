@@ -123,7 +123,7 @@ JSON = st.recursive(
 CALLS = st.builds(ProposedCall, WORDS, WORDS, st.dictionaries(WORDS, JSON, max_size=3))
 SAID = st.one_of(st.builds(TextDelta, WORDS), st.builds(ThinkingDelta, WORDS), st.builds(CallProposed, CALLS))
 COUNTS = st.integers(0, 1 << 40)
-ENDS = st.builds(Finished, st.sampled_from(["stop", "length"]), COUNTS, COUNTS, COUNTS)
+ENDS = st.builds(Finished, st.sampled_from(["stop", "length", "declined"]), COUNTS, COUNTS, COUNTS)
 ERRORS = st.builds(
     lambda kind, what, why, fix, code, again: kind(what, why, fix, code=code, retryable=again),
     st.sampled_from([ModelFailed, ModelUnavailable]), WORDS, WORDS, WORDS, st.sampled_from(ErrorCode), st.booleans(),
@@ -377,6 +377,7 @@ def comparable(events: Sequence[Any]) -> list[dict[str, Any]]:
         "deadline",
         "digest",
         "workspace",
+        "always_rule",
         "model",
     }
 
@@ -437,9 +438,9 @@ def test_a_recording_is_made_and_played_from_the_command_line(tmp_path: Path) ->
     remit = CommandLine.alone(tmp_path, tmp_path)
     script = tmp_path / "script.json"
     script.write_text(json.dumps([{"text": "Hello there."}]))
-    first = remit("hello", "--json", "--model", f"script:{script}", "--record", "turn.jsonl")
+    first = remit("say hello", "--json", "--model", f"script:{script}", "--record", "turn.jsonl")
     assert first.code == 0, first
-    played = remit("hello", "--json", REMIT_MODEL=f"replay:{tmp_path / 'turn.jsonl'}")
+    played = remit("say hello", "--json", REMIT_MODEL=f"replay:{tmp_path / 'turn.jsonl'}")
     assert played.code == 0, played
     assert played.of("run_completed")[0]["result"]["final_output"] == "Hello there."
     other = remit("hello you", "--json", REMIT_MODEL=f"replay:{tmp_path / 'turn.jsonl'}")

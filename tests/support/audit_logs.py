@@ -11,12 +11,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from remit_governance.audit.database import archives
+from remit_governance.audit.head_file import MemoryHead
 from remit_governance.audit.keeper import Keeper
 from remit_governance.audit.keys import MemoryVault
 from remit_governance.audit.notary import MemoryPlace, Notary
 from remit_governance.audit.record import AuditEvent, AuditKind
 from remit_governance.audit.report import Report, examine
 from remit_governance.audit.retention import AuditRules
+from remit_governance.audit.sealing import Sealer
 from remit_governance.audit.store import AuditLog
 from remit_governance.values import Intent
 
@@ -113,6 +115,7 @@ class Kept:
     rules: AuditRules = field(default_factory=AuditRules)
     place: MemoryPlace = field(default_factory=MemoryPlace)
     vault: MemoryVault = field(default_factory=MemoryVault)
+    heads: MemoryHead = field(default_factory=MemoryHead)
     now: int = 20_000 * DAY
     free: int = 1 << 40
 
@@ -131,8 +134,9 @@ class Kept:
         return kept
 
     def open(self) -> None:
-        self.log = AuditLog(self.path, clock=lambda: self.now)
-        self.notary = Notary(self.place, self.vault)
+        self.notary = Notary(self.place, self.vault, self.heads)
+        sealer = Sealer(self.notary, lambda: self.now)
+        self.log = AuditLog(self.path, clock=lambda: self.now, sealer=sealer, known=self.notary.last_said)
         self.keeper = Keeper(self.log, self.notary, self.rules, free=lambda folder: self.free)
 
     def append(self, count: int, *, checkpoint: bool = False) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from remit_governance.audit.query import query_audit
-from remit_governance.audit.record import AuditRecord
+from remit_governance.audit.record import AuditKind, AuditRecord
 from remit_server.contract import ApprovalAnswer, ApprovalRequired, Event, RunRequest, RunResult
 from remit_server.harness.ports import AskingStyle
 from remit_server.runtime.opening import open_runtime
@@ -24,18 +24,20 @@ SHOP = "total = 0\nfor n in (1, 2):\n    total += n\n"
 
 @dataclass
 class Answering:
-    """Answers every question the same way, after an optional act of sabotage."""
+    """Answers every question the same way, after an optional act of sabotage; `later` answers all but the first."""
 
     decision: str = "allow"
     scope: str = "once"
     before: Callable[[], None] = lambda: None
     style: AskingStyle = "callback"
+    later: str | None = None
     asked: list[ApprovalRequired] = field(default_factory=list)
 
     async def ask(self, question: ApprovalRequired) -> ApprovalAnswer | None:
         self.asked.append(question)
         self.before()
-        return ApprovalAnswer(approval_id=question.approval_id, decision=self.decision, scope=self.scope)  # type: ignore[arg-type]
+        decision = self.decision if self.later is None or len(self.asked) == 1 else self.later
+        return ApprovalAnswer(approval_id=question.approval_id, decision=decision, scope=self.scope)  # type: ignore[arg-type]
 
 
 @dataclass
@@ -67,7 +69,9 @@ class Bench:
         return [e for e in self.events if e.kind == kind]  # type: ignore[attr-defined]
 
     def audit(self) -> tuple[AuditRecord, ...]:
-        return query_audit(self.settings.audit_database)
+        """What the calls left; checkpoints come between their records whenever the keeper's thread gets to it."""
+        records = query_audit(self.settings.audit_database)
+        return tuple(record for record in records if record.event.kind is not AuditKind.CHECKPOINT)
 
 
 def call(name: str, **arguments: Any) -> dict[str, Any]:
@@ -80,13 +84,18 @@ def intent(name: str) -> dict[str, Any]:
 
 @asynccontextmanager
 async def benches(folder: Path) -> AsyncIterator[Callable[..., Any]]:
-    """Opens benches below `folder`: the model says `steps`, `policy` is the person's; all are closed at the end."""
+    """Opens benches below `folder`: the model says `steps`, `policy` is the person's, `name` the workspace's folder; all
+    are closed at the end."""
     opened: list[Runtime] = []
 
     async def make(
-        *steps: dict[str, Any], policy: str | None = None, code: CodeIntelligence | None = None, **settings: Any
+        *steps: dict[str, Any],
+        policy: str | None = None,
+        code: CodeIntelligence | None = None,
+        name: str = "shop",
+        **settings: Any,
     ) -> Bench:
-        workspace = folder / "shop"
+        workspace = folder / name
         workspace.mkdir(exist_ok=True)
         (workspace / "a.py").write_text(SHOP)
         script = folder / "script.json"
@@ -95,7 +104,8 @@ async def benches(folder: Path) -> AsyncIterator[Callable[..., Any]]:
         if policy is not None:
             person.parent.mkdir(exist_ok=True)
             person.write_text(policy)
-        made = Settings(workspace, folder / "state", person, model=f"script:{script}", **settings)
+        state = folder / ("state" if name == "shop" else f"state-{name}")
+        made = Settings(workspace, state, person, model=f"script:{script}", **settings)
         runtime = await open_runtime(made, NoDocuments(), code)
         opened.append(runtime)
         return Bench(runtime, workspace, made)

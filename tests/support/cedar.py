@@ -20,7 +20,7 @@ def policies(rules: Sequence[Mapping[str, Any]]) -> str:
 
 def request(action: Mapping[str, Any]) -> dict[str, Any]:
     """The request that asks about this action. Its context is text already: cedarpy would only turn it into that."""
-    said = {"caller_tags": [], "state": "idle", "mode": "strict"} | dict(action)
+    said = {"caller_tags": [], "state": "", "mode": ""} | dict(action)
     return {
         "principal": 'Caller::"remit"',
         "action": f"Action::{json.dumps(said.pop('syscall'))}",

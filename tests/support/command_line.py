@@ -92,7 +92,7 @@ class Terminal:
             command, cwd=folder, env=environment, stdin=slave, stdout=slave, stderr=slave, start_new_session=True
         )
         os.close(slave)
-        self._read = ""
+        self._read, self._open = "", True
 
     @property
     def screen(self) -> str:
@@ -112,6 +112,12 @@ class Terminal:
         """Ctrl-C."""
         os.killpg(self._process.pid, signal.SIGINT)
 
+    def hang_up(self) -> int:
+        """Close the terminal, as when its window is closed; the exit code of whoever was in it."""
+        os.close(self._master)
+        self._open = False
+        return self._process.wait(PATIENCE_S)
+
     def wait(self) -> int:
         """The exit code, once everything was printed."""
         until = time.monotonic() + PATIENCE_S
@@ -124,7 +130,8 @@ class Terminal:
         if self._process.poll() is None:
             os.killpg(self._process.pid, signal.SIGKILL)
             self._process.wait()
-        os.close(self._master)
+        if self._open:
+            os.close(self._master)
 
     def __enter__(self) -> Self:
         return self

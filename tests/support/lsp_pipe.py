@@ -54,6 +54,15 @@ class PipeClient:
         self._send({"id": self._number, "method": method, "params": params})
         return self._number
 
+    def notify(self, method: str, params: Json) -> None:
+        """Send a notification."""
+        self._send({"method": method, "params": params})
+
+    def send_bytes(self, data: bytes) -> None:
+        """Send what need not be a message."""
+        self._to.write(data)
+        self._to.flush()
+
     def result(self, number: int) -> Any:
         """The answer to a request; what comes before it is dropped."""
         for message in self.messages():
@@ -95,6 +104,26 @@ class PipeClient:
         said = self._from.read()  # its last thread holds the pipe open
         self._close()
         return said
+
+    def cancel(self, number: int) -> None:
+        """Ask for the end of a request."""
+        self._send({"method": "$/cancelRequest", "params": {"id": number}})
+
+    def answers(self, *numbers: int) -> dict[int, Json]:
+        """The answers to these requests, results or errors, in whatever order they come."""
+        found: dict[int, Json] = {}
+        for message in self.messages():
+            if message.get("id") in numbers and "method" not in message:
+                found[message["id"]] = message
+            if len(found) == len(numbers):
+                return found
+        raise AssertionError(f"the server ended with answers to {sorted(found)} only")
+
+    def terminate(self) -> None:
+        """SIGTERM, and wait until the server has ended."""
+        os.kill(self._pid, signal.SIGTERM)
+        self._from.read()
+        self._close()
 
     def hang_up(self) -> None:
         """Close both pipes, as a client that died, and wait until the server has ended."""

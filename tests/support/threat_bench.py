@@ -18,6 +18,9 @@ capabilities:
 """Everything is allowed that a person could allow, so that what is refused is refused by more than the policy."""
 
 INTENTS = {"read_file": "READ_FILE", "edit_file": "CODE", "write_file": "CODE", "run_command": "EXECUTE"}
+INTENTS |= dict.fromkeys(("git_commit", "run_tests"), "EXECUTE") | dict.fromkeys(
+    ("delete_file", "move_file", "apply_diff"), "CODE"
+)
 
 
 def own(tool: str, **arguments: Any) -> dict[str, Any]:

@@ -14,8 +14,8 @@ import pytest
 
 from remit_server.gateway import sessions as kept
 from remit_server.gateway.lines import LONGEST_LINE, LineReader
-from remit_server.gateway.log import PrefixedLines
 from remit_server.gateway.server import Gateway, Limits
+from remit_server.log_lines import PrefixedLines
 from remit_server.models.scripted import ScriptedProvider, ScriptedStep
 
 MEBI = 1 << 20
@@ -30,7 +30,7 @@ class Client:
         self._gateway = Gateway(self.provider, self._written.put, self._available, Limits())
 
     async def ask(self, **request: Any) -> dict[str, Any]:
-        self._gateway.take(json.dumps(request).encode(), lambda: None)
+        self._gateway.take(json.dumps(request).encode())
         answer: dict[str, Any] = json.loads(await self._written.get())
         return answer
 
@@ -91,9 +91,15 @@ async def test_THR_model_long_lines_in_flight() -> None:
     """Nothing is answered: of lines that are as long as a line may be, the second stays outside."""
     source, target = os.pipe()
     taken: list[int] = []
+    answers: list[asyncio.Future[None]] = []
     ended = asyncio.Event()
-    reader = LineReader(source, lambda line: taken.append(len(line or b"")), ended.set)
-    reader.start()
+
+    def take(line: bytes | None) -> asyncio.Future[None]:
+        taken.append(len(line or b""))
+        answers.append(asyncio.get_running_loop().create_future())
+        return answers[-1]
+
+    LineReader(source, take, ended.set).start()
 
     def send() -> None:
         for _ in range(3):
@@ -108,7 +114,7 @@ async def test_THR_model_long_lines_in_flight() -> None:
         assert taken == [LONGEST_LINE - 1] * number
         await asyncio.sleep(0.05)
         assert taken == [LONGEST_LINE - 1] * number
-        reader.done(LONGEST_LINE - 1)
+        answers[-1].set_result(None)
         while len(taken) == number < 3:
             await asyncio.sleep(0.01)
     await sending

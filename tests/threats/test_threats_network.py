@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 from bench_runtime import Answering, Bench
 from threat_bench import LAX, own, result
+from tls import server_context
 
 from remit_governance.audit.record import AuditEvent, AuditKind
 from remit_server.harness.attempts import Attempts
@@ -38,6 +39,21 @@ SAY = """
             while chunk := talk.recv(1000):
                 got += chunk
         return got
+    def tls(place, text, name=None):
+        # What a server says in a tunnel that carries TLS, as it should.
+        import ssl
+        context = ssl._create_unverified_context()
+        with socket.create_connection(("127.0.0.1", 3128), timeout=20) as talk:
+            talk.sendall(f"CONNECT {place} HTTP/1.1\\r\\n\\r\\n".encode())
+            head = b""
+            while not head.endswith(b"\\r\\n\\r\\n"):
+                head += talk.recv(1) or sys.exit("closed")
+            with context.wrap_socket(talk, server_hostname=name) as safe:
+                safe.sendall(text)
+                got = b""
+                while chunk := safe.recv(1000):
+                    got += chunk
+                return got
     def attempt(name, act):
         try:
             print("REACHED" if act() is not False else "refused", name, flush=True)
@@ -47,14 +63,29 @@ SAY = """
 
 
 class Target(ThreadingHTTPServer):
-    """A web server that remembers what it was asked for, and acts on it; `moved` is where it sends everybody on to."""
+    """A web server (https) that remembers what it was asked for, and acts on it; `moved` is where it sends everybody on
+    to. `plain` is what they said in plain text."""
 
     moved: str | None = None
     act: Callable[[], None] = staticmethod(lambda: None)
 
     def __init__(self) -> None:
         self.asked: list[str] = []
+        self.plain: list[bytes] = []
         super().__init__(("127.0.0.1", 0), Answer)
+
+    def finish_request(self, request: Any, client_address: Any) -> None:
+        """In the connection's own thread: the handshake waits for a client."""
+        first = request.recv(3, socket.MSG_PEEK)
+        if first[:2] != b"\x16\x03":
+            self.plain.append(request.recv(1000))
+            return
+        with server_context().wrap_socket(request, server_side=True) as safe:
+            super().finish_request(safe, client_address)
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A client that goes away in the middle is none of this server's business."""
+        del request, client_address
 
     @property
     def port(self) -> int:
@@ -128,7 +159,7 @@ def _events(bench: Bench, kind: AuditKind) -> list[AuditEvent]:
 
 async def test_programs_reach_what_is_listed(bench: Bench, target: Target) -> None:
     command = (
-        f"curl -s --proxytunnel http://{target.place}/curl; echo; sh -c 'echo $HTTPS_PROXY $http_proxy $NO_PROXY'; "
+        f"curl -sk https://{target.place}/curl; echo; sh -c 'echo $HTTPS_PROXY $http_proxy $NO_PROXY'; "
         "/usr/bin/python3 -m http.server 8000 >/dev/null 2>&1 & "
         "for i in 1 2 3 4 5 6 7 8 9; do curl -sf http://localhost:8000/a.py && break; sleep 0.3; done; kill %1"
     )
@@ -195,8 +226,8 @@ async def test_THR_sandbox_network_other_hosts_ports_and_ways(bench: Bench, targ
 
 
 async def test_THR_sandbox_network_a_redirect_leads_nowhere_else(bench: Bench, target: Target, other: Target) -> None:
-    target.moved = f"http://{other.place}/evil"
-    command = f"curl -sSL --proxytunnel http://{target.place}/; echo end"
+    target.moved = f"https://{other.place}/evil"
+    command = f"curl -sSLk https://{target.place}/; echo end"
     answer = await result(bench, "run_command", command=command, network=[target.place], asker=Answering())
     assert target.asked == ["GET / HTTP/1.1"]
     assert other.asked == []
@@ -216,11 +247,47 @@ async def test_THR_sandbox_network_a_second_connect_goes_to_the_listed_host(
         f"""
     print(say(b"{first}{second}GET /evil HTTP/1.0\\r\\n\\r\\n"))
     print(say(b"{first}", b"{second}"))
+    print(tls("{target.place}", b"{second}"))
     """,
     )
     assert other.asked == []
-    assert target.asked == [f"CONNECT {other.place} HTTP/1.1"] * 2
-    assert answer.output.count("Unsupported method") == 4  # the listed host's own answer: status and page
+    assert target.asked == [f"CONNECT {other.place} HTTP/1.1"]
+    assert answer.output.count("Unsupported method") == 2  # the listed host's own answer: status and page
+    assert [e.metadata["host"] for e in _events(bench, AuditKind.NETWORK_DENIED)] == [target.place]
+    assert target.plain in ([], [b""], [b"", b""])
+
+
+@pytest.mark.parametrize(
+    "curl", ["--proxytunnel http://{}/", "--proxytunnel telnet://{}", "-sk --tls-max 1.3 https://{}/"]
+)
+async def test_THR_sandbox_network_a_tunnel_carries_tls_for_its_host_and_nothing_else(
+    bench: Bench, target: Target, curl: str
+) -> None:
+    """THR-sandbox-network-plain-tunnel: what is sent in plain text through CONNECT reaches nobody."""
+    command = f"echo secret | curl -sS -m 20 {curl.format(target.place)}; echo end"
+    answer = await result(bench, "run_command", command=command, network=[target.place], asker=Answering())
+    passes = "https://" in curl
+    assert bool(target.asked) is passes
+    assert not any(target.plain)
+    denied = [event.deny_reason for event in _events(bench, AuditKind.NETWORK_DENIED)]
+    assert denied == ([] if passes else ["it does not begin as TLS"])
+    assert ("network: denied" in answer.output) is not passes
+
+
+async def test_THR_sandbox_network_tls_for_another_host_is_cut(bench: Bench, target: Target) -> None:
+    """THR-sandbox-network-other-name: a listed address serves many names; only TLS for the listed one passes."""
+    answer = await _python(
+        bench,
+        [target.place],
+        f"""
+    attempt("named", lambda: tls("{target.place}", b"GET / HTTP/1.0\\r\\n\\r\\n", name="evil.example.org"))
+    print(tls("{target.place}", b"GET /good HTTP/1.0\\r\\n\\r\\n"))
+    """,
+    )
+    assert target.asked == ["GET /good HTTP/1.0"]
+    assert "REACHED" not in answer.output
+    (denied,) = _events(bench, AuditKind.NETWORK_DENIED)
+    assert denied.deny_reason == "its TLS is for `evil.example.org`"
 
 
 async def test_THR_sandbox_network_a_socket_that_appears_in_the_workspace_is_out_of_reach(
@@ -244,7 +311,7 @@ async def test_THR_sandbox_network_a_socket_that_appears_in_the_workspace_is_out
             [target.place],
             f"""
     import os
-    say(b"CONNECT {target.place} HTTP/1.1\\r\\n\\r\\nGET /now HTTP/1.0\\r\\n\\r\\n")
+    tls("{target.place}", b"GET /now HTTP/1.0\\r\\n\\r\\n")
     print(os.listdir())
     one, two = socket.socketpair()
     attempt("late", lambda: socket.socket(socket.AF_UNIX).connect("late"))
@@ -277,7 +344,7 @@ async def test_THR_sandbox_network_the_proxy_dies_with_the_command(bench: Bench,
     await _python(bench, [target.place], f"socket.create_connection(('127.0.0.1', 3128)).sendall(b'{line}')")
     assert len(asyncio.all_tasks()) == tasks
     running = asyncio.create_task(
-        bench.ask(own("run_command", command=f"curl -s -p http://{target.place}/; sleep 60", network=[target.place]))
+        bench.ask(own("run_command", command=f"curl -sk https://{target.place}/; sleep 60", network=[target.place]))
     )
     while not target.asked:
         await asyncio.sleep(0.02)

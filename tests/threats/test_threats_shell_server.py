@@ -30,6 +30,11 @@ DENIED = {
     "THR-shell-long-flags": ["git push --force=yes", "git push origin --force", "rm --recursive --force x"],
     "THR-shell-lone-dash-dash": ["rm -- x", "rm -rf -- x", "git push --force -- origin"],
     "THR-shell-absolute-path": ["/bin/rm x", "/usr/bin/../bin/rm x", "./rm x", "../../bin/rm x"],
+    "THR-shell-values-of-options": [
+        *("git -c a.b=c push --force", "git --git-dir .git push --force", "git -C push push --force"),
+        *("git push -o x --force", "git push --repo=x --force origin", "nice -n 5 rm x", "env -u A rm x"),
+    ],
+    "THR-shell-global-options-of-git": ["git --no-pager push --force", "git -P -C . --bare push --force origin main"],
     "THR-shell-known-wrapper": ["nice rm x", "timeout 5 rm x", "env A=1 rm x", "echo x | xargs -n1 rm", "ionice rm x"],
 }
 

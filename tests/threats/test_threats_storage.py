@@ -21,7 +21,11 @@ from command_line import CommandLine, Done
 from lsp_pipe import PipeClient
 from threat_bench import own
 
+from remit_governance.audit.head_file import HeadFile
+from remit_governance.audit.keys import FileVault
+from remit_governance.audit.notary import CheckpointFile, Notary
 from remit_governance.audit.record import AuditEvent, AuditKind
+from remit_governance.audit.sealing import Sealer
 from remit_governance.audit.store import AuditLog
 
 pytestmark = [pytest.mark.slow]
@@ -133,7 +137,7 @@ def test_THR_storage_rubbish_in_the_database(used: CommandLine) -> None:
     database(used).write_bytes(data)
     assert not good(used)
     used(*READ)
-    assert not good(used)
+    assert not good(used) or "was set aside as" in str(used("audit", "verify", "--json").json["notes"])
 
 
 def test_THR_storage_two_servers_on_one_workspace(remit: CommandLine) -> None:
@@ -162,7 +166,15 @@ def test_THR_storage_two_servers_on_one_workspace(remit: CommandLine) -> None:
 
 def test_THR_storage_clock_that_goes_back(used: CommandLine) -> None:
     """THR-storage-clock-back: after records of the year 2100 the chain goes on and verifies, and nothing is deleted."""
-    with AuditLog(database(used), clock=lambda: 4_102_444_800_000) as log:
+    (lines,) = used.state.rglob("*.jsonl")
+    vault = FileVault(used.state / "data" / "audit-key")
+    notary = Notary(CheckpointFile(lines), vault, HeadFile(lines.with_suffix(".head")))
+    notary.prepare()
+
+    def clock() -> int:
+        return 4_102_444_800_000
+
+    with AuditLog(database(used), clock, sealer=Sealer(notary, clock)) as log:
         log.append(AuditEvent(AuditKind.RUN_STARTED))
     (used.workspace / "new.py").unlink()
     assert used(*READ).code == 0

@@ -4,12 +4,15 @@ import type { ApprovalRequired, ReasonPayload, Scope } from '../contract';
 import type { FromWebview } from '../messages';
 import { sentence } from '../problem';
 import { commandLine, remaining, visible, visibleLine } from '../text';
-import type { ApprovalItem } from '../view';
+import { count, type ApprovalItem } from '../view';
 import { Diff } from './diff';
 
 /** A card that has just appeared takes no "allow": the key or click may have been meant for what was there before. */
 const ARMED_AFTER_MS = 500;
 const ENTER = /Mac/.test(globalThis.navigator?.platform ?? '') ? '⌘Enter' : 'Ctrl+Enter';
+
+/** Lines of a command that are seen without scrolling. */
+const LINES_IN_SIGHT = 9;
 
 type Send = (message: FromWebview) => void;
 
@@ -49,7 +52,14 @@ export function Approval({ item, send }: { readonly item: ApprovalItem; readonly
       )}
       {question.always_rule !== null && question.scopes.includes('always') && (
         <p class="session-rule" id={id('always')}>
-          Always allow writes exactly this rule into your <code>permissions.yaml</code>: <code>{visibleLine(question.always_rule)}</code>
+          Always allow in this workspace writes exactly this rule into your <code>permissions.yaml</code>:
+          {' '}<code>{visibleLine(question.always_rule)}</code>
+        </p>
+      )}
+      {question.everywhere_rule !== null && question.scopes.includes('everywhere') && (
+        <p class="session-rule" id={id('everywhere')}>
+          Always allow in every workspace writes this one instead, also for projects that you have not seen yet:
+          {' '}<code>{visibleLine(question.everywhere_rule)}</code>
         </p>
       )}
       {item.refused && <p class="refused" role="alert">Not taken: {visible(item.refused)}</p>}
@@ -69,7 +79,15 @@ export function Approval({ item, send }: { readonly item: ApprovalItem; readonly
               type="button" class="secondary" disabled={!armed || busy} aria-describedby={id('always')}
               onClick={() => allow('always')}
             >
-              Always allow
+              Always allow in this workspace
+            </button>
+          )}
+          {question.everywhere_rule !== null && question.scopes.includes('everywhere') && (
+            <button
+              type="button" class="secondary" disabled={!armed || busy} aria-describedby={id('everywhere')}
+              onClick={() => allow('everywhere')}
+            >
+              Always allow in every workspace
             </button>
           )}
           <button type="button" class="secondary" disabled={busy} onClick={() => answer('deny', 'once')}>Deny</button>
@@ -120,10 +138,13 @@ function placeOf(reason: ReasonPayload): string {
 function Command({ question }: { readonly question: ApprovalRequired }) {
   const text = question.command !== null ? visible(question.command) : question.argv && commandLine(question.argv);
   if (!text) return null;
+  const lines = text.split('\n').length;
   return (
     <div class="command">
       <pre tabIndex={0} aria-label="Command"><span class="prompt" aria-hidden="true">$ </span>{text}</pre>
+      {lines > LINES_IN_SIGHT && <p class="cwd" data-testid="length">{count(lines, 'line')}: scroll to read them all</p>}
       {question.cwd !== null && <p class="cwd">in <code>{visibleLine(question.cwd)}</code></p>}
+      {question.hosts.length > 0 && <p class="cwd">with network to <code>{visibleLine(question.hosts.join(', '))}</code></p>}
       {question.argv && question.command !== null && (
         <details>
           <summary>As {question.argv.length} arguments</summary>
@@ -151,7 +172,9 @@ function Deadline({ deadline }: { readonly deadline: string }) {
   );
 }
 
-const ALLOWED = { once: 'Allowed once', session: 'Allowed for this session', always: 'Allowed always' } as const;
+const ALLOWED = {
+  once: 'Allowed once', session: 'Allowed for this session', always: 'Allowed always', everywhere: 'Allowed always, in every workspace',
+} as const;
 
 const WHO = {
   person: 'you',

@@ -1,20 +1,31 @@
 // What a screen reader is told while a turn runs: what has just begun, and at the end the answer, each once.
 // The conversation itself is no live region: it would read every token.
-import { pending, type Item, type Turn, type View } from '../view';
+import { pending, wentWell, type Item, type ToolItem, type Turn, type View } from '../view';
 
 export function spoken(view: View): string {
   const turn = view.turns.at(-1);
   if (!turn) return '';
   const question = pending(view)[0];
   if (question) return `Remit asks: ${question.question.title}`;
-  return turn.status === 'running' ? progress(turn.items) : `${turn.status.replace('_', ' ')}. ${answer(turn)}`;
+  return turn.status === 'running' ? progress(turn.items) : `${ending(turn)}. ${answer(turn)}`;
+}
+
+function ending({ status, reason }: Turn): string {
+  const word = status === 'declined' ? 'not done' : status.replace('_', ' ');
+  return reason ? `${word}: ${reason}` : word;
 }
 
 function progress(items: readonly Item[]): string {
   const last = items.findLast((item) => item.kind === 'intent' || item.kind === 'tool');
   if (last?.kind === 'intent') return `Intent: ${last.intent.replace('_', ' ')}. ${last.justification ?? ''}`;
-  if (last?.kind === 'tool') return `${last.tool} ${last.result ? (last.result.ok ? 'done' : 'not done') : 'running'}`;
+  if (last?.kind === 'tool') return `${last.tool} ${ended(last)}`;
   return 'working';
+}
+
+function ended({ result }: ToolItem): string {
+  if (!result) return 'running';
+  if (!result.ok) return 'not done';
+  return wentWell(result) ? 'done' : `failed: ${result.summary}`;
 }
 
 /** The text after the last call. Errors are alerts of their own. */

@@ -1,10 +1,11 @@
 // One tool call: a line that says what it was and who decided, its question while one is open, and all the rest inside.
 import { Fragment } from 'preact';
-import type { JsonValue } from '../contract';
+import { useState } from 'preact/hooks';
+import type { JsonValue, ToolResultEvent } from '../contract';
 import type { FromWebview } from '../messages';
 import { sentence } from '../problem';
 import { duration, visible, visibleLine } from '../text';
-import { isOpen, type ApprovalItem, type ToolItem } from '../view';
+import { count, isOpen, wentWell, type ApprovalItem, type ToolItem } from '../view';
 import { Approval, Asked, outcomeWords } from './approval';
 import { Words } from './problem';
 
@@ -19,12 +20,14 @@ interface Props {
 
 const LINES_SHOWN = 8;
 
-type State = 'running' | 'waiting' | 'ok' | 'declined' | 'failed' | 'unfinished';
+/** `ended_badly`: it was done, and the program that it ran says that something went wrong. */
+type State = 'running' | 'waiting' | 'ok' | 'ended_badly' | 'declined' | 'failed' | 'unfinished';
 
 const STATES: { readonly [state in State]: { readonly icon: string; readonly label: string } } = {
   running: { icon: 'loading codicon-modifier-spin', label: 'running' },
   waiting: { icon: 'bell', label: 'waits for you' },
   ok: { icon: 'check', label: 'done' },
+  ended_badly: { icon: 'error', label: 'failed' },
   declined: { icon: 'circle-slash', label: 'denied' },
   failed: { icon: 'error', label: 'not done' },
   unfinished: { icon: 'circle-slash', label: 'not finished' },
@@ -41,8 +44,9 @@ export function Tool({ item, approval, over, send }: Props) {
           <span class={`codicon codicon-${STATES[state].icon}`} role="img" aria-label={STATES[state].label} />
           <span class="name">{item.tool}</span>
           {typeof target === 'string' && <span class="target" title={visibleLine(target)}>{visibleLine(target)}</span>}
+          {state === 'ended_badly' && <span class="refusal" data-testid="failure">{sentence(visibleLine(result!.summary))}</span>}
           <Decided item={item} approval={approval} state={state} />
-          {result && <span class="took">{duration(result.duration_ms)}</span>}
+          {result && <span class="took">{state === 'ok' && result.exit_code !== null && 'exit code 0 · '}{duration(result.duration_ms)}</span>}
           <span class="codicon codicon-chevron-right more" aria-hidden="true" />
         </summary>
         <Details item={item} approval={approval} />
@@ -52,21 +56,41 @@ export function Tool({ item, approval, over, send }: Props) {
           </button>
         ))}
       </details>
-      {state === 'running' && item.printed && (
-        <pre class="printed" data-testid="printed" aria-label="What it prints">{lastLines(visible(item.printed))}</pre>
-      )}
+      {item.printed && <Printed text={visible(item.printed)} over={over || result !== null} />}
+      {result && <Remarks result={result} />}
       {approval && isOpen(approval) && <Approval item={approval} send={send} />}
     </>
   );
 }
 
-/** As much as is read while it runs; the result has the rest. */
-function lastLines(text: string): string {
-  return text.split('\n').slice(-LINES_SHOWN).join('\n');
+/** What a command prints: its last lines while it runs, and afterwards all that is kept of it, behind a button where it is long. */
+function Printed({ text, over }: { readonly text: string; readonly over: boolean }) {
+  const [all, setAll] = useState(false);
+  const lines = text.split('\n');
+  const hidden = lines.length - LINES_SHOWN;
+  const shown = over && all ? text : lines.slice(-LINES_SHOWN).join('\n');
+  return (
+    <div class="printed">
+      {over && hidden > 0 && (
+        <button type="button" class="link" aria-expanded={all} onClick={() => setAll(!all)}>
+          {all ? `Show the last ${LINES_SHOWN} lines only` : `Show all ${count(lines.length, 'line')}`}
+        </button>
+      )}
+      <pre data-testid="printed" tabIndex={0} aria-label={over ? 'What it printed' : 'What it prints'}>{shown}</pre>
+    </div>
+  );
+}
+
+/** What is to be said of a command besides what it printed: its changes, its network, and that not all is kept. */
+function Remarks({ result }: { readonly result: ToolResultEvent }) {
+  const notes = Array.isArray(result.data['notes']) ? result.data['notes'] : [];
+  const cut = result.ok && result.exit_code !== null && result.data['truncated'] === true
+    ? ['More was printed than is kept: to have all of it, let the command write to a file.'] : [];
+  return <>{[...notes, ...cut].map((note, index) => <p key={index} class="remark">{visible(String(note))}</p>)}</>;
 }
 
 function stateOf({ item, approval, over }: Omit<Props, 'send'>): State {
-  if (item.result) return item.result.ok ? 'ok' : approval?.outcome?.decision === 'deny' ? 'declined' : 'failed';
+  if (item.result) return item.result.ok ? (wentWell(item.result) ? 'ok' : 'ended_badly') : approval?.outcome?.decision === 'deny' ? 'declined' : 'failed';
   if (over) return 'unfinished';
   return approval && isOpen(approval) ? 'waiting' : 'running';
 }

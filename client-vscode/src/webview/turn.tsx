@@ -98,6 +98,7 @@ function Note({ item }: { readonly item: NoteItem }) {
 
 const ENDINGS = {
   completed: ['check', 'Done'],
+  declined: ['circle-slash', 'Not done'],
   failed: ['error', 'Failed'],
   cancelled: ['circle-slash', 'Stopped'],
   denied: ['circle-slash', 'Denied'],
@@ -109,12 +110,14 @@ function Ending({ turn }: { readonly turn: Turn }) {
     const waiting = turn.items.some((item) => item.kind === 'approval' && isOpen(item));
     return waiting ? null : <Working />;
   }
-  const [icon, word] = ENDINGS[turn.status];
+  // Not all that was asked for was done: then it has no check mark either.
+  const [icon, word] = turn.status === 'completed' && turn.reason ? ['info', 'Partly done'] : ENDINGS[turn.status];
   const calls = turn.items.filter((item) => item.kind === 'tool').length;
   const tokens = turn.usage ? turn.usage.prompt_tokens + turn.usage.completion_tokens : 0;
   const took = turn.started && turn.ended ? Date.parse(turn.ended) - Date.parse(turn.started) : null;
   const facts = [
     word,
+    turn.reason && visible(turn.reason),
     calls > 0 && count(calls, 'call'),
     tokens > 0 && count(tokens, 'token'),
     took !== null && duration(took),

@@ -30,6 +30,31 @@ READING = frozenset({"fs.read", "fs.list"})
 _OF_CALLS = frozenset({AuditKind.TOOL_INTENT, AuditKind.TOOL_OUTCOME})
 
 
+SECURITY = frozenset(
+    {
+        AuditKind.DENIED,
+        AuditKind.APPROVAL_RESOLVED,
+        AuditKind.APPROVAL_REFUSED,
+        AuditKind.MERGE_APPROVED,
+        AuditKind.MERGE_REJECTED,
+        AuditKind.COMMITTED,
+        AuditKind.NETWORK_DENIED,
+        AuditKind.POLICY_UPDATE,
+        AuditKind.SESSION_MODE_CHANGE,
+        AuditKind.CAPABILITY_ISSUED,
+        AuditKind.AUDIT_CHAIN_BREAK,
+        AuditKind.AUDIT_SET_ASIDE,
+        AuditKind.AUDIT_ARCHIVE_DELETED,
+    }
+)
+
+
+def wants_checkpoint(event: AuditEvent) -> bool:
+    """Whether a checkpoint is to be made soon after the record: of the kinds above, or of a call that was refused."""
+    refused = event.kind is AuditKind.TOOL_INTENT and event.policy_decision not in {"allowed", "allowed_by_token"}
+    return event.kind in SECURITY or refused
+
+
 def may_wait(event: AuditEvent) -> bool:
     """Whether the record is operational: of the kinds above, or before or after a read that policy allowed."""
     if event.kind in _OF_CALLS:

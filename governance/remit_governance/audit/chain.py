@@ -6,6 +6,7 @@ Several processes may have it open: each transaction reads the chain's head insi
 
 from __future__ import annotations
 
+import ctypes
 import os
 import sqlite3
 from collections.abc import Callable, Iterable, Sequence
@@ -23,12 +24,17 @@ from remit_governance.audit.database import (
     upgrade,
     write_segment,
 )
-from remit_governance.audit.record import AuditEvent, AuditRecord, Entry, chain_hash, read_content
+from remit_governance.audit.record import AuditEvent, AuditKind, AuditRecord, Entry, chain_hash, read_content
+from remit_governance.audit.testimony import kept_records, open_servers
 from remit_governance.audit.wal import reserve
+from remit_governance.audit.walk import newest
 from remit_governance.errors import AuditError
 
 _SPARE_PAGES = 32
 """Headers of frames, and pages of the transaction that reaches the limit."""
+
+HEAD_KEPT = '"head":"signed"'
+"""In the metadata of a `checkpoint` record: beside the checkpoints, a signed head is kept."""
 
 _LAST = "SELECT number, hash FROM records ORDER BY number DESC LIMIT 1"
 _GOES_ON = "count = before OR head = (SELECT hash FROM records WHERE number = count)"
@@ -43,8 +49,11 @@ class Chain:
     def __init__(self, path: Path, now: int) -> None:
         """Open the database at `path`, an empty file included; a new log starts `now`. Raises AuditError."""
         self.path = path
+        self.begun: Segment | None = None
+        """The empty first segment, where this made the log."""
         with failing(path, "opened"):
             self._connection = connect(path, read_only=False)
+            self._file = _identity(path)
             # Made once, for an append takes them all.
             self._cursor = self._connection.cursor()
             self._writing, self._transaction = (
@@ -52,7 +61,9 @@ class Chain:
                 _Transaction(self._connection, self._cursor.execute),
             )
             try:
-                self._prepare(now)
+                segment = self._prepare(now)
+                self.log, self.started = segment.log, segment.started
+                self.end = self.before = self._carried = (segment.count, segment.last_hash)
             except BaseException:
                 self._connection.close()
                 raise
@@ -61,13 +72,16 @@ class Chain:
         """Chain the entries and make them durable, all or none; the last record, if there was any.
 
         `note_end` also notes where the chain ends now, by which a removed end is seen; that costs a page.
-        Raises AuditError, and then none was recorded.
+        `end` is then the last record's number and hash, `before` the same before this. Raises AuditError, and then
+        none was recorded.
         """
         execute = self._cursor.execute
         previous = ""
         rows: list[tuple[int, str, str]] = []
         with self._writing, self._transaction:
-            number, head = execute(_LAST).fetchone() or self._start()
+            last = execute(_LAST).fetchone()
+            number, head = last or self._start()
+            before = last or self._carried
             for entry in entries:
                 number += 1
                 content = entry.content(number)
@@ -77,6 +91,7 @@ class Chain:
             if note_end:
                 # Only further on from what was noted: an end that somebody cut off stays to be seen.
                 execute(_NOTE, (number, head))
+        self.before, self.end = before, (number, head) if rows else before
         if not entries:
             return None
         return AuditRecord(number, entries[-1].timestamp, previous, head, entries[-1].event)
@@ -133,6 +148,44 @@ class Chain:
             write_segment(self._connection, segment.next(now))
         return archive
 
+    def in_place(self) -> bool:
+        """Whether the file is still the one at its path: one that was removed or replaced is written to for nobody."""
+        try:
+            return _identity(self.path) == self._file
+        except OSError:
+            return False
+
+    def hash_at(self, number: int) -> str | None:
+        """The hash of a record; None where it is not in the active segment. Raises AuditError."""
+        with failing(self.path, "read"):
+            segment = live_segment(self._connection)
+            if number in {segment.before, segment.count}:
+                return segment.last_hash if number == segment.count else segment.previous or segment.genesis
+            row = self._cursor.execute("SELECT hash FROM records WHERE number = ?", (number,)).fetchone()
+        return row[0] if row else None
+
+    def open_servers(self, own: Sequence[tuple[int, int]], until: int) -> tuple[int, ...]:
+        """The starts of servers that no end follows, among the latest records but those in `own`; where there are none,
+        of those that had not ended at record `until`. Raises AuditError."""
+        with failing(self.path, "read"):
+            records = kept_records(self._connection)
+        still = open_servers((n, event) for n, event in records if not any(a <= n <= b for a, b in own))
+        return still or open_servers((n, event) for n, event in records if n <= until)
+
+    def only_checkpoints(self, first: int, last: int) -> bool:
+        """Whether these records only say that a checkpoint was made: the last thing that a process does, after its
+        server's end. Raises AuditError."""
+        sql = "SELECT count(*) FROM records WHERE number BETWEEN ? AND ? AND json_extract(content, '$.kind') != ?"
+        with failing(self.path, "read"):
+            (others,) = self._cursor.execute(sql, (first, last, AuditKind.CHECKPOINT.value)).fetchone()
+        return bool(others == 0)
+
+    def says_head(self) -> bool:
+        """Whether the newest `checkpoint` record of the active segment says that a head is kept. Raises AuditError."""
+        with failing(self.path, "read"):
+            content = newest(self._connection, AuditKind.CHECKPOINT)
+        return content is not None and HEAD_KEPT in content
+
     def reserve(self) -> None:
         """Make the write-ahead log as long as it becomes until it is begun anew. Raises AuditError."""
         with failing(self.path, "kept"), self._transaction:
@@ -143,28 +196,38 @@ class Chain:
 
     def close(self) -> None:
         """Close the file. Idempotent."""
-        self._connection.close()
+        if self.in_place():
+            self._connection.close()
+        else:
+            _abandon(self._connection)
 
-    def _prepare(self, now: int) -> None:
+    def _prepare(self, now: int) -> Segment:
         execute = self._connection.execute
+        # What is somebody else's is not written to.
+        (tables,) = execute("SELECT count(*) FROM sqlite_schema").fetchone()
+        if tables and execute("PRAGMA application_id").fetchone() != (APPLICATION_ID,):
+            raise sqlite3.DatabaseError(f"it is no audit log of format {SCHEMA_VERSION}")
         # Each append writes one to three pages, so small ones (of a new file; an older one keeps its own).
         execute("PRAGMA page_size = 2048")
         execute("PRAGMA journal_mode = WAL")
         execute("PRAGMA synchronous = FULL")
         with self._transaction:
             if execute("SELECT count(*) FROM sqlite_schema").fetchone() == (0,):
-                create(self._connection, Segment.first(now))
+                self.begun = Segment.first(now)
+                create(self._connection, self.begun)
             (identity,) = execute("PRAGMA application_id").fetchone()
             (version,) = execute("PRAGMA user_version").fetchone()
             if (identity, version) == (APPLICATION_ID, 1):
                 upgrade(self._connection)
             elif version != SCHEMA_VERSION:
                 raise sqlite3.DatabaseError(f"it is no audit log of format {SCHEMA_VERSION}")
-            live_segment(self._connection)
+            return live_segment(self._connection)
 
     def _start(self) -> tuple[int, str]:
         """Where the active segment ends while it is empty."""
         segment = live_segment(self._connection)
+        self._carried = (segment.count, segment.last_hash)
+        self.started = segment.started
         return segment.count, segment.head
 
 
@@ -178,9 +241,10 @@ class failing:  # noqa: N801 it reads as a statement
     def __enter__(self) -> None: ...
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, sqlite3.Error | OSError):
+        # A damaged file may hold numbers where text was, and the other way round.
+        if isinstance(error, sqlite3.Error | OSError | TypeError | AttributeError | ValueError):
             what = f"the audit log cannot be {self.done}"
-            raise AuditError(what, f"{self.path}: {error}", _fix(error)) from error
+            raise AuditError(what, f"{self.path}: {_reason(error, self.path)}", _fix(error)) from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,6 +265,22 @@ class _Transaction:
             # SQLite may have rolled back by itself, as it does on a full disk.
             if self.connection.in_transaction:
                 self.execute("ROLLBACK")
+
+
+def _abandon(connection: sqlite3.Connection) -> None:
+    """Leave a connection open until the process ends, without a close at the end.
+
+    SQLite removes the write-ahead log by its name when the last connection to a database is closed. The database was
+    renamed or removed, and under that name there may be the log of another one, in use.
+    """
+    if connection.in_transaction:
+        connection.rollback()
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(connection))
+
+
+def _identity(path: Path) -> tuple[int, int]:
+    status = os.stat(path)  # noqa: PTH116 it is on the way of every record, and a Path costs as much again
+    return status.st_dev, status.st_ino
 
 
 def _write_archive(archive: Path, segment: Segment, source: sqlite3.Connection) -> None:
@@ -225,6 +305,13 @@ def _write_archive(archive: Path, segment: Segment, source: sqlite3.Connection) 
         os.fsync(folder)
     finally:
         os.close(folder)
+
+
+def _reason(error: Exception, path: Path) -> str:
+    if not isinstance(error, OSError) or error.strerror is None:
+        return str(error)
+    named = "" if error.filename is None else str(error.filename)
+    return error.strerror.lower() + (f" ({named})" if named not in {"", str(path)} else "")
 
 
 def _fix(error: Exception) -> str:

@@ -6,6 +6,7 @@ active one keeps its name and its file, so that several processes can share it; 
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import sqlite3
@@ -145,6 +146,15 @@ def archives(path: Path) -> tuple[tuple[int, Path], ...]:
     shape = re.compile(rf"{re.escape(path.name)}\.(\d{{{_DIGITS}}})")
     found = ((shape.fullmatch(entry.name), entry) for entry in path.parent.iterdir())
     return tuple(sorted((int(match[1]), entry) for match, entry in found if match))
+
+
+def digest_of(path: Path) -> str:
+    """The digest of a file's content; empty where it cannot be read."""
+    try:
+        with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:  # noqa: PTH123 a descriptor
+            return f"sha256:{hashlib.file_digest(file, 'sha256').hexdigest()}"
+    except OSError:
+        return ""
 
 
 def _writable(folder: Path) -> bool:

@@ -10,7 +10,7 @@ import logging
 import shutil
 import sqlite3
 import threading
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
@@ -72,9 +72,14 @@ class Keeper:
         """Nothing is done until `start`, or one of the other methods, is called. Raises AuditError."""
         self.log, self._notary, self._rules, self._free = log, notary, rules, free
         self.warnings: tuple[str, ...] = ()
+        for message in log.notices:
+            self._warn(message)
+        log.told = self._told
         self.storage: Storage | None = None
         self._opened = log.segment()
-        self._vouched = 0
+        self._vouched = ("", 0)
+        self._began = ""
+        self._due = False
         self._vouching = threading.Lock()
         self._roomy = False
         self._wake = threading.Event()
@@ -86,6 +91,7 @@ class Keeper:
     def start(self) -> None:
         """Look at the log as it is now, and keep it from here on."""
         self.log.grown = self._grown
+        self.log.security = self._secure
         self._wake.set()
         self._thread.start()
 
@@ -99,6 +105,7 @@ class Keeper:
             self._thread.join(PATIENCE_S)
         with self._warning("the audit log was closed without a checkpoint"):
             self.checkpoint()
+            self.log.seal(durable=True)
         self.log.close()
 
     def checkpoint(self) -> SignedCheckpoint | None:
@@ -108,11 +115,21 @@ class Keeper:
                 return None
             self.log.flush()
             segment = self.log.segment()
-            if segment.count <= self._vouched_until():
+            if segment.count <= self._vouched_until(segment.log):
                 return None
+            self._notary.prepare()
+            self._begin()
+            # On the disk before the checkpoint: the head is never behind what a checkpoint says.
+            self.log.seal(durable=True)
+            segment = self.log.segment()
             signed = self._notary.vouch(segment, self.log.clock())
             metadata = {"count": str(segment.count), "digest": signed.digest, "key": signed.key}
-            self._vouched = self.log.append(AuditEvent(AuditKind.CHECKPOINT, metadata=metadata)).number
+            if self._notary.heads is not None:
+                metadata["head"] = "signed"
+            record = self.log.append(AuditEvent(AuditKind.CHECKPOINT, metadata=metadata))
+            # What came between the two in another thread is not vouched for yet.
+            alone = record.number == segment.count + 1
+            self._vouched = (segment.log, record.number if alone else segment.count)
             return signed
 
     def upkeep(self) -> None:
@@ -122,7 +139,8 @@ class Keeper:
             self._next_look = segment.count + min(LOOK_EVERY if self._roomy else LOOK_FIRST, rules.checkpoint_every)
             self._day = max(self._day, now // DAY_MS)
             to_close = due_for_closing(segment.started, self.log.used_bytes(), now, rules)
-            if to_close or segment.count - self._vouched_until() >= rules.checkpoint_every:
+            due, self._due = self._due, False
+            if to_close or due or segment.count - self._vouched_until(segment.log) >= rules.checkpoint_every:
                 self.checkpoint()
             if to_close:
                 self.log.close_segment(segment.ordinal)
@@ -139,43 +157,67 @@ class Keeper:
 
     def _run(self) -> None:
         with self._warning(UNKEPT):
-            self._look()
             if self._notary is not None:
                 self._notary.prepare()
+                self._begin()
+        with self._warning(UNKEPT):
+            self._look()
+        with self._warning(UNKEPT):
+            self.log.seal()
         while not self._closing:
             self._wake.wait()
             self._wake.clear()
             if not self._closing:
                 self.upkeep()
 
+    def _secure(self) -> None:
+        self._due = True
+        self._wake.set()
+
+    def _told(self, message: str) -> None:
+        """The log says something of itself, which may be that another one is begun."""
+        self._warn(message)
+        self._secure()
+
     def _look(self) -> None:
         """What is wrong at the start is said and recorded, and blocks nothing (003 §Storage)."""
-        for fault in examine_start(self.log.path, self._begun_anew()):
+        for fault in examine_start(self.log.path, self._notary):
+            if fault.damaged:
+                self.log.renew(fault.why)
+                continue
             state = "cannot be relied on" if fault.record_number is None else "is not whole"
-            self._warn(f"the audit log {state}: {fault.why}")
-            why = fault.why[:MAX_SUMMARY]
             where = {} if fault.record_number is None else {"record": str(fault.record_number)}
-            self.log.append(AuditEvent(AuditKind.AUDIT_CHAIN_BREAK, output_summary=why, metadata=where))
+            self._break(f"the audit log {state}: {fault.why}", fault.why, where)
 
-    def _begun_anew(self) -> Notary | None:
+    def _break(self, message: str, why: str, metadata: Mapping[str, str]) -> None:
+        self._warn(message)
+        event = AuditEvent(AuditKind.AUDIT_CHAIN_BREAK, output_summary=why[:MAX_SUMMARY], metadata=metadata)
+        self.log.append(event)
+
+    def _begin(self) -> None:
         """Vouch for an empty log that follows another one: that it was begun here, and not put in the other's place."""
-        data = self._notary.place.read() if self._notary else None
-        if self._notary is None or not data:
-            return self._notary
-        others = {s.checkpoint.log: s.checkpoint.count for s in Lines.read(data).signed if s}
-        if self._opened.count == 0 and self._opened.log not in others:
-            for count in others.values():
-                self._warn(f"the audit log is begun anew: an earlier one of {count} records is not here any more")
-            self._notary.vouch(self._opened, self.log.clock())
-        return self._notary
+        begun = self.log.begun
+        if self._notary is None or begun is None or begun.log == self._began:
+            return
+        self._began = begun.log
+        # What the head says of an earlier log is a checkpoint from then on.
+        self.log.seal()
+        signed = [s.checkpoint for s in Lines.read(self._notary.place.read() or b"").signed if s]
+        if not signed or begun.log in {c.log for c in signed}:
+            return
+        self._notary.vouch(begun, self.log.clock())
+        if begun.log == self.log.set_aside:
+            return  # which its first record says
+        why = f"an earlier one of {signed[-1].count} records is not here any more"
+        self._break(f"the audit log is begun anew: {why}", f"begun anew: {why}", {"log": signed[-1].log})
 
-    def _vouched_until(self) -> int:
+    def _vouched_until(self, log: str) -> int:
         """The last record that a checkpoint speaks of, or that speaks of a checkpoint, as far as is known here."""
-        if self._vouched == 0 and self._notary is not None:
+        if self._vouched[0] != log and self._notary is not None:
             signed = Lines.read(self._notary.place.read() or b"").signed
-            ours = (s.checkpoint.count + 1 for s in signed if s and s.checkpoint.log == self._opened.log)
-            self._vouched = max(ours, default=0)
-        return self._vouched
+            ours = (s.checkpoint.count + 1 for s in signed if s and s.checkpoint.log == log)
+            self._vouched = (log, max(ours, default=0))
+        return self._vouched[1]
 
     def _delete_old(self, now: int) -> None:
         path = self.log.path

@@ -6,15 +6,21 @@ from __future__ import annotations
 
 import fcntl
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
-from typing import Protocol
+from typing import BinaryIO, Protocol
 
-from remit_governance.audit.checkpoint import Checkpoint, SignedCheckpoint, make, public_key
+from remit_governance.audit.checkpoint import Checkpoint, SignedCheckpoint, Signer, make, read_line
 from remit_governance.audit.database import Segment
+from remit_governance.audit.head import Head
+from remit_governance.audit.head_file import HeadStore, StoredHead
 from remit_governance.audit.keys import KeyVault
 from remit_governance.canonical import digest_bytes
 from remit_governance.errors import AuditError
+
+_LINES_END = 64 * 1024
+"""Bytes that hold more than the longest line, and a part of one that a crash left."""
 
 Sign = Callable[[str], bytes]
 """From the digest of the line before (empty where there is none) to the new line."""
@@ -70,11 +76,12 @@ class CheckpointFile:
             fd = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
             with open(fd, "r+b") as file:  # noqa: PTH123 a descriptor
                 fcntl.flock(file, fcntl.LOCK_EX)
-                data = file.read()
+                # The last line is all that is needed of a file that grows for as long as the log does.
+                begin, data = _end_of(file)
                 whole = data.rfind(b"\n") + 1
                 line = sign(_last_digest(data)) + b"\n"
-                file.truncate(whole)
-                file.seek(whole)
+                file.truncate(begin + whole)
+                file.seek(begin + whole)
                 file.write(line)
                 file.flush()
                 os.fsync(file.fileno())
@@ -84,33 +91,68 @@ class CheckpointFile:
 
 
 class Notary:
-    """Vouches for one log: with a person's key, at that log's place for checkpoints."""
+    """Vouches for one log with a person's key: with checkpoints and, where `heads` keeps one, a head."""
 
-    def __init__(self, place: CheckpointPlace, vault: KeyVault) -> None:
-        self.place, self._vault = place, vault
-        self._key: bytes | None = None
+    def __init__(self, place: CheckpointPlace, vault: KeyVault, heads: HeadStore | None = None) -> None:
+        self.place, self._vault, self.heads = place, vault, heads
+        self.signer: Signer | None = None
+        """None until `prepare` has the key."""
 
-    def prepare(self) -> bytes:
+    def prepare(self) -> Signer:
         """Get the key, which may take a while the first time. Raises AuditError."""
-        self._key = self._key or self._vault.obtain()
-        return self._key
+        self.signer = self.signer or Signer(self._vault.obtain())
+        return self.signer
 
     def vouch(self, segment: Segment, time_ms: int) -> SignedCheckpoint:
         """Sign what the log holds now, as its active segment says, and write it down. Raises AuditError."""
-        key = self.prepare()
+        log, count, head, started = segment.log, segment.count, segment.last_hash, segment.started
+        return self._add(lambda previous: Checkpoint(log, count, head, started, time_ms, previous))
+
+    def keep(self, head: Head) -> SignedCheckpoint:
+        """Make a head, which the next one replaces, into a checkpoint, which stays. Raises AuditError."""
+        return self._add(head.checkpoint)
+
+    def last_said(self) -> Mapping[str, str]:
+        """What head and checkpoints last said, unchecked, in words for a record; nothing where they cannot be read."""
+        with suppress(AuditError, ValueError):
+            stored = StoredHead.read((self.heads.read() if self.heads else None) or b"").signed
+            if stored is not None:
+                return {"log": stored.head.log, "count": str(stored.head.count), "head": stored.head.head}
+            _, _, line = (self.place.read() or b"").rstrip(b"\n").rpartition(b"\n")
+            said = read_line(line).checkpoint if line else None
+            return {"log": said.log, "count": str(said.count), "head": said.head} if said else {}
+        return {}
+
+    def trusted(self) -> frozenset[str]:
+        """The public keys whose signatures count. Raises AuditError where a key may be there and cannot be had."""
+        return frozenset(self.signers())
+
+    def signers(self) -> Mapping[str, Signer]:
+        """The keys themselves, by their public halves. Raises AuditError as `trusted` does."""
+        return {signer.key: signer for signer in map(Signer, self._vault.load())}
+
+    def _add(self, said: Callable[[str], Checkpoint]) -> SignedCheckpoint:
+        signer = self.prepare()
         made: list[SignedCheckpoint] = []
 
         def sign(previous: str) -> bytes:
-            log, count, head, started = segment.log, segment.count, segment.last_hash, segment.started
-            made.append(make(Checkpoint(log, count, head, started, time_ms, previous), key))
+            made.append(make(said(previous), signer))
             return made[0].line
 
         self.place.append(sign)
         return made[0]
 
-    def trusted(self) -> frozenset[str]:
-        """The public keys whose signatures count. Raises AuditError where a key may be there and cannot be had."""
-        return frozenset(map(public_key, self._vault.load()))
+
+def _end_of(file: BinaryIO) -> tuple[int, bytes]:
+    """Where the last lines of a checkpoint file begin, and all from there on: at least one whole line, if there is
+    one."""
+    begin = max(0, file.seek(0, os.SEEK_END) - _LINES_END)
+    file.seek(begin)
+    data = file.read()
+    if begin and data.count(b"\n") < 2:
+        file.seek(0)
+        return 0, file.read()
+    return begin, data
 
 
 def _last_digest(data: bytes) -> str:

@@ -53,6 +53,7 @@ class AuditKind(StrEnum):
     AUDIT_CHAIN_BREAK = "audit_chain_break"
     AUDIT_STORAGE_WARNING = "audit_storage_warning"
     AUDIT_STORAGE_CRITICAL = "audit_storage_critical"
+    AUDIT_SET_ASIDE = "audit_set_aside"
     AUDIT_ARCHIVE_DELETED = "audit_archive_deleted"
     CHECKPOINT = "checkpoint"
 
@@ -77,8 +78,8 @@ class AuditEvent:
     syscall_type: str | None = None
     intent: Intent | None = None
     justification: str | None = None
-    session_mode: str = "strict"
-    state_machine_state: str = "idle"
+    session_mode: str | None = None
+    state_machine_state: str | None = None
     policy_decision: str | None = None
     policy_rule_name: str | None = None
     policy_rule_at: str | None = None

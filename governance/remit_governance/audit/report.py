@@ -1,25 +1,35 @@
-"""The whole examination of a log (effect: reads): its chain, and its checkpoints (governance.md §7)."""
+"""The whole examination of a log (effect: reads): its chain, its checkpoints and its signed head (governance.md §7)."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass
 from pathlib import Path
 
-from remit_governance.audit.checkpoint import Checkpoint, signature_holds
+from remit_governance.audit.checkpoint import Checkpoint, Signer, signature_holds
+from remit_governance.audit.head_file import StoredHead
 from remit_governance.audit.notary import Notary
+from remit_governance.audit.proven import Proof, compare, prove
 from remit_governance.audit.verify import Broken, verify, verify_recent
-from remit_governance.audit.vouched import Evidence, Fault, Judgement, Lines, judge
+from remit_governance.audit.vouched import Evidence, Fault, Lines, judge
 from remit_governance.errors import AuditError
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What was found: `count` good records, `agreed` checkpoints that bear them out, faults, and notes."""
+    """What was found: `count` good records, `agreed` checkpoints that bear them out, faults, and notes.
+
+    Records up to `until` are vouched for, by a signed head or checkpoint of this machine; the last of them was made at
+    `time` (milliseconds since the epoch). Those up to `elsewhere` are vouched for by checkpoints from elsewhere too.
+    """
 
     count: int
     agreed: int = 0
     faults: tuple[Fault, ...] = ()
     notes: tuple[str, ...] = ()
+    until: int = 0
+    time: int = 0
+    elsewhere: int = 0
 
     @property
     def good(self) -> bool:
@@ -27,17 +37,21 @@ class Report:
         return not self.faults
 
 
-def examine(path: Path, notary: Notary | None) -> Report:
-    """Check all of a log, and its checkpoints where a notary knows them; never raises for what is wrong with it."""
+def examine(path: Path, notary: Notary | None, elsewhere: Lines | None = None) -> Report:
+    """Check all of a log, its checkpoints and its head where a notary knows them, and checkpoints from `elsewhere`.
+
+    Never raises for what is wrong with it.
+    """
     lines, unreadable = _lines(notary)
-    result = verify(path, lines.numbers if lines else frozenset())
+    wanted = set(lines.numbers if lines else ()) | set(elsewhere.numbers if elsewhere else ())
+    pin = _Pin(notary, wanted)
+    result = verify(path, wanted, pin)
     if isinstance(result, Broken):
         broken = Fault(result.why, result.record_number)
         return Report(result.record_number - 1, faults=(broken, *unreadable))
     if notary is None or unreadable:
         return Report(result.count, faults=unreadable)
-    judgement = _judged(notary, lines, result.evidence)
-    return Report(result.count, judgement.agreed, judgement.faults, judgement.notes)
+    return _judged(notary, lines, result.evidence, pin, elsewhere)
 
 
 def examine_start(path: Path, notary: Notary | None) -> tuple[Fault, ...]:
@@ -54,7 +68,7 @@ def examine_start(path: Path, notary: Notary | None) -> tuple[Fault, ...]:
         except AuditError as error:
             faults = (_fault(error),)
     broken = verify_recent(path, known)
-    return (*((Fault(broken.why, broken.record_number),) if broken else ()), *faults)
+    return (*((Fault(broken.why, broken.record_number, broken.damaged),) if broken else ()), *faults)
 
 
 def _lines(notary: Notary | None) -> tuple[Lines | None, tuple[Fault, ...]]:
@@ -67,18 +81,63 @@ def _lines(notary: Notary | None) -> tuple[Lines | None, tuple[Fault, ...]]:
     return (None if data is None else Lines.read(data)), ()
 
 
-def _judged(notary: Notary, lines: Lines | None, evidence: Evidence) -> Judgement:
-    claim = evidence.claim
+def _judged(notary: Notary, lines: Lines | None, log: Evidence, pin: _Pin, elsewhere: Lines | None) -> Report:
+    claim = log.claim
     # A running server may have made a checkpoint after the file was read, and before the log was.
     unknown = lines is not None and claim is not None and claim.digest not in lines.digests
     later, unreadable = _lines(notary) if unknown else (None, ())
     try:
         # Without lines there is nothing to check with a key, and none is asked for.
-        trusted = notary.trusted() if lines and lines.signed else frozenset[str]()
+        signed = (lines and lines.signed) or pin.stored.signed or elsewhere
+        signers = notary.signers() if signed else dict[str, Signer]()
     except AuditError as error:
-        return Judgement(faults=(*unreadable, _fault(error)))
-    judgement = judge(lines, trusted, evidence, later)
-    return replace(judgement, faults=(*judgement.faults, *unreadable))
+        return Report(log.count, faults=(*unreadable, *pin.faults, _fault(error)))
+    trusted = frozenset(signers)
+    judgement = judge(lines, trusted, log, later)
+    known = (lines.digests if lines else frozenset[str]()) | (later.digests if later else frozenset[str]())
+    local = Proof() if notary.heads is None or pin.faults else prove(pin.stored, signers, log, judgement.until, known)
+    away = compare(elsewhere, trusted, log) if elsewhere else Proof()
+    until = max(judgement.until, local.until)
+    return Report(
+        log.count,
+        judgement.agreed,
+        (*judgement.faults, *unreadable, *pin.faults, *local.faults, *away.faults),
+        (*judgement.notes, *local.notes, *away.notes, *log.notes),
+        until,
+        log.times.get(until, 0),
+        away.until,
+    )
+
+
+class _Pin:
+    """Reads the signed head while no server writes, so that log and head are of one moment."""
+
+    def __init__(self, notary: Notary | None, wanted: set[int]) -> None:
+        """The number of the record that the head speaks of is added to `wanted`."""
+        self._heads = notary.heads if notary else None
+        self._wanted = wanted
+        self._stack = ExitStack()
+        self.stored = StoredHead()
+        self.faults: tuple[Fault, ...] = ()
+
+    def __enter__(self) -> None:
+        if self._heads is None:
+            return
+        try:
+            if self._heads.read() is None:
+                return
+            with suppress(AuditError):  # where nothing may be written, no server writes either
+                self._stack.enter_context(self._heads.held())
+            self.stored = StoredHead.read(self._heads.read() or b"")
+        except AuditError as error:
+            self.faults = (_fault(error),)
+        if self.stored.signed is not None:
+            self._wanted.add(self.stored.signed.head.count)
+
+    def __exit__(self, *exception: object) -> None:
+        self._stack.close()
+        if self._heads is not None:
+            self._heads.close()
 
 
 def _fault(error: AuditError) -> Fault:

@@ -18,7 +18,7 @@ class AuditRules:
 
     retention_days: int = 90
     max_bytes: int = 1 << 30
-    checkpoint_every: int = 1000
+    checkpoint_every: int = 250
 
     @property
     def segment_bytes(self) -> int:

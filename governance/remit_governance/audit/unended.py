@@ -1,4 +1,4 @@
-"""Calls, and changes of the policy, that had begun when their process died: each gets its second record later
+"""Calls, servers and changes of the policy that had begun when their process died: each gets its second record later
 (architecture.md, invariant 6)."""
 
 from __future__ import annotations
@@ -13,26 +13,41 @@ BEGUN = "begun"
 
 NOT_KNOWN = "interrupted: the process ended during this call, and whether it was done is not known"
 
+NOT_IN_ORDER = "the server did not end in order: its process was killed, or what it recorded last was removed"
+
+_ENDS = frozenset({AuditKind.TOOL_OUTCOME, AuditKind.POLICY_UPDATE, AuditKind.KERNEL_SHUTDOWN})
+
 
 def unended(events: Iterable[AuditEvent]) -> tuple[AuditEvent, ...]:
     """Those of `events`, which are in order, that announce something of which nothing more is heard."""
     begun: dict[tuple[str | None, ...], list[AuditEvent]] = {}
     for event in events:
-        call = (event.session_id, event.turn_id, event.tool_call_id)
+        call = (event.session_id, event.turn_id, event.tool_call_id, _server(event))
         if _announces(event):
             begun.setdefault(call, []).append(event)
-        elif event.kind in {AuditKind.TOOL_OUTCOME, AuditKind.POLICY_UPDATE} and begun.get(call):
+        elif event.kind in _ENDS and begun.get(call):
             begun[call].pop()
     return tuple(event for left in begun.values() for event in left)
 
 
 def _announces(event: AuditEvent) -> bool:
     update = event.kind is AuditKind.POLICY_UPDATE and event.output_summary == BEGUN
-    return update or event.kind is AuditKind.TOOL_INTENT
+    return update or event.kind is AuditKind.TOOL_INTENT or bool(_starts(event) and _server(event))
+
+
+def _starts(event: AuditEvent) -> bool:
+    return event.kind is AuditKind.KERNEL_START
+
+
+def _server(event: AuditEvent) -> str | None:
+    """Which server starts or ends with the record; None for any other record."""
+    return event.metadata.get("server") if event.kind in {AuditKind.KERNEL_START, AuditKind.KERNEL_SHUTDOWN} else None
 
 
 def outcome_not_known(announced: AuditEvent) -> AuditEvent:
     """The second record of what was announced by a process that died then."""
+    if _starts(announced):
+        return replace(announced, kind=AuditKind.KERNEL_SHUTDOWN, output_summary=NOT_IN_ORDER)
     return replace(
         announced,
         kind=AuditKind.TOOL_OUTCOME if announced.kind is AuditKind.TOOL_INTENT else announced.kind,

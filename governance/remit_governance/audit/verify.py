@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable
-from contextlib import closing
-from dataclasses import dataclass, field
+from collections.abc import Set as AbstractSet
+from contextlib import AbstractContextManager, closing, nullcontext
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeVar
 
 from remit_governance.audit.checkpoint import Checkpoint
 from remit_governance.audit.database import Segment, archives, connect, live_segment
 from remit_governance.audit.record import AuditKind, read_content
+from remit_governance.audit.testimony import said_of_itself, time_at
 from remit_governance.audit.vouched import Claim, Evidence
 from remit_governance.audit.walk import Broken, Position, begin, end, follow, hash_at, newest, segment_of, sound
 
@@ -34,13 +36,16 @@ class Verified:
     evidence: Evidence
 
 
-def verify(path: Path, wanted: frozenset[int] = frozenset()) -> Verified | Broken:
+def verify(
+    path: Path, wanted: AbstractSet[int] = frozenset(), pin: AbstractContextManager[object] | None = None
+) -> Verified | Broken:
     """Check the log at `path` without changing it; never raises for what is wrong with it.
 
-    `wanted` are the record numbers whose hashes the evidence is to hold.
+    `wanted` are the record numbers whose hashes the evidence is to hold. `pin` is entered while it is fixed which
+    records are looked at, and may add to them.
     """
     whole = _Whole(path, wanted)
-    return _checked(path, whole.at, whole.run)
+    return _checked(path, whole.at, whole.run, pin)
 
 
 def verify_recent(path: Path, checkpoint: Checkpoint | None) -> Broken | None:
@@ -60,16 +65,25 @@ def verify_recent(path: Path, checkpoint: Checkpoint | None) -> Broken | None:
     return _checked(path, at, run)
 
 
-def _checked(path: Path, at: Position, run: Callable[[sqlite3.Connection], T]) -> T | Broken:
+def _checked(
+    path: Path,
+    at: Position,
+    run: Callable[[sqlite3.Connection], T],
+    pin: AbstractContextManager[object] | None = None,
+) -> T | Broken:
     if not path.is_file():
         return Broken(1, f"there is no audit log at {path}")
     try:
         with closing(connect(path, read_only=True)) as active:
             # One read transaction: what is appended meanwhile is not looked at.
-            active.execute("BEGIN")
+            with pin or nullcontext():
+                active.execute("BEGIN")
+                active.execute("SELECT count(*) FROM sqlite_schema").fetchone()
             return run(active)
     except (sqlite3.Error, OSError, ValueError, OverflowError) as error:
-        return at.broken(f"the database is damaged here: {error}")
+        name = str(getattr(error, "sqlite_errorname", ""))
+        damaged = name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB"))
+        return at.broken(f"the database is damaged here: {error}", damaged=damaged)
 
 
 def _resume(active: sqlite3.Connection, segment: Segment, at: Position, known: Checkpoint) -> Broken | None:
@@ -92,10 +106,11 @@ class _Whole:
     """One pass over all segments, and what it has gathered."""
 
     path: Path
-    wanted: frozenset[int]
+    wanted: AbstractSet[int]
     at: Position = field(default_factory=Position)
     oldest: Segment | None = None
     hashes: dict[int, str] = field(default_factory=dict[int, str])
+    times: dict[int, int] = field(default_factory=dict[int, int])
     claim: Claim | None = None
     deleted: int = 0
 
@@ -109,7 +124,9 @@ class _Whole:
         if fault is not None:
             return fault
         before = self.oldest.before if self.oldest else 0
-        evidence = Evidence(segment.log, before, self.at.count, self.hashes, self.claim)
+        said = said_of_itself(active, self.path)
+        evidence = replace(said, log=segment.log, before=before, count=self.at.count, hashes=self.hashes)
+        evidence = replace(evidence, claim=self.claim, times=self.times)
         return Verified(self.at.count, self.at.head, evidence)
 
     def _closed_ones(self, active: Segment) -> Broken | None:
@@ -140,9 +157,13 @@ class _Whole:
         for number in self.wanted:
             if segment.before <= number <= self.at.count and (digest := hash_at(connection, segment, number)):
                 self.hashes[number] = digest
+        # Of the last record that is vouched for; to read them all would take longer than to hash them.
+        last = max((number for number in self.wanted if number <= self.at.count), default=0)
+        if last > segment.before:
+            self.times[last] = time_at(connection, last)
         if content := newest(connection, AuditKind.CHECKPOINT):
             number, _, event = read_content(content)
-            self.claim = Claim(number, event.metadata.get("digest", ""))
+            self.claim = Claim(number, event.metadata.get("digest", ""), "head" in event.metadata)
         if self.oldest.ordinal > 1 and (content := newest(connection, AuditKind.AUDIT_ARCHIVE_DELETED)):
             self.deleted = int(read_content(content)[2].metadata.get("segment", "0"))
         return None

@@ -7,7 +7,7 @@ the place of this one; and, the other way round, checkpoints that were removed, 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 
 from remit_governance.audit.checkpoint import Checkpoint, SignedCheckpoint, read_line, signature_holds
@@ -16,10 +16,12 @@ from remit_governance.canonical import digest_bytes
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """The newest `checkpoint` record of a log: its number, and the digest of the checkpoint that was made."""
+    """The newest `checkpoint` record of a log: its number, the digest of the checkpoint that was made, and whether a
+    signed head was kept then."""
 
     number: int
     digest: str
+    head_kept: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +29,10 @@ class Evidence:
     """What a log that verifies shows of itself.
 
     `before` is how many records came before the oldest that is left, `hashes` the hashes at the numbers that the
-    checkpoints speak of (at `before`: what the chain goes on from).
+    checkpoints speak of (at `before`: what the chain goes on from), `times` when the last of those records were
+    made (milliseconds since the epoch). Of the latest records: `open_servers` are the starts of servers that no end
+    follows, `ended_servers` start and end of the others, `forged` what was found to be written by somebody else,
+    `notes` what the log says of itself.
     """
 
     log: str
@@ -35,23 +40,32 @@ class Evidence:
     count: int
     hashes: Mapping[int, str]
     claim: Claim | None = None
+    times: Mapping[int, int] = field(default_factory=dict[int, int])
+    open_servers: tuple[int, ...] = ()
+    ended_servers: tuple[tuple[int, int], ...] = ()
+    forged: tuple[Fault, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """Something wrong. `record_number` is the first record that may be; None where the checkpoints are at fault."""
+    """Something wrong. `record_number` is the first record that may be; None where the checkpoints are at fault.
+    `damaged`: the database itself is, and records may be lost in it."""
 
     why: str
     record_number: int | None = None
+    damaged: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """How a log stands to its checkpoints: how many agree with it, what is wrong, and what a person should know."""
+    """How a log stands to its checkpoints: how many agree with it, `until` which record, what is wrong, and what a
+    person should know."""
 
     agreed: int = 0
     faults: tuple[Fault, ...] = ()
     notes: tuple[str, ...] = ()
+    until: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +94,7 @@ def judge(lines: Lines | None, trusted: frozenset[str], log: Evidence, later: Li
     `trusted` are our public keys. `later` is the file as it was after that: a claim may speak of what was added since.
     """
     if lines is None or not (lines.digests or log.claim):
-        return Judgement(notes=(_no_file(log.claim),))
+        return _no_file(log.claim)
     faults = [Fault(why) for why in _line_faults(lines, trusted)]
     signed = [s for s in lines.signed if s]
     if not faults:
@@ -92,7 +106,8 @@ def judge(lines: Lines | None, trusted: frozenset[str], log: Evidence, later: Li
     notes = [f"an earlier log of {count} records is not here any more" for count in _earlier(checkpoints, log.log)]
     if lines.torn:
         notes.append("the last line of the checkpoint file is cut off, as after a crash")
-    return Judgement(0 if disagreement else len(ours), tuple(faults), tuple(notes))
+    until = 0 if faults else max((c.count for c in ours), default=0)
+    return Judgement(0 if disagreement else len(ours), tuple(faults), tuple(notes), until)
 
 
 def _signed(line: bytes) -> SignedCheckpoint | None:
@@ -102,11 +117,11 @@ def _signed(line: bytes) -> SignedCheckpoint | None:
         return None
 
 
-def _no_file(claim: Claim | None) -> str:
-    unseen = "an end that was cut off, or a chain recomputed as a whole, would not show"
+def _no_file(claim: Claim | None) -> Judgement:
     if claim is None:
-        return f"no checkpoint was made yet: {unseen}"
-    return f"the checkpoint file is missing, though record {claim.number} says that a checkpoint was made: {unseen}"
+        return Judgement(notes=("no checkpoint was made yet",))
+    why = f"the checkpoint file was removed, though record {claim.number} says that a checkpoint was made"
+    return Judgement(faults=(Fault(why),))
 
 
 def _line_faults(lines: Lines, trusted: frozenset[str]) -> list[str]:
@@ -140,17 +155,18 @@ def _disagreement(ours: Sequence[Checkpoint], log: Evidence) -> list[Fault]:
     agreed = log.before
     for checkpoint in ours:
         if checkpoint.count > log.count:
-            span = _span(log.count + 1, checkpoint.count)
-            return [Fault(f"the end was cut off: a checkpoint vouches for {span}, missing now", log.count + 1)]
+            missing = span(log.count + 1, checkpoint.count)
+            return [Fault(f"the end was cut off: a checkpoint vouches for {missing}, missing now", log.count + 1)]
         if log.hashes.get(checkpoint.count) != checkpoint.head:
             first = max(1, min(agreed + 1, checkpoint.count))
-            span = _span(first, checkpoint.count)
-            return [Fault(f"the chain was recomputed: a checkpoint vouches for another hash of {span}", first)]
+            changed = span(first, checkpoint.count)
+            return [Fault(f"the chain was recomputed: a checkpoint vouches for another hash of {changed}", first)]
         agreed = max(agreed, checkpoint.count)
     return []
 
 
-def _span(first: int, last: int) -> str:
+def span(first: int, last: int) -> str:
+    """Record numbers in words."""
     return f"record {first}" if first >= last else f"records {first} to {last}"
 
 

@@ -16,10 +16,12 @@ from remit_governance.audit.wal import damaged_frame
 
 @dataclass(frozen=True, slots=True)
 class Broken:
-    """The chain does not hold. `record_number` is the first record that is wrong, missing or out of reach."""
+    """The chain does not hold. `record_number` is the first record that is wrong, missing or out of reach; `damaged`:
+    the database is not sound."""
 
     record_number: int
     why: str
+    damaged: bool = False
 
 
 @dataclass(slots=True)
@@ -29,9 +31,9 @@ class Position:
     count: int = 0
     head: str = ""
 
-    def broken(self, why: str) -> Broken:
+    def broken(self, why: str, *, damaged: bool = False) -> Broken:
         """The next record is the first that is wrong."""
-        return Broken(self.count + 1, why)
+        return Broken(self.count + 1, why, damaged)
 
 
 def segment_of(connection: sqlite3.Connection, at: Position) -> Segment | Broken:
@@ -85,7 +87,7 @@ def sound(connection: sqlite3.Connection, at: Position, path: Path) -> Broken | 
     """Whether a database that is still written to is sound beyond its records."""
     state = _pragma(connection, "integrity_check")
     if state != "ok":
-        return at.broken(f"the database is damaged: {state}")
+        return at.broken(f"the database is damaged: {state}", damaged=True)
     frame = damaged_frame(Path(f"{path}-wal"))
     if frame is not None:
         return at.broken(f"frame {frame} of the write-ahead log is damaged, what followed is lost")

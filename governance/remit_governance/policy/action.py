@@ -56,8 +56,8 @@ class ActionForm(BaseModel):
     syscall: Annotated[str, Field(min_length=1)]
     path: str | None = None
     caller_tags: tuple[str, ...] = ()
-    state: str = "idle"
-    mode: str = "strict"
+    state: str | None = None
+    mode: str | None = None
     intent: Intent | None = None
     tool: str | None = None
     command: tuple[str, ...] | str | None = None
@@ -65,6 +65,8 @@ class ActionForm(BaseModel):
     host: str | None = None
     size: Annotated[int, Field(ge=0, strict=True)] | None = None
     held: StrictBool = False
+    repository: StrictBool = False
+    history: StrictBool = False
 
     def action(self) -> Action:
         """The same as a value of the core."""
@@ -82,6 +84,8 @@ class ActionForm(BaseModel):
             cwd=self.cwd,
             script=self.command if isinstance(self.command, str) else None,
             held=self.held,
+            repository=self.repository,
+            history=self.history,
         )
 
 
@@ -123,9 +127,11 @@ def form_of(action: Action) -> dict[str, Json]:
         "cwd": action.cwd,
         "host": action.host,
         "size": action.size,
-        "state": None if action.state == "idle" else action.state,
-        "mode": None if action.mode == "strict" else action.mode,
+        "state": action.state,
+        "mode": action.mode,
         "held": action.held or None,
+        "repository": action.repository or None,
+        "history": action.history or None,
     }
     return form | {name: value for name, value in others.items() if value is not None}
 

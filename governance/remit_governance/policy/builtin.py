@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
 
-from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
-
+from remit_governance.globs import escape_glob
 from remit_governance.policy.globs import compile_globs
+from remit_governance.policy.implicit import IMPLICIT_FILES
 from remit_governance.policy.index import OUTSIDE, keys_of_globs
 from remit_governance.policy.paths import fold, outside
 from remit_governance.policy.rules import Condition, Layer, Rule, Subject
@@ -21,6 +21,27 @@ AUDIT_DATABASE = "audit.sqlite3"
 STATE_DATABASE = "state.sqlite3"
 
 POLICY_FILES = "builtin.policy-files"
+
+GIT_INTERNALS = "builtin.git-internals"
+
+GIT_NAMES = frozenset(
+    {
+        *(
+            "head",
+            "config",
+            "config.worktree",
+            "objects",
+            "refs",
+            "hooks",
+            "info",
+            "commondir",
+            "gitdir",
+            "packed-refs",
+        ),
+        *("index", "modules", "worktrees", "logs", "branches", "remotes", "shallow", "fetch_head", "orig_head"),
+    }
+)
+"""What a repository's own folder holds, folded."""
 
 READING = frozenset({"fs.read", "fs.list"})
 """File syscalls that change nothing; every other `fs.…` counts as a write."""
@@ -45,7 +66,7 @@ DENIED: Mapping[str, tuple[str, tuple[str, ...]]] = MappingProxyType(
             "the audit log and the state database are written by Remit alone",
             (f"{AUDIT_DATABASE}*", f"{STATE_DATABASE}*"),
         ),
-        "builtin.git-internals": (
+        GIT_INTERNALS: (
             "version control's own files hold hooks and settings that start programs",
             (".git", ".gitconfig", "**/.config/git/**", ".hg", ".svn", ".jj"),
         ),
@@ -174,6 +195,7 @@ REVIEWED: Mapping[str, tuple[str, tuple[str, ...]]] = MappingProxyType(
                 "composer.json",
                 "setup.py",
                 "binding.gyp",
+                *(glob for row in IMPLICIT_FILES for glob in row.globs),
             ),
         ),
     }
@@ -194,6 +216,11 @@ def _is_write(subject: Subject) -> bool:
     return subject.action.syscall.startswith("fs.") and subject.action.syscall not in READING
 
 
+def _is_git(writes: Condition) -> Condition:
+    """Writes into `.git`, and into what is a repository without that name."""
+    return lambda subject: (subject.action.repository and _is_write(subject)) or writes(subject)
+
+
 def _outside(subject: Subject) -> bool:
     return subject.path is not None and outside(subject.path)
 
@@ -205,8 +232,8 @@ def _always(subject: Subject) -> bool:
 
 def builtin_layer(own: Iterable[str] = ()) -> Layer:
     """The built-in layer, where `own` are Remit's own files and folders in this workspace, relative to it."""
-    # Folded first: folding makes signs of globs out of their wide forms. A space at the end would be dropped.
-    globs = tuple(f"/{GitIgnoreSpecPattern.escape(fold(path))}".replace(" ", "\\ ") for path in own)
+    # Folded first: folding makes signs of globs out of their wide forms.
+    globs = tuple(f"/{escape_glob(fold(path))}" for path in own)
     return Layer.of("builtin", _rules({POLICY_FILES: globs}))
 
 
@@ -214,7 +241,12 @@ def _rules(more: Mapping[str, tuple[str, ...]]) -> Iterator[Rule]:
     """The rules; `more` are further globs of those that deny."""
     for name, (reason, known) in DENIED.items():
         globs = (*known, *more.get(name, ()))
-        yield Rule(name, Verdict.DENY, reason, _writes(globs), keys=keys_of_globs(globs, fold_case=True))
+        keys = keys_of_globs(globs, fold_case=True)
+        if name == GIT_INTERNALS:
+            keys += keys_of_globs(sorted(GIT_NAMES), fold_case=True)
+            yield Rule(name, Verdict.DENY, reason, _is_git(_writes(globs)), keys=keys)
+        else:
+            yield Rule(name, Verdict.DENY, reason, _writes(globs), keys=keys)
     for name, (reason, globs) in REVIEWED.items():
         keys = keys_of_globs(globs, fold_case=True)
         yield Rule(name, Verdict.REQUIRE_REVIEW, reason, _writes(globs), keys=keys, grants=False, standing=False)

@@ -28,10 +28,15 @@ from remit_governance.policy.file import (
     RuleForm,
 )
 from remit_governance.policy.forms import parse_form
+from remit_governance.policy.globs import wild_chars
 from remit_governance.policy.index import keys_of_match
+from remit_governance.policy.matching import Match
 from remit_governance.policy.rules import Constraints, Layer, Policy, Rule
-from remit_governance.policy.warnings import warnings_of
+from remit_governance.policy.warnings import unenforced_in, warnings_of
 from remit_governance.values import Verdict
+
+MAX_WILD_CHARS = 32_000
+"""Characters of all globs with wildcards: each character of a path may cost as many steps."""
 
 _FORMS: Mapping[str, type[BaseModel]] = {
     "capabilities": RuleForm,
@@ -63,7 +68,9 @@ def compile_policy(sources: Sequence[Source], fold_case: bool = False, own: Sequ
     """
     problems: list[Problem] = []
     warnings: list[Problem] = []
+    unenforced: list[Problem] = []
     rules: dict[str, Rule] = {}
+    wild = 0
     redact: list[SecretPattern] = []
     for source in sources:
         try:
@@ -72,11 +79,15 @@ def compile_policy(sources: Sequence[Source], fold_case: bool = False, own: Sequ
             problems.extend(error.problems)
             continue
         warnings.extend(warnings_of(document, form))
+        unenforced.extend(unenforced_in(document, form))
         redact.extend(SecretPattern(entry.name, entry.pattern) for entry in form.redact)
         for i, entry in enumerate(form.capabilities):
             place = ("capabilities", i)
             rule = compile_rule(entry, document.mark(place)[0], source, fold_case)
             problems.extend(_faults(entry, rule, rules.get(rule.name), document, place))
+            wild, before = wild + _wild_chars(entry), wild
+            if before <= MAX_WILD_CHARS < wild:
+                problems.append(_too_wild(document, place))
             rules.setdefault(rule.name, rule)
     if problems:
         raise PolicyError(tuple(problems))
@@ -84,8 +95,22 @@ def compile_policy(sources: Sequence[Source], fold_case: bool = False, own: Sequ
         version=_version(sources, fold_case, own),
         layers=(builtin_layer(own), Layer.of("yaml", rules.values())),
         warnings=tuple(warnings),
+        unenforced=tuple(unenforced),
         files=tuple(source.file for source in sources),
         redact=tuple(redact),
+        wild=wild,
+    )
+
+
+def _wild_chars(form: RuleForm) -> int:
+    return sum(wild_chars(match.path_glob or ()) for match in (form.match, *form.except_))
+
+
+def _too_wild(document: Document, place: Place) -> Problem:
+    return document.problem(
+        place,
+        f"from here on the globs with wildcards are more than {MAX_WILD_CHARS} characters",
+        "name folders, such as `src/**`, instead of single files",
     )
 
 
@@ -112,17 +137,19 @@ def _version(sources: Sequence[Source], fold_case: bool, own: Sequence[str]) -> 
 def compile_rule(form: RuleForm, line: int, source: Source, fold_case: bool) -> Rule:
     """One rule that is well-formed, ready to be asked."""
     verdict = _VERDICTS[form.action]
-    stops = verdict in {Verdict.DENY, Verdict.REQUIRE_REVIEW}
-    limits = form.constraints
+    # A review asks about what it may mean; a deny is certain, and asks about the rest.
+    stops = {Verdict.DENY: Match.YES, Verdict.REQUIRE_REVIEW: Match.MAYBE}.get(verdict)
+    suspects = verdict is Verdict.DENY and form.match.command is not None
     return Rule(
         name=form.name,
         verdict=verdict,
         reason=form.reason or f"rule {form.name}",
         matches=compile_match(form.match, fold_case, stops=stops, indexed=True),
         syscalls=None if form.match.syscall is None else frozenset(form.match.syscall),
+        suspects=compile_match(form.match, fold_case, stops=Match.MAYBE, indexed=True) if suspects else None,
         keys=keys_of_match(form.match, fold_case),
         excepted=any_of([compile_match(item, fold_case) for item in form.except_]),
-        constraints=Constraints(limits.max_file_size, limits.require_sandbox, limits.require_capability_token),
+        constraints=Constraints(form.constraints.max_file_size),
         grants=not source.project,
         standing=form.standing_answer,
         file=source.file,

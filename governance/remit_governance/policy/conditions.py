@@ -3,34 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from types import MappingProxyType
 
 from remit_governance.hosts import DEFAULT_PORT, host_and_port
-from remit_governance.policy.commands import command_prefix, resembles, starts_with
+from remit_governance.policy.commands import command_prefix, starts_with
 from remit_governance.policy.file import MatchForm
 from remit_governance.policy.globs import compile_globs
+from remit_governance.policy.matching import Match, matches_command
 from remit_governance.policy.paths import outside
 from remit_governance.policy.risk import risk_of
 from remit_governance.policy.rules import Condition, Subject
 
 
-def compile_match(form: MatchForm, fold_case: bool, *, stops: bool = False, indexed: bool = False) -> Condition:
+def compile_match(form: MatchForm, fold_case: bool, *, stops: Match | None = None, indexed: bool = False) -> Condition:
     """A predicate that holds where every given key does.
 
-    `stops` is for rules that deny or ask: their commands are meant in every spelling, their
-    hosts at every port. `indexed` leaves `syscall` out:
-    the predicate is asked only about actions that have been found by it.
+    `stops` is for rules that deny or ask: their commands are meant in every spelling, their hosts at every port; it
+    says how certain it has to be that a command is meant. `indexed` leaves `syscall` out: the predicate is asked only
+    about actions that have been found by it.
     """
     given = {key: values for key, values in form if values is not None and not (indexed and key == "syscall")}
     path, command, host = (given.pop(key, None) for key in ("path_glob", "command", "host"))
     conditions = [CONDITIONS[key](values) for key, values in given.items()]
     # The cheap ones first: most rules that are asked and do not match fail by a word.
     if host is not None:
-        conditions.append(_host(host, stops=stops))
+        conditions.append(_host(host, stops=stops is not None))
     if command is not None:
-        conditions.append(_command(command, stops=stops))
+        conditions.append(on_command(command, stops))
     if path is not None:
-        conditions.append(_path(path, fold_case))
+        conditions.append(on_path(path, fold_case))
     return _all_of(conditions)
 
 
@@ -63,7 +65,9 @@ def _syscall(names: tuple[str, ...]) -> Condition:
     return lambda subject: subject.action.syscall in wanted
 
 
-def _path(globs: tuple[str, ...], fold_case: bool) -> Condition:
+@lru_cache(maxsize=1024)
+def on_path(globs: tuple[str, ...], fold_case: bool) -> Condition:
+    """Holds for a path in the workspace that one of the globs matches."""
     matches = compile_globs(globs, fold_case)
 
     def condition(subject: Subject) -> bool:
@@ -100,13 +104,18 @@ def _tool(tools: tuple[str, ...]) -> Condition:
     return lambda subject: subject.action.tool in wanted
 
 
-def _command(commands: tuple[str, ...], *, stops: bool) -> Condition:
+@lru_cache(maxsize=1024)
+def on_command(commands: tuple[str, ...], stops: Match | None) -> Condition:
+    """Holds for these commands: in every spelling where a rule `stops` them, else exactly their first words."""
     prefixes = tuple(command_prefix(command) for command in commands)
-    means = resembles if stops else starts_with
 
     def condition(subject: Subject) -> bool:
         command = subject.action.command
-        return command is not None and any(means(command, prefix) for prefix in prefixes)
+        if command is None:
+            return False
+        if stops is None:
+            return any(starts_with(command, prefix) for prefix in prefixes)
+        return any(matches_command(prefix, command) >= stops for prefix in prefixes)
 
     return condition
 
@@ -127,7 +136,7 @@ def _host(hosts: tuple[str, ...], *, stops: bool) -> Condition:
 
 def _risk(levels: tuple[str, ...]) -> Condition:
     wanted = frozenset(levels)
-    return lambda subject: ("high" if subject.doubtful else risk_of(subject.action)) in wanted
+    return lambda subject: risk_of(subject.action) in wanted
 
 
 CONDITIONS: Mapping[str, Callable[[tuple[str, ...]], Condition]] = MappingProxyType(

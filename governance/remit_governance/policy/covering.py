@@ -14,6 +14,7 @@ from remit_governance.hosts import host_and_port
 from remit_governance.policy.commands import command_prefix
 from remit_governance.policy.file import MatchForm
 from remit_governance.policy.paths import fold
+from remit_governance.policy.shell.options import forms_of
 
 EVERYWHERE = "**"
 
@@ -75,10 +76,8 @@ def _commands_cover(wide: Sequence[str], narrow: Sequence[str]) -> bool:
 
 
 def _prefix_covers(wide: tuple[str, ...], narrow: tuple[str, ...]) -> bool:
-    if narrow[: len(wide)] != wide:
-        return False
-    # Of git's words those before its subcommand are looked past, so that its options prove nothing.
-    return wide[0] != "git" or not any(word.startswith("-") for word in wide)
+    # The first words of a command that is another name of a second one say nothing of the second.
+    return narrow[: len(wide)] == wide and (wide == narrow or len(forms_of(narrow)) == 1)
 
 
 _COVERS = {"path_glob": globs_cover, "command": _commands_cover, "host": _hosts_cover}

@@ -8,8 +8,10 @@ from dataclasses import replace
 from remit_governance.capabilities import Claim, Token
 from remit_governance.errors import ExtensionError
 from remit_governance.policy.commands import is_script
+from remit_governance.policy.history import reads_history
+from remit_governance.policy.risk import rated_parts
 from remit_governance.policy.rules import Filed, Policy, Subject
-from remit_governance.policy.scripts import parts_of
+from remit_governance.policy.scripts import Parts
 from remit_governance.values import Action, Decision, Reason, Verdict, strictest
 
 NO_RULE = "no_rule"
@@ -21,6 +23,8 @@ UNCLEAR_COMMAND = "unclear_command"
 UNCLEAR_RULE = "builtin.unclear-command"
 
 _MOST_DECIDED = 4_096
+_QUICK_STEPS = 500_000
+"""Characters of globs, times those of a path: RE2 takes as many steps in a few milliseconds."""
 _PASS, _ALLOW, _DENY = Verdict.PASS, Verdict.ALLOW, Verdict.DENY  # found sooner than as members
 _NOBODY_ALLOWED = Reason(
     code=NO_RULE,
@@ -48,6 +52,17 @@ def evaluate(policy: Policy, action: Action, claim: Claim | None = None) -> Deci
     return _one(policy, action, permit) if action.script is None else _script(policy, action, permit)
 
 
+def may_take_long(policy: Policy, actions: Iterable[Action]) -> bool:
+    """Whether `evaluate` may take more than a few milliseconds for one of these, so that an event loop has no time."""
+    return policy.extension is not None or any(_is_slow(policy, action) for action in actions)
+
+
+def _is_slow(policy: Policy, action: Action) -> bool:
+    if action.script is not None:
+        return True
+    return policy.wild * len(action.path or "") > _QUICK_STEPS and action not in policy.decided
+
+
 def _remembered(policy: Policy, action: Action) -> Decision:
     """A search asks of each file that it finds something in, time and again."""
     known = policy.decided.get(action)
@@ -63,18 +78,23 @@ def _permit(token: Token) -> Reason:
 
 
 def _script(policy: Policy, action: Action, permit: Reason | None) -> Decision:
-    parts = parts_of(action)
-    doubtful = bool(parts.doubts)
-    judged = ((part, _one(policy, part, permit, doubtful=doubtful)) for part in parts.actions)
+    parts = rated_parts(action)
+    judged = ((part, _one(policy, part, permit)) for part in parts.actions)
     decisions = [decision for part, decision in judged if not _later(part, decision)]
-    shadows = (_one(policy, part, permit, doubtful=doubtful) for part in parts.shadows)
+    shadows = (_one(policy, part, permit) for part in parts.shadows)
     # A wrapper needs no rule that allows it; but where a rule denies it, that counts.
     decisions += [shadow for shadow in shadows if shadow.verdict is Verdict.DENY and shadow.rules]
-    doubts = [*parts.doubts, *_suspicions(policy, parts.suspects, permit)][:3]
+    doubts = [*_past(action, parts), *parts.doubts, *_suspicions(policy, parts.suspects, permit)][:3]
     if doubts:
         unclear = Reason(UNCLEAR_COMMAND, "; ".join(doubts), Verdict.REQUIRE_REVIEW, "builtin", UNCLEAR_RULE)
         decisions.append(Decision(Verdict.REQUIRE_REVIEW, (unclear,)))
     return strictest(decisions)
+
+
+def _past(action: Action, parts: Parts) -> Iterator[str]:
+    """What git would show of files that policy keeps from being read."""
+    if action.history and reads_history(part.command or () for part in parts.actions):
+        yield "git's history holds files that policy keeps from being read, and this may show them"
 
 
 def _later(part: Action, decision: Decision) -> bool:
@@ -91,8 +111,8 @@ def _suspicions(policy: Policy, suspects: Iterable[Action], permit: Reason | Non
             yield f"it may run `{' '.join(suspect.command or ())[:60]}`"
 
 
-def _one(policy: Policy, action: Action, permit: Reason | None, *, doubtful: bool = False) -> Decision:
-    subject = Subject.of(action, doubtful=doubtful)
+def _one(policy: Policy, action: Action, permit: Reason | None) -> Decision:
+    subject = Subject.of(action)
     reasons: list[Reason] = []
     worst, granted = _PASS, False
     for layer in policy.layers:
@@ -103,7 +123,7 @@ def _one(policy: Policy, action: Action, permit: Reason | None, *, doubtful: boo
             if reason is not None:
                 reasons.append(reason)
                 worst = max(worst, reason.verdict)
-                granted |= filed.rule.grants and reason.verdict is not _PASS
+                granted |= filed.rule.grants and filed.rule.verdict is not _DENY and reason.verdict is not _PASS
         if worst is _DENY:
             return Decision(_DENY, tuple(reasons))
     if permit is not None or policy.extension is not None:
@@ -137,6 +157,8 @@ def _judge(filed: Filed, subject: Subject) -> Reason | None:
     """What the rule says; None where it does not apply or abstains."""
     try:
         applies = filed.rule.applies(subject)
+        if not applies and filed.rule.may_apply(subject):
+            return filed.reason(UNCLEAR_COMMAND, Verdict.REQUIRE_REVIEW, f"it may be denied: {filed.says.message}")
     except Exception as error:  # a rule that cannot be asked has to deny, whatever broke
         return filed.reason(RULE_ERROR, Verdict.DENY, f"the rule failed: {type(error).__name__}")
     if not applies or filed.rule.verdict is _PASS:

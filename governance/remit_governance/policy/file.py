@@ -13,6 +13,8 @@ from remit_governance.policy.globs import glob_fault
 from remit_governance.policy.units import parse_size
 from remit_governance.values import Intent
 
+_SHOWN_CHARS = 100
+
 
 def _many(value: object) -> object:
     return (value,) if isinstance(value, str) else value
@@ -21,7 +23,8 @@ def _many(value: object) -> object:
 def _glob(glob: str) -> str:
     fault = glob_fault(glob)
     if fault is not None:
-        raise ValueError(f"the glob `{glob}` can never match: {fault}")
+        shown = glob if len(glob) <= _SHOWN_CHARS else f"{glob[:_SHOWN_CHARS]}…"
+        raise ValueError(f"the glob `{shown}` can never match: {fault}")
     return glob
 
 
@@ -87,8 +90,6 @@ class ConstraintsForm(Form):
     """Demands of an allow beyond its match."""
 
     max_file_size: Size | None = None
-    require_sandbox: Literal["L1", "L2"] | None = None
-    require_capability_token: StrictBool = False
 
 
 class ExamplesForm(Form):

@@ -1,20 +1,17 @@
-"""Globs as in `.gitignore`, several compiled into one expression (003 §Rule Language, Match semantics)."""
+"""The globs of a rule, several matched at once (003 §Rule Language, Match semantics)."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
-from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
-
+from remit_governance.globs import MAX_GLOB_CHARS, PathMatcher, glob_expression, match_any
 from remit_governance.policy.paths import fold
 
-PathMatcher = Callable[[str], bool]
-
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9_.-]+", re.ASCII)
+_PLAIN_SUFFIX = re.compile(r"\*[A-Za-z0-9_.-]+", re.ASCII)
 _PLAIN_FOLDER = re.compile(r"[A-Za-z0-9_.-]+(?:/[A-Za-z0-9_.-]+)*/\*\*", re.ASCII)
-_NAMED_GROUP = re.compile(r"\(\?P<\w+>")
 
 
 def glob_fault(glob: str) -> str | None:
@@ -22,13 +19,26 @@ def glob_fault(glob: str) -> str | None:
     body = glob.removeprefix("!")
     if not body.strip():
         return "it is empty"
+    if len(body) > MAX_GLOB_CHARS:
+        return f"it is longer than {MAX_GLOB_CHARS} characters"
     if glob.startswith("#"):
         return "`#` starts a comment in .gitignore, write `\\#`"
     if any(part in {".", ".."} for part in body.split("/")) or "//" in body:
         return "paths are matched without `.`, `..` and `//`"
     if "\0" in body:
         return "no path holds a NUL"
-    return None if _expression(body) else "it matches nothing"
+    return None if glob_expression(body) else "it matches nothing"
+
+
+def is_plain(glob: str) -> bool:
+    """Whether the glob is matched without an expression."""
+    body = glob.removeprefix("!")
+    return any(form.fullmatch(body) for form in (_PLAIN_NAME, _PLAIN_SUFFIX, _PLAIN_FOLDER))
+
+
+def wild_chars(globs: Iterable[str]) -> int:
+    """Characters of those of the globs that take an expression: what a look at a path costs is in proportion."""
+    return sum(len(glob) for glob in globs if not is_plain(glob))
 
 
 @lru_cache(maxsize=4096)
@@ -49,36 +59,21 @@ def compile_globs(globs: Sequence[str], fold_case: bool = False) -> PathMatcher:
 
 
 def _any_of(globs: list[str]) -> PathMatcher:
-    """Plain names and plain folders need no expression: most globs are such, and most of the time would go to them."""
+    """Plain names, endings and folders need no expression: most globs are such, and most of the time would go there."""
     names = frozenset(g for g in globs if _PLAIN_NAME.fullmatch(g))
+    suffixes = tuple(g[1:] for g in globs if _PLAIN_SUFFIX.fullmatch(g))
     folders = tuple(g[:-2] for g in globs if _PLAIN_FOLDER.fullmatch(g))
-    rest = _alternation([g for g in globs if g not in names and not _PLAIN_FOLDER.fullmatch(g)])
-    if folders and not names and rest is None:
+    rest = match_any(e for g in globs if not is_plain(g) and (e := glob_expression(g)))
+    if folders and not names and not suffixes and rest is None:
         return lambda path: path.startswith(folders)
 
     def matches(path: str) -> bool:
+        parts = path.split("/")
         return (
             path.startswith(folders)
-            or (bool(names) and not names.isdisjoint(path.split("/")))
-            or (rest is not None and rest.match(path) is not None)
+            or not names.isdisjoint(parts)
+            or (bool(suffixes) and any(part.endswith(suffixes) for part in parts))
+            or (rest is not None and rest(path))
         )
 
     return matches
-
-
-def _alternation(globs: list[str]) -> re.Pattern[str] | None:
-    expressions = [e for g in globs if (e := _expression(g))]
-    # DOTALL: a line feed in a name must not hide what follows it.
-    return re.compile("|".join(f"(?:{e})" for e in expressions), re.DOTALL) if expressions else None
-
-
-def _expression(glob: str) -> str | None:
-    """pathspec's translation, without its group names (they may not repeat) and with `$` meaning only the very end."""
-    try:
-        expression, _ = GitIgnoreSpecPattern.pattern_to_regex(glob)
-    except ValueError:
-        return None
-    if expression is None:
-        return None
-    plain = _NAMED_GROUP.sub("(?:", expression if expression.startswith("^") else f".*{expression}")
-    return f"{plain[:-3]}|\\Z)" if plain.endswith("|$)") else plain

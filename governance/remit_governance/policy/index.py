@@ -6,7 +6,6 @@ whether a rule matches is still its condition's to say.
 
 from __future__ import annotations
 
-import posixpath
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
@@ -17,6 +16,7 @@ from remit_governance.hosts import host_and_port
 from remit_governance.policy.commands import command_prefix
 from remit_governance.policy.file import MatchForm
 from remit_governance.policy.paths import fold, normalise, outside
+from remit_governance.policy.shell.options import forms_of
 from remit_governance.values import Action
 
 Key = str
@@ -133,7 +133,7 @@ def keys_of_match(match: MatchForm, fold_case: bool) -> tuple[Key, ...]:
         if ANY not in keys:
             return keys
     if "command" in given:
-        return tuple(f"command {posixpath.basename(command_prefix(each)[0])}" for each in given["command"])
+        return tuple(f"command {name}" for each in given["command"] for name in _programs(command_prefix(each)))
     if "host" in given:
         return tuple(f"host {host_and_port(host)[0]}" for host in given["host"])
     for name in ("tool", "caller_tag", "intent", "state", "mode"):
@@ -185,10 +185,15 @@ def keys_of_paths(paths: Iterable[str]) -> tuple[Key, ...]:
     return tuple(dict.fromkeys(keys))
 
 
+def _programs(command: tuple[str, ...]) -> Iterable[str]:
+    """The programs that a command is one of, by their one name each."""
+    return dict.fromkeys(form[0] for form in forms_of(command) if form)
+
+
 VALUES: Mapping[str, Callable[[Action], Iterable[str | None]]] = MappingProxyType(
     {
         "caller_tag": lambda action: action.caller_tags,
-        "command": lambda action: (posixpath.basename(action.command[0]),) if action.command else (),
+        "command": lambda action: _programs(action.command) if action.command else (),
         "host": lambda action: () if action.host is None else (host_and_port(action.host)[0],),
         "intent": lambda action: (action.intent,),
         "mode": lambda action: (action.mode,),

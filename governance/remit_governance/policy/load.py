@@ -8,7 +8,6 @@ import errno
 import os
 import re
 import stat
-import sys
 from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
@@ -16,14 +15,13 @@ from pathlib import Path
 from remit_governance.errors import PolicyError, Problem
 from remit_governance.policy.compile import Source, compile_policy
 from remit_governance.policy.extension import ExtensionRule, read_rule
+from remit_governance.policy.paths import FOLDS_CASE
 from remit_governance.policy.rules import Policy
 
 MAX_BYTES = 4_000_000
 MAX_RULE_BYTES = 200_000
 MAX_RULES = 100
 _RULE_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII)
-FOLDS_CASE = sys.platform == "darwin"
-"""Whether this system's file names usually ignore case."""
 
 
 def load_policy(
@@ -39,7 +37,14 @@ def load_policy(
     sources = [default_source() if person is None else read_source(person)]
     if project is not None:
         sources.append(read_source(project, project=True))
-    return compile_policy(sources, fold_case, own)
+    return enforced(compile_policy(sources, fold_case, own))
+
+
+def enforced(policy: Policy) -> Policy:
+    """The policy, which may be put in force. Raises PolicyError where a rule of it could not be enforced."""
+    if policy.unenforced:
+        raise PolicyError(policy.unenforced)
+    return policy
 
 
 def is_given(path: Path) -> bool:

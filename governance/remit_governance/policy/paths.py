@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import posixpath
+import sys
 import unicodedata
+
+FOLDS_CASE = sys.platform == "darwin"
+"""Whether this system's file names usually ignore case."""
 
 
 def normalise(path: str) -> str:

@@ -21,19 +21,15 @@ REVIEW_EACH_TIME = "rule_review_each_time"
 
 
 class Subject(NamedTuple):
-    """An action as rules look at it, and the place of its path. A tuple, since one is made for each evaluation.
-
-    `doubtful` where it is part of a command line of which not all is certain.
-    """
+    """An action as rules look at it, and the place of its path. A tuple, since one is made for each evaluation."""
 
     action: Action
     place: Place = NOWHERE
-    doubtful: bool = False
 
     @classmethod
-    def of(cls, action: Action, *, doubtful: bool = False) -> Subject:
+    def of(cls, action: Action) -> Subject:
         """The subject of this action."""
-        return cls(action, NOWHERE if action.path is None else place_of(action.path), doubtful)
+        return cls(action, NOWHERE if action.path is None else place_of(action.path))
 
     @property
     def path(self) -> str | None:
@@ -51,11 +47,9 @@ Condition = Callable[[Subject], bool]
 
 @dataclass(frozen=True, slots=True)
 class Constraints:
-    """What an allow demands beyond its match. Sandbox and token are demands on whoever carries the action out."""
+    """What an allow demands beyond its match."""
 
     max_file_size: int | None = None
-    require_sandbox: Literal["L1", "L2"] | None = None
-    require_capability_token: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,14 +57,16 @@ class Rule:
     """One rule, ready to be asked.
 
     `matches` is asked only about actions with one of the `syscalls` (None: any); `keys` are where it is filed: nowhere
-    where there are none. `grants` is false for a review that may only tighten (a built-in's, a project's): it turns an
-    allow into a review, but does not stand in for one. `standing` says whether a standing answer may answer its review.
+    where there are none. `suspects` holds for what a deny may mean, and asks about. `grants` is false for a review that
+    may only tighten (a built-in's, a project's): it turns an allow into a review, but does not stand in for one.
+    `standing` says whether a standing answer may answer its review.
     """
 
     name: str
     verdict: Verdict
     reason: str
     matches: Condition
+    suspects: Condition | None = None
     syscalls: frozenset[str] | None = None
     keys: tuple[Key, ...] = (ANY,)
     excepted: Condition | None = None
@@ -83,6 +79,14 @@ class Rule:
     def applies(self, subject: Subject) -> bool:
         """Whether the rule speaks about this subject, which has one of its syscalls. Raises what a condition raises."""
         return self.matches(subject) and not (self.excepted is not None and self.excepted(subject))
+
+    def may_apply(self, subject: Subject) -> bool:
+        """Whether it may be what this rule denies, and nobody knows."""
+        return (
+            self.suspects is not None
+            and self.suspects(subject)
+            and not (self.excepted is not None and self.excepted(subject))
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,8 +148,9 @@ It may take 100 ms, and raises ExtensionError where a program cannot be asked, w
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """Rules in force. `version` is a digest of every source text; `warnings` are about rules that can never fire;
-    `redact` is what the person's own secrets look like.
+    """Rules in force. `version` is a digest of every source text; `warnings` are about rules that can never fire,
+    `unenforced` about conditions that keep the policy from being put in force; `redact` is what the person's own
+    secrets look like; `wild` is how many characters its globs with wildcards have.
 
     `decided` is what `evaluate` remembers: it decides the same of the same action, always.
     """
@@ -154,8 +159,10 @@ class Policy:
     layers: tuple[Layer, ...]
     extension: Extension | None = None
     warnings: tuple[Problem, ...] = ()
+    unenforced: tuple[Problem, ...] = ()
     files: tuple[str, ...] = ()
     redact: tuple[SecretPattern, ...] = ()
+    wild: int = 0
     decided: dict[Action, Decision] = field(
         default_factory=dict[Action, Decision], init=False, compare=False, repr=False
     )

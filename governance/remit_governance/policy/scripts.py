@@ -40,7 +40,7 @@ def parts_of(action: Action) -> Parts:
         replace(whole, syscall=syscall, command=None, path=_place(action.cwd, path), size=None)
         for syscall, paths in (("fs.write", reading.writes), ("fs.read", reading.reads))
         for path in paths
-        if not (syscall == "fs.write" and _scratch(path))
+        if not (syscall == "fs.write" and in_scratch(path))
     ]
     if not runs:
         # Nothing certain is run: the line as such is the action, which no rule for a program matches.
@@ -50,8 +50,8 @@ def parts_of(action: Action) -> Parts:
     return Parts((*runs, *files), tuple(shadows), tuple(suspects), reading.doubts)
 
 
-def _scratch(path: str) -> bool:
-    """Whether it is a command's own, gone with it: each has folders of that name to itself, and no other is written."""
+def in_scratch(path: str) -> bool:
+    """Whether a path is a command's own, gone with it: each has such folders to itself, and no other is written."""
     return f"{normalise(path)}/".startswith(SCRATCH)
 
 

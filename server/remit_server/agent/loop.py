@@ -41,6 +41,8 @@ from remit_server.models.ports import (
 )
 
 MAX_CALLS_PER_STEP = 32
+MAX_CHARS_PER_TOKEN = 256
+"""What a provider may say for each token it was given, so that one that does not count is stopped."""
 RETRIES_BEFORE_FIRST_TOKEN = 2
 BACKOFF_S = 0.2
 NOT_RUN = "error cancelled: the turn ended before this call was run"
@@ -51,6 +53,14 @@ class Conversation:
     """What a session has said so far, oldest first; only ever appended to."""
 
     messages: list[Message] = field(default_factory=list[Message])
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What one step's generation came to; with `declined` the model says that it did not do what it was asked."""
+
+    message: AssistantMessage
+    declined: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +78,8 @@ class Agent:
 
     async def answer(
         self, request: TextInput, conversation: Conversation, turn: Turn, context: ContextPayload | None = None
-    ) -> str:
-        """Work off one message of the person, in whose editor `context` is open; returns the answer's text.
+    ) -> Reply:
+        """Work off one message of the person, in whose editor `context` is open; returns the last reply.
 
         Raises RemitError with `limit_reached` after `max_steps`, or where the model goes round in circles though it was
         warned; ModelUnavailable and ModelFailed where the model gives out.
@@ -82,10 +92,10 @@ class Agent:
         for _ in range(self.max_steps):
             turn.begin_step()
             reply = await self._generate(conversation, intents, turn)
-            conversation.messages.append(reply)
-            if not reply.calls:
-                return reply.text
-            history = await self._dispatch(reply, conversation, turn, history)
+            conversation.messages.append(reply.message)
+            if not reply.message.calls:
+                return reply
+            history = await self._dispatch(reply.message, conversation, turn, history)
         raise limit(f"this turn took {self.max_steps} steps without an answer", "ask for less at once")
 
     async def _dispatch(
@@ -116,7 +126,7 @@ class Agent:
 
     async def _generate(
         self, conversation: Conversation, intents: Mapping[Intent, tuple[ToolSpec, ...]], turn: Turn
-    ) -> AssistantMessage:
+    ) -> Reply:
         messages = tuple(conversation.messages)
         request = GenerateRequest(
             turn.session_id, messages, intents, max_tokens=self.max_tokens, paths=self._paths(messages, turn)
@@ -137,31 +147,42 @@ class Agent:
         workspace, documents = self.dispatcher.workspace, self.dispatcher.documents
         return PathsOnOffer(NEEDS_A_FILE, lambda: nameable(workspace, documents, messages, readable))
 
-    async def _stream(self, request: GenerateRequest, turn: Turn) -> AssistantMessage:
+    async def _stream(self, request: GenerateRequest, turn: Turn) -> Reply:
         text: list[str] = []
         calls: list[ProposedCall] = []
-        begun = False
+        begun = declined = False
+        left = request.max_tokens * MAX_CHARS_PER_TOKEN
         try:
             async with aclosing(self.provider.generate(request)) as events:
                 async for event in events:
                     begun = True
                     match event:
                         case TextDelta(text=more):
+                            left = _after(more, left)
                             text.append(more)
                             turn.emit(TokenDelta, text=more)
                         case ThinkingDelta(text=more):
+                            left = _after(more, left)
                             turn.emit(ThinkingEvent, text=more)
                         case CallProposed(call=call):
                             calls.append(call)
                         case Finished():
                             count_usage(event, turn)
+                            declined = event.reason == "declined"
                         case _:
                             assert_never(event)
         except ModelUnavailable as error:
             if begun or not error.retryable:
                 raise
             raise RetryableBeforeFirstToken(error) from error
-        return AssistantMessage("".join(text), tuple(calls))
+        return Reply(AssistantMessage("".join(text), tuple(calls)), declined)
+
+
+def _after(more: str, left: int) -> int:
+    """How many characters of a step are left after these. Raises RemitError with `limit_reached`."""
+    if len(more) > left:
+        raise limit("the model said far more in one step than its token limit", "ask for less at once")
+    return left - len(more)
 
 
 class RetryableBeforeFirstToken(Exception):

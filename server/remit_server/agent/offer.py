@@ -13,7 +13,7 @@ from itertools import islice
 from types import MappingProxyType
 
 from remit_server.errors import ToolError
-from remit_server.models.ports import Message, UserMessage
+from remit_server.models.ports import Message, Nameable, UserMessage
 from remit_server.workspace.paths import Workspace
 from remit_server.workspace.ports import Documents
 from remit_server.workspace.walk import Limits, walk
@@ -27,40 +27,50 @@ MOST_NAMED = 100
 MOST_SECONDS = 0.25
 """A tree that takes longer to go through is not listed, and any path may be spelled."""
 
+_QUOTED = re.compile(r"([`'\"])(?=\S)([^`'\"\n]+)\1")
 _WORD = re.compile(r"[^\s`'\"()<>\[\]{},;]+")
+_FILE_NAME = re.compile(r"[A-Z][A-Za-z]*file|[A-Z]{4,}")
+"""Names that files have without an extension: `Makefile`, `LICENSE`."""
 
 
 async def nameable(
     workspace: Workspace, documents: Documents, messages: Sequence[Message], readable: Callable[[str], bool]
-) -> tuple[str, ...]:
-    """The workspace's files that are `readable`, and what the person called so; none where they are too many."""
+) -> Nameable | None:
+    """The workspace's files that are `readable`, and what the person called so.
+
+    None where the files cannot be listed, or are too many: then any path may be named. Where there are no files, only
+    what the person said may be.
+    """
     limits = Limits(seconds=MOST_SECONDS, entries=4 * MOST_PATHS)
     try:
         files = await asyncio.to_thread(_listed, workspace, documents, readable, limits)
     finally:
         limits.stopped = True
-    if not files:
-        return ()
-    return tuple(sorted(files | set(islice(named(messages), MOST_NAMED))))
+    return None if files is None else Nameable(files, tuple(islice(named(messages), MOST_NAMED)))
 
 
 def _listed(
     workspace: Workspace, documents: Documents, readable: Callable[[str], bool], limits: Limits
-) -> frozenset[str]:
+) -> frozenset[str] | None:
     try:
         found = list(islice(walk(workspace, workspace.resolve("."), limits), MOST_PATHS + 1))
     except ToolError:
-        return frozenset()
+        return None
     if limits.stopped or len(found) > MOST_PATHS:
-        return frozenset()
+        return None
     return frozenset(path for path in (*found, *documents.paths()) if readable(path))
 
 
 def named(messages: Sequence[Message]) -> Iterator[str]:
-    """Words of the person's own that look like a path, the last message first."""
+    """Words of the person's own that look like a path, and such texts in quotes, each once, the last message first."""
+    known: set[str] = set()
     for message in reversed(messages):
         if isinstance(message, UserMessage):
-            for word in _WORD.findall(message.text):
-                path = word.rstrip(".:!?")
-                if 1 < len(path) <= 300 and ("/" in path or "." in path):
+            quoted = (match[2] for match in _QUOTED.finditer(message.text))
+            bare = (w for part in message.text.split() for w in (part.strip("`'\"()<>,;"), *_WORD.findall(part)))
+            for word in (*quoted, *bare):
+                path = word.rstrip(".:!?,;")
+                looks_so = "/" in path or "." in path or _FILE_NAME.fullmatch(path)
+                if 1 < len(path) <= 300 and looks_so and path not in known:
+                    known.add(path)
                     yield path

@@ -23,7 +23,8 @@ def can_ask() -> bool:
 CHOICES = {
     Scope.ONCE: ("y", "yes", "once"),
     Scope.SESSION: ("s", "session", "for this session"),
-    Scope.ALWAYS: ("a", "always", "always"),
+    Scope.ALWAYS: ("a", "always", "always in this workspace"),
+    Scope.EVERYWHERE: ("e", "everywhere", "always in every workspace"),
 }
 """For each scope the letter and the word that choose it, and what it is called."""
 

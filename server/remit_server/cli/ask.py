@@ -7,6 +7,7 @@ import asyncio
 import signal
 import sys
 import uuid
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from remit_server.cli.approval import TerminalAsker, can_ask
 from remit_server.cli.console import sink
 from remit_server.cli.main import DENIED, DONE, FAILED, INTERRUPTED
 from remit_server.cli.usage import WrongUsage, first_problem
-from remit_server.contract import ApprovalAnswer, ApprovalRequired, RunRequest, RunResult, TextInput
+from remit_server.contract import ApprovalAnswer, ApprovalRequired, RunRequest, RunResult, RunStatus, TextInput
 from remit_server.harness.ports import Asker, AskingStyle, Emit, NobodyToAsk
 from remit_server.runtime.opening import open_runtime
 from remit_server.runtime.settings import Settings
@@ -25,7 +26,14 @@ from remit_server.workspace.ports import NoDocuments
 HERE = Path()
 """The workspace where none was named."""
 
-EXIT_CODES = {"completed": DONE, "failed": FAILED, "cancelled": INTERRUPTED, "denied": DENIED, "timed_out": FAILED}
+EXIT_CODES: Mapping[RunStatus, int] = {
+    "completed": DONE,
+    "declined": FAILED,
+    "failed": FAILED,
+    "cancelled": INTERRUPTED,
+    "denied": DENIED,
+    "timed_out": FAILED,
+}
 
 
 class YesForThisSession:

@@ -7,11 +7,13 @@ import argparse
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
 
+from remit_governance.audit.proven import LIMIT
 from remit_governance.audit.query import AuditFilter
-from remit_governance.visible import visible
+from remit_governance.visible import visible_again
 from remit_server.cli import audit_why
 from remit_server.cli.ask import HERE, add_common_arguments
 from remit_server.cli.console import print_json, say, styled
@@ -23,8 +25,10 @@ from remit_server.runtime.auditing import (
     checkpoint_file,
     export,
     export_to,
+    last_vouched,
     make_checkpoint,
     query,
+    send_checkpoint,
     verify_log,
 )
 from remit_server.runtime.settings import Settings
@@ -45,15 +49,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     told = commands.add_parser("why", help="one call: who decided, where that is written, and what policy says now")
     add_common_arguments(told)
     audit_why.add_arguments(told)
-    verify = commands.add_parser("verify", help="check chain and checkpoints; exits 1 naming the first bad record")
+    verify = commands.add_parser(
+        "verify", help="check chain, checkpoints and head; exits 1 naming the first bad record"
+    )
     add_common_arguments(verify)
     verify.add_argument("--database", type=Path, help="another database file than the workspace's")
+    verify.add_argument(
+        "--against", type=Path, metavar="FILE", help="also check against the checkpoints sent there with `--to`"
+    )
     out = commands.add_parser("export", help="every record as JSON Lines")
     add_common_arguments(out)
     add_filters(out, default_limit=None)
     out.add_argument("--out", type=Path, metavar="FILE", help="write this file, not standard output")
     checkpoint = commands.add_parser("checkpoint", help="sign what the log holds now, outside its folder")
     add_common_arguments(checkpoint)
+    checkpoint.add_argument(
+        "--to", metavar="TARGET", help="send it elsewhere too: a file on another disk, `syslog:`, or `syslog:SOCKET`"
+    )
 
 
 def add_filters(parser: argparse.ArgumentParser, *, default_limit: int | None) -> None:
@@ -108,12 +120,23 @@ def databases(settings: Settings, *, everywhere: bool) -> list[Path]:
     return sorted(settings.state.parent.glob(f"*/{own.name}")) or [own]
 
 
-def nothing_recorded(database: Path) -> SetupError:
-    """The error of a log that is not there: it may never have been, or somebody took it away."""
+def nothing_recorded(settings: Settings, database: Path) -> SetupError:
+    """The error of a log that is not there: it was taken away, if something vouches for it; else it may never have
+    been, or all of it was deleted."""
+    said = last_vouched(settings, database)
+    if said:
+        return SetupError(
+            f"the audit log that had {said['count']} records is gone",
+            f"{database} does not exist, and signatures in {checkpoint_file(settings, database).parent} vouch for it",
+            "put the file back from a copy, and find out who took it away; the next server begins a new log",
+            code=ErrorCode.NOT_FOUND,
+        )
     return SetupError(
         "there is no audit log to verify",
-        f"{database} does not exist",
-        "run something in the workspace first, or name another one with --workspace or --database",
+        f"{database} does not exist; whether it ever did, or was deleted with its checkpoints and its signed head,"
+        " cannot be told on this machine",
+        "run something in the workspace first, name another log with --workspace or --database, or look at"
+        " checkpoints that were sent elsewhere",
         code=ErrorCode.NOT_FOUND,
     )
 
@@ -121,7 +144,7 @@ def nothing_recorded(database: Path) -> SetupError:
 def line(record: Mapping[str, object]) -> str:
     """One record on one line; `-` where a field does not apply."""
     shown = [str(record.get(name) or "-") for name in SHOWN]
-    return visible("  ".join([*shown, str(record.get("output_summary") or "")]).rstrip(), "show")
+    return visible_again("  ".join([*shown, str(record.get("output_summary") or "")]).rstrip(), "show")
 
 
 def _log(arguments: argparse.Namespace, settings: Settings) -> int:
@@ -136,13 +159,21 @@ def _verify(arguments: argparse.Namespace, settings: Settings) -> int:
     code = DONE
     for database in logs:
         if not database.is_file():
-            raise nothing_recorded(database)
-        code = max(code, _verify_one(settings, database, as_json=arguments.json))
+            raise nothing_recorded(settings, database)
+        code = max(code, _verify_one(settings, database, _elsewhere(arguments.against), as_json=arguments.json))
     return code
 
 
-def _verify_one(settings: Settings, database: Path, *, as_json: bool) -> int:
-    found = verify_log(settings, database)
+def _elsewhere(file: Path | None) -> bytes | None:
+    try:
+        return None if file is None else file.read_bytes()
+    except OSError as error:
+        why = (error.strerror or str(error)).lower()
+        raise SetupError(f"cannot read `{file}`", why, "name a file that checkpoints were sent to") from error
+
+
+def _verify_one(settings: Settings, database: Path, elsewhere: bytes | None, *, as_json: bool) -> int:
+    found = verify_log(settings, database, elsewhere)
     if as_json:
         print_json(
             {
@@ -151,14 +182,17 @@ def _verify_one(settings: Settings, database: Path, *, as_json: bool) -> int:
                 "database": str(database),
                 "record": found.record,
                 "checkpoints": found.checkpoints,
+                "proven": asdict(found.proven),
+                "not_proven": LIMIT,
                 "faults": list(found.faults),
                 "notes": list(found.notes),
             }
         )
     else:
         say(f"{styled('✓', 'green') if found.good else styled('✗', 'red')} {found.message}")
-        for text in (*found.faults[1:], *(f"note: {note}" for note in found.notes)):
-            say(f"  {text}")
+        notes = (f"note: {note}" for note in found.notes)
+        for text in (*found.faults[1:], found.proven.sentence, *notes, LIMIT):
+            say(f"  {visible_again(text, 'show')}")
     return DONE if found.good else FAILED
 
 
@@ -178,16 +212,22 @@ def _export(arguments: argparse.Namespace, settings: Settings) -> int:
 
 def _checkpoint(arguments: argparse.Namespace, settings: Settings) -> int:
     if not settings.audit_database.is_file():
-        raise nothing_recorded(settings.audit_database)
+        raise nothing_recorded(settings, settings.audit_database)
     made = make_checkpoint(settings)
+    if arguments.to is not None:
+        send_checkpoint(settings, arguments.to)
     file = checkpoint_file(settings, settings.audit_database)
     if arguments.json:
         about = {"count": made.checkpoint.count, "digest": made.digest, "key": made.key} if made else {}
-        print_json({"made": made is not None, "file": str(file), **about})
-    elif made is None:
+        sent = {"sent_to": arguments.to} if arguments.to is not None else {}
+        print_json({"made": made is not None, "file": str(file), **about, **sent})
+        return DONE
+    if made is None:
         say(f"nothing was recorded since the last checkpoint in {file}")
     else:
         say(f"{made.checkpoint.count} records vouched for with the key {made.key[:16]} in {file}")
+    if arguments.to is not None:
+        say(f"the last checkpoint was sent to {arguments.to}")
     return DONE
 
 

@@ -13,7 +13,7 @@ from remit_governance.audit.record import AuditKind
 from remit_governance.policy.recorded import recorded_actions, recorded_reasons
 from remit_governance.policy.replay import judged, past_call
 from remit_governance.values import Decision
-from remit_governance.visible import visible
+from remit_governance.visible import visible_again
 from remit_server.cli.console import print_json, say, styled
 from remit_server.cli.main import DONE
 from remit_server.cli.policy.changes import about, decided_by
@@ -116,7 +116,7 @@ def _payload(call: CallRecords, now: Now) -> dict[str, object]:
 def _lines(call: CallRecords, now: Now) -> Iterator[str]:
     event = call.announced.event
     what = ", ".join(dict.fromkeys(about(action) for action in recorded_actions(event)))
-    yield f"{styled(event.tool_name or '-', 'bold')} {what or visible(event.input_summary, 'show')}"
+    yield f"{styled(event.tool_name or '-', 'bold')} {what or visible_again(event.input_summary, 'show')}"
     yield f"  when      {shown(call.announced)['time']}, record {call.announced.number}, call {event.tool_call_id}"
     intent = f"intent {event.intent}" if event.intent else "no intent"
     yield f"  who       {event.caller}, session {event.session_id}, turn {event.turn_id}, {intent}"
@@ -124,15 +124,15 @@ def _lines(call: CallRecords, now: Now) -> Iterator[str]:
     yield f"  decided   {event.policy_decision} by {event.policy_rule_name or 'no rule'}{place}"
     for reason in _reasons(call):
         at = f" ({reason['at']})" if "at" in reason else ""
-        said = f": {visible(reason['reason'], 'show')}" if "reason" in reason else ""
+        said = f": {visible_again(reason['reason'], 'show')}" if "reason" in reason else ""
         yield f"    {reason.get('action', ''):>14}  {reason.get('rule', '-')}{said}{at}"
     for answer in _approvals(call):
         said = f"{answer.get('decision', 'refused')} by {answer.get('by', '-')}, scope {answer.get('scope', '-')}"
         yield f"  approval  {said} ({answer['approval_id']})"
     if event.deny_reason:
-        yield f"  refused   {visible(event.deny_reason, 'show')}"
+        yield f"  refused   {visible_again(event.deny_reason, 'show')}"
     ended = call.outcome.event.output_summary if call.outcome else "not recorded: it is running, or its process died"
-    yield f"  outcome   {visible(ended or '-', 'show')}"
+    yield f"  outcome   {visible_again(ended or '-', 'show')}"
     yield f"  now       {_said(now)}"
 
 

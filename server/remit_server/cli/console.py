@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, assert_never, cast
 
-from remit_governance.intents import ALIASES
-from remit_governance.visible import visible
+from remit_governance.visible import visible, visible_again
 from remit_server import streams
 from remit_server.cli.output import unwritten
 from remit_server.contract import (
@@ -26,6 +25,7 @@ from remit_server.contract import (
     RunCompleted,
     RunResult,
     RunStarted,
+    RunStatus,
     StateChanged,
     ThinkingDelta,
     TokenDelta,
@@ -35,11 +35,19 @@ from remit_server.contract import (
     UsageEvent,
     WarningEvent,
 )
+from remit_server.runtime.ended_calls import duration, remarks, went_well
 
 STYLES = {"dim": "2", "bold": "1", "red": "31", "green": "32", "yellow": "33", "cyan": "36", "magenta": "35"}
+ENDINGS: Mapping[RunStatus, tuple[str, str]] = {
+    "completed": ("∅ not all was done:", "yellow"),
+    "declined": ("∅ nothing was done:", "yellow"),
+    "denied": ("✗ nothing was done:", "red"),
+    "failed": ("✗", "red"),
+    "cancelled": ("✗", "red"),
+    "timed_out": ("✗", "red"),
+}
+"""How the reason of an ending is marked."""
 MAX_ARGUMENT = 60
-RUNS_PROGRAMS = frozenset({"run_command", "run_tests"})
-"""Tools whose result has the program's exit code; one without was stopped at a limit."""
 
 
 def styled(text: str, style: str) -> str:
@@ -103,10 +111,10 @@ def drawn(event: AgentEvent) -> Iterable[str]:
         case RunCompleted():
             yield from _completed(event.result)
         case WarningEvent():
-            yield styled(f"warning: {visible(event.message)}", "yellow")
+            yield styled(f"warning: {visible_again(event.message)}", "yellow")
         case ErrorEvent():
-            yield styled(f"error: {visible(event.error.message)}", "red")
-            yield f"  fix: {visible(event.error.fix)}"
+            yield styled(f"error: {visible_again(event.error.message)}", "red")
+            yield f"  fix: {visible_again(event.error.fix)}"
         case TokenDelta() | ThinkingDelta() | UsageEvent() | StateChanged() | ReviewRequired() | ReviewResolved():
             return
         case _:
@@ -115,9 +123,12 @@ def drawn(event: AgentEvent) -> Iterable[str]:
 
 def _completed(result: RunResult) -> Iterable[str]:
     if result.final_output:
-        yield visible(result.final_output)
+        yield visible_again(result.final_output)
+    if result.reason:
+        mark, style = ENDINGS[result.status]
+        yield styled(f"{mark} {visible(result.reason)}", style)
     count = len(result.tool_trace)
-    yield styled(f"{result.status} · {count} call{'' if count == 1 else 's'}", "dim")
+    yield styled(f"{result.status.replace('_', ' ')} · {count} call{'' if count == 1 else 's'}", "dim")
 
 
 def _arguments(arguments: dict[str, Any]) -> str:
@@ -128,34 +139,33 @@ def _arguments(arguments: dict[str, Any]) -> str:
     return " ".join(f"{key}={short(value)}" for key, value in arguments.items())
 
 
-def went_well(event: ToolResultEvent) -> bool:
-    """Whether a call did what it was for: a program that it ran has ended, and not with an error."""
-    ran = ALIASES.get(event.tool, event.tool) in RUNS_PROGRAMS
-    failed = event.data.get("passed") is False  # tests of which none ran, or whose report says otherwise
-    return event.ok and not failed and (event.exit_code == 0 if ran else not event.exit_code)
-
-
 def _result(event: ToolResultEvent) -> Iterable[str]:
-    decided = f"{event.duration_ms:.0f} ms · {', '.join(event.rules) or event.decision}"
-    yield f"  {_tick(went_well(event))} {visible(event.summary)} {styled(decided, 'dim')}"
+    decided = f"{duration(event.duration_ms)} · {', '.join(event.rules) or event.decision}"
+    yield f"  {_tick(went_well(event))} {visible_again(event.summary)} {styled(decided, 'dim')}"
+    for remark in remarks(event):
+        yield from (f"    {visible_again(line)}" for line in remark.split("\n"))
     if event.error is not None:
-        yield f"    {styled(event.error.code, 'red')} fix: {visible(event.error.fix)}"
+        yield f"    {styled(event.error.code, 'red')} fix: {visible_again(event.error.fix)}"
         for reason in deciding(event.reasons) if event.decision != "allowed" else ():
             place = f" ({reason.file}:{reason.line})" if reason.file else ""
-            yield f"    rule {reason.rule or reason.layer}: {visible(reason.reason)}{place}"
+            yield f"    rule {reason.rule or reason.layer}: {visible_again(reason.reason)}{place}"
 
 
 def _question(event: ApprovalRequired) -> Iterable[str]:
-    yield f"  {styled('approval', 'yellow')} {visible(event.title)} · risk {event.risk}"
+    yield f"  {styled('approval', 'yellow')} {visible_again(event.title)} · risk {event.risk}"
     for reason in event.reasons:
-        yield f"    asked by rule {reason.rule or reason.layer}: {visible(reason.reason)}"
+        yield f"    asked by rule {reason.rule or reason.layer}: {visible_again(reason.reason)}"
     if event.command is not None:
         command = event.command.replace("\n", "\n      ")
         yield f"    $ {command}" + (f"   in {event.cwd}" if event.cwd else "")
+    if event.hosts:
+        yield f"    with network to {', '.join(event.hosts)}"
     if event.session_rule is not None:
-        yield f"    for the session means: {visible(event.session_rule)}"
+        yield f"    for the session means: {visible_again(event.session_rule)}"
     if event.always_rule is not None:
-        yield f"    always writes into permissions.yaml: {visible(event.always_rule)}"
+        yield f"    always in this workspace writes into permissions.yaml: {visible_again(event.always_rule)}"
+    if event.everywhere_rule is not None:
+        yield f"    always in every workspace writes instead: {visible_again(event.everywhere_rule)}"
     for diff in event.diffs:
         yield from (f"    {diff_line(line)}" for line in diff.diff.splitlines())
 

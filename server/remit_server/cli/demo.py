@@ -8,6 +8,7 @@ import os
 import shutil
 import sys
 import uuid
+from collections.abc import Sequence
 from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,8 @@ from remit_server.contract import AgentEvent, ApprovalRequired, ErrorCode, Error
 from remit_server.errors import RemitError, SetupError
 from remit_server.lsp.editor import Buffer, Editor, ResponseError
 from remit_server.runtime.settings import state_folder
+from remit_server.sandbox.choose import choose_sandbox
+from remit_server.sandbox.ports import Isolation
 
 EDITED, PROTECTED = "src/cart.py", "generated/prices.py"
 WHICH = "which file defines checkout?"
@@ -30,6 +33,7 @@ CONSTANT = "set DIGITS to 3 in src/cart.py"
 RUN = "run `ls src`"
 FORBIDDEN = "rename total to subtotal in generated/prices.py"
 ASKED = (WHICH, RENAME, CONSTANT, RUN, FORBIDDEN)
+_COUNTS = {5: "five", 6: "six"}
 DEFINED = f"It is defined in {EDITED}, line"
 OUTSIDE_INTENT = {"type": "call", "tool": "read_file", "arguments": {"path": "src/cart.py"}, "intent": "CODE"}
 
@@ -85,9 +89,10 @@ async def _demo(workspace: Path, *, as_json: bool) -> int:
     # The demo shows the packaged policy and model, whatever the person has configured.
     environment = {**os.environ, "REMIT_CONFIG_DIR": str(workspace / "no-configuration"), "REMIT_MODEL": "embedded"}
     editor = await Editor.start([sys.executable, "-P", "-m", "remit_server.cli.main", "serve"], workspace, environment)
+    isolation = await asyncio.to_thread(choose_sandbox(workspace).isolation)
     story = Story(editor, as_json=as_json)
     try:
-        code = await _told(story, editor, workspace)
+        code = await _told(story, editor, workspace, isolation)
     except ResponseError as error:
         raise answered(error) from error
     finally:
@@ -104,17 +109,20 @@ def answered(error: ResponseError) -> RemitError:
     return RemitError(said.what, said.why, said.fix, code=said.code)
 
 
-async def _told(story: Story, editor: Editor, workspace: Path) -> int:
-    """Ask for everything, save as the person would, and say how it went."""
+async def _told(story: Story, editor: Editor, workspace: Path, isolation: Isolation) -> int:
+    """Ask for everything, save as the person would, and say how it went. A command needs a sandbox to be asked for."""
+    asked = ASKED if isolation.available else tuple(text for text in ASKED if text != RUN)
     await editor.initialize({"approvals": "stream"})
     buffer = editor.open(EDITED)
     before = buffer.text
-    story.tell(f"Workspace {workspace}. The editor has {EDITED} open; Remit is asked six things:")
+    story.tell(f"Workspace {workspace}. The editor has {EDITED} open; Remit is asked {_COUNTS[len(asked) + 1]} things:")
     story.tell(
-        "\n".join(f"  {number}. {text}" for number, text in enumerate(ASKED, 1)) + "   (its policy forbids that)"
+        "\n".join(f"  {number}. {text}" for number, text in enumerate(asked, 1)) + "   (its policy forbids that)"
     )
-    story.tell("  6. read_file under intent CODE   (a tool outside its intent)\n")
-    result = await editor.run(_request(), story.take)
+    story.tell(f"  {len(asked) + 1}. read_file under intent CODE   (a tool outside its intent)\n")
+    if not isolation.available:
+        story.warn(f"skipped: {RUN}, for there is no sandbox: {isolation.why}\n  fix: {isolation.fix}\n")
+    result = await editor.run(_request(asked), story.take)
     await story.finish()
     editor.save(buffer)
     verified = await editor.request("workspace/executeCommand", {"command": "remit.audit.verify", "arguments": []})
@@ -130,11 +138,11 @@ async def _told(story: Story, editor: Editor, workspace: Path) -> int:
     return FAILED
 
 
-def _request() -> dict[str, Any]:
+def _request(asked: Sequence[str]) -> dict[str, Any]:
     return {
         "session_id": f"demo-{uuid.uuid4().hex[:8]}",
         "turn_id": "1",
-        "input": [*({"type": "text", "text": text} for text in ASKED), OUTSIDE_INTENT],
+        "input": [*({"type": "text", "text": text} for text in asked), OUTSIDE_INTENT],
     }
 
 
@@ -160,10 +168,7 @@ class Story:
 
     @property
     def complete(self) -> bool:
-        """A name found, two edits applied, one policy denial, and one refusal by the gate.
-
-        Not the command: where nothing can isolate it, that it was refused is as it should be.
-        """
+        """A name found, two edits applied, one policy denial, and one refusal by the gate."""
         found = any(answer.startswith(DEFINED) for answer in self._answered)
         return found and self._edits == 2 and self._denied and self._gated
 
@@ -171,6 +176,10 @@ class Story:
         """Prose for people, none for machines."""
         if not self._json:
             say(styled(text, "dim"))
+
+    def warn(self, text: str) -> None:
+        """What a machine's reader has to know too, on stderr there."""
+        print(text, file=sys.stderr if self._json else sys.stdout, flush=True)
 
     def take(self, value: dict[str, Any]) -> None:
         """One event of the turn."""

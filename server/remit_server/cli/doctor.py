@@ -20,7 +20,7 @@ from remit_server.cli.model import described
 from remit_server.errors import RemitError
 from remit_server.lsp.editor import Editor, ResponseError
 from remit_server.models.check import check_model
-from remit_server.runtime.auditing import verify_workspace
+from remit_server.runtime.auditing import last_vouched, verify_workspace
 from remit_server.runtime.policies import load_in_force
 from remit_server.runtime.settings import Settings
 from remit_server.sandbox.choose import choose_sandbox
@@ -104,6 +104,11 @@ def _policy(settings: Settings) -> Finding:
 
 def _audit(settings: Settings) -> Finding:
     if not settings.audit_database.exists():
+        if said := last_vouched(settings, settings.audit_database):
+            gone = f"the audit log that had {said['count']} records is gone from {settings.audit_database}"
+            return Finding(
+                "audit", good=False, detail=gone, fix="put it back from a copy, and find out who took it away"
+            )
         return _nothing_recorded(settings)
     good, message = verify_workspace(settings)
     return Finding("audit", good, message, "" if good else "keep the file as evidence, and find out who wrote to it")

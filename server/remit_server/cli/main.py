@@ -1,18 +1,28 @@
-"""`remit`: a table of commands (protocol.md §4). Exit codes: 0 done, 1 failed, 2 wrong usage, 3 denied."""
+"""`remit`: a table of commands (protocol.md §4). Exit codes: 0 done, 1 failed or declined, 2 wrong usage,
+3 denied."""
 
 from __future__ import annotations
 
 import argparse
 import importlib
+import itertools
+import re
+import shlex
+import signal
 import sys
-from collections.abc import Sequence
+import threading
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Protocol, cast
+from typing import Any, Protocol, cast
 
 from remit_server import __version__, streams
 from remit_server.cli.output import unwritten
 
 DONE, FAILED, USAGE, DENIED, INTERRUPTED = 0, 1, 2, 3, 130
+_END_OF_OPTIONS = "--"
+_WORD = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
+"""One word that looks like a command's name. Of other alphabets a word may be a sentence."""
 
 
 class Command(Protocol):
@@ -58,17 +68,37 @@ def main(argv: Sequence[str] | None = None) -> int:
         except BrokenPipeError:  # nobody reads the help any more, and argparse before Python 3.11.4 says so
             streams.forget_stdout()
             return DONE
-        return DONE if arguments is None else guarded(arguments)
+        with ending_in_order():
+            return DONE if arguments is None else guarded(arguments)
     except KeyboardInterrupt:
         return INTERRUPTED
 
 
+@contextmanager
+def ending_in_order() -> Generator[None]:
+    """Meanwhile a closed terminal and SIGTERM end this process as an exit does, so that nothing of it stays behind.
+
+    A signal that is ignored (`nohup`) stays ignored; a server that waits for signals replaces this.
+    """
+    mine = [s for s in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(s) is signal.SIG_DFL]
+    if threading.current_thread() is not threading.main_thread():
+        mine = []
+    for each in mine:
+        signal.signal(each, lambda number, _: sys.exit(128 + number))
+    try:
+        yield
+    finally:
+        for each in mine:
+            signal.signal(each, signal.SIG_DFL)
+
+
 def parsed(words: list[str]) -> argparse.Namespace | None:
     """The arguments, with the module of the one command that was chosen as `command`; None where help was wanted."""
-    parser = argparse.ArgumentParser(prog="remit", description="An agent that is held to what it says it will do.")
+    parser = WholeWords(prog="remit", description="An agent that is held to what it says it will do.")
     parser.add_argument("--version", action="version", version=f"remit {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    if is_prompt(words):
+    bare = is_prompt(words)
+    if bare:
         if meant := mistyped(words[0]):
             fix = f"did you mean `remit {meant}`? Write a prompt that begins so behind `remit ask`"
             parser.error(f"there is no command `{words[0]}`: {fix}")
@@ -82,14 +112,34 @@ def parsed(words: list[str]) -> argparse.Namespace | None:
     if words in ([], ["help"]):
         parser.print_help()
         return None
-    return parser.parse_args(words)
+    arguments = parser.parse_args(words)
+    if bare and _END_OF_OPTIONS not in words and len(arguments.prompt) == 1 and _WORD.fullmatch(arguments.prompt[0]):
+        parser.error(unknown_command(arguments.prompt[0]))
+    return arguments
+
+
+class WholeWords(argparse.ArgumentParser):
+    """A parser, and parsers of its subcommands, that take options by their whole names: `--mode` is no `--model`."""
+
+    def __init__(self, **how: Any) -> None:
+        super().__init__(**how, allow_abbrev=False)
 
 
 def is_prompt(words: Sequence[str]) -> bool:
-    """Whether `ask` was left out, as in `remit PROMPT` and `remit --json PROMPT`."""
+    """Whether `ask` was left out, as in `remit PROMPT`, `remit --json PROMPT` and `remit -- PROMPT`."""
     if not words or words[0] in {"-h", "--help", "--version"} or words == ["help"]:
         return False
-    return not any(word in COMMANDS for word in (words if words[0].startswith("-") else words[:1]))
+    options = itertools.takewhile(lambda word: word != _END_OF_OPTIONS, words)
+    return not any(word in COMMANDS for word in (options if words[0].startswith("-") else words[:1]))
+
+
+def unknown_command(word: str) -> str:
+    """The refusal of one word alone that is no command: somebody who means a prompt says so."""
+    from difflib import get_close_matches
+
+    near = next(iter(get_close_matches(word.lower(), COMMANDS, n=1, cutoff=0.5)), None)
+    meant = f"the nearest is `remit {near}`" if near else "`remit help` lists them"
+    return f"there is no command `{word}`: {meant}. For a prompt of one word write `remit -- {shlex.quote(word)}`"
 
 
 def mistyped(word: str) -> str | None:

@@ -9,24 +9,15 @@ from pydantic import ValidationError
 
 from remit_governance.intents import INTENT_TOOLS
 from remit_governance.values import Intent
-from remit_governance.visible import visible
+from remit_governance.visible import visible_again
 from remit_server.cli.ask import EXIT_CODES, add_common_arguments, asker_for, new_session, run_request
-from remit_server.cli.console import say, sink, went_well
-from remit_server.cli.main import DENIED, DONE, FAILED
+from remit_server.cli.console import say, sink
+from remit_server.cli.main import DONE, FAILED
 from remit_server.cli.usage import WrongUsage, first_problem, json_object
-from remit_server.contract import CallInput, ErrorCode, Event, RunRequest, RunResult, ToolResultEvent
+from remit_server.contract import CallInput, Event, RunRequest, RunResult, ToolOutput, ToolResultEvent
+from remit_server.runtime.ended_calls import went_well
 from remit_server.runtime.settings import Settings
 from remit_server.tools.table import TOOLS
-
-REFUSALS = {
-    ErrorCode.DENIED,
-    ErrorCode.APPROVAL_DENIED,
-    ErrorCode.APPROVAL_EXPIRED,
-    ErrorCode.APPROVAL_UNAVAILABLE,
-    ErrorCode.INTENT_REQUIRED,
-    ErrorCode.TOOL_NOT_ALLOWED_FOR_INTENT,
-    ErrorCode.OUTSIDE_WORKSPACE,
-}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -71,19 +62,19 @@ class Shown:
         self._json = as_json
         self._draw = sink(as_json=as_json)
         self._result: ToolResultEvent | None = None
+        self._printed = False
 
     def take(self, event: Event) -> None:
-        """Draw one event, and after a result what the tool said."""
+        """Draw one event, and after a result what the tool said, unless that was drawn as it was printed."""
         self._draw(event)
+        self._printed = self._printed or isinstance(event, ToolOutput)
         if isinstance(event, ToolResultEvent):
             self._result = event
-            if event.ok and not self._json:
-                say(visible(event.output))
+            if event.ok and not self._json and not self._printed:
+                say(visible_again(event.output))
 
     def exit_code(self, result: RunResult) -> int:
         """0 where the call ran and did not fail, 3 where it was refused, else 1."""
-        if self._result is None or result.status not in {"completed", "denied"}:
-            return EXIT_CODES[result.status] or FAILED
-        if self._result.error is not None:
-            return DENIED if self._result.error.code in REFUSALS else FAILED
-        return DONE if went_well(self._result) else FAILED
+        if result.status != "completed":
+            return EXIT_CODES[result.status]
+        return DONE if self._result is not None and went_well(self._result) else FAILED

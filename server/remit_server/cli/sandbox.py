@@ -6,12 +6,17 @@ import argparse
 import asyncio
 import dataclasses
 import os
+from dataclasses import replace
 from pathlib import Path
 
+from remit_governance.policy.evaluate import evaluate
+from remit_governance.values import Action, Intent
 from remit_server.cli.console import print_json, say, styled
 from remit_server.cli.main import DONE, FAILED
 from remit_server.cli.usage import WrongUsage
-from remit_server.harness.hiding import out_of_sight
+from remit_server.harness.hiding import denied_by, out_of_sight
+from remit_server.runtime.policies import load_in_force
+from remit_server.runtime.settings import Settings
 from remit_server.sandbox.choose import RUNTIMES, choose_sandbox, sandbox_named
 from remit_server.sandbox.environment import command_environment, places_of
 from remit_server.sandbox.layer import Left
@@ -77,7 +82,7 @@ def _run(arguments: argparse.Namespace) -> int:
         workspace=here,
         environment=command_environment(os.environ),
         timeout_s=TEMPLATES[arguments.template].seconds,
-        hidden=out_of_sight(here, lambda _: False),
+        hidden=_hidden(here),
         writes=True,
         template=arguments.template,
     )
@@ -87,6 +92,16 @@ def _run(arguments: argparse.Namespace) -> int:
     else:
         _show(output, spec.timeout_s)
     return TIMED_OUT if output.exit_code is None else output.exit_code
+
+
+def _hidden(here: Path) -> tuple[Path, ...]:
+    """What policy keeps from a command of the agent's. Raises SetupError where the policy cannot be used."""
+    in_force = load_in_force(Settings.from_environment(here))
+    try:
+        asked = Action("fs.read", tool="run_command", intent=Intent.EXECUTE, caller_tags=frozenset({"model"}))
+        return out_of_sight(here, denied_by(lambda path: evaluate(in_force.policy, replace(asked, path=path))))
+    finally:
+        in_force.close()
 
 
 def _as_json(output: CommandOutput) -> dict[str, object]:

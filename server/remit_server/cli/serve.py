@@ -7,8 +7,9 @@ import argparse
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
-    parser.add_argument("--tcp", metavar="HOST:PORT", help="for debugging: one client, on a loopback address only")
-    parser.add_argument("--stdio", action="store_true", help="the default; accepted because editors pass it")
+    where = parser.add_mutually_exclusive_group()
+    where.add_argument("--tcp", metavar="HOST:PORT", help="for debugging: one client, on a loopback address only")
+    where.add_argument("--stdio", action="store_true", help="the default; accepted because editors pass it")
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -100,7 +100,10 @@ class ExtensionHost:
             except Exception as error:  # as above; without it the asker would wait for ever
                 answer.set_exception(error)
             # In the background: it is ready again when the next question comes.
-            self._restart()
+            try:
+                self._restart()
+            except Exception:  # as above: without this thread nobody is answered any more
+                log.exception("the process of the extension rules cannot be started again")
         self._end()
 
     def _answer(self, names: Sequence[str], facts: Facts) -> Json:

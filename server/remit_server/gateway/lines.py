@@ -57,11 +57,13 @@ class LineBuffer:
 class LineReader:
     """Reads lines from a descriptor on a thread of its own, and hands each to `deliver` on the event loop.
 
-    Empty lines are left out. At most a few dozen lines are under way at once, fewer where they are long: `done` makes
-    room for the next.
+    Empty lines are left out. At most a few dozen lines are under way at once, fewer where they are long. A line is
+    under way until what `deliver` has returned is done; where that is None, or `deliver` raised, it no longer is.
     """
 
-    def __init__(self, fd: int, deliver: Callable[[bytes | None], None], at_end: Callable[[], None]) -> None:
+    def __init__(
+        self, fd: int, deliver: Callable[[bytes | None], asyncio.Future[None] | None], at_end: Callable[[], None]
+    ) -> None:
         self._fd = fd
         self._deliver, self._at_end = deliver, at_end
         self._loop = asyncio.get_running_loop()
@@ -70,10 +72,6 @@ class LineReader:
     def start(self) -> None:
         """Start reading. The thread is a daemon: a read that never returns must not keep the process alive."""
         threading.Thread(target=self._work, name="remit-gateway-reader", daemon=True).start()
-
-    def done(self, size: int) -> None:
-        """Say that one delivered line, of so many bytes, has been dealt with."""
-        self._room.release(_places(size))
 
     def _work(self) -> None:
         buffer = LineBuffer()
@@ -88,9 +86,20 @@ class LineReader:
     def _hand_on(self, lines: list[bytes | None]) -> None:
         for line in lines:
             if line != b"":
-                for _ in range(_places(0 if line is None else len(line))):
+                places = _places(0 if line is None else len(line))
+                for _ in range(places):
                     self._room.acquire()
-                self._loop.call_soon_threadsafe(self._deliver, line)
+                self._loop.call_soon_threadsafe(self._handle, line, places)
+
+    def _handle(self, line: bytes | None, places: int) -> None:
+        answering: asyncio.Future[None] | None = None
+        try:
+            answering = self._deliver(line)
+        finally:
+            if answering is None:
+                self._room.release(places)
+            else:
+                answering.add_done_callback(lambda _: self._room.release(places))
 
     def _read(self) -> bytes:
         try:
@@ -100,7 +109,7 @@ class LineReader:
 
 
 def _places(size: int) -> int:
-    return 1 + size // _UNIT
+    return min(_IN_FLIGHT, 1 + size // _UNIT)
 
 
 class LineWriter:

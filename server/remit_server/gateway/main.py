@@ -6,12 +6,11 @@ import asyncio
 import logging
 import signal
 from contextlib import suppress
-from functools import partial
 
 from remit_server import streams
 from remit_server.gateway.lines import LineReader, LineWriter
-from remit_server.gateway.log import PrefixedLines, ThreadedHandler
 from remit_server.gateway.server import Gateway, Limits
+from remit_server.log_lines import PrefixedLines, ThreadedHandler
 from remit_server.models.availability import unavailable_because
 from remit_server.models.choose import choose_provider
 
@@ -47,10 +46,7 @@ async def _converse(model: str, limits: Limits, in_fd: int, out_fd: int) -> int:
     writer = LineWriter(out_fd, lost)
     gateway = Gateway(provider, writer.write, availability, limits)
 
-    def take(line: bytes | None) -> None:
-        gateway.take(line, partial(reader.done, 0 if line is None else len(line)))
-
-    reader = LineReader(in_fd, take, lambda: tasks.add(asyncio.create_task(gateway.finish())))
+    reader = LineReader(in_fd, gateway.take, lambda: tasks.add(asyncio.create_task(gateway.finish())))
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, _end, gateway, number)
     tasks.add(asyncio.create_task(gateway.watch_idle()))

@@ -10,6 +10,7 @@ from typing import TypeAlias, assert_never, cast
 from pydantic import BaseModel, ConfigDict, JsonValue, StrictBool, StrictInt, StrictStr, ValidationError
 from pydantic_core import from_json
 
+from remit_server.json_bounds import MOST_VALUES, has_too_many_values
 from remit_server.models.answers import AnswerFormat
 
 LONGEST_CONTENT = 10_000
@@ -102,10 +103,14 @@ Response: TypeAlias = Opened | Answered | Available | Done | Piece | Failed
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """What one line said; with an id it need not wait for lines of other sessions, and the response carries the id."""
+    """What one line said; with an id it need not wait for lines of other sessions, and the response carries the id.
+
+    `unknown` names fields that no request has, which have no effect.
+    """
 
     request: Request | Failed
     request_id: RequestId | None = None
+    unknown: tuple[str, ...] = ()
 
 
 class RequestForm(BaseModel):
@@ -125,6 +130,8 @@ class RequestForm(BaseModel):
 
 def parse(data: bytes) -> Line:
     """Read one line. What is no JSON object, or has a field of the wrong type, is `invalid_json`."""
+    if has_too_many_values(data):
+        return Line(Failed("invalid_json", f"a line may have {MOST_VALUES} values"))
     try:
         raw: object = from_json(data, allow_inf_nan=False)
     except ValueError as error:
@@ -138,7 +145,8 @@ def parse(data: bytes) -> Line:
         first = error.errors(include_url=False, include_input=False)[0]
         where = ".".join(map(str, first["loc"]))
         return Line(Failed("invalid_json", f"{where}: {first['msg'].lower()}"), _id_of(fields))
-    return Line(_request(form), form.request_id)
+    unknown = tuple(name[:40] for name in fields if name not in RequestForm.model_fields)
+    return Line(_request(form), form.request_id, unknown[:8])
 
 
 def spell(response: Response, request_id: RequestId | None = None) -> bytes:

@@ -9,6 +9,7 @@ import time
 import uuid
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import assert_never
 
 from remit_server.errors import ModelFailed, ModelUnavailable
@@ -25,6 +26,7 @@ from remit_server.gateway.protocol import (
     Opened,
     OpenSession,
     Piece,
+    RequestForm,
     RequestId,
     Response,
     Shutdown,
@@ -70,11 +72,14 @@ class Gateway:
         self._closing = False
         self.ended = asyncio.Event()
 
-    def take(self, data: bytes | None, done: Callable[[], None]) -> None:
-        """Take one line; None is one that was too long. `done` is called when it has been answered."""
+    def take(self, data: bytes | None) -> asyncio.Task[None] | None:
+        """Take one line; None is one that was too long. The task ends when it has been answered; None: it never is."""
         if self._closing:
-            return
+            return None
         line = Line(Failed("invalid_json", "the line is too long")) if data is None else parse(data)
+        for name in line.unknown:
+            near = next(iter(get_close_matches(name, RequestForm.model_fields, n=1)), None)
+            log.warning("no request has a field %r%s", name, f"; did you mean {near!r}" if near else "")
         self._closing = isinstance(line.request, Shutdown)
         lanes = _lanes(line)
         before = {self._last[lane] for lane in lanes if lane in self._last}
@@ -87,9 +92,9 @@ class Gateway:
             for lane in lanes:
                 if self._last.get(lane) is task:
                     del self._last[lane]
-            done()
 
         task.add_done_callback(forget)
+        return task
 
     async def finish(self) -> None:
         """The input has ended: answer what was accepted, then end."""

@@ -65,6 +65,10 @@ class ApprovalDesk:
         """How many questions are open."""
         return len(self._waiting)
 
+    def asks(self, approval_id: str) -> bool:
+        """Whether this question is open."""
+        return approval_id in self._waiting
+
     def answer(self, answer: ApprovalAnswer) -> ApprovalReceipt:
         """Take an answer, once, in time, for that very question."""
         taken = self._book.answer(answer.approval_id, answer.decision, answer.scope.value, answer.digest, self._clock())

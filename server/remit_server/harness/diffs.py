@@ -5,6 +5,8 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import islice
 
 from remit_governance.visible import visible
 from remit_server.contract import FileDiff
@@ -20,6 +22,30 @@ MAX_COMPARED = 4_000
 _CONTEXT = 3
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
 _HUNK = re.compile(r"@@ -(\d+)(,\d+)? \+(\d+)(,\d+)? @@")
+
+
+@dataclass(frozen=True, slots=True)
+class Hunk:
+    """One hunk: its old lines begin at character `at` of the old text; both sides with the context that is shown."""
+
+    at: int
+    old: str
+    new: str
+
+
+def hunks_between(before: str, after: str) -> tuple[Hunk, ...]:
+    """The hunks that `unified` shows of two texts."""
+    starts = [0, *(end.end() for end in re.finditer("\n", before))]
+    found: list[tuple[int, list[str], list[str]]] = []
+    for line in islice(_compared(before, after, ("", "")), 2, None):
+        if (header := _HUNK.match(line)) is not None and line.startswith("@@"):
+            # Where nothing is taken away, the number is that of the line before.
+            found.append((int(header[1]) - (header[2] != ",0"), [], []))
+            continue
+        _, old, new = found[-1]
+        old += [line[1:]] if line[0] in " -" else []
+        new += [line[1:]] if line[0] in " +" else []
+    return tuple(Hunk(starts[first], "".join(old), "".join(new)) for first, old, new in found)
 
 
 def file_diff(change: FileChange) -> FileDiff:

@@ -4,13 +4,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
-from collections.abc import Callable, Iterator
+import stat
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import chain
 from pathlib import Path
 
+from remit_governance.policy.evaluate import NO_RULE
+from remit_governance.policy.history import is_git
+from remit_governance.policy.scripts import parts_of
+from remit_governance.values import Action, Decision, Verdict
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
+from remit_server.workspace.hard_links import files_of
 from remit_server.workspace.walk import Limits
 
 MAX_HIDDEN = 2_000
@@ -26,15 +34,56 @@ def out_of_sight(root: Path, denied: Callable[[str], bool]) -> tuple[Path, ...]:
 
     Raises ToolError (`limit_reached`) where not all of them can be found: what is not known is not shown.
     """
-    hidden: list[Path] = []
-    for path in _found(root, denied):
-        hidden.append(path)
+    hidden: dict[Path, None] = {}
+    for path in chain(_found(root, denied), _other_names(root, hidden)):
+        hidden[path] = None
         if len(hidden) > MAX_HIDDEN:
             raise _refused(
                 f"more than {MAX_HIDDEN} files of the workspace would have to be hidden from it",
                 "let the policy deny their folder by its own name, such as `vault` and not `vault/**`",
             )
     return tuple(hidden)
+
+
+def past_objects(root: Path, actions: Iterable[Action]) -> tuple[Path, ...]:
+    """Git's objects, where they hold what policy denies reading and nobody was asked about a command of git's."""
+    past = [action for action in actions if action.history]
+    commands = [part.command or () for a in past if a.script is not None for part in parts_of(a).actions]
+    objects = root / ".git" / "objects"
+    return (objects,) if past and not any(map(is_git, commands)) and objects.is_dir() else ()
+
+
+def denied_by(look: Callable[[str], Decision]) -> Callable[[str], bool]:
+    """Whether a rule denies reading a path, where `look` is what policy says of it.
+
+    What no rule speaks of is the command's own business.
+    """
+
+    def denied(relative: str) -> bool:
+        decision = look(relative)
+        return decision.verdict is Verdict.DENY and decision.deciding.code != NO_RULE
+
+    return denied
+
+
+def _other_names(root: Path, hidden: Mapping[Path, None]) -> Iterator[Path]:
+    """The names that hidden files have as well: asked for when all others are known."""
+    shut = {inode for path in tuple(hidden) for inode in _inodes(path)}
+    for relative, _ in files_of(root, shut) if shut else ():
+        path = root / relative
+        if path not in hidden and hidden.keys().isdisjoint(path.parents):
+            yield path
+
+
+def _inodes(path: Path) -> Iterator[int]:
+    """The files with several names among what is hidden: the file itself, or those in the folder."""
+    is_folder = path.is_dir() and not path.is_symlink()
+    files = [path / name for name, _ in files_of(path)] if is_folder else [path]
+    for file in files:
+        with contextlib.suppress(OSError):
+            status = file.lstat()
+            if stat.S_ISREG(status.st_mode) and status.st_nlink > 1:
+                yield status.st_ino
 
 
 def _found(root: Path, denied: Callable[[str], bool]) -> Iterator[Path]:

@@ -19,6 +19,7 @@ from remit_governance.policy.risk import risk_of
 from remit_governance.values import Action
 from remit_server.harness.arguments import ToolCall
 from remit_server.harness.dispatcher import Dispatcher
+from remit_server.harness.repositories import git_folders
 from remit_server.harness.trail import CallResult, RunDenied
 from remit_server.harness.turn import Turn
 
@@ -49,6 +50,9 @@ def touches(actions: Iterable[Action]) -> Touches:
         path = WHOLE_WORKSPACE if action.path is None else fold(action.path)
         reading = risk_of(action) == "low" if action.syscall == "process.exec" else action.syscall in READING
         (reads if reading else writes).add(path)
+        if not reading:
+            # Whether it makes a repository of a folder is told from what else is there.
+            writes |= {folder or WHOLE_WORKSPACE for folder, _ in git_folders(path)}
     return Touches(frozenset(reads), frozenset(writes))
 
 

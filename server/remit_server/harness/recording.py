@@ -37,8 +37,6 @@ def intent_event(
         tool_call_id=call_id,
         intent=intent,
         justification=said,
-        session_mode=turn.memory.mode,
-        state_machine_state=turn.memory.state,
         policy_version=policy_version,
         metadata={"previous": previous} if previous else {},
     )

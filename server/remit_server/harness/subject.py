@@ -8,6 +8,7 @@ from typing import Any, assert_never
 from pydantic import BaseModel
 
 from remit_governance.approvals import ApprovalSubject, PathBinding
+from remit_governance.canonical import digest_bytes
 from remit_governance.policy.risk import risk_of
 from remit_governance.standing import Offer, rule_text, sentence
 from remit_governance.values import Action, Effect
@@ -22,6 +23,10 @@ from remit_server.workspace.files import digest_of
 from remit_server.workspace.paths import Workspace, WorkspacePath
 
 RISKS = ("low", "medium", "high")
+MAX_TITLE = 120
+"""Characters of a command or a subject in a title. The whole stands below it."""
+MAX_NAMED = 8
+"""Files that a title names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,15 +45,13 @@ class Proposal:
 
 
 def about(turn: Turn, tool: str, syscall: str, path: str | None, **more: Any) -> Action:
-    """An action with who does it, in which intent, state and mode; `more` are other fields of it."""
+    """An action with who does it and in which intent; `more` are other fields of it. There is no workflow state yet."""
     return Action(
         syscall,
         path,
         tool=tool,
         intent=turn.intent.active,
         caller_tags=turn.caller_tags,
-        state=turn.memory.state,
-        mode=turn.memory.mode,
         **more,
     )
 
@@ -99,6 +102,7 @@ def subject_of(
         environment=dict(command.spec.environment) if command else {},
         standing=offer.standing,
         always=offer.always,
+        everywhere=offer.everywhere,
     )
 
 
@@ -119,9 +123,11 @@ def question(
         "argv": tuple(visible(word, "show") for word in command.spec.argv) if command else None,
         "command": _said(plan),
         "cwd": visible(str(command.spec.cwd), "show") if command else None,
+        "hosts": tuple(visible(host, "show") for host in command.spec.network) if command else (),
         "risk": max((risk_of(action) for action in proposal.actions), key=RISKS.index),
         "session_rule": sentence(offer.standing) or None,
         "always_rule": None if offer.always is None else rule_text(offer.always),
+        "everywhere_rule": None if offer.everywhere is None else rule_text(offer.everywhere),
     }
 
 
@@ -129,25 +135,36 @@ def title(proposal: Proposal) -> str:
     """One line that says what will happen."""
     match proposal.plan:
         case WritePlan(changes=changes):
-            what = "; ".join(_verb(change) for change in changes)
+            what = "; ".join(_verb(change) for change in changes[:MAX_NAMED])
+            what += f"; and {len(changes) - MAX_NAMED} files more, shown below" if len(changes) > MAX_NAMED else ""
             return f"keep what the command changed: {what}" if proposal.tool.effect is Effect.EXECUTE else what
         case CommandPlan(spec=spec, display=display):
-            reaching = f" with network to {', '.join(spec.network)}" if spec.network else ""
-            return f"run {visible(display, 'show')}{reaching}"
+            hosts = [*spec.network[:3], *(["and more, shown below"] if len(spec.network) > 3 else [])]
+            return f"run {_in_title(display)}{' with network to ' if hosts else ''}{', '.join(hosts)}"
         case CommitPlan(message=message, where=where):
-            subject = message.partition("\n")[0]
-            return f"commit {len(proposal.plan.changes)} files to {visible(where, 'show')}: {visible(subject, 'show')}"
+            subject = _in_title(message.partition("\n")[0])
+            return f"commit {len(proposal.plan.changes)} files to {visible(where, 'show')}: {subject}"
         case ReadPlan():
             return f"read {visible(proposal.name, 'show')}"
         case _:
             assert_never(proposal.plan)
 
 
+def _in_title(text: str) -> str:
+    """A text as far as a title has room for it, with the digest of the whole, which stands below."""
+    line = text.partition("\n")[0]
+    cut = line if len(line) <= MAX_TITLE else line[:MAX_TITLE]
+    if len(cut) == len(text):
+        return visible(text, "show")
+    whole = digest_bytes(text.encode(errors="replace"))[:19]
+    return f"{visible(cut, 'show')}… ({len(text) - len(cut):,} characters more, shown below; {whole})"
+
+
 def _said(plan: Plan) -> str | None:
     """What is run, or committed and by whom, in full; None where the diffs say it all."""
     match plan:
         case CommandPlan(display=display):
-            return visible(display, "show")
+            return visible(display)
         case CommitPlan(author=author, message=message, remarks=remarks):
             lines = (f"git commit by {visible(author, 'show')}", *(visible(each, "show") for each in remarks))
             return "\n".join([*lines, "", visible(message.rstrip("\n"))])

@@ -11,12 +11,14 @@ from dataclasses import dataclass, replace
 from remit_governance.policy.evaluate import evaluate
 from remit_governance.rulebook import Rulebook
 from remit_governance.standing import Offer
+from remit_governance.values import Action
 from remit_server.errors import ToolError
 from remit_server.harness.aftermath import Weighed, found_changes, sort_out, told
 from remit_server.harness.approving import ApprovalDesk, one_question
-from remit_server.harness.merge import Merger
+from remit_server.harness.merge import Merger, stale
 from remit_server.harness.permit import permitted, strictest_answer
 from remit_server.harness.removals import Vanished, held_back
+from remit_server.harness.repositories import mark_repositories
 from remit_server.harness.subject import Proposal, about, question, subject_of
 from remit_server.harness.telling import asking
 from remit_server.harness.trail import Trail
@@ -59,7 +61,7 @@ class Takeover:
         workspace, documents = self.merger.workspace, self.merger.documents
         found = await asyncio.to_thread(found_changes, output.left, workspace, documents, started_ns)
         trail.policy_version = self.rulebook.policy.version
-        weighed = await asyncio.to_thread(lambda: [self._weighed(change, proposal, turn) for change in found.changes])
+        weighed = await asyncio.to_thread(self._weigh, found.changes, proposal, turn)
         ignored = await asyncio.to_thread(ignored_in, workspace, [each.path for each in weighed])
         chosen = sort_out(weighed, ignored, found.vanished)
         refused = [*found.refused, *chosen.refused]
@@ -79,11 +81,20 @@ class Takeover:
             refused += [(each.path, error.why) for each in taken if each.path not in trail.changed]
         return refused
 
-    def _weighed(self, change: FileChange, proposal: Proposal, turn: Turn) -> Weighed:
+    def _weigh(self, changes: Sequence[FileChange], proposal: Proposal, turn: Turn) -> list[Weighed]:
+        """What policy and the person's standing answers say of each change, of which each is seen beside the others."""
+        actions = mark_repositories(
+            [self._write(change, proposal, turn) for change in changes], self.merger.workspace.root
+        )
+        decisions = [evaluate(self.rulebook.policy, action) for action in actions]
+        return [
+            Weighed(change, action, decision, strictest_answer(self.rulebook, turn, [(action, decision)]))
+            for change, action, decision in zip(changes, actions, decisions, strict=True)
+        ]
+
+    def _write(self, change: FileChange, proposal: Proposal, turn: Turn) -> Action:
         size = len(change.after or b"")
-        action = about(turn, proposal.tool.name, "fs.write", change.path.relative, size=size)
-        decision = evaluate(self.rulebook.policy, action)
-        return Weighed(change, action, decision, strictest_answer(self.rulebook, turn, [(action, decision)]))
+        return about(turn, proposal.tool.name, "fs.write", change.path.relative, size=size)
 
     async def _ask(self, asked: Sequence[Weighed], proposal: Proposal, trail: Trail, turn: Turn) -> None:
         """One question about all of them. Raises ToolError on a no."""
@@ -104,6 +115,9 @@ class Takeover:
         # Removals last: should one of the others fail, what was moved is still where it was.
         taken = sorted(taken, key=lambda each: each.change.after is None)
         judged = [(each.action, each.decision) for each in taken]
+        actions = tuple(each.action for each in taken)
+        if await asyncio.to_thread(mark_repositories, actions, self.merger.workspace.root) != actions:
+            raise stale(taken[0].path)
         with permitted(self.rulebook, judged, trail, approved=True) as permit:
             permit.use()
             changes, label = tuple(each.change for each in taken), f"Remit: {proposal.tool.name}"

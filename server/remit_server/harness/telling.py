@@ -49,11 +49,13 @@ def clean_payload(error: RemitError, redactor: Redactor) -> ErrorPayload:
     return payload.model_copy(update={name: truncate(text, MAX_ERROR, "middle").text for name, text in texts.items()})
 
 
-def cut_short(tool: str, *, cancelled: bool) -> ToolError:
-    """What a call ends with that did not come to its end."""
+def cut_short(tool: str, changed: Sequence[str], *, cancelled: bool) -> ToolError:
+    """What a call ends with that did not come to its end, after it had `changed` these files."""
+    done = f"; it had changed {', '.join(f'`{path}`' for path in changed)} before" if changed else ""
     if cancelled:
-        return ToolError(f"`{tool}` was stopped", "it was cancelled", "ask again to go on", code=ErrorCode.CANCELLED)
-    why, fix = "something went wrong inside Remit", "look into the server's log and report it"
+        why, fix = f"it was cancelled{done}", "ask again to go on"
+        return ToolError(f"`{tool}` was stopped", why, fix, code=ErrorCode.CANCELLED)
+    why, fix = f"something went wrong inside Remit{done}", "look into the server's log and report it"
     return ToolError(f"`{tool}` failed", why, fix, code=ErrorCode.INTERNAL)
 
 

@@ -45,9 +45,9 @@ from remit_server.harness.telling import (
     redacted_json,
     shortened,
 )
-from remit_server.harness.turn import Turn
+from remit_server.harness.turn import EndedCall, Turn
 from remit_server.sandbox.proxy import Attempt
-from remit_server.tools.spec import Outcome
+from remit_server.tools.spec import Outcome, Plan, WritePlan
 
 log = logging.getLogger(__name__)
 
@@ -125,6 +125,7 @@ class Trail:
     approval_id: str | None = None
     capability_id: str | None = None
     changed: list[str] = field(default_factory=list[str])
+    rebased: list[str] = field(default_factory=list[str])
     recorded_before: bool = False
     asked_at: float | None = None
     waited: float = 0.0
@@ -186,6 +187,13 @@ class Trail:
         self._announce()
         self.recorded_before = True
 
+    def fitted(self, shown: Plan, now: Plan) -> None:
+        """Note which changes go into a text that has changed since they were prepared or shown."""
+        if isinstance(shown, WritePlan) and isinstance(now, WritePlan):
+            pairs = zip(shown.changes, now.changes, strict=True)
+            moved = ((old.touched[-1][2], *new.touched[-1]) for old, new in pairs if old != new)
+            self.rebased += [f"{path.relative}: {was} as {before} to {after}" for was, path, before, after in moved]
+
     def question(self, approval_id: str, subject_digest: str) -> None:
         """Audit that a person is asked."""
         self.approval_id, self.asked_at = approval_id, time.monotonic()
@@ -231,6 +239,7 @@ class Trail:
         summary = self._clean(outcome.summary)
         self._after(outcome.text, summary, exit_code=outcome.exit_code)
         self._show(summary, text, exit_code=outcome.exit_code, data=clean_data(outcome.data, self.redactor))
+        self._ended(None)
         return CallResult(True, text, self.args_digest)
 
     def refused(self, error: ToolError) -> CallResult:
@@ -240,8 +249,9 @@ class Trail:
         if not self.recorded_before:
             self._announce(deny_reason=reason)
         self._after(text, reason, failed=True)
-        data = clean_data(error.data, self.redactor)
-        self._show(reason, text, error=clean_payload(error, self.redactor), data=data)
+        payload = clean_payload(error, self.redactor)
+        self._show(reason, text, error=payload, data=clean_data(error.data, self.redactor))
+        self._ended(payload)
         if isinstance(error, RunDenied):
             raise error
         return CallResult(False, text, self.args_digest)
@@ -255,7 +265,7 @@ class Trail:
         except ToolError:  # what cut the call short matters more than that it could not be recorded
             log.exception("the end of call %s could not be audited", self.call.id)
         try:
-            cut = cut_short(self.tool, cancelled=isinstance(error, asyncio.CancelledError))
+            cut = cut_short(self.tool, self.changed, cancelled=isinstance(error, asyncio.CancelledError))
             self._show(f"{cut.what}: {cut.why}", f"error {cut.code}: {cut.what}: {cut.why}", error=cut.payload())
         except Exception:  # the client is gone, which may be what cut it short
             log.warning("nobody was told how call %s ended", self.call.id)
@@ -272,8 +282,15 @@ class Trail:
 
     @property
     def asking(self) -> tuple[ReasonPayload, ...]:
-        """The reasons that carry the verdict; the milder ones beside them do not explain a question."""
-        return asking(self.decision) if self.decision else ()
+        """The reasons that carry the verdict; the milder ones beside them do not explain a question.
+
+        Where the person's configuration asks, that it does.
+        """
+        carrying = asking(self.decision) if self.decision else ()
+        if self.answer is None or self.answer.word != "ask" or self.answer.source == "policy":
+            return carrying
+        own = ReasonPayload(layer="permissions", action="require_review", reason=self.answer.reason)
+        return (own, *(reason for reason in carrying if reason.action != "allow"))
 
     def _after(self, result: str, clean: str, *, failed: bool = False, exit_code: int | None = None) -> None:
         result_digest, said = digest(result), truncate(clean, MAX_SUMMARY, "middle").text
@@ -284,7 +301,11 @@ class Trail:
             exit_code=exit_code,
             duration_ms=self._elapsed_ms(),
             deny_reason=said if failed else None,
-            metadata={"changed": self._summary(", ".join(self.changed))} if self.changed else {},
+            metadata={
+                name: self._summary(", ".join(said))
+                for name, said in (("changed", self.changed), ("rebased", self.rebased))
+                if said
+            },
         )
         self._append(event)
         self.turn.trace.append(
@@ -301,6 +322,10 @@ class Trail:
                 result_digest=result_digest,
             )
         )
+
+    def _ended(self, error: ErrorPayload | None) -> None:
+        acts = any(action.syscall not in READING for action in self.actions)
+        self.turn.ended.append(EndedCall(acts, self.turn.caller == "human", error))
 
     def _show(
         self,
@@ -339,8 +364,6 @@ class Trail:
             tool_name=self.tool,
             syscall_type=self.named.syscall,
             intent=self.turn.intent.active,
-            session_mode=self.turn.memory.mode,
-            state_machine_state=self.turn.memory.state,
             policy_decision=self._word(),
             policy_rule_name=self.named.rule,
             policy_rule_at=self.named.rule_at,
@@ -354,13 +377,14 @@ class Trail:
     def _announce(self, deny_reason: str | None = None) -> None:
         """The one record that says what was judged, so that it can be judged anew."""
         kept = recorded(self.actions, self.decision, lambda text: self.redactor.redact(text).text)
+        given = {"run_metadata": self._summary(str(dict(self.turn.metadata)))} if self.turn.metadata else {}
         event = self._event(
             AuditKind.TOOL_INTENT,
             input_summary=self._input(),
             actions=kept.actions,
             reasons=kept.reasons,
             deny_reason=deny_reason,
-            metadata=kept.notes,
+            metadata={**kept.notes, **given},
         )
         self._append(event)
 

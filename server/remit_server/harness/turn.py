@@ -13,7 +13,7 @@ from pydantic import JsonValue
 
 from remit_governance.intents import IntentState
 from remit_governance.permissions import Standing
-from remit_server.contract import Event, TokenUsage, ToolTrace
+from remit_server.contract import ErrorPayload, Event, TokenUsage, ToolTrace
 from remit_server.harness.ports import Asker, Emit
 
 E = TypeVar("E", bound=Event)
@@ -38,14 +38,24 @@ class SessionMemory:
     session_id: str
     read_digests: dict[str, str] = field(default_factory=dict[str, str])
     standing: Standing = field(default_factory=Standing)
-    mode: str = "strict"
-    state: str = "idle"
 
     def note_read(self, data: Mapping[str, JsonValue]) -> None:
         """Remember what a read showed, where the result says which file at which content."""
         path, digest = data.get("path"), data.get("digest")
         if isinstance(path, str) and isinstance(digest, str):
             self.read_digests[path] = digest
+
+
+@dataclass(frozen=True, slots=True)
+class EndedCall:
+    """How one call of a turn ended.
+
+    `acts`: it was to do more than read. `own`: the person made it. `error` says why it did not run, without secrets.
+    """
+
+    acts: bool
+    own: bool
+    error: ErrorPayload | None = None
 
 
 @dataclass(slots=True)
@@ -58,11 +68,13 @@ class Turn:
     asker: Asker
     caller: str = "model"
     allow_tools: frozenset[str] | None = None
+    metadata: Mapping[str, str] = field(default_factory=dict[str, str])
     now: Callable[[], datetime] = utc_now
     step: int = 0
     intent: IntentState = field(default_factory=IntentState)
     seq: int = 0
     trace: list[ToolTrace] = field(default_factory=list[ToolTrace])
+    ended: list[EndedCall] = field(default_factory=list[EndedCall])
     usage: TokenUsage = field(default_factory=TokenUsage)
     call_ids: set[str] = field(default_factory=set[str])
     asking: asyncio.Lock = field(default_factory=asyncio.Lock)

@@ -20,10 +20,10 @@ def unreadable(arguments: Mapping[str, JsonValue]) -> ToolError:
     )
 
 
-def unavailable(name: str, *, known: bool, state: str, instead: Sequence[str]) -> ToolError:
+def unavailable(name: str, *, known: bool, instead: Sequence[str]) -> ToolError:
     """The refusal of a call of `name`: this run leaves it out if it is `known`, else there is no such tool.
 
-    `instead` are the tools that the active intent and this run do open in this workflow state (003 §Tool
+    `instead` are the tools that the active intent and this run do open (003 §Tool
     Unavailability Handling).
     """
     error = ToolError(
@@ -35,7 +35,6 @@ def unavailable(name: str, *, known: bool, state: str, instead: Sequence[str]) -
     error.data = {
         "error": error.code.value,
         "tool_name": name,
-        "current_state": state,
         "reason": error.why,
         "available_tools": list(instead),
     }

@@ -1,14 +1,13 @@
 """How this editor is asked for approvals: in its event stream, or by a message with buttons (002 §4.4 ApprovalGate).
 
 A question that is closed, not understood or never answered is a deny. What does not fit a message is opened as a
-document: nobody approves what they cannot see.
+document or shown in messages before it: nobody approves what they cannot see, and whoever cannot be shown it is told.
 """
 
 from __future__ import annotations
 
 import logging
 import shlex
-import unicodedata
 from collections.abc import Generator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -19,10 +18,13 @@ from typing import TYPE_CHECKING
 from lsprotocol import types as lsp
 from pygls.exceptions import JsonRpcException
 
+from remit_governance.redaction import truncate
+from remit_governance.visible import visible_again
 from remit_server.contract import ApprovalAnswer, ApprovalRequired, Scope
 from remit_server.lsp.features.policy_files import settings_here
 from remit_server.lsp.wire import ConnectionLost
 from remit_server.runtime.ports import Asker, AskingStyle, CannotAsk, NobodyToAsk, StreamAsker
+from remit_server.sandbox.owner import prefix_of
 
 if TYPE_CHECKING:
     from remit_server.lsp.server import RemitServer
@@ -30,9 +32,20 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 MESSAGE_LIMIT = 2_000
-"""Characters of a message. A longer question is a document, and the message says where it is."""
+"""Characters of a message. A longer question is a document or several messages, and its own says where it is."""
+SERIES_LIMIT = 20_000
+"""Characters that a person can be expected to read in messages."""
+PAGED_LIMIT = 200_000
+"""Characters of a message in a client that shows it page by page before it takes an answer."""
+_PAGES = frozenset({"Neovim"})
+"""Such clients. Nobody could scroll a document beside their question, for it blocks everything else."""
 
-_ALLOW = {"Allow once": Scope.ONCE, "Allow for this session": Scope.SESSION, "Always allow": Scope.ALWAYS}
+_ALLOW = {
+    "Allow once": Scope.ONCE,
+    "Allow for this session": Scope.SESSION,
+    "Always allow in this workspace": Scope.ALWAYS,
+    "Always allow in every workspace": Scope.EVERYWHERE,
+}
 _DENY = "Deny"
 _GRACE_S = 5.0
 _SHOWN_S = 10.0
@@ -60,13 +73,31 @@ class MessageAsker:
     async def ask(self, question: ApprovalRequired) -> ApprovalAnswer | None:
         """The person's answer; None when there is none, which is a deny. The runtime holds the deadline."""
         text = question_text(question)
-        if len(text) <= MESSAGE_LIMIT:
+        pages = self._ls.client.name in _PAGES
+        if len(text) <= (PAGED_LIMIT if pages else MESSAGE_LIMIT):
             return await self._ask(question, text)
-        settings = settings_here(self._ls.root)
-        with as_document(text, settings.state if settings else None) as document:
-            if not await self._opened(document):
-                raise cannot_show(len(text))
-            return await self._ask(question, _pointing(text, document))
+        if self._ls.client.shows_documents and not pages:
+            settings = settings_here(self._ls.first_root)
+            with as_document(text, settings.state if settings else None) as document:
+                if await self._opened(document):
+                    where = f"is in the document that was opened: {document}"
+                    return await self._ask(question, _pointing(question, text, where))
+        if len(text) > SERIES_LIMIT:
+            refusal = cannot_show(len(text))
+            self._show(lsp.MessageType.Error, f"{refusal.what}: {refusal.why}\n{refusal.fix}")
+            raise refusal
+        return await self._ask_after_messages(question, text)
+
+    async def _ask_after_messages(self, question: ApprovalRequired, text: str) -> ApprovalAnswer | None:
+        """Shows the whole question in messages, which clients keep, and asks by a short one."""
+        parts = in_parts(text, f"the question {question.digest[:19]}")
+        for part in parts:
+            self._show(lsp.MessageType.Info, part)
+        where = f"is in the {len(parts)} messages before this one (in Emacs: the buffer *Messages*)"
+        return await self._ask(question, _pointing(question, text, where))
+
+    def _show(self, kind: lsp.MessageType, text: str) -> None:
+        self._ls.window_show_message(lsp.ShowMessageParams(type=kind, message=text))
 
     async def _ask(self, question: ApprovalRequired, text: str) -> ApprovalAnswer | None:
         titles = [title for title, scope in _ALLOW.items() if scope in question.scopes] + [_DENY]
@@ -103,7 +134,7 @@ class MessageAsker:
 @contextmanager
 def as_document(text: str, state: Path | None) -> Generator[Path]:
     """A file with this text while it is needed, in the state folder: no tool can write there, nobody else can look."""
-    with TemporaryDirectory(prefix="question-", dir=state if state and state.is_dir() else None) as folder:
+    with TemporaryDirectory(prefix=prefix_of("question"), dir=state if state and state.is_dir() else None) as folder:
         document = Path(folder, "question.diff")
         document.write_text(text + "\n", encoding="utf-8", errors="backslashreplace")
         document.chmod(0o400)
@@ -114,50 +145,62 @@ def cannot_show(length: int) -> CannotAsk:
     """The refusal of a question that this editor has no room for."""
     return CannotAsk(
         "this was not done",
-        f"it needs a person's approval, and the question has {length} characters: more than the {MESSAGE_LIMIT} of a "
-        "message, and this editor opens no documents for the server",
+        f"it needs a person's approval, and the question has {length} characters: more than messages have "
+        "room for, and this editor opens no documents for the server",
         "do it in smaller parts; a person can run it in a terminal (`remit ask`), or answer in an editor that draws "
         "the questions itself (`remit/approval/respond`)",
     )
 
 
+def in_parts(text: str, name: str) -> list[str]:
+    """The text as messages of at most `MESSAGE_LIMIT` characters, cut between lines where it can be, and numbered."""
+    room = MESSAGE_LIMIT - 120
+    parts, rest = list[str](), text
+    while rest:
+        cut = rest.rfind("\n", 0, room) + 1 if len(rest) > room else len(rest)
+        parts.append(rest[: cut or room].removesuffix("\n"))
+        rest = rest[cut or room :]
+    head = [f"Remit asks, part {number} of {len(parts)} of {name}:" for number in range(1, len(parts) + 1)]
+    shown = [f"{line}\n{part}" for line, part in zip(head, parts, strict=True)]
+    return [*shown[:-1], f"{shown[-1]}\n(the end of {name})"]
+
+
 def question_text(question: ApprovalRequired) -> str:
     """What is asked, why, and exactly what would happen, with nothing hidden by invisible characters."""
-    lines = [_one_line(question.title)]
-    lines += [_one_line(f"Why: {r.reason}" + (f" (rule {r.rule})" if r.rule else "")) for r in question.reasons]
-    if question.risk == "high":
-        lines.append("Risk: high")
+    lines = _summary(question)
     command = question.command or (shlex.join(question.argv) if question.argv else None)
     if command is not None:
-        lines.append(f"Runs: {_visible(command)}".replace("\n", "\n      "))
+        lines.append(f"Runs: {visible_again(command)}".replace("\n", "\n      "))
     if question.cwd is not None:
         lines.append(_one_line(f"In: {question.cwd}"))
+    if question.hosts:
+        lines.append(_one_line(f"With network to: {', '.join(question.hosts)}"))
     if question.session_rule is not None:
         lines.append(_one_line(f"For the session means: {question.session_rule}"))
     if question.always_rule is not None:
-        lines.append(_one_line(f"Always writes into permissions.yaml: {question.always_rule}"))
-    lines += [_visible(diff.diff) for diff in question.diffs]
+        lines.append(_one_line(f"Always in this workspace writes into permissions.yaml: {question.always_rule}"))
+    if question.everywhere_rule is not None:
+        lines.append(_one_line(f"Always in every workspace writes instead: {question.everywhere_rule}"))
+    lines += [visible_again(diff.diff) for diff in question.diffs]
     return "\n".join(lines)
 
 
-def _visible(text: str) -> str:
-    """Control, format, bidi and odd space characters as their code points: they may hide what is asked for."""
-    return "".join(c if c in " \n\t" or unicodedata.category(c)[0] not in "CZ" else _code(c) for c in text)
+def _summary(question: ApprovalRequired) -> list[str]:
+    """The title, why it is asked, and how risky it is."""
+    why = [_one_line(f"Why: {r.reason}" + (f" (rule {r.rule})" if r.rule else "")) for r in question.reasons]
+    return [_one_line(question.title), *why, *(["Risk: high"] if question.risk == "high" else [])]
 
 
 def _one_line(text: str) -> str:
     """Visible, and unable to pass for a further line of the question."""
-    return _visible(text).replace("\n", _code("\n"))
+    return visible_again(text, "show")
 
 
-def _code(character: str) -> str:
-    return f"\\u{{{ord(character):x}}}"
-
-
-def _pointing(text: str, document: Path) -> str:
-    """The beginning of a text that is shown in full elsewhere; the place comes first, where no window cuts it off."""
-    place = f"The whole question, {len(text)} characters, is in the document that was opened: {document}"
-    return f"{place}\n{text[: MESSAGE_LIMIT - len(place) - 2]}…"
+def _pointing(question: ApprovalRequired, text: str, where: str) -> str:
+    """A short question about a text that is shown in full elsewhere; the place comes first, where it is not cut off."""
+    size = f"{len(text)} characters, {question.digest[:19]}"
+    place = f"The whole question ({size}) {where}. Allow it only if you read it to its end."
+    return truncate("\n".join([place, *_summary(question)]), MESSAGE_LIMIT).text
 
 
 def _seconds_left(question: ApprovalRequired) -> float:

@@ -3,19 +3,24 @@ the result as a message and as the command's value (protocol.md §3, Commands)."
 
 from __future__ import annotations
 
+import re
 import uuid
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 from lsprotocol import types as lsp
 
 from remit_server.contract import ContextPayload, Event, RunRequest, RunResult, TextInput
 from remit_server.lsp.asking import MessageAsker
+from remit_server.lsp.command_output import ProgramRuns
+from remit_server.lsp.features.policy_files import settings_here
 from remit_server.lsp.progress import progress_line, work_done
 from remit_server.lsp.refusals import from_validation, invalid_params
 from remit_server.lsp.types import Json
 from remit_server.runtime.ports import Asker, NobodyToAsk
 
 if TYPE_CHECKING:
+    from remit_server.lsp.folders import FolderDocument
     from remit_server.lsp.server import RemitServer
 
 SESSION = "editor"
@@ -23,12 +28,11 @@ SESSION = "editor"
 
 
 async def ask(ls: RemitServer, params: lsp.ExecuteCommandParams) -> Json:
-    """`remit.ask [text, {session_id?}]`."""
-    text, options = _text_and(params, "[text, {session_id?}]")
-    if not isinstance(options, dict | None):
-        raise _wrong(params, "the second argument is no object", "[text, {session_id?}]")
-    session = cast("dict[str, Json]", options or {}).get("session_id", SESSION)
-    return await _turn(ls, params, text, session=session)
+    """`remit.ask [text, {session_id?, workspace_folder?, uri?}]`: `uri` is a document of the folder."""
+    shape = "[text, {session_id?, workspace_folder?, uri?}]"
+    text, options = _text_and(params, shape)
+    given = _known({} if options is None else options, params, shape)
+    return await _turn(ls, params, text, _about(ls, given, params, shape), given.get("session_id", SESSION))
 
 
 async def edit(ls: RemitServer, params: lsp.ExecuteCommandParams) -> Json:
@@ -36,20 +40,21 @@ async def edit(ls: RemitServer, params: lsp.ExecuteCommandParams) -> Json:
     text, uri = _text_and(params, "[text, uri?]")
     if not isinstance(uri, str | None):
         raise _wrong(params, "the second argument is no URI", "[text, uri?]")
-    buffer = ls.documents.at(uri) if uri and ls.documents else None
-    return await _turn(ls, params, text, document=buffer.relative if buffer else None)
+    document = ls.document(uri) if uri else None
+    return await _turn(ls, params, text, About.of(document))
 
 
 async def rename(ls: RemitServer, params: lsp.ExecuteCommandParams) -> Json:
-    """`remit.rename [{path, name, new_name}]`."""
-    shape = "[{path, name, new_name}]"
+    """`remit.rename [{path, name, new_name, workspace_folder?, uri?}]`."""
+    shape = "[{path, name, new_name, workspace_folder?, uri?}]"
     given = _object(params, shape)
     path, name, new_name = (given.get(key) for key in ("path", "name", "new_name"))
     if not isinstance(path, str) or not isinstance(name, str):
         raise _wrong(params, "`path` or `name` is missing", shape)
     if not isinstance(new_name, str) or not new_name.isidentifier():
         raise _wrong(params, "`new_name` is missing or no identifier: LSP has no way to ask for it", shape)
-    return await _turn(ls, params, f"rename {name} to {new_name} in {path}", document=path)
+    about = About(path, _about(ls, given, params, shape).folder)
+    return await _turn(ls, params, f"rename {name} to {new_name} in {path}", about)
 
 
 async def cancel(ls: RemitServer, params: lsp.ExecuteCommandParams) -> Json:
@@ -59,25 +64,58 @@ async def cancel(ls: RemitServer, params: lsp.ExecuteCommandParams) -> Json:
     session, turn = given.get("session_id"), given.get("turn_id")
     if not isinstance(session, str | None) or not isinstance(turn, str | None):
         raise _wrong(params, "an id is no string", shape)
-    runtime = ls.opened_runtime
-    return {"cancelled": runtime.cancel(session, turn) if runtime else 0}
+    return {"cancelled": sum(runtime.cancel(session, turn) for runtime in ls.opened_runtimes)}
 
 
 async def verify_audit(ls: RemitServer, params: lsp.ExecuteCommandParams) -> Json:
-    """`remit.audit.verify`: whether the audit chain holds, in words."""
-    del params
-    ok, message = await (await ls.runtime()).verify_audit()
+    """`remit.audit.verify [{workspace_folder?, uri?}]`: whether the audit chain of a folder holds, in words.
+
+    Where none is named, the chains of all folders are verified.
+    """
+    shape = "[{workspace_folder?, uri?}]"
+    given = _object(params, shape) if params.arguments else {}
+    folder = _about(ls, given, params, shape).folder
+    roots = [str(each.root) for each in ls.folders] if folder is None else [folder]
+    if not roots:
+        raise ls.folders.none_open()
+    found = {root: await (await ls.runtime(root)).verify_audit() for root in roots}
+    ok = all(holds for holds, _ in found.values())
+    message = "\n".join(f"{root}: {said}" if len(found) > 1 else said for root, (_, said) in found.items())
     _show(ls, lsp.MessageType.Info if ok else lsp.MessageType.Error, message)
     return {"ok": ok, "message": message}
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """What a command is about: the open document, and the root of its workspace folder, where they are known."""
+
+    document: str | None = None
+    folder: str | None = None
+
+    @classmethod
+    def of(cls, document: FolderDocument | None) -> About:
+        """The place of a document of the editor's."""
+        return cls() if document is None else cls(document.path, str(document.folder.root))
+
+
+def _about(ls: RemitServer, given: dict[str, Json], params: lsp.ExecuteCommandParams, shape: str) -> About:
+    """The folder that was named, or that of the file that was. A file elsewhere names none."""
+    folder, uri = given.get("workspace_folder"), given.get("uri")
+    if not isinstance(folder, str | None) or not isinstance(uri, str | None):
+        raise _wrong(params, "`workspace_folder` or `uri` is no string", shape)
+    if folder is not None or uri is None:
+        return About(folder=None if folder is None else str(ls.folders.named(folder).root))
+    document = ls.document(uri)
+    around = ls.folders.around(uri) if document is None else None
+    return About.of(document) if around is None else About(folder=str(around.root))
 
 
 async def _turn(
     ls: RemitServer,
     params: lsp.ExecuteCommandParams,
     text: str,
-    *,
+    about: About,
     session: Json = SESSION,
-    document: str | None = None,
 ) -> Json:
     from pydantic import ValidationError
 
@@ -86,11 +124,12 @@ async def _turn(
             session_id=session,
             turn_id=str(uuid.uuid4()),
             input=TextInput(text=text),
-            context=ContextPayload(open_document=document) if document else None,
+            context=ContextPayload(open_document=about.document, workspace_folder=about.folder),
         )
     except ValidationError as error:
         raise from_validation(params.command, error) from error
-    runtime = await ls.runtime()
+    runtime = await ls.runtime(about.folder)
+    programs = ProgramRuns()
 
     def stop() -> int:
         return runtime.cancel(request.session_id, request.turn_id)
@@ -98,12 +137,13 @@ async def _turn(
     async with work_done(ls, "Remit", params.work_done_token, stop) as report:
 
         def emit(event: Event) -> None:
+            programs.take(event)
             line = progress_line(event)
             if line is not None:
                 report(line)
 
         result = await runtime.run(request, emit, _asker(ls))
-    _show_result(ls, result)
+    _show_result(ls, result, programs)
     return result.model_dump(mode="json")
 
 
@@ -112,13 +152,28 @@ def _asker(ls: RemitServer) -> Asker:
     return NobodyToAsk() if ls.client.asking == "never" else MessageAsker(ls)
 
 
-def _show_result(ls: RemitServer, result: RunResult) -> None:
+def _show_result(ls: RemitServer, result: RunResult, programs: ProgramRuns) -> None:
+    if ls.client.draws_results:
+        return
+    settings = settings_here(ls.first_root)
+    printed = programs.report(settings.state if settings else None)
     if result.error is not None:
-        _show(ls, lsp.MessageType.Error, f"{result.error.what}: {result.error.why} ({result.error.fix})")
+        kind = lsp.MessageType.Error
+        said = f"{result.error.what}: {result.error.why} ({result.error.fix})"
     else:
-        done = result.status == "completed"
-        kind = lsp.MessageType.Info if done else lsp.MessageType.Warning
-        _show(ls, kind, result.final_output or f"the turn ended: {result.status}")
+        plain = result.status == "completed" and result.reason is None and not programs.failed
+        kind = lsp.MessageType.Info if plain else lsp.MessageType.Warning
+        said = ending(result)
+    _show(ls, kind, "\n".join(filter(None, [said, printed])))
+
+
+def ending(result: RunResult) -> str:
+    """What a turn came to, in one message: its answer, and how it ended where something was not done."""
+    said = result.final_output or f"the turn ended: {result.status}"
+    if result.reason is None:
+        return said
+    how = "not all was done" if result.status == "completed" else result.status
+    return f"{said} ({how}: {result.reason})"
 
 
 def _show(ls: RemitServer, kind: lsp.MessageType, message: str) -> None:
@@ -137,9 +192,20 @@ def _text_and(params: lsp.ExecuteCommandParams, shape: str) -> tuple[str, Json]:
 def _object(params: lsp.ExecuteCommandParams, shape: str) -> dict[str, Json]:
     match params.arguments:
         case [dict()]:
-            return cast("dict[str, Json]", params.arguments[0])
+            return _known(params.arguments[0], params, shape)
         case _:
             raise _wrong(params, "the arguments have the wrong shape", shape)
+
+
+def _known(given: Json, params: lsp.ExecuteCommandParams, shape: str) -> dict[str, Json]:
+    """The options, where all of them are among those of `shape`."""
+    if not isinstance(given, dict):
+        raise _wrong(params, "the options are no object", shape)
+    options = cast("dict[str, Json]", given)
+    known = re.findall(r"\w+", shape)
+    if unknown := [key for key in options if key not in known]:
+        raise _wrong(params, f"`{unknown[0][:100]}` is not known", shape)
+    return options
 
 
 def _wrong(params: lsp.ExecuteCommandParams, why: str, shape: str) -> Exception:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import islice
 
@@ -39,10 +40,36 @@ def split_lines(text: str) -> list[str]:
     return lines
 
 
-def apply_edit(text: str, edit: Edit) -> str:
-    """`text` after `edit`. Places past the end of a line or of the text mean that end, as LSP says."""
-    start, end = sorted((offset_at(text, edit.start), offset_at(text, edit.end)))
-    return text[:start] + edit.text + text[end:]
+def apply_changes(text: str, edits: Iterable[Edit | str]) -> str:
+    """`text` after `edits`, one after the other; a bare string is the whole new text.
+
+    Places past the end of a line or of the text mean that end, as LSP says. Each edit looks at the lines it touches and
+    at no others, so that thousands of them in a long text are no more work than the text itself.
+    """
+    lines = split_lines(text)
+    for edit in edits:
+        if isinstance(edit, str):
+            lines = split_lines(edit)
+        else:
+            _edit_lines(lines, edit)
+    return "".join(lines)
+
+
+def _edit_lines(lines: list[str], edit: Edit) -> None:
+    (first, before), (last, after) = sorted((_in_lines(lines, edit.start), _in_lines(lines, edit.end)))
+    head = lines[first][:before] if first < len(lines) else ""
+    tail = lines[last][after:] if last < len(lines) else ""
+    low, high = max(0, first - 1), last + 2  # with the lines beside: a CR may get its LF, or an end its next line
+    beside = ("".join(lines[low:first]), "".join(lines[last + 1 : high]))
+    lines[low:high] = split_lines(beside[0] + head + edit.text + tail + beside[1])
+
+
+def _in_lines(lines: list[str], place: Place) -> tuple[int, int]:
+    """A place as a line and an index into it; the end of the text is one line past the last, or the end of that."""
+    if place.line >= len(lines):
+        return len(lines), 0
+    line = lines[place.line]
+    return place.line, _index_of_unit(line.rstrip("\r\n"), place.character)
 
 
 def offset_at(text: str, place: Place) -> int:
@@ -106,10 +133,10 @@ def _units(text: str) -> int:
 def _index_of_unit(line: str, unit: int) -> int:
     if unit <= 0:
         return 0
-    if line.isascii():
+    if line[:unit].isascii():
         return min(unit, len(line))
     seen = 0
-    for index, character in enumerate(line):
+    for index, character in enumerate(line[:unit]):
         seen += 2 if character > "\uffff" else 1
         if seen >= unit:
             return index + 1 if seen == unit else index

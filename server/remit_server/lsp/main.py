@@ -15,8 +15,10 @@ from typing import TYPE_CHECKING
 # Importing lsprotocol makes some 90,000 objects that live as long as the process: collecting among them is wasted time.
 gc.disable()
 from remit_server import streams  # noqa: E402
+from remit_server.log_lines import PrefixedLines, ThreadedHandler  # noqa: E402
+from remit_server.lsp.frames import End, Frame  # noqa: E402
 from remit_server.lsp.server import RemitServer, build_server  # noqa: E402
-from remit_server.lsp.wire import End, Frame, FrameReader, FrameWriter  # noqa: E402
+from remit_server.lsp.wire import FrameReader, FrameWriter  # noqa: E402
 
 gc.freeze()
 gc.enable()
@@ -29,6 +31,9 @@ logger = logging.getLogger(__name__)
 
 _LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 _CANCEL_S = 10.0
+_FIRST = b"content-"
+"""How the first header of a message begins. A web page may have a browser send what it likes to a loopback address, but
+only behind a line of HTTP."""
 
 
 def serve(tcp: str | None = None, open_runtime: OpenRuntime | None = None) -> int:
@@ -37,8 +42,10 @@ def serve(tcp: str | None = None, open_runtime: OpenRuntime | None = None) -> in
     `tcp` is `HOST:PORT` on the loopback interface, for debugging. Raises SetupError for any other address, and
     OSError when it cannot be listened on.
     """
-    logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="[remit] %(levelname)s %(name)s: %(message)s")
-    server = build_server(open_runtime) if open_runtime else build_server()
+    handler = ThreadedHandler(2)
+    handler.setFormatter(PrefixedLines("[remit]"))
+    logging.basicConfig(handlers=[handler], level=logging.WARNING)
+    server = build_server(open_runtime)
     if tcp is None:
         in_fd, out_fd = streams.claim()
         return asyncio.run(_converse(server, in_fd, out_fd))
@@ -60,13 +67,12 @@ async def _converse(server: RemitServer, in_fd: int, out_fd: int) -> int:
             end(1)
         elif not ended.done():
             server.rpc.take(frame)
-        reader.done()
 
     def lost() -> None:
         with suppress(RuntimeError):  # the loop has closed: the end has come already
             loop.call_soon_threadsafe(end, 1)
 
-    reader = FrameReader(in_fd, lambda frame: (loop.call_soon_threadsafe(handle, frame), None)[1])
+    reader = FrameReader(in_fd, handle)
     writer = FrameWriter(out_fd, lost)
     server.on_end = end
     server.rpc.set_writer(writer)
@@ -83,7 +89,7 @@ async def _converse(server: RemitServer, in_fd: int, out_fd: int) -> int:
 
 
 def _accept_one(address: str) -> socket.socket:
-    """Wait for the one client; a second one finds nobody listening."""
+    """Wait for the one client; a second one finds nobody listening. Who begins with no message is cut."""
     host, _, port = address.rpartition(":")
     host = host.strip("[]")
     if host not in _LOOPBACK or not port.isdigit() or int(port) > 65535:
@@ -91,8 +97,20 @@ def _accept_one(address: str) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.create_server((host, int(port)), family=family, backlog=1) as listener:
         print(f"[remit] listening on {host}:{listener.getsockname()[1]}", file=sys.stderr, flush=True)  # noqa: T201
-        connection, _peer = listener.accept()
-    return connection
+        while True:
+            connection, _peer = listener.accept()
+            if _begins_with_a_message(connection):
+                return connection
+            connection.close()
+            logger.warning("a client was refused: it did not begin with the header of a message")
+
+
+def _begins_with_a_message(connection: socket.socket) -> bool:
+    """Looks at the first bytes, which stay to be read."""
+    try:
+        return connection.recv(len(_FIRST), socket.MSG_PEEK | socket.MSG_WAITALL).lower() == _FIRST
+    except OSError:
+        return False
 
 
 def _not_loopback(address: str) -> SetupError:

@@ -14,38 +14,42 @@ from lsprotocol import types as lsp
 from remit_server.lsp.features.policy_files import settings_here
 
 if TYPE_CHECKING:  # slow to import
+    from remit_server.lsp.folders import WorkspaceFolder
+    from remit_server.lsp.runtime_slot import RuntimeSlot
     from remit_server.lsp.server import RemitServer
     from remit_server.runtime.ports import Notice
 
 logger = logging.getLogger(__name__)
 
 
-async def watch_policy(ls: RemitServer) -> None:
-    """Follow the policy's files until cancelled."""
+async def watch_policy(ls: RemitServer, folder: WorkspaceFolder) -> None:
+    """Follow the files of a folder's policy until cancelled, or the folder is closed."""
     await asyncio.to_thread(importlib.import_module, "remit_server.runtime.reloading")
     from remit_server.runtime.reloading import policy_changes
 
-    settings = settings_here(ls.root) if ls.root is not None else None
+    settings = settings_here(folder.root)
     if settings is None:
         return
     async with aclosing(policy_changes(settings)) as changes:
         async for _ in changes:
-            notice = await _reloaded(ls)
+            if folder.slot.closed:
+                return
+            notice = await _reloaded(folder.slot)
             if notice is not None:
                 _tell(ls, notice)
 
 
-async def _reloaded(ls: RemitServer) -> Notice | None:
+async def _reloaded(slot: RuntimeSlot) -> Notice | None:
     """What came of it, where there is something new to tell. A runtime that nobody has needed yet will read the files
     itself; one that could not be opened is opened now, if it can be."""
     from remit_server.errors import RemitError
     from remit_server.runtime.ports import Notice
 
-    if ls.runtime_slot is None or ls.runtime_slot.unopened:
+    if slot.unopened:
         return None
-    before = ls.runtime_slot.failure
+    before = slot.failure
     try:
-        runtime = await ls.runtime()
+        runtime = await slot.get()
         notice = await runtime.reload_policy()
     except RemitError as error:
         known = isinstance(before, RemitError) and before.payload() == error.payload()

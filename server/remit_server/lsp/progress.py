@@ -11,7 +11,18 @@ from typing import TYPE_CHECKING
 from lsprotocol import types as lsp
 from pygls.exceptions import JsonRpcException
 
-from remit_server.contract import ApprovalRequired, Event, IntentSelected, ToolCallEvent, WarningEvent
+from remit_governance.redaction import truncate
+from remit_governance.visible import visible_again
+from remit_server.contract import (
+    ApprovalRequired,
+    Event,
+    IntentSelected,
+    RunCompleted,
+    ToolCallEvent,
+    ToolOutput,
+    ToolResultEvent,
+    WarningEvent,
+)
 from remit_server.lsp.types import Json
 from remit_server.lsp.wire import ConnectionLost
 
@@ -23,6 +34,7 @@ logger = logging.getLogger(__name__)
 Report = Callable[[str], None]
 """Shows one line of progress."""
 
+MAX_LINE = 200
 _CREATE_S = 5.0
 
 
@@ -56,19 +68,35 @@ async def work_done(
 
 def progress_line(event: Event) -> str | None:
     """One line for the events a person waits on; None for the rest."""
+    line: str | None = None
     match event:
         case IntentSelected(intent=intent):
-            return f"intent: {intent}"
+            line = f"intent: {intent}"
         case ToolCallEvent(tool=tool, arguments={"path": path}):
-            return f"{tool} {path}"
+            line = f"{tool} {path}"
         case ToolCallEvent(tool=tool):
-            return tool
+            line = tool
+        case ToolOutput(text=text):
+            line = _last_line(text)
+        case ToolResultEvent(tool=tool, exit_code=int(), summary=summary):
+            line = f"{tool}: {visible_again(summary, 'show')}"
         case ApprovalRequired(title=title):
-            return f"waiting for your answer: {title}"
+            line = f"waiting for your answer: {title}"
         case WarningEvent(message=message):
-            return message
+            line = message
+        case RunCompleted(result=result) if result.status != "completed":
+            line = f"{result.status}: {result.reason}" if result.reason else result.status
         case _:
-            return None
+            pass
+    return line
+
+
+def _last_line(text: str) -> str | None:
+    """The last line that says something: a progress has room for one."""
+    lines = [line for line in text.split("\n") if line.strip()]
+    if not lines:
+        return None
+    return truncate(visible_again(lines[-1], "show"), MAX_LINE, "middle").text.replace("\n", " ")
 
 
 async def _fresh_token(ls: RemitServer) -> str | None:

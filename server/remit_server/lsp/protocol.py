@@ -14,7 +14,7 @@ import logging
 import uuid
 from collections.abc import Callable, Generator
 from concurrent.futures import Future
-from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
 import cattrs
 from lsprotocol import types as lsp
@@ -29,9 +29,11 @@ from pygls.exceptions import (
 )
 from pygls.protocol import LanguageServerProtocol, lsp_method
 
-from remit_server.lsp.client import describe_client, workspace_root
-from remit_server.lsp.types import CUSTOM_MESSAGES, CUSTOM_RESULTS, PROTOCOL, Json, WrongParams
-from remit_server.lsp.wire import Body, ConnectionLost, End, Frame, Garbage
+from remit_server.lsp.client import describe_client, workspace_roots
+from remit_server.lsp.frames import End, Frame, Garbage, Message
+from remit_server.lsp.shapes import mismatch
+from remit_server.lsp.types import CUSTOM_MESSAGES, CUSTOM_RESULTS, PLAIN_MESSAGES, PROTOCOL, Json, WrongParams
+from remit_server.lsp.wire import ConnectionLost
 
 if TYPE_CHECKING:
     from remit_server.lsp.server import RemitServer
@@ -62,6 +64,7 @@ _OURS_ALONE = (
 """What pygls would handle by itself: its text sync splits lines at form feeds, which LSP does not."""
 
 _WITHOUT_PARAMS = frozenset({lsp.SHUTDOWN, lsp.EXIT})
+_METHOD_SHOWN = 100
 
 
 class RemitProtocol(LanguageServerProtocol):
@@ -86,13 +89,11 @@ class RemitProtocol(LanguageServerProtocol):
     def take(self, frame: Frame) -> None:
         """Handle one frame; the end of input is not one of the protocol's."""
         match frame:
-            case Body(data):
+            case Message(message):
                 try:
-                    message = json.loads(data.decode("utf-8"), parse_constant=_no_such_number)
-                except (ValueError, RecursionError) as error:
-                    self._refuse(None, JsonRpcParseError(f"cannot parse the message: {_first_line(error)}"))
-                else:
                     self.handle_message(message)
+                except Exception as error:  # a defect here must not leave the client without its answer
+                    self._refuse_unexpected(_known_id(message), error)
             case Garbage(problem):
                 self._refuse(None, JsonRpcParseError(f"cannot parse the message: {problem}"))
             case End():
@@ -105,8 +106,7 @@ class RemitProtocol(LanguageServerProtocol):
             self._refuse(None, JsonRpcInvalidRequest(f"invalid request: {why}"))
             return
         envelope = cast("dict[str, Json]", message)
-        msg_id, method = envelope.get("id"), envelope.get("method")
-        known_id = msg_id if isinstance(msg_id, int | str) and not isinstance(msg_id, bool) else None
+        known_id, method = _known_id(envelope), envelope.get("method")
         if envelope.get("jsonrpc") != self.VERSION:
             self._refuse(known_id, JsonRpcInvalidRequest('invalid request: `jsonrpc` is not "2.0"'))
         elif isinstance(method, str) and "id" not in envelope:
@@ -123,7 +123,7 @@ class RemitProtocol(LanguageServerProtocol):
             self._check_phase(method)
             if msg_id in self._running:
                 raise JsonRpcInvalidRequest("invalid request: a request with this id is still running")
-            handler = self._get_handler(method)
+            handler = self._handler(method)
             params = self._params(method, envelope)
         except JsonRpcException as refusal:
             self._refuse(msg_id, refusal)
@@ -142,11 +142,8 @@ class RemitProtocol(LanguageServerProtocol):
         if self.phase is not Phase.OPEN and method != lsp.EXIT:
             return
         try:
+            handler = self._handler(method)  # first: of a method that nobody handles the params are not read
             params = self._params(method, envelope)
-            if method == lsp.CANCEL_REQUEST:
-                self._cancel(params.id)
-                return
-            handler = self._get_handler(method)
         except JsonRpcMethodNotFound:
             logger.debug("a notification of an unknown method was ignored")
             return
@@ -172,9 +169,9 @@ class RemitProtocol(LanguageServerProtocol):
                 error = self._converter.structure(envelope["error"], lsp.ResponseError)
                 future.set_exception(JsonRpcException.from_error(error))
             else:
-                future.set_result(self._converter.structure(envelope, expected).result if expected else None)
-        except Exception as problem:  # whatever a converter raises, the answer is unusable
-            future.set_exception(JsonRpcInvalidParams(_problems(problem)))
+                future.set_result(self._member("result", envelope, expected))
+        except Exception as problem:  # whatever it is, the answer is unusable
+            future.set_exception(JsonRpcInvalidParams(f"the answer cannot be used: {_problem(problem)}"))
 
     def _check_phase(self, method: str) -> None:
         if self.phase is Phase.NEW and method != lsp.INITIALIZE:
@@ -184,15 +181,31 @@ class RemitProtocol(LanguageServerProtocol):
         if self.phase is Phase.SHUT_DOWN:
             raise JsonRpcInvalidRequest("invalid request: the server is shutting down")
 
+    def _handler(self, method: str) -> Handler:
+        """What handles a method. Raises JsonRpcMethodNotFound."""
+        handler: Handler | None = self._table.builtin_features.get(method) or self._table.features.get(method)
+        if handler is None:
+            raise JsonRpcMethodNotFound(f"there is no method `{method[:_METHOD_SHOWN]}`")
+        return handler
+
     def _params(self, method: str, envelope: dict[str, Json]) -> Any:
         """The params as their type; None for methods that nobody knows. Raises JsonRpcInvalidParams."""
-        message_type = self.get_message_type(method)
-        if message_type is None or method in _WITHOUT_PARAMS:
-            return None
         try:
-            return getattr(self._converter.structure(envelope, message_type), "params", None)
+            return self._member(
+                "params", envelope, None if method in _WITHOUT_PARAMS else self.get_message_type(method)
+            )
         except Exception as problem:
-            raise JsonRpcInvalidParams(f"invalid params for `{method}`: {_problems(problem)}") from problem
+            raise JsonRpcInvalidParams(f"invalid params for `{method}`: {_problem(problem)}") from problem
+
+    def _member(self, name: Literal["params", "result"], envelope: dict[str, Json], message: type[Any] | None) -> Any:
+        """A member of a message of this type. Raises WrongParams at the first value that does not fit, before any is
+        converted, or whatever the converter raises."""
+        if message is None:
+            return None
+        if message not in PLAIN_MESSAGES and (wrong := mismatch(envelope, message, name)) is not None:
+            raise WrongParams(str(wrong))
+        converted: Any = self._converter.structure(envelope, message)
+        return getattr(converted, name, None)
 
     def _start(
         self,
@@ -213,11 +226,6 @@ class RemitProtocol(LanguageServerProtocol):
         except Exception as error:  # `done` reports it
             future.set_exception(error)
         done(future)
-
-    def _cancel(self, msg_id: MessageId) -> None:
-        task = self._running.get(msg_id)
-        if task is not None:
-            task.cancel()
 
     async def cancel_running(self) -> None:
         """Cancel every handler but the one that asks, and wait until they have ended; what closes is let finish."""
@@ -273,11 +281,14 @@ class RemitProtocol(LanguageServerProtocol):
         elif isinstance(error := future.exception(), ConnectionLost):
             logger.debug("the client is gone")
         elif error is not None:
-            from remit_server.lsp.refusals import from_unexpected
-
-            self._refuse(msg_id, from_unexpected(error))
+            self._refuse_unexpected(msg_id, error)
         else:
             self._reply(msg_id, {"result": future.result()})
+
+    def _refuse_unexpected(self, msg_id: MessageId | None, error: BaseException) -> None:
+        from remit_server.lsp.refusals import from_unexpected
+
+        self._refuse(msg_id, from_unexpected(error))
 
     def _reply(self, msg_id: MessageId | None, outcome: dict[str, Any]) -> None:
         try:
@@ -302,13 +313,19 @@ class RemitProtocol(LanguageServerProtocol):
             params.capabilities.general.position_encodings = None  # everybody speaks UTF-16, and so do we
         result = _finished(super().lsp_initialize(params))
         result.capabilities.experimental = {"remit": {"protocol": PROTOCOL, "methods": sorted(CUSTOM_MESSAGES)}}
-        self._remit.connect(describe_client(params), workspace_root(params), params.process_id)
+        client = describe_client(params)
+        if not client.takes_code_actions:  # it may not know the options either
+            result.capabilities.code_action_provider = True
+        self._remit.connect(client, workspace_roots(params), params.process_id)
         self.phase = Phase.OPEN
         return result
 
     @lsp_method(lsp.INITIALIZED)
     def lsp_initialized(self, *_: Any) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
         """The client is ready: now there is time for the slow imports."""
+        for complaint in self._remit.client.complaints:
+            logger.warning("%s", complaint)
+            self._remit.window_show_message(lsp.ShowMessageParams(lsp.MessageType.Warning, f"Remit: {complaint}"))
         self._remit.warm_up()
 
     @lsp_method(lsp.SHUTDOWN)
@@ -322,6 +339,13 @@ class RemitProtocol(LanguageServerProtocol):
     def lsp_exit(self, *_: Any) -> None:  # type: ignore[override]
         """End the process: with 0 after `shutdown`, else with 1."""
         self._remit.end(0 if self.phase is Phase.SHUT_DOWN else 1)
+
+    @lsp_method(lsp.CANCEL_REQUEST)
+    def lsp_cancel_request(self, params: lsp.CancelParams) -> None:
+        """Cancel a request that runs; any other is answered already."""
+        task = self._running.get(params.id)
+        if task is not None:
+            task.cancel()
 
     @lsp_method(lsp.SET_TRACE)
     def lsp_set_trace(  # type: ignore[override]  # pyright: ignore[reportIncompatibleMethodOverride]
@@ -355,26 +379,12 @@ def _finished(steps: Generator[Any, Any, lsp.InitializeResult]) -> lsp.Initializ
     raise AssertionError("a pygls handler yielded")
 
 
-def _problems(error: Exception) -> str:
-    """What a converter found wrong, without the values."""
-    found = cattrs.transform_error(error, format_exception=_problem)
-    return "; ".join(problem.replace(" @ $.", " at ") for problem in found[:8])
+def _known_id(message: Json) -> MessageId | None:
+    """The id of a message, if it has one that can be answered to."""
+    given = cast("dict[str, Json]", message).get("id") if isinstance(message, dict) else None
+    return given if isinstance(given, int | str) and not isinstance(given, bool) else None
 
 
-def _problem(error: BaseException, expected: type | None) -> str:
-    match error:
-        case WrongParams():
-            return str(error)
-        case KeyError():
-            return "a required field is missing"
-        case _:
-            name = getattr(expected, "__name__", None)
-            return f"the value is no `{name}`" if name else "the value has the wrong type"
-
-
-def _first_line(error: BaseException) -> str:
-    return str(error).partition("\n")[0]
-
-
-def _no_such_number(name: str) -> NoReturn:
-    raise ValueError(f"`{name}` is not JSON")
+def _problem(error: Exception) -> str:
+    """What is wrong with a value, without the value, which may be a secret."""
+    return str(error) if isinstance(error, WrongParams) else "a value has the wrong kind"

@@ -32,7 +32,8 @@ def invalid_params(subject: str, why: str, fix: str) -> JsonRpcException:
 def from_validation(subject: str, error: ValidationError) -> JsonRpcException:
     """Every field that the contract refuses, with its problem; never the value, which may be a secret."""
     found = error.errors(include_url=False, include_context=False, include_input=False)
-    shown = [f"`{_where(e['loc'])}`: {e['msg'][:1].lower()}{e['msg'][1:]}" for e in found[:_PROBLEMS_SHOWN]]
+    said = [(e["loc"], e["msg"].removeprefix("Value error, ")) for e in found[:_PROBLEMS_SHOWN]]
+    shown = [f"`{_where(place)}`: {why[:1].lower()}{why[1:]}" for place, why in said]
     more = f"; and {len(found) - _PROBLEMS_SHOWN} more" if len(found) > _PROBLEMS_SHOWN else ""
     return invalid_params(subject, "; ".join(shown) + more, "send what the contract's JSON Schema describes")
 
@@ -61,17 +62,6 @@ def from_unexpected(error: BaseException) -> JsonRpcException:
         fix="try again; if it happens again, report it with the log",
     )
     return JsonRpcException(payload.message, code=lsp.ErrorCodes.InternalError, data=payload.model_dump(mode="json"))
-
-
-def no_workspace() -> RemitError:
-    """The client opened no folder, so there is nothing that an agent could be let into."""
-    from remit_server.errors import SetupError
-
-    return SetupError(
-        "there is no workspace to work in",
-        "the editor opened no folder on this machine (`workspaceFolders` and `rootUri` are empty)",
-        "open a folder in the editor and start the language server again",
-    )
 
 
 def _failed(payload: ErrorPayload) -> JsonRpcException:

@@ -1,4 +1,4 @@
-"""The one agent runtime of a connection: opened when first needed, once, and tried again after a failure
+"""The one agent runtime of a workspace folder: opened when first needed, once, and tried again after a failure
 (002 §4.2; protocol.md §3)."""
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:  # the port knows the contract, which is slow to import
+    from remit_server.models.shared import SharedModels
     from remit_server.runtime.ports import AgentRuntime
     from remit_server.workspace.code import CodeIntelligence
     from remit_server.workspace.ports import Documents
@@ -17,12 +18,20 @@ OpenRuntime: TypeAlias = "Callable[[Path, Documents, CodeIntelligence], Awaitabl
 """Opens the runtime of a workspace whose open documents are these, and whose editor. Raises SetupError."""
 
 
-async def open_configured_runtime(workspace: Path, documents: Documents, code: CodeIntelligence) -> AgentRuntime:
-    """The real runtime, set up as the environment and the workspace say. Raises SetupError."""
-    from remit_server.runtime.opening import open_runtime
-    from remit_server.runtime.settings import Settings
+def configured_runtimes() -> OpenRuntime:
+    """Opens real runtimes, set up as the environment and each workspace say. They share the model that they use."""
+    shared: list[SharedModels] = []
 
-    return await open_runtime(Settings.from_environment(workspace), documents, code)
+    async def open_configured(workspace: Path, documents: Documents, code: CodeIntelligence) -> AgentRuntime:
+        from remit_server.models.shared import SharedModels
+        from remit_server.runtime.opening import open_runtime
+        from remit_server.runtime.settings import Settings
+
+        if not shared:
+            shared.append(SharedModels())
+        return await open_runtime(Settings.from_environment(workspace), documents, code, shared[0])
+
+    return open_configured
 
 
 class RuntimeSlot:
@@ -38,6 +47,11 @@ class RuntimeSlot:
         """The runtime, if it is open by now."""
         task = self._opening
         return task.result() if task and task.done() and not task.cancelled() and not task.exception() else None
+
+    @property
+    def closed(self) -> bool:
+        """Whether nothing is opened any more."""
+        return self._closed
 
     @property
     def unopened(self) -> bool:

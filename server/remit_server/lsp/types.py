@@ -6,13 +6,14 @@ takes longer than an editor should wait for `initialize`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, TypeAlias
+from collections.abc import Collection, Mapping
+from itertools import chain, islice
+from typing import Any, TypeAlias, cast
 
 import attrs
 import cattrs
 from lsprotocol import types as lsp
-from pygls.protocol import default_converter
+from lsprotocol.converters import get_converter
 
 RUN = "remit/run"
 APPROVAL_RESPOND = "remit/approval/respond"
@@ -26,6 +27,10 @@ PROTOCOL = 1
 
 Json: TypeAlias = Any
 """A JSON value as `json.loads` gives it."""
+
+
+_MOST_VALUES = 20_000
+"""Values in the params of a custom method: the contract names each that it refuses, at some 10 µs."""
 
 
 class WrongParams(ValueError):
@@ -49,7 +54,9 @@ class AnswerParams:
 
 @attrs.frozen
 class StatusParams:
-    """Params of `remit/status`: there are none."""
+    """Params of `remit/status`: the workspace folder, where it is not the first."""
+
+    workspace_folder: str | None = None
 
 
 @attrs.frozen
@@ -121,9 +128,13 @@ CUSTOM_RESULTS: Mapping[str, type] = {EDITOR_QUERY: EditorQueryResult}
 """What a client answers, by the method that asked."""
 
 
+PLAIN_MESSAGES: frozenset[type] = frozenset({*CUSTOM_MESSAGES.values(), *CUSTOM_RESULTS.values()})
+"""The messages that are read as plain JSON: the hooks of `converter` look at no more than their outermost object."""
+
+
 def converter() -> cattrs.Converter:
-    """The LSP converter, taught to leave the payload of custom methods alone."""
-    made: cattrs.Converter = default_converter()  # type: ignore[no-untyped-call]
+    """The LSP converter, taught to leave the payload of custom methods alone, and to stop at the first error."""
+    made = get_converter(cattrs.Converter(detailed_validation=False))
     made.register_structure_hook(RunParams, _run_params)
     made.register_structure_hook(AnswerParams, _answer_params)
     made.register_structure_hook(StatusParams, _status_params)
@@ -154,12 +165,31 @@ def _answer_params(raw: Json, _: type) -> AnswerParams:
 
 
 def _status_params(raw: Json, _: type) -> StatusParams:
-    if raw is not None:
-        _object(raw)
-    return StatusParams()
+    folder = None if raw is None else _object(raw).get("workspace_folder")
+    if not isinstance(folder, str | None):
+        raise WrongParams("`workspace_folder` is a string")
+    return StatusParams(folder)
 
 
 def _object(raw: Json) -> dict[str, Json]:
     if not isinstance(raw, dict):
         raise WrongParams("params are a JSON object")
+    if _is_larger(raw, _MOST_VALUES):
+        raise WrongParams(f"params have at most {_MOST_VALUES} values")
     return raw  # pyright: ignore[reportUnknownVariableType]  # JSON keys are strings
+
+
+def _is_larger(raw: Json, most: int) -> bool:
+    """Whether a value holds more than `most` others, those inside them included."""
+    level: list[Json] = [raw]
+    count = 0
+    while level and count <= most:
+        level = list(islice(chain.from_iterable(map(_inside, level)), most + 1))
+        count += len(level)
+    return count > most
+
+
+def _inside(value: Json) -> Collection[Json]:
+    if isinstance(value, dict):
+        return cast("Collection[Json]", value.values())
+    return cast("Collection[Json]", value) if isinstance(value, list) else ()

@@ -1,149 +1,100 @@
-"""Content-Length framing over two file descriptors, a thread each way, so that no peer can stop the event loop
+"""The connection's two descriptors, a thread each way, so that no peer can stop the event loop
 (002 §4.4 Transport; architecture.md, invariants 10 and 11)."""
 
 from __future__ import annotations
 
+import asyncio
+import logging
 import os
+import select
 import threading
 from collections import deque
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import assert_never
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 
-MAX_MESSAGE = 64 * 1024 * 1024
-"""Largest message taken, in bytes; what is longer is read past and refused."""
+from remit_server.lsp.frames import End, Frame, FrameBuffer, Message
+
+logger = logging.getLogger(__name__)
 
 MAX_BACKLOG = 32 * 1024 * 1024
 """Bytes that may wait for a client that does not read. Beyond, the client counts as lost."""
 
-_MAX_HEADER_LINE = 8 * 1024
-_MAX_HEADER_LINES = 64
+STALL_S = 0.5
+"""How long nothing may come in the middle of a message before its length is doubted."""
+
 _CHUNK = 256 * 1024
-_FRAMES_IN_FLIGHT = 64
+_PLACES = 64
+_BYTES_OF_A_PLACE = 16 * 1024
+"""A message takes one place more for each: read, it is many times as large as it was sent."""
 
 
 class ConnectionLost(BrokenPipeError):
     """The client is gone, or has stopped reading for too long."""
 
 
-@dataclass(frozen=True, slots=True)
-class Body:
-    """One message as it came."""
-
-    data: bytes
-
-
-@dataclass(frozen=True, slots=True)
-class Garbage:
-    """Something that is no message; `problem` says why."""
-
-    problem: str
-
-
-@dataclass(frozen=True, slots=True)
-class End:
-    """The client closed its end: nothing more comes."""
-
-
-Frame = Body | Garbage | End
-
-
 class FrameReader:
-    """Reads frames from a descriptor on a thread of its own and hands each to `deliver`.
+    """Reads frames from a descriptor on a thread of its own and hands each to `deliver` on the event loop.
 
-    At most a few dozen frames are under way at once: `done` makes room for the next one.
+    At most a few dozen frames are under way at once, fewer where they are long. A frame's places are free again when
+    `deliver` has returned or raised.
     """
 
     def __init__(self, fd: int, deliver: Callable[[Frame], None]) -> None:
         self._fd = fd
         self._deliver = deliver
-        self._buffer = bytearray()
-        self._room = threading.Semaphore(_FRAMES_IN_FLIGHT)
+        self._loop = asyncio.get_running_loop()
+        self._free = threading.Semaphore(_PLACES)
 
     def start(self) -> None:
         """Start reading. The thread is a daemon: a read that never returns must not keep the process alive."""
         threading.Thread(target=self._work, name="remit-lsp-reader", daemon=True).start()
 
-    def done(self) -> None:
-        """Say that one delivered frame has been handled."""
-        self._room.release()
-
     def _work(self) -> None:
-        while True:
-            frame = self._frame()
-            self._room.acquire()
+        with suppress(ConnectionLost):
             try:
-                self._deliver(frame)
-            except RuntimeError:  # the event loop has closed: nobody listens any more
-                return
-            match frame:
-                case End():
-                    return
-                case Body() | Garbage():
-                    pass
-                case _:
-                    assert_never(frame)
+                self._read_all()
+            except ConnectionLost:
+                raise
+            except Exception:  # whatever it is, a server that no longer hears has to end
+                logger.exception("the input cannot be read any more")
+            self._hand_on([End()])
 
-    def _frame(self) -> Frame:
-        headers = self._headers()
-        if headers is None:
-            return End()
-        length = _content_length(headers)
-        if length is None:
-            return Garbage("a message needs a `Content-Length` header with a number")
-        if length > MAX_MESSAGE:
-            return Garbage(f"a message may have {MAX_MESSAGE} bytes, not {length}") if self._skip(length) else End()
-        body = self._exactly(length)
-        return End() if body is None else Body(body)
+    def _read_all(self) -> None:
+        frames = FrameBuffer()
+        while data := self._read(frames):
+            self._hand_on(frames.feed(data))
+        self._hand_on(frames.finish())
 
-    def _headers(self) -> list[bytes] | None:
-        """The header lines up to the empty one; None at the end of input."""
-        lines: list[bytes] = []
-        while len(lines) < _MAX_HEADER_LINES:
-            line = self._line()
-            if line is None:
-                return None
-            if line.strip():
-                lines.append(line)
-            elif lines:
-                return lines
-        return []
+    def _hand_on(self, frames: Iterable[Frame]) -> None:
+        """Raises ConnectionLost when the event loop has closed, so that nobody listens any more."""
+        for frame in frames:
+            places = min(_PLACES, 1 + frame.size // _BYTES_OF_A_PLACE) if isinstance(frame, Message) else 1
+            for _ in range(places):
+                self._free.acquire()
+            try:
+                self._loop.call_soon_threadsafe(self._handle, frame, places)
+            except RuntimeError as closed:
+                raise ConnectionLost("the event loop has closed") from closed
 
-    def _line(self) -> bytes | None:
-        while (end := self._buffer.find(b"\n")) < 0:
-            if len(self._buffer) > _MAX_HEADER_LINE:
-                return self._take(len(self._buffer))
-            if not self._fill():
-                return None
-        return self._take(end + 1)
-
-    def _exactly(self, count: int) -> bytes | None:
-        while len(self._buffer) < count:
-            if not self._fill():
-                return None
-        return self._take(count)
-
-    def _skip(self, count: int) -> bool:
-        while count > len(self._buffer):
-            count -= len(self._buffer)
-            self._buffer.clear()
-            if not self._fill():
-                return False
-        del self._buffer[:count]
-        return True
-
-    def _take(self, count: int) -> bytes:
-        taken = bytes(self._buffer[:count])
-        del self._buffer[:count]
-        return taken
-
-    def _fill(self) -> bool:
+    def _handle(self, frame: Frame, places: int) -> None:
         try:
-            chunk = os.read(self._fd, _CHUNK)
+            self._deliver(frame)
+        finally:
+            self._free.release(places)
+
+    def _read(self, frames: FrameBuffer) -> bytes:
+        """The next bytes; none at the end of the input. Where they are late, what is there is looked at meanwhile."""
+        if frames.waits and not self._readable_within(STALL_S):
+            self._hand_on(frames.stall())
+        try:
+            return os.read(self._fd, _CHUNK)
         except OSError:
-            return False
-        self._buffer += chunk
-        return bool(chunk)
+            return b""
+
+    def _readable_within(self, seconds: float) -> bool:
+        poll = select.poll()
+        poll.register(self._fd, select.POLLIN)
+        return bool(poll.poll(seconds * 1000))
 
 
 class FrameWriter:
@@ -209,12 +160,3 @@ class FrameWriter:
             self._changed.notify()
         if first:
             self._on_lost()
-
-
-def _content_length(headers: list[bytes]) -> int | None:
-    for line in headers:
-        name, _, value = line.partition(b":")
-        if name.strip().lower() == b"content-length":
-            digits = value.strip()
-            return int(digits) if digits.isdigit() and len(digits) <= 18 else None
-    return None

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from lsprotocol import types as lsp
 from pygls.exceptions import JsonRpcException
 
-from remit_server.lsp.documents import EditRequest
+from remit_server.lsp.documents import EditRequest, Refused, Unanswered
 from remit_server.lsp.edits import Place
 from remit_server.lsp.wire import ConnectionLost
 
@@ -21,34 +21,42 @@ ANSWER_S = 10.0
 """How long the editor may take to answer."""
 
 _ANNOTATION = "remit"
+_NO_REASON = "it gave no reason"
 
 
-async def put_edit(ls: RemitServer, request: EditRequest) -> str | None:
-    """Put an edit to the editor; returns why it was refused, or None when the editor says that it applied it.
+async def put_edit(ls: RemitServer, request: EditRequest) -> Refused | Unanswered | None:
+    """Put an edit to the editor; None when the editor says that it applied it.
 
-    A client that cannot take versioned edits is sent one all the same: an unversioned one could overwrite what the
-    person has just typed, and an edit that was not made is noticed by its content.
+    It says which version it is of where the client knows versions; where not, an edit that met other text than it was
+    made for is noticed by the content that comes of it.
     """
     if not ls.client.applies_edits:
-        return "the editor does not take edits from a language server"
+        return Refused("the editor does not take edits from a language server", for_good=True)
     params = lsp.ApplyWorkspaceEditParams(edit=_workspace_edit(ls, request), label=request.label)
     try:
         answer = await ls.rpc.ask(lsp.WORKSPACE_APPLY_EDIT, params, ANSWER_S)
     except TimeoutError:
-        return f"the editor did not answer within {ANSWER_S:.0f} seconds"
+        return Unanswered(f"the editor did not answer within {ANSWER_S:.0f} seconds")
     except ConnectionLost:
-        return "the editor is gone"
+        return Unanswered("the editor went away before it answered")
     except JsonRpcException as error:
         logger.warning("workspace/applyEdit failed: %s", error.message)
-        return "the editor answered with an error"
-    return None if answer.applied else f"the editor refused the edit: {answer.failure_reason or 'it gave no reason'}"
+        return Unanswered("the editor answered with an error")
+    return None if answer.applied else Refused(f"the editor refused the edit: {answer.failure_reason or _NO_REASON}")
+
+
+def tell_person(ls: RemitServer, text: str) -> None:
+    """A message outside of any turn, which every client shows: what became of an edit that came late."""
+    ls.window_show_message(lsp.ShowMessageParams(type=lsp.MessageType.Warning, message=f"Remit: {text}"))
 
 
 def _workspace_edit(ls: RemitServer, request: EditRequest) -> lsp.WorkspaceEdit:
     document = lsp.OptionalVersionedTextDocumentIdentifier(uri=request.uri, version=request.version)
     span = lsp.Range(_position(request.edit.start), _position(request.edit.end))
+    plain = lsp.TextEdit(range=span, new_text=request.edit.text)
+    if not ls.client.versions_edits:
+        return lsp.WorkspaceEdit(changes={request.uri: [plain]})
     if not ls.client.annotates_edits:
-        plain = lsp.TextEdit(range=span, new_text=request.edit.text)
         return lsp.WorkspaceEdit(document_changes=[lsp.TextDocumentEdit(text_document=document, edits=[plain])])
     annotated = lsp.AnnotatedTextEdit(range=span, new_text=request.edit.text, annotation_id=_ANNOTATION)
     return lsp.WorkspaceEdit(

@@ -8,8 +8,9 @@ import platform
 import sys
 from pathlib import Path
 
-from remit_server.models.choose import SCRIPT_PREFIX
-from remit_server.models.mlx import EMBEDDED, absolute
+from remit_server.errors import ModelUnavailable
+from remit_server.models.choose import PLAYED, model_place
+from remit_server.models.mlx import EMBEDDED
 
 PACKAGES = ("mlx", "mlx_lm", "llguidance", "numpy")
 _MIB = 1 << 20
@@ -23,13 +24,17 @@ def unavailable_because(reference: str) -> str | None:
     Looks at platform, packages, the model's files and free memory, in a few milliseconds. Whether the files hold a
     model shows only when it is loaded (`remit model check`).
     """
-    if reference.startswith(SCRIPT_PREFIX):
+    if reference.startswith(PLAYED):
         return None
     if (problem := platform_problem(sys.platform, platform.machine()) or missing_packages()) is not None:
         return problem
-    if reference in {"", EMBEDDED}:
+    try:
+        place = model_place(reference)
+    except ModelUnavailable as error:
+        return f"the model is not downloaded: {error.why}; {error.fix}"
+    if place == EMBEDDED:
         return None
-    folder = Path(absolute(reference))
+    folder = Path(place)
     return missing_files(folder) or memory_problem(weights_bytes(folder), free_bytes())
 
 

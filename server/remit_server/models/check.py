@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import os
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 
+from remit_governance.intents import SELECT_INTENT
 from remit_governance.values import Intent
 from remit_server.contract import ErrorPayload
 from remit_server.errors import ModelFailed, ModelUnavailable
 from remit_server.models import wire
-from remit_server.models.choose import PLAYED, choose_provider
-from remit_server.models.hub.cache import cache_folder
+from remit_server.models.choose import PLAYED, choose_provider, model_place
 from remit_server.models.hub.names import hub_name
-from remit_server.models.mlx import absolute, to_load, to_wire
+from remit_server.models.mlx import to_load, to_wire
 from remit_server.models.options import EngineOptions
 from remit_server.models.ports import GenerateRequest, ToolSpec, UserMessage
 from remit_server.models.process import START_TIMEOUT_S, HostProcess
-from remit_server.models.pulled import pulled_folder
 
 _READ_FILE = ToolSpec(
     "read_file",
@@ -65,7 +63,7 @@ async def check_model(reference: str, options: EngineOptions, timeout_s: float =
         return ModelReport(reference, provider.name, ok=True, device="no device")
     try:
         # What was asked to try a model is no conversation to be kept.
-        load = to_load(_place(reference), replace(options, cache_folder=None))
+        load = to_load(model_place(reference), replace(options, cache_folder=None))
         host = await HostProcess.start(load, timeout_s)
     except ModelUnavailable as error:
         return ModelReport(reference, reference, ok=False, problem=error.payload())
@@ -75,12 +73,6 @@ async def check_model(reference: str, options: EngineOptions, timeout_s: float =
         return ModelReport(reference, host.ready.name, ok=False, load_s=host.ready.load_s, problem=error.payload())
     finally:
         await host.close()
-
-
-def _place(reference: str) -> str:
-    """What the model process loads. Raises ModelUnavailable where a model was not pulled."""
-    name = hub_name(reference)
-    return absolute(reference) if name is None else str(pulled_folder(name, cache_folder(os.environ)))
 
 
 async def _probe(reference: str, host: HostProcess) -> ModelReport:
@@ -97,10 +89,12 @@ async def _probe(reference: str, host: HostProcess) -> ModelReport:
                 case wire.Progress() | wire.Thinking() | wire.Unreadable():
                     pass
     assert last is not None
+    name = host.ready.name if hub_name(reference) is None else reference
+    governed = SELECT_INTENT in calls and _READ_FILE.name in calls
     return ModelReport(
         reference,
-        host.ready.name if hub_name(reference) is None else reference,
-        ok=True,
+        name,
+        ok=governed,
         device=host.ready.device,
         load_s=host.ready.load_s,
         first_token_s=last.prompt_s,
@@ -109,4 +103,15 @@ async def _probe(reference: str, host: HostProcess) -> ModelReport:
         memory_bytes=last.memory_bytes,
         text=text,
         calls=tuple(calls),
+        problem=None if governed else _no_governed_call(name, calls, last.completion_tokens),
     )
+
+
+def _no_governed_call(name: str, calls: list[str], tokens: int) -> ErrorPayload:
+    """The model generates, but an agent cannot work with it: it did not declare an intent and then call its tool."""
+    done = f"it called only {', '.join(calls)}" if calls else "it called no tool"
+    return ModelFailed(
+        f"the model `{name}` loads, but made no governed call",
+        f"asked for a change, {done} in {tokens} tokens",
+        "use a model that was trained to call tools, such as `embedded`",
+    ).payload()

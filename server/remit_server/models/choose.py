@@ -9,10 +9,10 @@ from pathlib import Path
 from remit_governance.redaction import Redactor
 from remit_server.models.hub.cache import cache_folder
 from remit_server.models.hub.names import hub_name
-from remit_server.models.mlx import EMBEDDED, MlxProvider
+from remit_server.models.mlx import EMBEDDED, MlxProvider, absolute
 from remit_server.models.options import EngineOptions
 from remit_server.models.ports import ModelProvider
-from remit_server.models.pulled import PulledProvider
+from remit_server.models.pulled import PulledProvider, pulled_folder
 from remit_server.models.replay import ReplayProvider
 from remit_server.models.scripted import ScriptedProvider
 
@@ -39,6 +39,16 @@ def choose_provider(
     if (name := hub_name(reference)) is not None:
         return PulledProvider(name, cache_folder(os.environ), options)
     return MlxProvider(reference or EMBEDDED, options)
+
+
+def model_place(reference: str) -> str:
+    """What a model process loads for a reference that is not played: `embedded`, or an absolute folder.
+
+    Raises ModelUnavailable where a model of the hub was not pulled.
+    """
+    if (name := hub_name(reference)) is not None:
+        return str(pulled_folder(name, cache_folder(os.environ)))
+    return absolute(reference or EMBEDDED)
 
 
 def redacted(text: str) -> str:

@@ -9,18 +9,22 @@ import time
 import uuid
 from collections.abc import AsyncGenerator, Callable, Generator, Mapping
 from contextlib import aclosing, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import assert_never
 
 from pydantic import JsonValue
 
 from remit_governance.values import Intent
+from remit_server.contract import Ability
 from remit_server.errors import ModelUnavailable
 from remit_server.models import wire
 from remit_server.models.backoff import Backoff
+from remit_server.models.embedded.endings import Ending
 from remit_server.models.embedded.guiding import guided
 from remit_server.models.options import MIB, EngineOptions
 from remit_server.models.ports import (
+    EVERY_ABILITY,
     UNREADABLE_CALL,
     AssistantMessage,
     CallProposed,
@@ -30,6 +34,7 @@ from remit_server.models.ports import (
     Message,
     ModelEvent,
     ModelState,
+    Nameable,
     ProposedCall,
     SystemMessage,
     TextDelta,
@@ -44,6 +49,7 @@ log = logging.getLogger("remit.model")
 
 EMBEDDED = "embedded"
 """The reference of the model that ships with Remit."""
+EMBEDDED_ABILITIES = frozenset({Ability.RENAME})
 
 
 class MlxProvider:
@@ -96,6 +102,11 @@ class MlxProvider:
         return self._reference != EMBEDDED
 
     @property
+    def abilities(self) -> frozenset[Ability]:
+        """The embedded model answers nothing in words of its own."""
+        return EMBEDDED_ABILITIES if self._reference == EMBEDDED else EVERY_ABILITY
+
+    @property
     def pid(self) -> int | None:
         """The model process, while there is one."""
         host = _host_of(self._start) if self._start is not None and self._start.done() else None
@@ -129,25 +140,28 @@ class MlxProvider:
 
     async def _generate(self, request: GenerateRequest) -> AsyncGenerator[ModelEvent]:
         host = await self._host()
-        paths = () if request.paths is None else await request.paths.list()
-        request, sentence = guided(request) if self._reference == EMBEDDED else (request, None)
+        nameable = None if request.paths is None else await request.paths.list()
+        step = guided(request, nameable) if self._reference == EMBEDDED else None
+        if isinstance(step, Ending):
+            for event in ended(step, Finished("stop")):
+                yield event
+            return
+        wanted = to_wire(request if step is None else step.request, nameable)
         try:
-            async with aclosing(host.generate(to_wire(request, paths))) as events:
+            said = self._events(host, wanted)
+            async with aclosing(said), aclosing(said if step is None else held(said, step.ending)) as events:
                 async for event in events:
-                    if isinstance(event, wire.Progress):
-                        continue
-                    self._backoff = Backoff()
-                    match event:
-                        case wire.Delta(text=text) if sentence is not None:
-                            sentence.add(text)
-                        case wire.Finished() if sentence is not None:
-                            yield TextDelta(sentence.text)
-                            yield _event(event)
-                        case _:
-                            yield _event(event)
+                    yield event
         except ModelUnavailable:
             self._lost(host)
             raise
+
+    async def _events(self, host: HostProcess, wanted: wire.Generate) -> AsyncGenerator[ModelEvent]:
+        async with aclosing(host.generate(wanted)) as events:
+            async for event in events:
+                if not isinstance(event, wire.Progress):
+                    self._backoff = Backoff()
+                    yield _event(event)
 
     async def close(self) -> None:
         """Stop the model process, by force if it does not stop by itself. Idempotent."""
@@ -251,8 +265,25 @@ def to_load(reference: str, options: EngineOptions) -> wire.Load:
     )
 
 
-def to_wire(request: GenerateRequest, paths: tuple[str, ...] = ()) -> wire.Generate:
-    """Spell a request for the model process, under a new id; `paths` are what `request.paths` came to."""
+async def held(events: AsyncGenerator[ModelEvent], ending: Ending) -> AsyncGenerator[ModelEvent]:
+    """Pass on a step's calls; where it makes none, the sentence that tells what happened instead of its own text."""
+    called = False
+    async for event in events:
+        called = called or isinstance(event, CallProposed)
+        if isinstance(event, CallProposed) or (called and isinstance(event, Finished)):
+            yield event
+        elif isinstance(event, Finished):
+            for each in ended(ending, event):
+                yield each
+
+
+def ended(ending: Ending, finished: Finished) -> tuple[ModelEvent, ...]:
+    """Return the events that end a turn of the embedded model: its sentence, and whether it declined."""
+    return TextDelta(ending.text), finished if ending.done else replace(finished, reason="declined")
+
+
+def to_wire(request: GenerateRequest, nameable: Nameable | None = None) -> wire.Generate:
+    """Spell a request for the model process, under a new id; `nameable` is what `request.paths` came to."""
     return wire.Generate(
         id=uuid.uuid4().hex,
         session_id=request.session_id,
@@ -263,7 +294,7 @@ def to_wire(request: GenerateRequest, paths: tuple[str, ...] = ()) -> wire.Gener
         seed=request.seed,
         priority=request.priority,
         answer_schema=dict(request.answer_schema) if request.answer_schema is not None else None,
-        paths=paths,
+        paths=None if nameable is None else nameable.paths,
         path_arguments=dict(request.paths.arguments) if request.paths is not None else {},
         must_call=request.must_call,
     )

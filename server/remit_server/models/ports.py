@@ -9,11 +9,15 @@ from typing import Literal, Protocol, runtime_checkable
 from pydantic import JsonValue
 
 from remit_governance.values import Intent
+from remit_server.contract import Ability
 
 Priority = Literal["interactive", "turn", "background"]
 """A completion at the cursor, a turn, work that nobody waits for."""
 ModelState = Literal["stopped", "starting", "ready", "busy", "failed"]
 
+
+EVERY_ABILITY = frozenset(Ability)
+"""Those of a model that was trained for no task in particular."""
 
 UNREADABLE_CALL = "unreadable_call"
 """Name of a proposed call that could not be read: no tool has it. Its arguments are `why`, and how it was `spelled`."""
@@ -72,14 +76,28 @@ Message = SystemMessage | UserMessage | AssistantMessage | ToolMessage
 
 
 @dataclass(frozen=True, slots=True)
+class Nameable:
+    """The paths that may be named: those of `files` that are there, and those that the person `said`."""
+
+    files: frozenset[str]
+    said: tuple[str, ...] = ()
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """All of them, in order."""
+        return tuple(sorted(self.files.union(self.said)))
+
+
+@dataclass(frozen=True, slots=True)
 class PathsOnOffer:
     """The paths that some tools' arguments may name, for providers that can hold a model to them.
 
-    `arguments` maps tools to the argument that is meant; `list` finds the paths, none of them meaning any.
+    `arguments` maps tools to the argument that is meant; `list` finds the paths, None where any may be named. It is a
+    limit besides those that the tools' own schemas set: a path has to satisfy both.
     """
 
     arguments: Mapping[str, str]
-    list: Callable[[], Awaitable[tuple[str, ...]]]
+    list: Callable[[], Awaitable[Nameable | None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,9 +148,12 @@ class CallProposed:
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """The generation ended by itself. Tokens are counted by the model's own tokenizer."""
+    """The generation ended by itself. Tokens are counted by the model's own tokenizer.
 
-    reason: Literal["stop", "length"]
+    With `declined` the model says that it did not do what it was asked.
+    """
+
+    reason: Literal["stop", "length", "declined"]
     prompt_tokens: int = 0
     cached_tokens: int = 0
     completion_tokens: int = 0
@@ -192,6 +213,11 @@ class ModelProvider(Protocol):
     @property
     def reads_context(self) -> bool:
         """Whether it is told what the editor shows. A small model takes a name there for the one that is meant."""
+        ...
+
+    @property
+    def abilities(self) -> frozenset[Ability]:
+        """What it can be asked for by an offer: one that it could only decline is not made."""
         ...
 
     def generate(self, request: GenerateRequest) -> AsyncGenerator[ModelEvent, None]:

@@ -6,13 +6,14 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from pathlib import Path
 
+from remit_server.contract import Ability
 from remit_server.errors import ModelUnavailable
 from remit_server.models.hub.cache import find_snapshot
 from remit_server.models.hub.folder import describe
 from remit_server.models.hub.names import HubName
 from remit_server.models.mlx import MlxProvider
 from remit_server.models.options import EngineOptions
-from remit_server.models.ports import EngineStats, GenerateRequest, ModelEvent, ModelState
+from remit_server.models.ports import EVERY_ABILITY, EngineStats, GenerateRequest, ModelEvent, ModelState
 
 
 class PulledProvider:
@@ -36,6 +37,11 @@ class PulledProvider:
     def reads_context(self) -> bool:
         """Models of the hub have seen such text."""
         return True
+
+    @property
+    def abilities(self) -> frozenset[Ability]:
+        """Models of the hub are made for any task."""
+        return EVERY_ABILITY
 
     @property
     def loaded_share(self) -> float | None:

@@ -16,6 +16,7 @@ from contextlib import aclosing
 from pathlib import Path
 from typing import Literal
 
+from remit_server.contract import Ability
 from remit_server.errors import ModelFailed, RemitError, SetupError
 from remit_server.models.ports import GenerateRequest, ModelEvent, ModelProvider, ModelState, TextDelta, ThinkingDelta
 from remit_server.models.traffic import (
@@ -56,6 +57,11 @@ class Recorder:
     def state(self) -> ModelState:
         """The recorded model's."""
         return self._model.state
+
+    @property
+    def abilities(self) -> frozenset[Ability]:
+        """The recorded model's."""
+        return self._model.abilities
 
     @property
     def reads_context(self) -> bool:

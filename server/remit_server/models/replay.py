@@ -15,9 +15,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from remit_server.contract import Ability
 from remit_server.errors import ModelFailed, SetupError
 from remit_server.models.differing import difference, likeness
-from remit_server.models.ports import GenerateRequest, ModelEvent, ModelState
+from remit_server.models.ports import EVERY_ABILITY, GenerateRequest, ModelEvent, ModelState
 from remit_server.models.traffic import (
     Asked,
     Ended,
@@ -74,6 +75,11 @@ class ReplayProvider:
         if self._closed:
             return "stopped"
         return "busy" if self._running else "ready"
+
+    @property
+    def abilities(self) -> frozenset[Ability]:
+        """What was not recorded fails, whatever it is."""
+        return EVERY_ABILITY
 
     @property
     def reads_context(self) -> bool:

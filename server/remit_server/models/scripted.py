@@ -1,7 +1,7 @@
 """A provider that says what a script says, filtering nothing: how tests make a model misbehave (style.md, habit 10).
 
-A script is a JSON list of steps, `{"text"?, "calls"?: [{"name", "arguments", "id"?}], "error"?, "hang"?, "delay_s"?}`;
-step i answers the i-th generation of a session.
+A script is a JSON list of steps, `{"text"?, "calls"?: [{"name", "arguments", "id"?}], "declined"?, "error"?, "hang"?,
+"delay_s"?}`; step i answers the i-th generation of a session.
 """
 
 from __future__ import annotations
@@ -14,8 +14,10 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter, ValidationError
 
+from remit_server.contract import Ability
 from remit_server.errors import ModelFailed, ModelUnavailable, SetupError
 from remit_server.models.ports import (
+    EVERY_ABILITY,
     CallProposed,
     Finished,
     GenerateRequest,
@@ -39,13 +41,15 @@ class ScriptedCall(BaseModel):
 class ScriptedStep(BaseModel):
     """One generation: wait `delay_s`, say the text, propose the calls, then fail with `error`, or hang, or finish.
 
-    `error` is the reason that is given; `unavailable` means that there is no model.
+    `error` is the reason that is given; `unavailable` means that there is no model. With `declined` the model finishes
+    by saying that it did not do what it was asked.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     text: str = ""
     calls: tuple[ScriptedCall, ...] = ()
+    declined: bool = False
     error: str | None = None
     hang: bool = False
     delay_s: float = Field(default=0.0, ge=0.0, le=600.0)
@@ -91,6 +95,11 @@ class ScriptedProvider:
         return True
 
     @property
+    def abilities(self) -> frozenset[Ability]:
+        """A script may answer anything."""
+        return EVERY_ABILITY
+
+    @property
     def state(self) -> ModelState:
         """What a status bar shows."""
         if self._closed:
@@ -131,4 +140,4 @@ async def _play(step: ScriptedStep, number: int) -> AsyncGenerator[ModelEvent]:
         raise ModelUnavailable("there is no model", "the script says so", "use another step")
     if step.error is not None:
         raise ModelFailed("the model failed", step.error, "ask again")
-    yield Finished("stop", completion_tokens=len(pieces) + len(step.calls))
+    yield Finished("declined" if step.declined else "stop", completion_tokens=len(pieces) + len(step.calls))

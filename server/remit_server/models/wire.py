@@ -76,7 +76,8 @@ class Load(Frame):
 class Generate(Frame):
     """One generation: `intents` maps each intent that may be declared to its tools; or a JSON value of a schema.
 
-    Where there are `paths`, the argument that `path_arguments` names of a tool is one of them.
+    Where `paths` are given, the argument that `path_arguments` names of a tool is one of them, besides what its schema
+    says.
     """
 
     kind: Literal["generate"] = "generate"
@@ -88,7 +89,7 @@ class Generate(Frame):
     temperature: float = Field(default=0.0, ge=0.0)
     seed: int = Field(default=0, ge=0)
     answer_schema: dict[str, JsonValue] | None = None
-    paths: tuple[str, ...] = ()
+    paths: tuple[str, ...] | None = None
     path_arguments: dict[str, str] = {}
     must_call: bool = False
     priority: Priority = "turn"

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Generator, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Generator, Iterator, Mapping
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
 from remit_governance.audit.checkpoint import SignedCheckpoint
+from remit_governance.audit.elsewhere import checkpoint_lines, send
+from remit_governance.audit.head_file import HeadFile
 from remit_governance.audit.keeper import Keeper
 from remit_governance.audit.keys import person_vault
 from remit_governance.audit.notary import CheckpointFile, Notary
@@ -18,14 +20,34 @@ from remit_governance.audit.query import AuditFilter, query_audit, stream_audit
 from remit_governance.audit.record import AuditEvent, AuditKind, AuditRecord
 from remit_governance.audit.report import Report, examine
 from remit_governance.audit.retention import AuditRules
-from remit_governance.audit.store import AuditLog
-from remit_governance.audit.vouched import Fault
+from remit_governance.audit.sealing import Sealer
+from remit_governance.audit.store import AuditLog, wall_clock_ms
+from remit_governance.audit.vouched import Fault, Lines
 from remit_governance.canonical import Json, canonical
 from remit_governance.errors import AuditError
 from remit_server import __version__
 from remit_server.contract import ErrorCode
 from remit_server.errors import SetupError
 from remit_server.runtime.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Proven:
+    """How far a log is vouched for: up to record `until` (0: not at all), made at `time`, on this machine; up to record
+    `elsewhere` by checkpoints from elsewhere too."""
+
+    until: int
+    time: str
+    elsewhere: int
+
+    @property
+    def sentence(self) -> str:
+        """The same in words."""
+        if not self.until:
+            return "proven: nothing, for no checkpoint and no signed head vouches for a record"
+        away = f"; up to record {self.elsewhere} by checkpoints elsewhere too" if self.elsewhere else ""
+        moment = f" ({self.time})" if self.time else ""
+        return f"proven: up to record {self.until}{moment}, as signed on this machine{away}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,32 +60,66 @@ class Verification:
     notes: tuple[str, ...]
     record: int | None
     checkpoints: int
+    proven: Proven
 
 
 def open_log(settings: Settings) -> Keeper:
     """Open the workspace's log, settle what an earlier process left, and keep it from here on. Raises SetupError."""
     with _setup_errors(ErrorCode.AUDIT_BROKEN):
-        log = AuditLog(settings.audit_database)
-        try:
-            log.settle()
-            keeper = _keeper(log, settings)
-        except AuditError:
-            log.close()
-            raise
+        keeper = _keeper(settings)
     keeper.start()
     return keeper
 
 
-def record_kernel(log: AuditLog, kind: AuditKind, policy_version: str) -> None:
-    """Record that the runtime opens or closes, which program it is, and under which policy. Raises SetupError."""
-    with _setup_errors(ErrorCode.AUDIT_BROKEN):
-        log.write(AuditEvent(kind, policy_version=policy_version, metadata={"version": __version__}))
+@dataclass(frozen=True, slots=True)
+class ServerRecord:
+    """The start and the orderly end of one server, or of one command that works like one: each is recorded, so that a
+    missing end shows."""
+
+    log: AuditLog
+    server: str = field(default_factory=lambda: secrets.token_hex(8))
+
+    def start(self, policy_version: str) -> None:
+        """Record the start: which program it is, and under which policy. Raises SetupError."""
+        self._record(AuditKind.KERNEL_START, policy_version)
+
+    def end(self, policy_version: str) -> None:
+        """Record the end. Raises SetupError."""
+        self._record(AuditKind.KERNEL_SHUTDOWN, policy_version)
+
+    @contextmanager
+    def running(self, policy_version: str) -> Generator[None]:
+        """Record the start, and the end however this is left. Raises SetupError."""
+        self.start(policy_version)
+        try:
+            yield
+        finally:
+            self.end(policy_version)
+
+    def _record(self, kind: AuditKind, policy_version: str) -> None:
+        metadata = {"version": __version__, "server": self.server, "process": str(os.getpid())}
+        with _setup_errors(ErrorCode.AUDIT_BROKEN):
+            self.log.write(AuditEvent(kind, policy_version=policy_version, metadata=metadata))
 
 
 def make_checkpoint(settings: Settings) -> SignedCheckpoint | None:
     """Have the workspace's log vouched for now; None where nothing was recorded since. Raises SetupError."""
-    with _setup_errors(ErrorCode.AUDIT_BROKEN), AuditLog(settings.audit_database) as log:
-        return _keeper(log, settings).checkpoint()
+    with _setup_errors(ErrorCode.AUDIT_BROKEN), closing(_keeper(settings)) as keeper:
+        return keeper.checkpoint()
+
+
+def send_checkpoint(settings: Settings, target: str) -> None:
+    """Send the workspace's last checkpoint to a file, or to the system's log. Raises SetupError."""
+    with _setup_errors(ErrorCode.AUDIT_BROKEN):
+        data = _notary(settings, settings.audit_database).place.read() or b""
+        _, _, last = data.rstrip(b"\n").rpartition(b"\n")
+        send(last, target)
+
+
+def last_vouched(settings: Settings, database: Path) -> Mapping[str, str]:
+    """What head and checkpoints last said of a log, unchecked: its id, its `count` and its last hash; nothing where
+    there are none."""
+    return _notary(settings, database).last_said()
 
 
 def checkpoint_file(settings: Settings, database: Path) -> Path:
@@ -71,13 +127,20 @@ def checkpoint_file(settings: Settings, database: Path) -> Path:
     return settings.data_folder / "checkpoints" / f"{database.absolute().parent.name}.jsonl"
 
 
-def verify_log(settings: Settings, database: Path) -> Verification:
-    """Check the chain and the checkpoints of a log."""
-    report = examine(database, _notary(settings, database))
+def head_file(settings: Settings, database: Path) -> Path:
+    """Where the signed head of the log at `database` is, beside its checkpoints."""
+    return checkpoint_file(settings, database).with_suffix(".head")
+
+
+def verify_log(settings: Settings, database: Path, elsewhere: bytes | None = None) -> Verification:
+    """Check the chain, the checkpoints and the signed head of a log, and the content of a file with checkpoints from
+    `elsewhere`."""
+    away = None if elsewhere is None else Lines.read(checkpoint_lines(elsewhere))
+    report = examine(database, _notary(settings, database), away)
     faults = tuple(_said(fault) for fault in report.faults)
     message = f"{faults[0]} ({database})" if faults else _sound(report, database)
     record = report.faults[0].record_number if faults else None
-    return Verification(report.good, message, faults, report.notes, record, report.agreed)
+    return Verification(report.good, message, faults, report.notes, record, report.agreed, _proven(report))
 
 
 def verify_workspace(settings: Settings) -> tuple[bool, str]:
@@ -123,13 +186,26 @@ def shown(record: AuditRecord) -> dict[str, Json]:
     return {**record.json(), "time": _moment(record.timestamp)}
 
 
-def _keeper(log: AuditLog, settings: Settings) -> Keeper:
-    rules = AuditRules(settings.audit_retention_days, settings.audit_max_mib << 20)
-    return Keeper(log, _notary(settings, settings.audit_database), rules)
+def _keeper(settings: Settings) -> Keeper:
+    """The workspace's log, open, with what an earlier process left settled. Raises AuditError."""
+    notary = _notary(settings, settings.audit_database)
+    sealer = Sealer(notary, wall_clock_ms)
+    log = AuditLog(settings.audit_database, sealer=sealer, known=notary.last_said)
+    try:
+        log.settle()
+        return Keeper(log, notary, AuditRules(settings.audit_retention_days, settings.audit_max_mib << 20))
+    except AuditError:
+        log.close()
+        raise
 
 
 def _notary(settings: Settings, database: Path) -> Notary:
-    return Notary(CheckpointFile(checkpoint_file(settings, database)), person_vault(settings.data_folder / "audit-key"))
+    place = CheckpointFile(checkpoint_file(settings, database))
+    return Notary(place, person_vault(settings.data_folder / "audit-key"), HeadFile(head_file(settings, database)))
+
+
+def _proven(report: Report) -> Proven:
+    return Proven(report.until, _moment(report.time) if report.time else "", report.elsewhere)
 
 
 def _moment(milliseconds: int) -> str:

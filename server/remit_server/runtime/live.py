@@ -17,7 +17,7 @@ from remit_governance.standing import rule_text
 from remit_server.contract import ErrorPayload
 from remit_server.errors import RemitError, SetupError
 from remit_server.runtime.keeping import NotKept, keep_rule
-from remit_server.runtime.policies import InForce, load_in_force
+from remit_server.runtime.policies import InForce, holding_in, load_in_force
 from remit_server.runtime.ports import Notice
 from remit_server.runtime.settings import Settings
 
@@ -41,7 +41,7 @@ class LivePolicy:
     @classmethod
     def start(cls, settings: Settings, loaded: InForce, audit: AuditLog) -> LivePolicy:
         """With what was loaded."""
-        return cls(settings, loaded, Rulebook(loaded.policy, loaded.permissions), audit)
+        return cls(settings, loaded, Rulebook(loaded.policy, loaded.permissions, here=loaded.here), audit)
 
     async def reload(self) -> Notice | None:
         """Put what the files say now in force, or leave what is; None where there is nothing new to say."""
@@ -64,7 +64,7 @@ class LivePolicy:
             except NotKept as error:
                 return str(error)
             version = self.rulebook.policy.version
-            self.rulebook.replace(self.rulebook.policy, permissions)
+            self.rulebook.replace(self.rulebook.policy, holding_in(permissions, self.loaded.here))
             self._record(version, {"rule": rule_text(rule), "list": decision})
             return None
 
@@ -75,6 +75,7 @@ class LivePolicy:
     async def _put_in_force(self, found: InForce) -> Notice:
         old, self.loaded = self.loaded, found
         revoked = self.rulebook.replace(found.policy, found.permissions)
+        self.rulebook.here = found.here
         self._record(old.policy.version, {"revoked_tokens": str(revoked)})
         await asyncio.to_thread(old.close)
         warnings = "".join(f"; {warning}" for warning in found.policy.warnings)

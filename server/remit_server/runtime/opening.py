@@ -19,15 +19,18 @@ from remit_server.harness.approving import ApprovalDesk
 from remit_server.harness.dispatcher import Dispatcher
 from remit_server.harness.merge import Merger
 from remit_server.harness.takeover import Takeover
-from remit_server.models.choose import choose_provider
+from remit_server.models.choose import PLAYED, choose_provider
 from remit_server.models.ports import ModelProvider
 from remit_server.models.recorder import Recorder
-from remit_server.runtime.auditing import open_log, record_kernel
+from remit_server.models.shared import SharedModels
+from remit_server.runtime.auditing import ServerRecord, open_log
 from remit_server.runtime.live import LivePolicy
 from remit_server.runtime.policies import load_in_force
 from remit_server.runtime.runtime import Runtime
 from remit_server.runtime.settings import Settings
+from remit_server.runtime.workspace_record import record_workspace
 from remit_server.sandbox.choose import choose_sandbox
+from remit_server.sandbox.owner import clear_all_left
 from remit_server.tools.table import TOOLS
 from remit_server.workspace.code import CodeIntelligence, NoEditor
 from remit_server.workspace.files import collect_leftovers
@@ -39,25 +42,30 @@ from remit_server.workspace.recovery import recover
 log = logging.getLogger(__name__)
 
 
-async def open_runtime(settings: Settings, documents: Documents, code: CodeIntelligence | None = None) -> Runtime:
-    """Open everything a workspace needs; nothing of the model is loaded yet.
+async def open_runtime(
+    settings: Settings, documents: Documents, code: CodeIntelligence | None = None, models: SharedModels | None = None
+) -> Runtime:
+    """Open everything a workspace needs; nothing of the model is loaded yet; `models` lends it to several.
 
     Raises SetupError: a broken policy file, an audit log that cannot be written, a workspace that cannot be opened.
     """
-    return await asyncio.to_thread(_open, settings, documents, code or NoEditor())
+    return await asyncio.to_thread(_open, settings, documents, code or NoEditor(), models or SharedModels())
 
 
-def _open(settings: Settings, documents: Documents, code: CodeIntelligence) -> Runtime:
+def _open(settings: Settings, documents: Documents, code: CodeIntelligence, models: SharedModels) -> Runtime:
     """Whatever was opened is closed again, last first: where something cannot be opened, or when the runtime closes."""
     with ExitStack() as opened:
+        record_workspace(settings)
+        clear_all_left(settings.state)
         loaded = load_in_force(settings)
         opened.callback(loaded.close)
         keeper = open_log(settings)
         opened.callback(_last, keeper.close)
         audit = keeper.log
-        record_kernel(audit, AuditKind.KERNEL_START, loaded.policy.version)
+        server = ServerRecord(audit)
+        server.start(loaded.policy.version)
         live = LivePolicy.start(settings, loaded, audit)
-        opened.callback(_last, lambda: record_kernel(audit, AuditKind.KERNEL_SHUTDOWN, live.rulebook.policy.version))
+        opened.callback(_last, lambda: server.end(live.rulebook.policy.version))
         opened.callback(live.close)
         workspace = Workspace(settings.workspace)
         opened.callback(workspace.close)
@@ -81,10 +89,18 @@ def _open(settings: Settings, documents: Documents, code: CodeIntelligence) -> R
             redactor=redactor,
             code=code,
         )
-        agent = Agent(open_model(settings, redactor), dispatcher, settings.max_steps, settings.max_tokens)
+        agent = Agent(open_model(settings, redactor, models), dispatcher, settings.max_steps, settings.max_tokens)
         close = opened.pop_all().close
+    told = (*settings.unknown, *(f"your policy: {warning}" for warning in loaded.policy.warnings), *recovered)
     return Runtime(
-        settings, agent, dispatcher, desk, live, close=close, warnings=lambda: (*recovered, *keeper.warnings)
+        settings,
+        agent,
+        dispatcher,
+        desk,
+        live,
+        close=close,
+        warnings=lambda: (*told, *keeper.warnings),
+        audit_warnings=lambda: keeper.warnings,
     )
 
 
@@ -96,13 +112,17 @@ def _last(write: Callable[[], object]) -> None:
         log.warning("the last records of the audit log could not be written: %s: %s", error.what, error.why)
 
 
-def open_model(settings: Settings, redactor: Redactor) -> ModelProvider:
-    """The model, recorded where that is asked for. Raises SetupError."""
+def open_model(settings: Settings, redactor: Redactor, models: SharedModels) -> ModelProvider:
+    """The model, recorded where that is asked for. What is played from a file is nobody else's. Raises SetupError."""
 
     def redact(text: str) -> str:
         return redactor.redact(text).text
 
-    model = choose_provider(settings.model, redact, settings.engine)
+    def choose() -> ModelProvider:
+        return choose_provider(settings.model, redact, settings.engine)
+
+    played = settings.model.startswith(PLAYED)
+    model = choose() if played else models.borrow((settings.model, settings.engine), choose)
     return model if settings.record is None else Recorder(model, settings.record, redact)
 
 

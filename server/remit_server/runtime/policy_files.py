@@ -12,7 +12,8 @@ from remit_governance.audit.query import AuditFilter, latest_audit
 from remit_governance.audit.record import AuditKind
 from remit_governance.errors import AuditError, PolicyError
 from remit_governance.policy.compile import Source, compile_policy
-from remit_governance.policy.load import FOLDS_CASE, default_source, is_given, read_source
+from remit_governance.policy.load import default_source, enforced, is_given, read_source
+from remit_governance.policy.paths import FOLDS_CASE
 from remit_governance.policy.replay import PastCalls, past_calls
 from remit_governance.policy.rules import Policy
 from remit_server.contract import ErrorCode
@@ -43,7 +44,7 @@ def sources(settings: Settings, instead: Source | None = None) -> tuple[Source, 
 
 def compiled(texts: Sequence[Source], beside: Policy | None = None) -> Policy:
     """The policy of these texts, with the extension rules that `beside` has. Raises PolicyError."""
-    policy = compile_policy(texts, FOLDS_CASE)
+    policy = enforced(compile_policy(texts, FOLDS_CASE))
     return policy if beside is None else replace(policy, extension=beside.extension)
 
 

@@ -64,6 +64,10 @@ class AgentRuntime(Protocol):
         """Answer a pending approval (`stream` style)."""
         ...
 
+    def asked(self, approval_id: str) -> bool:
+        """Whether this approval is pending here."""
+        ...
+
     def status(self) -> StatusResult:
         """What a status bar shows."""
         ...

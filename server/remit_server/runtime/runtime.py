@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import os
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 
 from remit_governance.errors import AuditError
 from remit_server import __version__
@@ -27,7 +29,6 @@ from remit_server.contract import (
     RunRequest,
     RunResult,
     RunStarted,
-    RunStatus,
     StatusResult,
     TextInput,
     WarningEvent,
@@ -43,6 +44,7 @@ from remit_server.models.answers import OnText
 from remit_server.models.ports import LocalEngine
 from remit_server.runtime.generating import generate
 from remit_server.runtime.live import LivePolicy
+from remit_server.runtime.outcome import Outcome, worked_off
 from remit_server.runtime.ports import Notice
 from remit_server.runtime.settings import Settings
 
@@ -85,10 +87,11 @@ class Runtime:
         *,
         close: Callable[[], None],
         warnings: Callable[[], Sequence[str]] = tuple,
+        audit_warnings: Callable[[], Sequence[str]] = tuple,
     ) -> None:
         self._settings, self._agent, self._dispatcher, self._desk = settings, agent, dispatcher, desk
         self._live, self._close_resources = live, close
-        self._warnings, self._warned = warnings, 0
+        self._warnings, self._warned, self._audit_warnings = warnings, 0, audit_warnings
         self._sandbox = dispatcher.sandbox.isolation().name
         self._sessions: OrderedDict[str, Session] = OrderedDict()
         self._turns: OrderedDict[tuple[str, str], RunningTurn] = OrderedDict()
@@ -100,6 +103,8 @@ class Runtime:
         known = self._turns.get(key)
         if known is not None and known.request != request:
             raise reused_turn_id(request)
+        if (folder := another_workspace(request, self._settings.workspace)) is not None:
+            raise wrong_workspace(folder, self._settings.workspace)
         if self._closed:
             raise RemitError("no turn was started", "the server is shutting down", "start it again")
         if known is None:
@@ -135,6 +140,10 @@ class Runtime:
         """Answer a pending approval."""
         return self._desk.answer(answer)
 
+    def asked(self, approval_id: str) -> bool:
+        """Whether this approval is pending here."""
+        return self._desk.asks(approval_id)
+
     def status(self) -> StatusResult:
         """What a status bar shows."""
         provider = self._agent.provider
@@ -145,12 +154,12 @@ class Runtime:
             model=provider.name,
             model_state=provider.state,
             model_loaded=provider.loaded_share if isinstance(provider, LocalEngine) else None,
-            mode="strict",
-            state="idle",
+            abilities=tuple(sorted(provider.abilities)),
             running_turns=sum(not turn.task.done() for turn in self._turns.values()),
             pending_approvals=self._desk.pending,
             policy=self._dispatcher.rulebook.policy.version,
             policy_problem=self._live.problem,
+            audit_problem=next(reversed(self._audit_warnings()), None),
             sandbox=self._sandbox,
         )
 
@@ -187,48 +196,48 @@ class Runtime:
         session = self._session(request.session_id)
         named = request.policy.allow_tools if request.policy else None
         allowed = None if named is None else frozenset(named)
-        turn = Turn(request.turn_id, session.memory, emit, asker, allow_tools=allowed)
+        turn = Turn(request.turn_id, session.memory, emit, asker, allow_tools=allowed, metadata=request.metadata or {})
         try:
             async with session.turn_lock:
-                status, output, error = await self._outcome(request, session, turn)
+                outcome = await self._outcome(request, session, turn)
         except asyncio.CancelledError:  # while waiting for the session's turn
-            status, output, error = "cancelled", None, cancelled()
+            outcome = Outcome("cancelled", error=cancelled())
         turn.clear_intent()
-        return self._complete(request, turn, status, output, error)
+        return self._complete(request, turn, outcome)
 
-    async def _outcome(
-        self, request: RunRequest, session: Session, turn: Turn
-    ) -> tuple[RunStatus, str | None, ErrorPayload | None]:
+    async def _outcome(self, request: RunRequest, session: Session, turn: Turn) -> Outcome:
         timeout = self._settings.turn_timeout_s
         if request.policy and request.policy.timeout_s:
             timeout = min(timeout, request.policy.timeout_s)
         try:
             async with asyncio.timeout(timeout):
-                return "completed", await self._work(request, session, turn), None
+                return await self._work(request, session, turn)
         except asyncio.CancelledError:
-            return "cancelled", None, cancelled()
+            return Outcome("cancelled", error=cancelled())
         except TimeoutError:
-            return "timed_out", None, timed_out(timeout)
+            return Outcome("timed_out", error=timed_out(timeout))
         except RunDenied as denial:
-            return "denied", None, denial.payload()
+            return Outcome("denied", error=denial.payload())
         except RemitError as error:
-            return "failed", None, error.payload()
+            return Outcome("failed", error=error.payload())
         except Exception:
             log.exception("turn %s of session %s failed", request.turn_id, request.session_id)
-            return "failed", None, internal()
+            return Outcome("failed", error=internal())
 
-    async def _work(self, request: RunRequest, session: Session, turn: Turn) -> str | None:
+    async def _work(self, request: RunRequest, session: Session, turn: Turn) -> Outcome:
         turn.emit(RunStarted, model=self._agent.provider.name, workspace=str(self._settings.workspace))
         self._warn(turn)
         output: str | None = None
+        declined = False
         agent = self._agent.limited(request.policy.max_steps if request.policy else None)
         for number, part in enumerate(request.parts):
             match part:
                 case TextInput():
-                    output = await agent.answer(part, session.conversation, turn, request.context)
+                    reply = await agent.answer(part, session.conversation, turn, request.context)
+                    output, declined = reply.message.text, reply.declined
                 case CallInput():
                     await self._own_call(part, number, turn)
-        return output
+        return worked_off(turn.ended, output, declined=declined)
 
     def _warn(self, turn: Turn) -> None:
         """Say once what the keeper of the audit log has found since the last turn."""
@@ -256,22 +265,21 @@ class Runtime:
         finally:
             turn.caller = "model"
 
-    def _complete(
-        self, request: RunRequest, turn: Turn, status: RunStatus, output: str | None, error: ErrorPayload | None
-    ) -> RunResult:
+    def _complete(self, request: RunRequest, turn: Turn, outcome: Outcome) -> RunResult:
         self._flush_audit()
         result = RunResult(
             session_id=request.session_id,
             turn_id=request.turn_id,
-            status=status,
-            final_output=output,
+            status=outcome.status,
+            final_output=outcome.output,
+            reason=outcome.reason,
             usage=turn.usage,
             tool_trace=tuple(turn.trace),
-            error=error,
+            error=outcome.error,
         )
         try:
-            if error is not None:
-                turn.emit(ErrorEvent, error=error)
+            if outcome.error is not None:
+                turn.emit(ErrorEvent, error=outcome.error)
             turn.emit(RunCompleted, result=result)
         except Exception:  # the client is gone; the result still answers whoever asks for this turn again
             log.warning("the client of turn %s is gone", request.turn_id)
@@ -298,6 +306,24 @@ def reused_turn_id(request: RunRequest) -> RemitError:
         f"turn `{request.turn_id}` was not run",
         "this turn id was already used in its session for another request",
         "give every new request a turn id of its own",
+        code=ErrorCode.INVALID_REQUEST,
+    )
+
+
+def another_workspace(request: RunRequest, workspace: Path) -> str | None:
+    """The folder that the request's context names as its workspace, where that is another one than this."""
+    folder = request.context.workspace_folder if request.context else None
+    if folder is None or ("\0" not in folder and os.path.realpath(folder) == os.path.realpath(workspace)):
+        return None
+    return folder
+
+
+def wrong_workspace(folder: str, workspace: Path) -> RemitError:
+    """The refusal of a request that was meant for another folder."""
+    return RemitError(
+        "the turn was not run",
+        f"it is for the workspace `{folder}`, and this server works in `{workspace}`",
+        "open that folder by itself, or leave `context.workspace_folder` out",
         code=ErrorCode.INVALID_REQUEST,
     )
 

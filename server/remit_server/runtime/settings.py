@@ -16,6 +16,17 @@ from remit_server.errors import SetupError
 from remit_server.models.options import EngineOptions
 
 PROJECT_POLICY = Path(".remit") / "policy.yaml"
+VARIABLES = (
+    *("REMIT_MODEL", "REMIT_RECORD", "REMIT_MODEL_CACHE_MIB", "REMIT_MODEL_CACHE_DIR", "REMIT_MODEL_IDLE_S"),
+    *("REMIT_MODEL_MEMORY_CHECK", "REMIT_MODEL_THINKING", "REMIT_MODEL_GUIDED", "REMIT_CONFIG_DIR", "REMIT_STATE_DIR"),
+    *("REMIT_DATA_DIR", "REMIT_AUDIT_DAYS", "REMIT_AUDIT_MIB", "REMIT_SANDBOX", "REMIT_SANDBOX_IMAGE"),
+    *("REMIT_APPROVAL_TIMEOUT_S", "REMIT_TURN_TIMEOUT_S", "REMIT_MAX_STEPS"),
+)
+"""Every variable of the environment that is a setting."""
+
+# Of Remit's own tests, and of what runs in its sandbox.
+_TESTED_WITH = ("REQUIRE_E2E", "CODE_SERVER", "SERVER", "VSIX", "CHROMIUM", "SHOTS", "PROMPT", "CHOICE", "REPORT")
+_OTHERS = frozenset(f"REMIT_{name}" for name in _TESTED_WITH)
 _ON, _OFF = frozenset({"on", "1", "yes"}), frozenset({"off", "0", "no"})
 
 
@@ -25,6 +36,7 @@ class Settings:
 
     `model` is what `choose_provider` takes; times are seconds. `state` holds the audit database of this workspace,
     outside the workspace, where no tool can write. The model's traffic is recorded to `record`, if there is one.
+    `unknown` says which variables look like settings and are none.
     """
 
     workspace: Path
@@ -35,13 +47,13 @@ class Settings:
     max_tokens: int = 1024
     turn_timeout_s: float = 600.0
     approval_timeout_s: float = 300.0
-    sandbox: bool = True
     data: Path | None = None
     audit_retention_days: int = 90
     audit_max_mib: int = 1024
     extension_timeout_s: float = 0.1
     record: Path | None = None
     engine: EngineOptions = field(default_factory=EngineOptions)
+    unknown: tuple[str, ...] = ()
 
     @property
     def audit_database(self) -> Path:
@@ -91,7 +103,7 @@ class Settings:
         `REMIT_AUDIT_MIB` set limits, `REMIT_RECORD` names a file to record the model's traffic to.
         `REMIT_MODEL_CACHE_MIB`, `REMIT_MODEL_IDLE_S`, `REMIT_MODEL_CACHE_DIR`, `REMIT_MODEL_MEMORY_CHECK` (`off`),
         `REMIT_MODEL_THINKING` (`on`) and `REMIT_MODEL_GUIDED` (`off`) are about the model's process.
-        Raises SetupError where the workspace is no folder or a number is none.
+        Raises SetupError where the workspace is no folder, or a value is none of those that its variable takes.
         """
         env = os.environ if environment is None else environment
         root = existing_folder(workspace)
@@ -109,19 +121,20 @@ class Settings:
             audit_max_mib=int(_number(env, "REMIT_AUDIT_MIB", 1024, 1 << 20)),
             record=Path(record).expanduser().absolute() if (record := env.get("REMIT_RECORD")) else None,
             engine=engine_options(env),
+            unknown=unknown_variables(env),
         )
 
 
 def engine_options(environment: Mapping[str, str]) -> EngineOptions:
-    """How the model's process is run. Raises SetupError where a number is none."""
+    """How the model's process is run. Raises SetupError where a value is none of those that its variable takes."""
     folder = environment.get("REMIT_MODEL_CACHE_DIR")
     return EngineOptions(
         cache_mib=int(_number(environment, "REMIT_MODEL_CACHE_MIB", 1024, 1 << 20)),
         idle_s=_number(environment, "REMIT_MODEL_IDLE_S", 900, 1e6),
-        check_memory=environment.get("REMIT_MODEL_MEMORY_CHECK", "").lower() not in _OFF,
+        check_memory=_switch(environment, "REMIT_MODEL_MEMORY_CHECK", default=True),
         cache_folder=Path(folder).expanduser().absolute() if folder else None,
-        thinking=environment.get("REMIT_MODEL_THINKING", "").lower() in _ON,
-        guided=environment.get("REMIT_MODEL_GUIDED", "").lower() not in _OFF,
+        thinking=_switch(environment, "REMIT_MODEL_THINKING", default=False),
+        guided=_switch(environment, "REMIT_MODEL_GUIDED", default=True),
     )
 
 
@@ -155,6 +168,33 @@ def existing_folder(workspace: Path) -> Path:
     if not root.is_dir():
         raise SetupError(f"cannot open the workspace `{workspace}`", "it is not a folder", "open a folder")
     return root
+
+
+def unknown_variables(environment: Mapping[str, str]) -> tuple[str, ...]:
+    """A sentence for each variable that is spelled like a setting and is none, with the nearest that is one."""
+    from difflib import get_close_matches
+
+    found: list[str] = []
+    for name in sorted(environment):
+        if name.startswith("REMIT_") and name not in {*VARIABLES, *_OTHERS}:
+            near = next(iter(get_close_matches(name, VARIABLES, n=1, cutoff=0.8)), None)
+            said = f"the environment sets `{name}`, which is no setting and has no effect"
+            found.append(f"{said}; did you mean `{near}`" if near else said)
+    return tuple(found)
+
+
+def _switch(env: Mapping[str, str], name: str, *, default: bool) -> bool:
+    text = env.get(name, "").lower()
+    if text in _ON | _OFF:
+        return text in _ON
+    if text:
+        raise SetupError(
+            f"cannot use {name}=`{env[name]}`",
+            "it is neither `on` nor `off`",
+            f"set one of them, or unset {name}",
+            code=ErrorCode.INVALID_REQUEST,
+        )
+    return default
 
 
 def _number(env: Mapping[str, str], name: str, default: float, most: float) -> float:

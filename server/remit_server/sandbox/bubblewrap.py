@@ -17,6 +17,7 @@ from pathlib import Path
 
 from remit_governance.hosts import parse_endpoint
 from remit_server.sandbox import pids
+from remit_server.sandbox.advice import missing_advice, namespaces_advice, sandbox_advice, this_machine
 from remit_server.sandbox.cgroup import ControlGroup, clear_groups, parents_here
 from remit_server.sandbox.contain import Ended, Job, contain
 from remit_server.sandbox.door import NO_DOOR, Door, opened, relay_text
@@ -39,12 +40,6 @@ from remit_server.uninterrupted import lent
 
 _PROBE_S = 20.0
 _KILLED = 137
-_INSTALL = "install bubblewrap 0.8 or newer and util-linux, for example `apt install bubblewrap util-linux`"
-_LIBRARY = "install libseccomp, for example `apt install libseccomp2`"
-_NAMESPACES = (
-    "allow user namespaces (`sysctl kernel.unprivileged_userns_clone=1`, "
-    "and on Ubuntu `sysctl kernel.apparmor_restrict_unprivileged_userns=0`), or run outside a container"
-)
 _EVERYTHING = Isolation("bubblewrap", False, "the workspace is the whole file system", "open a folder of it instead")
 _LAYER = (
     'mount -t overlay overlay -o "lowerdir=$layer/lower,upperdir=$layer/upper,workdir=$layer/work,userxattr" '
@@ -85,7 +80,9 @@ class Bubblewrap:
         try:
             ended, left = await self._layered(spec, progress)
         except OSError as error:
-            raise no_sandbox(Isolation("bubblewrap", False, f"bwrap cannot start: {error}", _INSTALL)) from error
+            raise no_sandbox(
+                Isolation("bubblewrap", False, f"bwrap cannot start: {error}", sandbox_advice(this_machine()))
+            ) from error
         ended = _as_shells_say(ended, spec.argv[0])
         if never_began(ended):
             raise no_sandbox(_failed(ended))
@@ -94,11 +91,15 @@ class Bubblewrap:
     async def _try(self) -> Isolation:
         for program in ("bwrap", "unshare"):
             if shutil.which(program, path=own_path(self._workspace)) is None:
-                return Isolation("bubblewrap", False, f"there is no program `{program}`", _INSTALL)
+                machine = this_machine()
+                fix = sandbox_advice(machine) if program == "bwrap" else missing_advice(machine, program)
+                return Isolation("bubblewrap", False, f"there is no program `{program}`", fix)
         try:
             standard_filter()
         except (ImportError, RuntimeError, OSError) as error:
-            return Isolation("bubblewrap", False, f"libseccomp cannot be used: {error}", _LIBRARY)
+            return Isolation(
+                "bubblewrap", False, f"libseccomp cannot be used: {error}", missing_advice(this_machine(), "libseccomp")
+            )
         await asyncio.to_thread(clear_held)
         await asyncio.to_thread(clear_groups)
         with tempfile.TemporaryDirectory(prefix=prefix_of("trial")) as folder:
@@ -111,7 +112,7 @@ class Bubblewrap:
                     self._bounds = False
                     ended = await self._contained(trial)
             except OSError as error:
-                return Isolation("bubblewrap", False, f"bwrap cannot start: {error}", _NAMESPACES)
+                return Isolation("bubblewrap", False, f"bwrap cannot start: {error}", namespaces_advice(this_machine()))
             if ended.exit_code != 0:
                 return _failed(ended)
             self._area = await self._area_for_layers(replace(trial, argv=("/bin/sh", "-c", "echo x > probe")))
@@ -281,7 +282,8 @@ def _bounded_by(read: Ended) -> str:
 def _failed(ended: Ended) -> Isolation:
     said = last_line(ended.stderr.value()) or ended.stopped or "bwrap did not start"
     missing = "Unknown option" in said
-    return Isolation("bubblewrap", False, said, _INSTALL if missing else _NAMESPACES)
+    advice = sandbox_advice if missing else namespaces_advice
+    return Isolation("bubblewrap", False, said, advice(this_machine()))
 
 
 def memory_file(data: bytes) -> int:

@@ -8,8 +8,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import get_args
 
+from remit_server.sandbox.advice import sandbox_advice, this_machine
 from remit_server.sandbox.bubblewrap import Bubblewrap
-from remit_server.sandbox.nothing import NoSandbox
+from remit_server.sandbox.nothing import Fallback, NoSandbox
 from remit_server.sandbox.ports import RuntimeName, Sandbox
 
 CHOICE = "REMIT_SANDBOX"
@@ -44,7 +45,11 @@ def choose_sandbox(
         return NoSandbox(f"{CHOICE} is `{chosen}`", f"set it to one of {', '.join(RUNTIMES)}, or leave it away")
     named: RuntimeName | None = next((name for name in RUNTIMES if name == chosen), None)
     name = named or best(sys.platform, _is_there(workspace))
-    return sandbox_named(name, workspace, hidden)
+    taken = sandbox_named(name, workspace, hidden)
+    first = _ORDER.get(sys.platform, _ELSEWHERE)[0]
+    if named is not None or name == first:
+        return taken
+    return Fallback(taken, _PROGRAMS[first], sandbox_advice(this_machine()))
 
 
 def best(platform: str, is_there: Callable[[str], bool]) -> RuntimeName:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
+from dataclasses import replace
 
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
-from remit_server.sandbox.ports import CommandOutput, CommandSpec, Isolation
+from remit_server.sandbox.ports import CommandOutput, CommandSpec, Isolation, Sandbox
 
 
 class NoSandbox:
@@ -23,6 +25,29 @@ class NoSandbox:
         """Raises ToolError (`sandbox_unavailable`), always."""
         del spec, progress
         raise no_sandbox(self._isolation)
+
+
+class Fallback:
+    """A sandbox that was taken because the best one of this system is missing; where it does not work either, the best
+    one is what the person is told to install."""
+
+    def __init__(self, taken: Sandbox, missing: str, advice: str) -> None:
+        self._taken, self._missing, self._advice = taken, missing, advice
+
+    def isolation(self) -> Isolation:
+        """That of the sandbox taken; why and fix begin with the best one."""
+        found = self._taken.isolation()
+        if found.available:
+            return found
+        why = f"there is no program `{self._missing}`, and {found.why}"
+        return replace(found, why=why, fix=f"{self._advice}; or, for {found.name}: {found.fix}")
+
+    async def run(self, spec: CommandSpec, progress: Callable[[bytes], None] | None = None) -> CommandOutput:
+        """Run it in the sandbox taken. Raises ToolError (`sandbox_unavailable`) where that does not work."""
+        isolation = await asyncio.to_thread(self.isolation)
+        if not isolation.available:
+            raise no_sandbox(isolation)
+        return await self._taken.run(spec, progress)
 
 
 def no_sandbox(isolation: Isolation) -> ToolError:

@@ -9,6 +9,7 @@ import os
 import re
 import shutil
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 
 from remit_server.sandbox.layer import Layer
@@ -40,6 +41,17 @@ def lasting_folder(kind: str) -> Path:
     made = Path(tempfile.mkdtemp(prefix=prefix_of(kind)))
     atexit.register(_remove, made, os.getpid())
     return made
+
+
+def clear_all_left(*more: Path) -> list[Path]:
+    """The same below every folder for temporary files, and below `more`: at each start, whether or not a sandbox works.
+
+    Never raises.
+    """
+    areas = [Path("/tmp"), Path("/dev/shm"), *more]  # noqa: S108  only our own are removed
+    with suppress(FileNotFoundError):  # no folder can be written to: whoever needs one says so
+        areas.append(Path(tempfile.gettempdir()))
+    return [folder for area in dict.fromkeys(map(Path.absolute, areas)) for folder in clear_left(area)]
 
 
 def clear_left(area: Path) -> list[Path]:

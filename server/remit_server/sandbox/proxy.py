@@ -1,7 +1,8 @@
 """The only way out of a sandbox: CONNECT to hosts that were listed, each attempt told (003 §Network Isolation).
 
 The proxy accepts on a socket that was made inside (`relay.py`) and connects from outside. It resolves names itself, and
-connects to exactly the address that it has checked. What a tunnel carries it does not see.
+connects to exactly the address that it has checked. A tunnel has to begin with a TLS ClientHello for the listed host;
+what it carries then it does not see.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from dataclasses import dataclass, field
 from remit_governance.hosts import Endpoint, IPAddress, parse_endpoint
 from remit_server.errors import ToolError
 from remit_server.sandbox.addresses import refused_address
+from remit_server.sandbox.client_hello import NoHello, check_hello, read_hello
 
 MAX_HEAD = 8192
 """Bytes of a request before its tunnel."""
@@ -130,14 +132,24 @@ class Proxy:
             return
         try:
             await _answer(writer, "200 Connection Established")
+            try:
+                hello = await _hello(reader, endpoint)
+            except NoHello as error:
+                self._record_denial(Attempt(str(endpoint), allowed=False, why=str(error)))
+                return
+            self._carried += len(hello)
+            outside[1].write(hello)
             await self._carry((reader, writer), outside)
         finally:
             outside[1].close()
 
     async def _deny(self, writer: asyncio.StreamWriter, denied: Denied) -> None:
-        with contextlib.suppress(ToolError):  # it does not happen either way
-            self.told(Attempt(denied.target, allowed=False, why=denied.why))
+        self._record_denial(Attempt(denied.target, allowed=False, why=denied.why))
         await _answer(writer, "403 Forbidden", denied.why)
+
+    def _record_denial(self, attempt: Attempt) -> None:
+        with contextlib.suppress(ToolError):  # it does not happen either way
+            self.told(attempt)
 
     async def _reachable(self, endpoint: Endpoint) -> list[IPAddress]:
         """The addresses of this host that may be reached, once that is told. Raises Denied."""
@@ -181,6 +193,27 @@ class Proxy:
         except OSError:
             pass
         writer.transport.abort()
+
+
+async def _hello(reader: asyncio.StreamReader, endpoint: Endpoint) -> bytes:
+    """The first bytes of a tunnel, once they are a ClientHello for this host. Raises NoHello.
+
+    Nothing goes either way before: neither a request in plain text, nor what a server says by itself.
+    """
+    data = b""
+    try:
+        async with asyncio.timeout(_HEAD_S):
+            while (hello := read_hello(data)) is None:
+                chunk = await reader.read(_CHUNK)
+                if not chunk:
+                    raise NoHello("it ended before its TLS began" if data else "it carried nothing")
+                data += chunk
+    except TimeoutError:
+        raise NoHello("its TLS did not begin in time") from None
+    except OSError:
+        raise NoHello("it broke before its TLS began") from None
+    check_hello(hello, endpoint)
+    return data
 
 
 async def _addresses(endpoint: Endpoint) -> list[IPAddress]:

@@ -7,11 +7,12 @@ from itertools import accumulate, takewhile
 
 from pydantic import Field
 
+from remit_governance.globs import MAX_GLOB_CHARS
 from remit_governance.values import Effect
 from remit_server.tools.large_trees import files_below
 from remit_server.tools.left_out import not_listed, shown_name, that_may_be_told
 from remit_server.tools.spec import Arguments, Outcome, Plan, ReadPlan, Target, Tool, ToolContext
-from remit_server.workspace.globs import MAX_GLOB_CHARS, Glob, parse_glob
+from remit_server.workspace.globs import Glob, parse_glob
 from remit_server.workspace.paths import UNUSABLE, WorkspacePath
 from remit_server.workspace.walk import Limits
 

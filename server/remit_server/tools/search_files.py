@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from pydantic import Field
 
+from remit_governance.globs import MAX_GLOB_CHARS
 from remit_governance.values import Effect
 from remit_server.tools.found_lines import as_data, rendered
 from remit_server.tools.large_trees import files_below, files_to_search
@@ -15,7 +16,7 @@ from remit_server.tools.left_out import not_searched, shown_name, that_may_be_to
 from remit_server.tools.matching import MAX_PATTERN_CHARS, parse_pattern
 from remit_server.tools.searching import MAX_SEARCHED_BYTES, Place, Query, Search, search_each, search_named
 from remit_server.tools.spec import Arguments, Outcome, Plan, ReadPlan, Target, Tool, ToolContext
-from remit_server.workspace.globs import MAX_GLOB_CHARS, parse_glob
+from remit_server.workspace.globs import parse_glob
 from remit_server.workspace.walk import Limits
 
 MOST_CHARS = 24_000

@@ -2,30 +2,26 @@
 
 from __future__ import annotations
 
-import fnmatch
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from remit_governance.globs import MAX_GLOB_CHARS, PathMatcher, glob_expression, match_any
 from remit_server.errors import ToolError
 
-MAX_GLOB_CHARS = 512
 _MAX_ALTERNATIVES = 64
 _CLASS = re.compile(r"\[!?\]?[^\]]*\]")
-_NOTHING = re.compile(r"(?!)")
-
-# None is `**`: any number of names, also none.
-Segments = tuple[re.Pattern[str] | None, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Glob:
     """A parsed glob: `*`, `?`, `[…]` within a name, `**` across folders, `{a,b}` for either.
 
-    Without a slash it matches a name at any depth, with one it is anchored, as in `.gitignore`.
+    Without a slash it matches a name at any depth, with one it is anchored, as in `.gitignore`; a folder that it names
+    does not stand for what is in it.
     """
 
     text: str
-    alternatives: tuple[Segments, ...]
+    _matches: PathMatcher | None = field(repr=False, compare=False)
 
     @property
     def hint(self) -> str:
@@ -34,8 +30,7 @@ class Glob:
 
     def matches(self, relative: str) -> bool:
         """Whether a path with `/`, relative to where the glob is anchored, matches as a whole."""
-        names = relative.split("/")
-        return any(_matches(segments, names) for segments in self.alternatives)
+        return self._matches is not None and self._matches(relative)
 
 
 def parse_glob(text: str) -> Glob:
@@ -58,7 +53,8 @@ def parse_glob(text: str) -> Glob:
             raise _unusable(text, f"its braces stand for more than {_MAX_ALTERNATIVES} patterns")
     if unclosed := next(filter(None, map(_unclosed, finished)), None):
         raise _unusable(text, f"its `{unclosed}` is never closed; `[{unclosed}]` stands for that character itself")
-    return Glob(text, tuple(_segments(one) for one in finished))
+    expressions = (glob_expression(_plain(one), below=False) for one in finished)
+    return Glob(text, match_any(each for each in expressions if each is not None))
 
 
 def _unusable(text: str, why: str) -> ToolError:
@@ -70,36 +66,15 @@ def _unclosed(text: str) -> str | None:
     return next((bracket for part in text.split("/") for bracket in "[{" if bracket in _CLASS.sub("", part)), None)
 
 
-def _segments(text: str) -> Segments:
-    text = text.removeprefix("./")
+def _plain(text: str) -> str:
+    """The glob as `.gitignore` spells it: here a backslash is itself, and no first or last character is special."""
+    text = text.removeprefix("./").replace("\\", "\\\\")
     anchored = "/" in text.rstrip("/")
     parts = [part for part in text.split("/") if part not in {"", "."}]
-    if text.endswith("/"):
+    if parts[-1:] != ["**"] and (text.endswith("/") or not parts):
         parts.append("**")
-    if not anchored:
-        parts.insert(0, "**")
-    if parts[-1] == "**":
-        # At the end it stands for something below, never for nothing.
-        parts.append("*")
-    # fnmatch writes its stars as atomic groups, which never go back.
-    return tuple(None if part == "**" else re.compile(fnmatch.translate(part)) for part in parts)
-
-
-def _matches(segments: Segments, names: list[str]) -> bool:
-    """Wildcard matching over names: a failure goes back to the last `**` only, so the cost is a product."""
-    at = name = 0
-    retry_at, retry_name = -1, 0
-    while name < len(names):
-        segment = segments[at] if at < len(segments) else _NOTHING
-        if segment is None:
-            retry_at, retry_name = at, name
-            at += 1
-        elif segment.match(names[name]):
-            at += 1
-            name += 1
-        elif retry_at >= 0:
-            retry_name += 1
-            at, name = retry_at + 1, retry_name
-        else:
-            return False
-    return at == len(segments)
+    if anchored or len(parts) > 1:
+        parts.insert(0, "" if anchored else "**")
+    spelled = "/".join(parts)
+    start = "\\" if spelled[:1] in {"#", "!"} else ""
+    return start + spelled.replace(" ", "\\ ")

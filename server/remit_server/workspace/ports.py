@@ -28,7 +28,8 @@ class Documents(Protocol):
     async def replace(self, relative: str, before: OpenDocument, after: str, label: str) -> None:
         """Change the buffer from exactly `before` to exactly `after`, through the editor, and see it done.
 
-        Raises ToolError (`stale`) when the buffer is no longer `before`, or the editor refused or never answered.
+        Raises ToolError: `stale` when the buffer is no longer `before` or the editor refused, `outcome_unknown` when
+        the editor may have made the edit and did not show it.
         """
         ...
 

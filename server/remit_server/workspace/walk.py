@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-import re
 import stat
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -13,10 +12,9 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import islice
 
-from pathspec import GitIgnoreSpec
-
 from remit_server.errors import ToolError
 from remit_server.workspace.files import TEMPORARY_PREFIX
+from remit_server.workspace.ignore import MAX_IGNORE_BYTES, IgnoreRules, parse_ignore_file
 from remit_server.workspace.paths import UNUSABLE, Workspace, WorkspacePath
 
 SMALL_TREE = 400
@@ -24,9 +22,6 @@ SMALL_TREE = 400
 
 _MAX_DEPTH = 100
 _MOST_REMEMBERED = 200
-_MAX_IGNORE_BYTES = 256 * 1024
-_MAX_IGNORE_LINES = 2000
-_STARS = re.compile(r"\*\*+|\*")
 
 GONE = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EXDEV})
 """Why something cannot be opened that is there no longer, or has become something else."""
@@ -63,13 +58,6 @@ class Limits:
         if not self.stopped:
             self.stopped = self.entries <= 0 or time.monotonic() - self.started >= self.seconds
         return self.stopped
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class IgnoreRules:
-    """What an ignore file says; equal to itself only, which is found out at once."""
-
-    spec: GitIgnoreSpec
 
 
 # The ignore files that apply in a folder: each with the length of its own folder's prefix, outermost first.
@@ -244,17 +232,10 @@ def _ignored(relative: str, layers: Layers, *, folder: bool) -> bool:
     """The innermost file with an opinion decides."""
     path = relative + "/" if folder else relative
     for start, rules in reversed(layers):
-        include = _verdict(rules.spec, path[start:])
-        if include is not None:
-            return include
+        said = rules.ignores(path[start:])
+        if said is not None:
+            return said
     return False
-
-
-def _verdict(spec: GitIgnoreSpec, path: str) -> bool | None:
-    try:
-        return spec.check_file(path).include
-    except UnicodeEncodeError:  # a name that is no UTF-8, for which only wildcards stand
-        return spec.check_file(path.encode(errors="replace").decode()).include
 
 
 def _layers_above(workspace: Workspace, base: WorkspacePath) -> Layers:
@@ -282,24 +263,11 @@ def _with_ignore_file(folder: int, start: int, layers: Layers) -> Layers:
     except OSError:
         return layers
     try:
-        data = os.read(fd, _MAX_IGNORE_BYTES) if stat.S_ISREG(os.fstat(fd).st_mode) else b""
+        data = os.read(fd, MAX_IGNORE_BYTES) if stat.S_ISREG(os.fstat(fd).st_mode) else b""
     finally:
         os.close(fd)
     rules = _rules(data)
-    return (*layers, (start, rules)) if len(rules.spec) else layers
+    return (*layers, (start, rules)) if rules else layers
 
 
-@lru_cache(maxsize=256)
-def _rules(data: bytes) -> IgnoreRules:
-    """What an ignore file of these bytes says."""
-    lines = data.decode(errors="replace").splitlines()[:_MAX_IGNORE_LINES]
-    return IgnoreRules(GitIgnoreSpec.from_lines([line for line in lines if _tame(line)]))
-
-
-def _tame(line: str) -> bool:
-    """False for a pattern whose wildcards could take long to match: it comes with the project, so it is not trusted.
-
-    Each further `*` in a name, and each further `**` in a path, multiplies the work; leaving the line out shows more.
-    """
-    stars = [_STARS.findall(part) for part in line.split("/")]
-    return len(line) <= 500 and max(map(len, stars)) <= 2 and sum(part == ["**"] for part in stars) <= 2
+_rules = lru_cache(maxsize=256)(parse_ignore_file)

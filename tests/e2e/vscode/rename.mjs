@@ -58,7 +58,7 @@ export async function rename({ page, chat, workspace, shot, ask, asked, ended })
   await asked();
   await shot('05-approval-light');
   await page.keyboard.press('Escape');
-  await ended(2);
+  assert.match(await ended(2), /^\s*Denied · this was not done: the person said no/);
   assert.match(await chat.getByTestId('outcome').last().innerText(), /Denied by you/);
   assert.equal(fs.readFileSync(cart, 'utf8'), renamed);
   await shot('06-denied-light');
@@ -70,8 +70,13 @@ export async function rename({ page, chat, workspace, shot, ask, asked, ended })
   assert.match(await ended(3), /^\s*Done/);
   assert.equal(fs.readFileSync(invoice, 'utf8'), INVOICE.replaceAll('count', 'size'));
 
+  // What the embedded model cannot do is not done, and does not look so.
+  await ask('explain src/invoice.py');
+  assert.match(await ended(4), /^\s*Not done · the model said that it did not do it/);
+  await shot('07-not-done-light');
+
   await palette(page, 'Remit: Verify the Audit Log');
   await page.locator('.notifications-toasts').getByText(/\d+ records verified/).waitFor();
-  await shot('07-audit-light');
+  await shot('08-audit-light');
   await palette(page, 'Notifications: Clear All Notifications');
 }

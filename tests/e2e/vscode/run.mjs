@@ -7,6 +7,7 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { code } from './code.mjs';
+import { commands } from './commands.mjs';
 import { rename } from './rename.mjs';
 import { troubles } from './troubles.mjs';
 import { openBrowser, openChat, startCodeServer, until } from './workbench.mjs';
@@ -60,6 +61,7 @@ try {
   await told('rename', rename(stage));
   await told('troubles', troubles(stage));
   await told('code', code(stage));
+  await told('commands', commands(stage));
   assert.deepEqual(ours(browser.problems), [], 'errors in the page');
   assert.deepEqual(browser.outside.filter((url) => !isWebviewResource(url)), [], 'requests to the outside');
 } catch (error) {

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from small_model import small_model
 
 from remit_server.errors import ModelFailed
 from remit_server.gateway.conversation import MOST_EXCHANGES, Listener, converse
@@ -203,12 +204,12 @@ async def answers(provider: ScriptedProvider, *requests: dict[str, Any]) -> list
         return None
 
     gateway = Gateway(provider, write, available, Limits())
-    gateway.take(b'{"command":"open-session"}', lambda: None)
+    gateway.take(b'{"command":"open-session"}')
     while not written:
         await asyncio.sleep(0)
     session = json.loads(written.pop())["session_id"]
     for request in requests:
-        gateway.take(json.dumps(request).replace('"S"', json.dumps(session)).encode(), lambda: None)
+        gateway.take(json.dumps(request).replace('"S"', json.dumps(session)).encode())
     await gateway.finish()
     await gateway.ended.wait()
     return [json.loads(line) for line in written]
@@ -266,4 +267,22 @@ def test_why_a_model_is_not_available(tmp_path: Path) -> None:
     assert memory_problem(10, 10) is None
     assert memory_problem(10, None) is None
     assert "not enough memory" in str(memory_problem(3 << 20, 1 << 20))
-    assert unavailable_because("script:anything") is None
+    for played in ("script:anything", "replay:anything", "replay-timed:anything"):
+        assert unavailable_because(played) is None
+
+
+@pytest.mark.model
+def test_a_model_of_the_hub_is_looked_for_where_pull_puts_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The gateway looked for a folder `org/name` below its own."""
+    monkeypatch.setenv("HF_HOME", str(tmp_path))
+    why = str(unavailable_because("org/name"))
+    assert why.startswith("the model is not downloaded: it was not pulled; run `remit model pull org/name`")
+    commit = "c" * 40
+    repository = tmp_path / "hub" / "models--org--name"
+    snapshot = repository / "snapshots" / commit
+    snapshot.mkdir(parents=True)
+    (repository / "refs").mkdir()
+    (repository / "refs" / "main").write_text(commit)
+    for name, data in small_model().items():
+        (snapshot / name).write_bytes(data)
+    assert unavailable_because("org/name") is None

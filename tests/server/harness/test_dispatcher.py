@@ -173,14 +173,30 @@ async def test_denied_by_default_policy_names_no_rule_and_denied_by_rule_names_i
 
 
 async def test_THR_approvals_rewrite_while_pending(make_bench: Any) -> None:
-    """A file rewritten while its approval is pending is not what was approved."""
+    """A file rewritten while its approval is pending is not what was approved: the person is asked about what is there."""
     bench = await make_bench({"calls": [intent("CODE"), EDIT]}, {"text": "ok"})
     path = bench.workspace / "a.py"
-    asker = Answering(before=lambda: path.write_text("total = 'rewritten'\n"))
+    asker = Answering(before=lambda: path.write_text("total = 'rewritten'\n"), later="deny")
+    await bench.ask("go", asker=asker)
+    (refused,) = bench.of("tool_result")
+    assert refused.error.code == "approval_denied"
+    first, second = asker.asked
+    assert "'rewritten'" not in first.diffs[0].diff
+    assert "'rewritten'" in second.diffs[0].diff
+    assert first.digest != second.digest
+    assert path.read_text() == "total = 'rewritten'\n"
+
+
+async def test_THR_approvals_a_file_that_never_rests_is_left_alone(make_bench: Any) -> None:
+    """Rewritten before each answer: the questions end."""
+    bench = await make_bench({"calls": [intent("CODE"), EDIT]}, {"text": "ok"})
+    path = bench.workspace / "a.py"
+    asker = Answering(before=lambda: path.write_text(f"total = {len(asker.asked)}\n") and None)
     await bench.ask("go", asker=asker)
     (refused,) = bench.of("tool_result")
     assert refused.error.code == "stale"
-    assert path.read_text() == "total = 'rewritten'\n"
+    assert len(asker.asked) == 3
+    assert path.read_text() == "total = 3\n"
 
 
 async def test_THR_approvals_script_rewritten_while_pending(make_bench: Any) -> None:

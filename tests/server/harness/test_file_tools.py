@@ -87,8 +87,10 @@ async def test_thr_approvals_the_file_changed_while_the_question_was_open(make_b
     arguments = {"path": "a.py"} | ({"new_path": "b.py"} if tool == "move_file" else {})
     bench: Bench = await make_bench({"calls": [intent("CODE"), call(tool, **arguments)]}, {"text": "ok"})
     target = bench.workspace / "a.py"
-    await bench.ask("go", asker=Answering(before=lambda: target.write_text("other") and None))
-    assert code_of(bench) == "stale"
+    asker = Answering(before=lambda: target.write_text("other") and None, later="deny")
+    await bench.ask("go", asker=asker)
+    assert code_of(bench) == "approval_denied"
+    assert len({question.digest for question in asker.asked}) == 2
     assert target.read_text() == "other"
 
 

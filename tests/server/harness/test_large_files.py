@@ -57,8 +57,10 @@ async def test_thr_approvals_a_large_file_that_changed_while_the_question_was_op
     """THR-approvals-swapped: what goes is what was asked about, or nothing."""
     bench = await with_large(make_bench, tool)
     target = bench.workspace / "big"
-    await bench.ask("go", asker=Answering(before=lambda: target.write_bytes(other) and None))
-    assert bench.of("tool_result")[0].error.code == "stale"
+    asker = Answering(before=lambda: target.write_bytes(other) and None, later="deny")
+    await bench.ask("go", asker=asker)
+    assert bench.of("tool_result")[0].error.code == "approval_denied"
+    assert len({question.diffs[0].before_digest for question in asker.asked}) == 2
     assert target.read_bytes() == other
 
 

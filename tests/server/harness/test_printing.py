@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from remit_governance.redaction import Redactor
 from remit_server.harness import printing
-from remit_server.harness.printing import MAX_SHOWN, Printed
+from remit_server.harness.printing import MAX_SHOWN, SHOWN_WHOLE, Printed
 
 needs_bwrap = pytest.mark.skipif(shutil.which("bwrap") is None, reason="there is no bwrap")
 
@@ -58,8 +58,56 @@ async def test_a_secret_that_comes_in_halves_is_not_shown(make_bench: Any) -> No
 async def test_a_flood_is_shown_in_few_pieces(make_bench: Any) -> None:
     *shown, result = await events_of(make_bench, "yes some words | head -c 3000000")
     assert result.ok
-    assert all(len(event.text) <= MAX_SHOWN for event in shown if event.kind == "tool_output")
-    assert len(shown) < 100
+    pieces = [event.text for event in shown if event.kind == "tool_output"]
+    assert all(len(piece) <= SHOWN_WHOLE + 100 for piece in pieces)
+    assert sum(map(len, pieces)) <= SHOWN_WHOLE + (MAX_SHOWN + 100) * len(pieces)
+    assert len(pieces) < 100
+    assert "some words" in "".join(pieces[-2:])  # the last line may be cut off by `head`
+    assert " lines not shown ...]" in "".join(pieces)
+
+
+@needs_bwrap
+@pytest.mark.parametrize(
+    ("work", "expected"),
+    [
+        ("echo out; echo err >&2", ["err", "out"]),
+        ("printf 'no line end'", ["no line end"]),
+        ("echo before; exit 3", ["before"]),
+        (f"echo {TOKEN}", ["[redacted github token]"]),
+        ("seq 1 3000", [str(number) for number in range(1, 3001)]),
+    ],
+    ids=["both streams", "no line end", "failed", "secret", "many lines"],
+)
+async def test_all_that_a_short_command_prints_is_shown_before_its_result(
+    make_bench: Any, work: str, expected: list[str]
+) -> None:
+    """What the last interval held was lost: a command that ended at once showed nothing."""
+    *shown, result = await events_of(make_bench, work)
+    text = "\n".join(event.text for event in shown if event.kind == "tool_output")
+    assert sorted(text.split("\n")) == sorted(expected)
+    assert (result.kind, result.ok) == ("tool_result", True)
+
+
+@needs_bwrap
+async def test_what_a_stopped_command_has_printed_is_shown(make_bench: Any) -> None:
+    bench = await make_bench(
+        {"calls": [intent("EXECUTE"), call("run_command", command="echo begun; sleep 60", timeout=1)]},
+        {"text": "ok"},
+        policy=POLICY,
+    )
+    await bench.ask("go")
+    assert [event.text for event in bench.of("tool_output")] == ["begun"]
+    (result,) = bench.of("tool_result")
+    assert "time limit" in result.summary
+
+
+@needs_bwrap
+async def test_what_is_said_of_a_command_besides_its_output_is_in_its_data(make_bench: Any) -> None:
+    *_, result = await events_of(make_bench, "echo hi > new.txt")
+    assert [note.startswith("not taken over") for note in result.data["notes"]] == [True]
+    assert result.output.endswith(result.data["notes"][0])
+    *_, result = await events_of(make_bench, "true")
+    assert "notes" not in result.data
 
 
 def shown_of(chunks: list[bytes]) -> str:
@@ -72,7 +120,7 @@ def shown_of(chunks: list[bytes]) -> str:
             printed.tell(chunk)
             await asyncio.sleep(0)
             await asyncio.sleep(0)
-        printed.stop()
+        printed.finish()
         return shown
 
     return "\n".join(asyncio.run(come()))
@@ -85,6 +133,18 @@ def test_no_half_of_a_secret_is_shown_where_a_line_is_too_long(monkeypatch: pyte
     monkeypatch.setattr(printing, "EVERY_S", 0.0)
     shown = shown_of([b"y" * 20_000 + TOKEN[:12].encode(), TOKEN[12:].encode() + b"\nnext\n"])
     assert shown == "[... a long line ...]\nnext"
+
+
+def test_no_line_is_missing_without_a_word(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The beginning is whole; after that each piece says how many lines it lacks."""
+    whole = b"".join(b"%06d\n" % number for number in range(SHOWN_WHOLE // 7))
+    more = b"".join(b"%06d\n" % number for number in range(100_000, 102_000))
+    monkeypatch.setattr(printing, "EVERY_S", 0.0)
+    lines = shown_of([whole, more, b"end"]).split("\n")
+    assert lines[: SHOWN_WHOLE // 7] == whole.decode().split()
+    kept = [line for line in lines[SHOWN_WHOLE // 7 :] if line.isdigit()]
+    assert f"[... {2_000 - len(kept)} lines not shown ...]" in lines
+    assert lines[-2:] == ["101999", "end"]
 
 
 @settings(deadline=None)

@@ -100,5 +100,6 @@ async def test_the_log_says_when_the_runtime_opened_and_closed(make_bench: Any) 
         for kind in (AuditKind.KERNEL_START, AuditKind.KERNEL_SHUTDOWN)
     )
     for event in (first, last):
-        assert (event.policy_version, event.metadata) == (version, {"version": __version__})
+        assert (event.policy_version, event.metadata["version"]) == (version, __version__)
+    assert first.metadata["server"] == last.metadata["server"]
     assert bench.audit()[0].event.kind is AuditKind.KERNEL_START

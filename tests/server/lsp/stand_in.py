@@ -1,6 +1,7 @@
 """A language server on a stand-in runtime: the real protocol around answers that a test can foresee.
 
-The text of a request says what happens: `say X`, `wait`, `ask [COMMAND]`, `edit PATH`, `flood N`, `fail`.
+The text of a request says what happens: `say X`, `decline X`, `where`, `wait`, `ask [COMMAND]`, `edit PATH`, `flood N`,
+`fail`. `STAND_IN_ABILITIES` are what the model can do, with commas; all where it is not set.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from remit_server.contract import (
+    Ability,
     ApprovalAnswer,
     ApprovalReceipt,
     ApprovalRequired,
@@ -62,12 +64,13 @@ class Turn:
         self._emit(event)
         return event
 
-    def end(self, status: str, output: str | None = None) -> RunResult:
+    def end(self, status: str, output: str | None = None, reason: str | None = None) -> RunResult:
         result = RunResult(
             session_id=self._request.session_id,
             turn_id=self._request.turn_id,
             status=status,
             final_output=output,
+            reason=reason,
         )
         self.emit(RunCompleted, result=result)
         return result
@@ -114,6 +117,10 @@ class StandInRuntime:
             case "say":
                 turn.emit(TokenDelta, text=rest)
                 return turn.end("completed", rest)
+            case "where":
+                return turn.end("completed", str(self._workspace))
+            case "decline":
+                return turn.end("declined", rest, "the model said that it did not do it")
             case "context":
                 return turn.end("completed", str(request.context and request.context.open_document))
             case "wait":
@@ -159,8 +166,9 @@ class StandInRuntime:
             reasons=(ReasonPayload(rule="ask-writes", layer="default", action="require_review", reason="writes"),),
             diffs=(FileDiff(path=TARGET, diff="-old\n+new \u202e\u200b"),),
             command=command,
-            scopes=(Scope.ONCE, Scope.SESSION, Scope.ALWAYS),
-            always_rule="{tool: write_file, path: target.txt}",
+            scopes=(Scope.ONCE, Scope.SESSION, Scope.ALWAYS, Scope.EVERYWHERE),
+            always_rule="{tool: write_file, path: target.txt, workspace: /shop}",
+            everywhere_rule="{tool: write_file, path: target.txt}",
             deadline=(datetime.now(UTC) + timedelta(seconds=30)).isoformat(),
         )
         fields = {name: getattr(question, name) for name in ApprovalRequired.model_fields}
@@ -186,7 +194,8 @@ class StandInRuntime:
         if allowed:
             (self._workspace / TARGET).write_text("new\n")
         self._log("allowed" if allowed else "denied")
-        return turn.end("completed" if allowed else "denied", answer.scope if answer else None)
+        scope = answer.scope if answer else None
+        return turn.end("completed", scope) if allowed else turn.end("denied", scope, "the person said no")
 
     def cancel(self, session_id: str | None = None, turn_id: str | None = None) -> int:
         found = [
@@ -205,6 +214,9 @@ class StandInRuntime:
         future.set_result(answer)
         return ApprovalReceipt(accepted=True)
 
+    def asked(self, approval_id: str) -> bool:
+        return approval_id in self._questions
+
     def status(self) -> StatusResult:
         return StatusResult(
             version="0",
@@ -212,8 +224,7 @@ class StandInRuntime:
             workspace=str(self._workspace),
             model="stand-in",
             model_state="ready",
-            mode="strict",
-            state="idle",
+            abilities=os.environ.get("STAND_IN_ABILITIES", ",".join(Ability)).split(","),
             running_turns=len(self._running),
             pending_approvals=len(self._questions),
             policy="default",

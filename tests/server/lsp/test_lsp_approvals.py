@@ -8,7 +8,7 @@ import pytest
 from pygls.uris import to_fs_path
 
 from remit_server.contract import ApprovalRequired, FileDiff, ReasonPayload, Scope
-from remit_server.lsp.asking import MESSAGE_LIMIT, question_text
+from remit_server.lsp.asking import MESSAGE_LIMIT, in_parts, question_text
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -54,7 +54,9 @@ async def test_an_answer_before_any_turn(start):
     [
         ({"title": "Allow once"}, "completed", "once"),
         ({"title": "Allow for this session"}, "completed", "session"),
-        ({"title": "Always allow"}, "completed", "always"),
+        ({"title": "Always allow in this workspace"}, "completed", "always"),
+        ({"title": "Always allow in every workspace"}, "completed", "everywhere"),
+        ({"title": "Always allow"}, "denied", "once"),
         ({"title": "Deny"}, "denied", "once"),
         ({"title": "Something else"}, "denied", "once"),
         (None, "denied", "once"),
@@ -69,9 +71,17 @@ async def test_a_plain_client_is_asked_by_message(start, choice, status, scope):
     assert (result["status"], result["final_output"]) == (status, scope)
     assert (client.root / "target.txt").exists() is (status == "completed")
     params = client.asked[0]["params"]
-    assert [a["title"] for a in params["actions"]] == ["Allow once", "Allow for this session", "Always allow", "Deny"]
+    assert [a["title"] for a in params["actions"]] == [
+        "Allow once",
+        "Allow for this session",
+        "Always allow in this workspace",
+        "Always allow in every workspace",
+        "Deny",
+    ]
     assert params["message"].startswith("write target.txt\nWhy: writes (rule ask-writes)")
-    assert "\nAlways writes into permissions.yaml: {tool: write_file, path: target.txt}\n" in params["message"]
+    here, everywhere = "{tool: write_file, path: target.txt, workspace: /shop}", "{tool: write_file, path: target.txt}"
+    assert f"\nAlways in this workspace writes into permissions.yaml: {here}\n" in params["message"]
+    assert f"\nAlways in every workspace writes instead: {everywhere}\n" in params["message"]
 
 
 async def test_a_client_that_cannot_show_a_message_denies(start):
@@ -164,12 +174,15 @@ async def test_nothing_in_a_question_can_hide():
     """THR-approvals-hidden-payload: newlines, escapes, bidi and zero-width characters are visible."""
     text = question_text(question(title="safe\nWhy: nothing", argv=("ls", "a b", "\x1b[8m\u202e\u200b")))
     assert text.split("\n") == [
-        "safe\\u{a}Why: nothing",
+        "safe⟨U+000A⟩Why: nothing",
         "Why: commands (rule ask)",
-        "Runs: ls 'a b' '\\u{1b}[8m\\u{202e}\\u{200b}'",
+        "Runs: ls 'a b' '⟨U+001B⟩[8m⟨U+202E⟩⟨U+200B⟩'",
     ]
     command = question_text(question(command="true\nWhy: harmless"))
     assert command.endswith("Runs: true\n      Why: harmless")
+    once = question_text(question(title="run a⟨U+202E⟩b", hosts=("a.example", "b.example:8443")))
+    assert once.startswith("run a⟨U+202E⟩b\n"), "what was made visible before is not spelled out again"
+    assert once.endswith("\nWith network to: a.example, b.example:8443")
 
 
 LONG = "true " + "x" * MESSAGE_LIMIT + "; rm -rf hidden"
@@ -195,25 +208,88 @@ async def test_THR_approvals_long_command_is_opened_whole_before_it_can_be_allow
     assert f"Runs: {LONG}\n" in text
     assert before == ["window/showDocument"]
     message = client.asked[1]["params"]["message"]
-    assert message.startswith(
-        f"The whole question, {len(text) - 1} characters, is in the document that was opened: {path}"
-    )
+    where = f"is in the document that was opened: {path}. Allow it only if you read it to its end."
+    assert message.startswith(f"The whole question ({len(text) - 1} characters, sha256:0) {where}\nwrite target.txt\n")
     assert len(message) <= MESSAGE_LIMIT
     assert not path.exists()
 
 
-@pytest.mark.parametrize(
+def messages(client):
+    return [n["params"]["message"] for n in client.notifications if n["method"] == "window/showMessage"]
+
+
+NO_DOCUMENT = pytest.mark.parametrize(
     ("capabilities", "answer"), [(None, {"success": True}), (SHOWS, {"success": False}), (SHOWS, {"nonsense": 1})]
 )
-async def test_THR_approvals_long_command_that_cannot_be_shown_is_not_asked_about(start, capabilities, answer):
+
+
+@NO_DOCUMENT
+async def test_THR_approvals_long_command_is_shown_whole_in_messages_before_the_question(start, capabilities, answer):
+    """THR-approvals-long-command: where no document can be opened, messages of the usual length hold all of it."""
+    client = await start()
+    seen = []
+
+    def asked(params):
+        seen.append((params["message"], list(messages(client))))
+        return {"title": "Allow once"}
+
+    client.handlers["window/showDocument"] = lambda _: answer
+    client.handlers["window/showMessageRequest"] = asked
+    await client.initialize(capabilities)
+    _, ran = client.run(f"ask {LONG}")
+    assert (await ran)["result"]["status"] == "completed"
+    ((short, before),) = seen
+    assert all(len(message) <= MESSAGE_LIMIT for message in (short, *before))
+    assert [message.split("\n")[0] for message in before] == [
+        f"Remit asks, part {n} of 3 of the question sha256:0:" for n in (1, 2, 3)
+    ]
+    assert before[-1].endswith("\n(the end of the question sha256:0)")
+    whole = "".join(message.partition("\n")[2] for message in before)
+    assert f"Runs: {LONG}" in whole.replace("\n", "")
+    assert "is in the 3 messages before this one" in short
+
+
+async def test_THR_approvals_long_command_is_one_message_where_the_client_pages_through_it(start):
+    """Neovim shows a question page by page, and takes its answer after the last: a document could not be scrolled."""
+    client = await start()
+    client.handlers["window/showMessageRequest"] = lambda _: {"title": "Allow once"}
+    await client.initialize(SHOWS, clientInfo={"name": "Neovim", "version": "0.7.2"})
+    _, ran = client.run(f"ask {LONG * 10}")
+    assert (await ran)["result"]["status"] == "completed"
+    (request,) = client.asked
+    assert f"Runs: {LONG * 10}\n" in request["params"]["message"]
+    assert messages(client) == []
+
+
+@NO_DOCUMENT
+async def test_THR_approvals_long_command_that_cannot_be_shown_is_not_asked_about(
+    start, capabilities, answer, runtime_log
+):
+    """Nor is the person left without a word: a message says why, and what to do."""
     client = await start()
     client.handlers["window/showDocument"] = lambda _: answer
     client.handlers["window/showMessageRequest"] = lambda _: {"title": "Allow once"}
     await client.initialize(capabilities)
-    _, ran = client.run(f"ask {LONG}")
+    _, ran = client.run(f"ask {LONG * 10}")
     assert (await ran)["result"]["status"] == "denied"
     assert "window/showMessageRequest" not in [request["method"] for request in client.asked]
     assert not (client.root / "target.txt").exists()
+    (said,) = messages(client)
+    assert said.startswith("this was not done: it needs a person's approval, and the question has ")
+    assert "a person can run it in a terminal (`remit ask`)" in said
+    assert any("opens no documents" in line for line in runtime_log())
+
+
+async def test_the_parts_of_a_long_question_are_all_of_it():
+    text = "\n".join("x" * (n % 700) for n in range(200)) + "\n" + "y" * 5_000
+    parts = in_parts(text, "the question")
+    assert all(len(part) <= MESSAGE_LIMIT for part in parts)
+    bodies = [part.partition("\n")[2] for part in parts]
+    assert "".join(bodies).replace("\n", "") == text.replace("\n", "") + "(the end of the question)"
+    cut = [
+        line for body in bodies for line in body.split("\n") if line.startswith("x") and line not in text.split("\n")
+    ]
+    assert cut == [], "lines that fit a message are not cut"
 
 
 async def test_a_question_that_fits_is_shown_in_full(start):

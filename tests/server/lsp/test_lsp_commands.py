@@ -102,8 +102,20 @@ async def test_progress_on_a_fresh_token_each_time(start):
     tokens = [a["params"]["token"] for a in client.asked if a["method"] == "window/workDoneProgress/create"]
     assert len(set(tokens)) == 2
     values = client.events(tokens[0])
-    assert [v["kind"] for v in values] == ["begin", "report", "end"]
+    assert [v["kind"] for v in values] == ["begin", "report", "report", "end"]
     assert values[1]["message"] == "waiting for your answer: write target.txt"
+    assert values[2]["message"] == "denied: the person said no"
+
+
+async def test_B6_a_turn_that_did_nothing_is_told_as_declined(start):
+    """By message, as progress and as the command's value: nowhere does it look done."""
+    client = await start()
+    await client.initialize()
+    answer = await command(client, "remit.ask", "decline I stopped.", workDoneToken="mine")
+    assert answer["result"]["status"] == "declined"
+    said = "I stopped. (declined: the model said that it did not do it)"
+    assert shown(client) == [{"type": 2, "message": said}]
+    assert [v.get("message") for v in client.events("mine")][1] == "declined: the model said that it did not do it"
 
 
 async def test_progress_on_the_client_s_own_token(start):

@@ -120,6 +120,7 @@ async def test_a_client_that_did_not_say_so_is_not_asked(start_real: Any) -> Non
 
 @pytest.mark.slow
 async def test_an_editor_that_never_answers_is_given_up_and_told_so(client: Any, no_answer: object) -> None:
+    """THR-protocol-editor-never-answers."""
     client.handlers[QUERY] = lambda _: no_answer
     refused = await asked(client, "get_references", path="main.py", line=3, symbol="bill")
     assert not refused["ok"]

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from remit_server.lsp.edits import (
     Edit,
     Place,
-    apply_edit,
+    apply_changes,
     identifier_at,
     minimal_edit,
     offset_at,
@@ -39,6 +39,22 @@ def test_offsets_agree_with_the_encoded_text(text, line, character):
     assert offset_at(text, place) == reference_offset(text, place)
 
 
+PLACES = st.builds(Place, st.integers(0, 12), st.integers(0, 12))
+CHANGES = st.lists(st.one_of(TEXT, st.builds(Edit, PLACES, PLACES, TEXT)), max_size=5)
+
+
+@given(TEXT, CHANGES)
+def test_changes_agree_with_one_after_the_other_in_the_whole_text(text, changes):
+    expected = text
+    for change in changes:
+        if isinstance(change, str):
+            expected = change
+        else:
+            start, end = sorted(reference_offset(expected, place) for place in (change.start, change.end))
+            expected = expected[:start] + change.text + expected[end:]
+    assert apply_changes(text, changes) == expected
+
+
 @given(TEXT)
 def test_lines_join_to_the_text(text):
     assert "".join(split_lines(text)) == text
@@ -46,7 +62,7 @@ def test_lines_join_to_the_text(text):
 
 @given(TEXT, TEXT)
 def test_the_minimal_edit_makes_before_after(before, after):
-    assert apply_edit(before, minimal_edit(before, after)) == after
+    assert apply_changes(before, [minimal_edit(before, after)]) == after
 
 
 @given(TEXT, TEXT, TEXT, TEXT)
@@ -54,13 +70,13 @@ def test_the_minimal_edit_leaves_common_lines_alone(head, tail, old, new):
     head, tail = head + "\n", "\n" + tail
     edit = minimal_edit(head + old + tail, head + new + tail)
     assert edit.start.line >= len(split_lines(head))
-    assert apply_edit(head + old + tail, edit) == head + new + tail
+    assert apply_changes(head + old + tail, [edit]) == head + new + tail
 
 
 def test_an_edit_after_an_astral_character_and_crlf():
     text = "🙂🙂 total\r\nx\r\n"
     edit = Edit(Place(0, 5), Place(0, 10), "sum")
-    assert apply_edit(text, edit) == "🙂🙂 sum\r\nx\r\n"
+    assert apply_changes(text, [edit]) == "🙂🙂 sum\r\nx\r\n"
     assert minimal_edit(text, text.replace("x", "y")) == Edit(Place(1, 0), Place(2, 0), "y\r\n")
 
 

@@ -117,13 +117,14 @@ async def test_malformed_notifications_are_ignored(shared):
 
 
 async def test_unknown_methods_are_not_found(shared):
+    """THR-protocol-unknown-methods."""
     assert (await shared.error("remit/unknown", {"a": 1}))["code"] == -32601
     assert (await shared.error("textDocument/typeDefinition", {"x": 1}))["code"] == -32601
     await still_works(shared)
 
 
 async def test_a_payload_with_a_jsonrpc_key_is_no_message(shared):
-    """pygls defect 4, and 5: keys that Python cannot spell survive."""
+    """THR-protocol-jsonrpc-in-a-payload: pygls defect 4, and 5: keys that Python cannot spell survive."""
     inner = {"jsonrpc": "2.0", "method": "exit", "my-key": 1, "class": None}
     error = await shared.error("remit/run", {"session_id": "s", "turn_id": "t", "input": inner})
     assert error["code"] == -32602
@@ -133,6 +134,7 @@ async def test_a_payload_with_a_jsonrpc_key_is_no_message(shared):
 
 
 async def test_large_messages_pass(shared):
+    """THR-protocol-huge: nor is a value that is refused sent back."""
     _, answer = shared.run("say " + "ä" * 190_000, turn="large")
     assert len((await answer)["result"]["final_output"]) == 190_000
     error = await shared.error("remit/run", {"session_id": "s", "turn_id": "t", "input": "x" * 20_000_000})
@@ -140,6 +142,7 @@ async def test_large_messages_pass(shared):
 
 
 async def test_a_message_beyond_all_bounds_is_skipped(start):
+    """THR-protocol-huge-beyond-all-bounds."""
     client = await start()
     await client.initialize()
     size = 65 * 1024 * 1024
@@ -152,6 +155,7 @@ async def test_a_message_beyond_all_bounds_is_skipped(start):
 
 
 async def test_before_initialize_and_after_shutdown(start):
+    """THR-protocol-before-initialize, THR-protocol-after-shutdown."""
     client = await start()
     assert (await client.error("remit/status"))["code"] == -32002
     client.notify("textDocument/didOpen", {"textDocument": {}})
@@ -167,6 +171,7 @@ async def test_before_initialize_and_after_shutdown(start):
 
 
 async def test_an_id_that_is_in_use_is_refused(start):
+    """THR-protocol-id-in-use."""
     client = await start()
     await client.initialize()
     msg_id, answer = client.run("wait", token="T")
@@ -180,6 +185,7 @@ async def test_an_id_that_is_in_use_is_refused(start):
 
 
 async def test_answers_to_nothing_and_to_the_client_s_own_ids_are_ignored(start):
+    """THR-protocol-forged-answers."""
     client = await start()
     await client.initialize()
     msg_id, answer = client.run("wait", token="T")
@@ -312,6 +318,7 @@ def nobody_listens(port):
 
 
 async def test_tcp_speaks_the_same_protocol(start_tcp):
+    """THR-protocol-second-client: nobody listens any more."""
     port, process = await start_tcp()
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     await asyncio.to_thread(nobody_listens, port)

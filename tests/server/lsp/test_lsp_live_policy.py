@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import count
 
 import pytest
@@ -170,8 +171,11 @@ async def test_an_answer_for_good_is_written_as_shown_and_taken_back_by_removing
     _, token = await begun(client)
     await client.until(lambda: [e for e in client.events(token) if e["kind"] == "approval_required"])
     (question,) = (e for e in client.events(token) if e["kind"] == "approval_required")
-    rule = "{tool: write_file, syscall: fs.write, path: a.txt}"
-    assert (question["scopes"], question["always_rule"]) == (["once", "session", "always"], rule)
+    rule = question["always_rule"]
+    bound = rf"{{tool: write_file, syscall: fs.write, path: a.txt, workspace: {client.root}, workspace_id: w[0-9a-f]{{16}}}}"
+    assert re.fullmatch(bound, rule)
+    assert question["everywhere_rule"] == "{tool: write_file, syscall: fs.write, path: a.txt}"
+    assert question["scopes"] == ["once", "session", "always", "everywhere"]
     answer = {"approval_id": question["approval_id"], "decision": "allow", "scope": "always"}
     assert (await client.result("remit/approval/respond", answer))["accepted"]
     assert (await ended(client, token))["code"] == "ok"

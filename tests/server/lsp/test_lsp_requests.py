@@ -18,7 +18,8 @@ async def test_protocol_number_is_the_contract_s():
 
 async def test_initialize_says_what_the_server_can_do(start):
     client = await start()
-    result = await client.initialize()
+    knows_actions = {"codeActionLiteralSupport": {"codeActionKind": {"valueSet": []}}}
+    result = await client.initialize({"textDocument": {"codeAction": knows_actions}})
     capabilities = result["capabilities"]
     assert result["serverInfo"]["name"] == "remit"
     assert capabilities["experimental"]["remit"]["protocol"] == 1
@@ -140,5 +141,5 @@ async def test_unknown_settings_and_notifications_are_taken_silently(start):
     client.notify("workspace/didChangeConfiguration", {"settings": {"remit": {}}})
     client.notify("$/whatever", {})
     client.notify("textDocument/didSave", {"textDocument": {"uri": "file:///x"}})
-    assert (await client.result("remit/status"))["state"] == "idle"
+    assert (await client.result("remit/status"))["running_turns"] == 0
     assert client.notifications == []

@@ -137,6 +137,7 @@ async def test_cancelling_before_it_has_begun_leaves_nothing(sandbox: Sandbox, w
 
 
 async def test_output_is_bounded_and_endless_output_ends(sandbox: Sandbox, workspace: Path) -> None:
+    """THR-sandbox-endless-output."""
     output = await sandbox.run(of(workspace, "seq 1 5000", max_output_bytes=1000))
     assert (output.exit_code, output.truncated) == (0, True)
     assert len(output.stdout) < 1200
@@ -261,6 +262,7 @@ async def test_odd_names_of_a_workspace(sandbox: Sandbox, tmp_path: Path) -> Non
 async def test_memory_and_a_fork_bomb_end_and_the_next_command_works(
     sandbox: Sandbox, runtime: RuntimeName, workspace: Path
 ) -> None:
+    """THR-sandbox-fork-bomb."""
     if runtime == "seatbelt":
         pytest.skip("macOS bounds no command's memory")
     hog = "kept = [bytearray(b'x') * (64 << 20) for _ in range(64)]; print('ALL')"

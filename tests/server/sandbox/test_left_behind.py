@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -184,3 +186,63 @@ def containers_of_ours(runtime: RuntimeName) -> str:
     mine = f"label=remit.server={this_server()}"
     argv = [runtime, "ps", "--all", "--filter", mine, "--format", "{{.Names}} {{.Status}}"]
     return subprocess.run(argv, capture_output=True, text=True, check=True).stdout
+
+
+REMIT = Path(sys.executable).with_name("remit")
+
+
+def busy(tmp_path: Path, workspace: Path) -> subprocess.Popen[str]:
+    """A command line with a sandboxed command in it that waits; its temporary files are below `tmp_path`."""
+    homes = {f"REMIT_{name.upper()}_DIR": str(tmp_path / name) for name in ("config", "state", "data")}
+    for name in ("config", "tmp"):
+        (tmp_path / name).mkdir(exist_ok=True)
+    everything = "version: 1\ncapabilities:\n  - { name: all, match: {}, action: allow }\n"
+    (tmp_path / "config/policy.yaml").write_text(everything)
+    arguments = ["run-tool", "run_command", '{"command": "echo begun; sleep 3333"}', "--intent", "EXECUTE", "--json"]
+    environment = {**os.environ, **homes, "TMPDIR": str(tmp_path / "tmp")}
+    return subprocess.Popen(
+        [REMIT, *arguments],
+        cwd=workspace,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+
+
+def wait_until_begun(process: subprocess.Popen[str]) -> None:
+    assert process.stdout
+    assert any('"tool_output"' in line for line in process.stdout)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("sandbox")
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+def test_a_command_line_that_is_ended_leaves_no_folder(number: signal.Signals, tmp_path: Path, workspace: Path) -> None:
+    """A closed terminal and SIGTERM left `remit-etc-*` behind, and the layer."""
+    with busy(tmp_path, workspace) as process:
+        wait_until_begun(process)
+        assert list((tmp_path / "tmp").glob("remit-*"))
+        process.send_signal(number)
+        assert process.wait(60) != 0
+    assert list((tmp_path / "tmp").glob("remit-*")) == []
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("sandbox")
+def test_what_a_killed_one_left_is_gone_after_the_next_start(tmp_path: Path, workspace: Path) -> None:
+    """Whatever sandbox the next one finds: here it finds none, and removed nothing."""
+    with busy(tmp_path, workspace) as process:
+        wait_until_begun(process)
+        process.kill()
+    question = tmp_path / "state" / next((tmp_path / "state").iterdir()).name / f"remit-question-{dead_owner()}-x"
+    question.mkdir()
+    assert list((tmp_path / "tmp").glob("remit-etc-*"))
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    homes = {f"REMIT_{name.upper()}_DIR": str(tmp_path / name) for name in ("config", "state", "data")}
+    environment = {**os.environ, **homes, "TMPDIR": str(tmp_path / "tmp"), "PATH": str(empty)}
+    read = ["run-tool", "list_files", '{"pattern": "*"}', "--intent", "ANALYZE"]
+    subprocess.run([REMIT, *read], cwd=workspace, env=environment, stdout=subprocess.DEVNULL, check=True)
+    assert list((tmp_path / "tmp").glob("remit-*")) == []
+    assert not question.exists()

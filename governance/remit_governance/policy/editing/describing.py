@@ -65,7 +65,5 @@ def _limits(rule: RuleForm) -> str:
     limits = rule.constraints
     said = [
         f"up to {limits.max_file_size} bytes" if limits.max_file_size is not None else "",
-        f"in the sandbox {limits.require_sandbox}" if limits.require_sandbox else "",
-        "with a capability token" if limits.require_capability_token else "",
     ]
     return ", ".join(part for part in said if part)

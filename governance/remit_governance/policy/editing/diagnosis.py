@@ -50,7 +50,8 @@ def findings(
     together = sorted((source, *beside), key=lambda each: each.project)
     problems: tuple[Problem, ...] = ()
     try:
-        warnings = compile_policy(together, fold_case).warnings
+        policy = compile_policy(together, fold_case)
+        problems, warnings = policy.unenforced, policy.warnings
     except PolicyError as error:
         problems, warnings = error.problems, tuple(_own_warnings(source))
     places = _Places(source.text)

@@ -37,18 +37,17 @@ KEYS: Mapping[type[BaseModel], Mapping[str, str]] = MappingProxyType(
             "syscall": "What is about to be done, such as `fs.write`.",
             "path_glob": "The path in the workspace, links resolved, by globs as in `.gitignore`; `!` takes out again.",
             "caller_tag": "Who calls: `model`, `human`, or a tag given when a plugin was registered.",
-            "state": "The workflow state.",
-            "mode": "The session's mode.",
+            "state": "The workflow state. This version has none, and refuses a rule that looks at it.",
+            "mode": "The session's mode. This version has none, and refuses a rule that looks at it.",
             "intent": "The intent that the step has declared.",
             "tool": "The tool's name.",
-            "command": "The first words of the command: `npm test` also covers `npm test --watch`.",
+            "command": "The first words of the command: `npm test` also covers `npm test --watch`. "
+            "A deny or a review means every spelling.",
             "host": "The network host, by its whole name; `host:port` for another port than 443.",
             "risk": "How much the action can do: by its kind, and by how sensitive its path is.",
         },
         ConstraintsForm: {
             "max_file_size": "The rule does not allow a write after which the file is larger.",
-            "require_sandbox": "The isolation a command has to run in.",
-            "require_capability_token": "The rule allows only what comes with a capability token.",
         },
         ExamplesForm: {
             "match": "Actions that the rule has to match. A missing `syscall` is the rule's first.",
@@ -58,8 +57,8 @@ KEYS: Mapping[type[BaseModel], Mapping[str, str]] = MappingProxyType(
             "syscall": "What is about to be done, such as `fs.write`.",
             "path": "The path, relative to the workspace, with `/`.",
             "caller_tags": "Who calls, by all of its tags.",
-            "state": "The workflow state; `idle` where it is not given.",
-            "mode": "The session's mode; `strict` where it is not given.",
+            "state": "The workflow state; none where it is not given.",
+            "mode": "The session's mode; none where it is not given.",
             "intent": "The intent that the step has declared.",
             "tool": "The tool's name.",
             "command": "The command, as one line or as a list of words.",
@@ -67,6 +66,8 @@ KEYS: Mapping[type[BaseModel], Mapping[str, str]] = MappingProxyType(
             "host": "The network host.",
             "size": "How many bytes the file would have afterwards.",
             "held": "Whether what the command line writes is judged by itself afterwards; its review may wait.",
+            "repository": "Whether a write is one of git's own files in a folder that is, or becomes, a repository.",
+            "history": "Whether git's history holds files that policy keeps from being read.",
         },
     }
 )
@@ -115,7 +116,6 @@ _ACTIONS = {
     "pass": "the rule says nothing",
     "require_review": "you are asked first",
 }
-_SANDBOXES = {"L1": "isolated as the workspace is", "L2": "in a sandbox of its own"}
 
 WORDS: Mapping[str, Mapping[str, str]] = MappingProxyType(
     {
@@ -127,7 +127,6 @@ WORDS: Mapping[str, Mapping[str, str]] = MappingProxyType(
         "intent": _INTENTS,
         "risk": _RISKS,
         "action": _ACTIONS,
-        "require_sandbox": _SANDBOXES,
     }
 )
 """Key → word → what it means. Which words a form accepts is the form's to say; these are the ones with a meaning."""

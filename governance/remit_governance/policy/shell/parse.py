@@ -2,30 +2,44 @@
 
 from __future__ import annotations
 
-import posixpath
 import re
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import lru_cache
 
 import tree_sitter_bash
 from tree_sitter import Language, Node, Parser
 
-from remit_governance.policy.shell.here import FED, without_here_documents
-from remit_governance.policy.shell.programs import examine, harmless_variable
-from remit_governance.policy.shell.reading import UNKNOWN, Draft, Reading
+from remit_governance.policy.shell.effects.judging import effect_of
+from remit_governance.policy.shell.expansion import unclear
+from remit_governance.policy.shell.here import without_here_documents
+from remit_governance.policy.shell.nodes import (
+    RESERVED,
+    TAKE_NUMBERS,
+    assigned_names,
+    chosen,
+    feeds,
+    harmless_there,
+    is_shell,
+    strange,
+    test_operands,
+)
+from remit_governance.policy.shell.programs import examine, harmless_variable, is_known_place
+from remit_governance.policy.shell.reading import MOST_FOLDERS, STREAMS, UNKNOWN, Draft, Reading
 from remit_governance.policy.shell.words import Word, resolve, spelled
-from remit_governance.policy.shell.wrappers import unwrap
+from remit_governance.policy.shell.wrappers import Layers, unwrap
 
 MOST_CHARACTERS = 8_000
 MOST_DEPTH = 40
-MOST_FOLDERS = 8
+MOST_VALUES = 8
+"""Values of a loop's variable with each of which its body is read; nested in each other, two loops at most."""
 
 # What a terminal or a reader would not show as it is, and what splits lines or words unseen.
 _HIDDEN = re.compile(r"[^\S \n\t]|[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
 _JOINED_LINE = re.compile(r"\S\\\n\S")
 _ODD_START = re.compile(r"(?<![\w./-])\\[ \t]|^[ \t]*\\\n", re.MULTILINE)
 _DESCRIPTOR = re.compile(r"\{\w+(\[.*\])?\}", re.DOTALL)
-_STREAMS = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr", "/dev/stdin"})
 _FOLLOWED = frozenset(
     {
         *("program", "list", "pipeline", "compound_statement", "negated_command", "do_group", "else_clause"),
@@ -63,7 +77,12 @@ def _read_into(script: str, draft: Draft, depth: int) -> None:
     root = _parser().parse(plain.encode()).root_node
     if root.has_error:
         draft.doubt("it is no well-formed command line")
+    values, assigned = draft.values, draft.assigned
+    draft.values, draft.assigned = {}, Counter(assigned_names(root))
     _walk(root, draft, depth)
+    draft.values, draft.assigned = values, assigned
+    if any(argv[0] == "read" and not draft.looped.isdisjoint(argv[1:]) for argv in draft.commands):
+        draft.doubt("a loop's variable gets another value while it runs")
 
 
 @lru_cache(maxsize=1)
@@ -94,7 +113,7 @@ def _walk(node: Node, draft: Draft, depth: int) -> None:
     elif kind == "declaration_command":
         _declaration(node, draft, depth)
     elif kind != "comment":
-        draft.doubt(_strange(node))
+        draft.doubt(strange(node))
         _children(node, draft, depth)
 
 
@@ -105,27 +124,44 @@ def _children(node: Node, draft: Draft, depth: int) -> None:
         draft.doubt("`{}` is a program's name here, and a group elsewhere")
     if any(child.type == "|&" for child in node.children):
         draft.doubt("`|&` means different things to different shells")
-    values = [*node.children_by_field_name("variable"), *node.children_by_field_name("value")]
-    for variable in node.children_by_field_name("variable"):
-        _set(spelled(variable), draft)
-    for child in node.named_children:
-        if node.type in _VALUES and any(child.id == value.id for value in values):
-            _known(child, draft, depth + 1)
-        else:
+    values = node.children_by_field_name("value") if node.type in _VALUES else []
+    variables = node.children_by_field_name("variable") if node.type in _VALUES else []
+    known = [_known(value, draft, depth + 1, loose=True) for value in values]
+    names = {each.id for each in (*values, *variables)}
+    inner = [child for child in node.named_children if child.id not in names]
+    if node.type == "for_statement":
+        if node.children[0].type != "for":
+            draft.doubt("`select` means different things to different shells")
+        _loop([spelled(variable) for variable in variables], known, inner, draft, depth)
+        return
+    _body(inner, draft, depth, again=node.type == "while_statement")
+
+
+def _loop(names: list[str], known: list[Word | None], inner: list[Node], draft: Draft, depth: int) -> None:
+    """A loop over words: its body is read with each, where they are known and nothing else sets the variable."""
+    before = draft.values
+    rounds: list[dict[str, Word]] = [{key: word for key, word in before.items() if key not in names}]
+    words = [word for word in known if word is not None and not (word.vague or word.counted or word.choices)]
+    once = len(names) == 1 and draft.assigned[names[0]] == 1
+    if once and len(words) == len(known) and 0 < len(words) <= MOST_VALUES and len(before) < 2:
+        rounds = [{**before, names[0]: word} for word in words]
+        draft.looped.add(names[0])
+    for name in names:
+        _set(name, draft)
+    for values in rounds:
+        draft.values = values
+        _body(inner, draft, depth, again=len(rounds) == 1)
+    draft.values = before
+
+
+def _body(inner: list[Node], draft: Draft, depth: int, *, again: bool) -> None:
+    """What a statement runs; `again` where it may do so any number of times: each may begin where the last one went."""
+    for _ in range(MOST_FOLDERS + 1 if again else 1):
+        before = draft.folders
+        for child in inner:
             _walk(child, draft, depth + 1)
-
-
-def _strange(node: Node) -> str:
-    names = {
-        "command_substitution": "the output of a command becomes part of another",
-        "process_substitution": "a command stands in for a file",
-        "function_definition": "it defines a function, which could stand in for a program",
-        "simple_expansion": "a variable is known only when it runs",
-        "expansion": "a variable is known only when it runs",
-        "string": "a text is known only when it runs",
-        "unset_command": "it unsets variables",
-    }
-    return names.get(node.type, f"`{node.type.replace('_', ' ')}` is not read here")
+        if draft.folders == before:
+            break
 
 
 def _apart(node: Node, draft: Draft, depth: int) -> None:
@@ -146,25 +182,8 @@ def _redirected(node: Node, draft: Draft, depth: int) -> None:
         _command(body, draft, depth + 1, late)
     elif late:
         draft.doubt("words stand behind a redirection")
-    if body is not None and _shell_reads(body) and any(map(_feeds, redirects)):
+    if body is not None and is_shell(body) and any(map(feeds, redirects)):
         draft.doubt("a shell is fed commands")
-
-
-_TAKE_NUMBERS = frozenset({"echo", "printf", "exit", "return", "test", "wait", "kill"})
-"""What `$?` and `$!` are for: another number changes nothing about what these do."""
-
-
-def _feeds(redirect: Node) -> bool:
-    return redirect.type == "heredoc_redirect" or spelled(redirect).endswith(f"<{FED}")
-
-
-def _shell_reads(body: Node) -> bool:
-    return body.type == "command" and any(
-        child.type == "command_name" and posixpath.basename(spelled(child)) in _SHELLS for child in body.named_children
-    )
-
-
-_SHELLS = frozenset({"sh", "bash", "dash", "zsh", "ksh", "ash", "fish", "csh", "tcsh"})
 
 
 def _redirect(node: Node, draft: Draft, depth: int) -> list[Node]:
@@ -175,8 +194,9 @@ def _redirect(node: Node, draft: Draft, depth: int) -> list[Node]:
         case "heredoc_redirect":
             return _here_document(node, draft, depth)
         case _:
-            draft.doubt("a here-string means different things to different shells")
-            _children(node, draft, depth)
+            # A shell that knows no here-strings ends here, with an error.
+            for child in node.named_children:
+                _known(child, draft, depth, loose=True)
             return []
 
 
@@ -212,7 +232,7 @@ def _file_redirect(node: Node, draft: Draft, depth: int) -> list[Node]:
         draft.doubt(f"`{operator}` means different things to different shells")
     if word.pattern:
         draft.doubt("the name of a file is a pattern")
-    if word.text not in _STREAMS:
+    if word.text not in STREAMS:
         if operator not in {"<", "<&"}:
             draft.writes.extend(draft.places(word.text))
         if operator in {"<", "<&", "<>"}:
@@ -220,15 +240,18 @@ def _file_redirect(node: Node, draft: Draft, depth: int) -> list[Node]:
     return targets[1:]
 
 
-def _known(node: Node, draft: Draft, depth: int) -> Word | None:
-    """The word at `node`, or None and a doubt; commands inside it are read either way."""
-    word = resolve(node)
-    for child in node.named_children:
-        _inside(child, draft, depth + 1)
-    if node.type in {"command_substitution", "process_substitution"}:
-        _children(node, draft, depth + 1)
-    if word.doubt is not None:
-        draft.doubt(word.doubt)
+def _known(node: Node, draft: Draft, depth: int, *, loose: bool = False) -> Word | None:
+    """The word at `node`, or None and a doubt; commands inside it are read either way.
+
+    `loose` where a word that is known only when it runs may stand, or is looked at later.
+    """
+    word = resolve(node, draft.values)
+    _inside(node, draft, depth + 1)
+    if word.choices and not loose:
+        draft.doubt(f"`{word.text[:40]}` means different things to different shells")
+    why = word.doubt or (word.why if word.vague and not loose else "")
+    if why:
+        draft.doubt(why)
         return None
     return word
 
@@ -238,11 +261,20 @@ def _inside(node: Node, draft: Draft, depth: int) -> None:
     if depth > MOST_DEPTH:
         draft.doubt("it is nested too deeply")
     elif node.type in {"command_substitution", "process_substitution"}:
-        draft.doubt(_strange(node))
-        _children(node, draft, depth)
+        _substituted(node, draft, depth)
     else:
         for child in node.named_children:
             _inside(child, draft, depth + 1)
+
+
+def _substituted(node: Node, draft: Draft, depth: int) -> None:
+    """A command whose output is used: it does what it does, and is certain only where that is reading."""
+    inner = Draft(folders=draft.folders, values=draft.values, assigned=draft.assigned, looped=draft.looped)
+    _children(node, inner, depth)
+    reads = all(is_known_place(argv[0]) and effect_of(argv) == "reads" for argv in inner.commands)
+    if not (reads and inner.commands) or inner.writes or spelled(node).startswith((">", "`")):
+        draft.doubt(strange(node))
+    draft.add(inner)
 
 
 def _command(node: Node, draft: Draft, depth: int, late: Sequence[Node] = ()) -> None:
@@ -252,17 +284,27 @@ def _command(node: Node, draft: Draft, depth: int, late: Sequence[Node] = ()) ->
     for child in node.children:
         if child.type == "variable_assignment":
             _assignment(child, draft, depth)
+        elif child.type == "herestring_redirect" and is_shell(node):
+            draft.doubt("a shell is fed commands")
+            _redirect(child, draft, depth)
         elif child.type in {"file_redirect", "heredoc_redirect", "herestring_redirect"}:
             behind += _redirect(child, draft, depth)
         else:
             words.append(_argument(child, draft, depth))
     words += [_argument(child, draft, depth) for child in behind]
+    name = node.child_by_field_name("name")
+    while words and name is not None and spelled(name) in RESERVED:
+        # The grammar takes a loop or a group behind `!` for a program of that name.
+        draft.doubt(f"`{spelled(name)}` begins what is not read here")
+        words, name = words[1:], name.next_named_sibling
     if not words:
         return
-    if words[0].text == UNKNOWN:
+    if words[0].text == UNKNOWN or words[0].vague or words[0].choices:
         draft.doubt("a program's name is computed")
         return
-    _simple(words, draft, depth)
+    _simple([replace(word, choices=()) for word in words], draft, depth)
+    if any(word.choices for word in words):
+        _simple([each for word in words for each in chosen(word)], draft, depth)
 
 
 def _argument(node: Node, draft: Draft, depth: int) -> Word:
@@ -271,51 +313,35 @@ def _argument(node: Node, draft: Draft, depth: int) -> Word:
         draft.doubt("where a word ends and the next begins is not certain")
     if _DESCRIPTOR.fullmatch(spelled(node)):
         draft.doubt("a name in braces may belong to a redirection, and is no word then")
-    return _known(node, draft, depth) or Word(UNKNOWN)
+    return _known(node, draft, depth, loose=True) or Word(UNKNOWN)
 
 
 def _simple(words: list[Word], draft: Draft, depth: int) -> None:
     """A simple command: out of its wrappers, and looked at for what its arguments make it do."""
     if words[0].pattern:
         draft.doubt("a program's name is a pattern")
-    if any(word.counted for word in words) and (words[0].counted or words[0].text not in _TAKE_NUMBERS):
+    if any(word.counted for word in words) and (words[0].counted or words[0].text not in TAKE_NUMBERS):
         draft.doubt("a number is known only when it runs, or is none")
     layers = unwrap(words)
     draft.wrappers.extend(layers.wrappers)
     draft.suspects.extend(layers.suspects)
-    for doubt in layers.doubts:
+    for text in layers.texts:
+        inside = Draft()
+        _read_into(text, inside, depth + 1)
+        draft.suspects.extend((*inside.commands, *inside.wrappers, *inside.suspects))
+    for doubt in (*layers.doubts, *unclear(words, layers)):
         draft.doubt(doubt)
     for script in layers.scripts:
         _read_into(script, draft, depth + 1)
     for inner in layers.commands:
         argv = tuple(word.text for word in inner)
         draft.run(argv)
-        _moved(argv, draft)
+        draft.go(argv)
         effects = examine(inner)
         for path in effects.writes:
-            _written(path, draft)
+            draft.write(path)
         for doubt in effects.doubts:
             draft.doubt(doubt)
-
-
-def _written(path: str, draft: Draft) -> None:
-    """A file that a program writes by its own arguments."""
-    if UNKNOWN in path or "{}" in path or any(c in path for c in "*?["):
-        draft.doubt("which files it writes is known only when it runs")
-    elif path not in _STREAMS and path != "-":
-        draft.writes.extend(draft.places(path))
-
-
-def _moved(argv: tuple[str, ...], draft: Draft) -> None:
-    """After a `cd` the line may be there, or, where it failed, where it was."""
-    if argv[0] in {"pushd", "popd"} or (argv[0] == "cd" and (len(argv) != 2 or argv[1] in {"-", UNKNOWN})):
-        draft.doubt("it goes to a folder that is known only when it runs")
-    elif argv[0] == "cd":
-        there = {posixpath.normpath(place) for place in draft.places(argv[1])}
-        draft.folders |= there
-        if len(draft.folders) > MOST_FOLDERS:
-            draft.doubt("it changes its folder too often")
-            draft.folders = frozenset(sorted(draft.folders)[:MOST_FOLDERS])
 
 
 def _test(node: Node, draft: Draft, depth: int) -> None:
@@ -325,18 +351,9 @@ def _test(node: Node, draft: Draft, depth: int) -> None:
             _inside(child, draft, depth + 1)
         return
     # The same program as `test`, in another place of the grammar.
-    words = [Word("["), *(_argument(leaf, draft, depth) for leaf in _operands(node))]
-    for doubt in examine(words).doubts:
+    words = [Word("["), *(_argument(leaf, draft, depth) for leaf in test_operands(node))]
+    for doubt in (*examine(words).doubts, *unclear(words, Layers(commands=[tuple(words)]))):
         draft.doubt(doubt)
-
-
-def _operands(node: Node) -> Iterator[Node]:
-    """The words of a test, whatever the grammar takes them for."""
-    for child in node.named_children:
-        if child.type.endswith("_expression"):
-            yield from _operands(child)
-        else:
-            yield child
 
 
 def _assignments(node: Node, draft: Draft, depth: int) -> None:
@@ -346,9 +363,11 @@ def _assignments(node: Node, draft: Draft, depth: int) -> None:
 
 def _assignment(node: Node, draft: Draft, depth: int) -> None:
     name, value = node.child_by_field_name("name"), node.child_by_field_name("value")
-    if value is not None:
-        _known(value, draft, depth)
-    _set(spelled(name) if name else "?", draft)
+    word = _known(value, draft, depth, loose=True) if value is not None else Word()
+    named = spelled(name) if name else "?"
+    if word is not None and not word.vague and harmless_there(node, named, word.text):
+        return
+    _set(named, draft)
 
 
 def _set(name: str, draft: Draft) -> None:
@@ -361,6 +380,7 @@ def _declaration(node: Node, draft: Draft, depth: int) -> None:
     keyword = node.children[0].type
     if keyword != "export":
         draft.doubt(f"`{keyword}` means different things to different shells")
+    draft.run((keyword, *map(spelled, node.named_children)))
     for child in node.named_children:
         if child.type == "variable_assignment":
             _assignment(child, draft, depth)

@@ -13,12 +13,14 @@ from dataclasses import dataclass
 from itertools import takewhile
 from types import MappingProxyType
 
+from remit_governance.policy.shell.effects.judging import effect_of, files_of
+from remit_governance.policy.shell.options import row_of
 from remit_governance.policy.shell.words import Word
 
 BUILTINS = frozenset(
     {
         *("cd", "true", "false", ":", "exit", "return", "set", "wait", "shift", "umask", "break", "continue"),
-        *("echo", "printf", "test", "[", "pwd", "type", "hash"),
+        *("echo", "printf", "test", "[", "pwd", "type", "hash", "export", "read"),
     }
 )
 """What a shell does itself, without an effect outside it: needs no rule of its own beside a command that has one."""
@@ -27,7 +29,9 @@ FREE_VARIABLES = frozenset(
     {
         *("CI", "NO_COLOR", "FORCE_COLOR", "CLICOLOR", "TERM", "COLUMNS", "LINES", "CARGO_TERM_COLOR"),
         *("LANG", "LC_ALL", "LC_CTYPE", "LC_MESSAGES", "LC_COLLATE", "LC_NUMERIC", "LC_TIME", "TZ"),
-        *("NODE_ENV", "RUST_LOG", "RUST_BACKTRACE", "DEBUG", "VERBOSE", "LOG_LEVEL"),
+        *("NODE_ENV", "RUST_LOG", "RUST_BACKTRACE", "DEBUG", "VERBOSE", "LOG_LEVEL", "PORT", "APP_ENV", "ENVIRONMENT"),
+        *("RAILS_ENV", "RACK_ENV", "MIX_ENV", "FLASK_ENV", "FLASK_DEBUG", "GOOS", "GOARCH", "CGO_ENABLED", "DRY_RUN"),
+        *("DEBIAN_FRONTEND", "GIT_TERMINAL_PROMPT", "TF_IN_AUTOMATION", "PIP_DISABLE_PIP_VERSION_CHECK"),
         *("PYTHONUNBUFFERED", "PYTHONDONTWRITEBYTECODE", "PYTHONHASHSEED", "PYTHONUTF8"),
     }
 )
@@ -45,6 +49,9 @@ READERS = frozenset(
 )
 """Programs with no option that writes a file or runs another program: any file name does them no harm."""
 
+
+_ANY_OPTION = frozenset({"shellcheck", "hadolint", "yamllint"})
+"""Checkers with no option that writes a file or runs a program."""
 
 _PLACES = frozenset({"", "/bin", "/usr/bin", "/usr/local/bin", "/opt/homebrew/bin"})
 
@@ -69,6 +76,11 @@ def harmless_variable(name: str) -> bool:
     return _OWN_NAME.fullmatch(name) is not None and name not in _TIED and not name.endswith("proxy")
 
 
+def harmless_value(name: str, value: str) -> bool:
+    """Whether this value of a variable that starts a program starts one that only prints."""
+    return name in {"PAGER", "GIT_PAGER", "MANPAGER", "SYSTEMD_PAGER"} and value in {"", "cat"}
+
+
 def takes_any_file(program: str) -> bool:
     """Whether words of anybody's choosing do no harm in this program's arguments."""
     return program in READERS
@@ -88,12 +100,13 @@ def examine(words: Sequence[Word]) -> Effects:
     if judge is not None:
         doubts.extend(f"`{program}` {why}" for why in judge(arguments))
     writes = WRITERS.get(program)
-    return Effects(tuple(writes(arguments)) if writes else (), tuple(dict.fromkeys(doubts)))
+    written = dict.fromkeys((*(writes(arguments) if writes else ()), *files_of(program, arguments)))
+    return Effects(tuple(written), tuple(dict.fromkeys(doubts)))
 
 
 def _wild(program: str, words: Sequence[Word]) -> Iterator[str]:
     """A pattern that begins with a wildcard could become an option, by way of a file's name."""
-    if program in READERS:
+    if program in READERS or program in _ANY_OPTION:
         return
     for word in words[1:]:
         if word.text == "--":
@@ -193,15 +206,6 @@ def _awk(arguments: Sequence[str]) -> Iterator[str]:
             yield "has a program that may write files or run others"
 
 
-_GIT_KNOWN = frozenset(
-    {
-        *("status", "log", "diff", "show", "branch", "tag", "blame", "grep", "ls-files", "ls-tree", "rev-parse"),
-        *("rev-list", "describe", "shortlog", "cat-file", "merge-base", "name-rev", "show-ref", "for-each-ref"),
-        *("add", "commit", "restore", "checkout", "switch", "stash", "reset", "rm", "mv", "merge", "cherry-pick"),
-        *("revert", "fetch", "pull", "push", "count-objects", "diff-tree", "diff-files", "diff-index", "reflog"),
-        *("check-ignore", "version", "help", "symbolic-ref", "whatchanged", "range-diff", "remote"),
-    }
-)
 _GIT_RUNS = (
     *("--ext-diff", "--textconv", "--upload-pack", "--receive-pack", "--exec", "--open-files-in-pager", "--output"),
     *("--exec-path", "--config-env", "--git-dir", "--work-tree", "--namespace", "--template", "--super-prefix"),
@@ -210,9 +214,10 @@ _GIT_RUNS = (
 
 def git_words(arguments: Sequence[str]) -> tuple[str, ...]:
     """The words after git's own options: the subcommand and what follows it."""
-    at = 0
+    row, at = row_of(("git",)), 0
     while at < len(arguments) and arguments[at].startswith("-"):
-        at += 2 if arguments[at] in {"-C", "-c"} else 1
+        option = row.options.get(arguments[at]) if row else None
+        at += 2 if option and option.value == "=" else 1
     return tuple(arguments[at:])
 
 
@@ -223,8 +228,8 @@ def _git(arguments: Sequence[str]) -> Iterator[str]:
         return
     if any(option not in {"-C", "--no-pager", "-P", "--version", "--help"} for option in own if option[:1] == "-"):
         yield "has options that can change what it runs"
-    if words[0] not in _GIT_KNOWN:
-        yield f"`{words[0][:40]}` is not known here, and may be an alias"
+    if effect_of(("git", *arguments)) == "unknown":
+        yield f"`{words[0][:40]}` is not known here with these words: it may be an alias, or run what they name"
     if any(len(w) > 2 and any(o.startswith(w.partition("=")[0]) for o in _GIT_RUNS) for w in words if w[:2] == "--"):
         yield "has an option that runs a program or writes a file"
     if words[0] == "grep" and any(re.match(r"-[^-]*O", word) for word in words):
@@ -285,7 +290,7 @@ def _test(arguments: Sequence[str]) -> Iterator[str]:
 
 
 def _set(arguments: Sequence[str]) -> Iterator[str]:
-    if any("k" in argument for argument in arguments if argument[:1] in {"-", "+"}) or "keyword" in arguments:
+    if any({"k", "A"} & set(word) for word in arguments if word[:1] in {"-", "+"}) or "keyword" in arguments:
         yield "makes variables of arguments"
 
 
@@ -343,6 +348,11 @@ def _output(short: str, long: str) -> Callable[[Sequence[str]], Iterator[str]]:
     return writes
 
 
+def _yq_writes(arguments: Sequence[str]) -> Iterator[str]:
+    if _has(arguments, short="i", long=("--inplace", "--in-place")):
+        yield from _operands(arguments)[1:]
+
+
 def _dd(arguments: Sequence[str]) -> Iterator[str]:
     yield from (argument[3:] for argument in arguments if argument.startswith("of="))
 
@@ -359,6 +369,7 @@ WRITERS: Mapping[str, Callable[[Sequence[str]], Iterator[str]]] = MappingProxyTy
         "sed": _sed_writes,
         "sort": _output("o", "--output"),
         "wget": _output("O", "--output-document"),
+        "yq": _yq_writes,
     }
 )
 """Programs whose arguments name files that they write."""

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import posixpath
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+
+from remit_governance.policy.shell.words import Word
 
 Argv = tuple[str, ...]
 
 UNKNOWN = "…"
 """Stands where a word is not known."""
+STREAMS = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr", "/dev/stdin"})
+"""Files that are written to without an effect."""
+MOST_FOLDERS = 8
 MOST_COMMANDS = 64
 """Commands in one line, of which a person could still have an overview."""
 
@@ -33,7 +40,11 @@ class Reading:
 
 @dataclass(slots=True)
 class Draft:
-    """A reading in the making. `folders` are those that the line may be in by now, relative to where it starts."""
+    """A reading in the making.
+
+    `folders` are those that the line may be in by now, relative to where it starts; `values` the variables of the loops
+    around, `looped` their names, `assigned` how often each name gets a value.
+    """
 
     commands: list[Argv] = field(default_factory=list[Argv])
     wrappers: list[Argv] = field(default_factory=list[Argv])
@@ -42,6 +53,9 @@ class Draft:
     reads: list[str] = field(default_factory=list[str])
     doubts: list[str] = field(default_factory=list[str])
     folders: frozenset[str] = frozenset({"."})
+    values: dict[str, Word] = field(default_factory=dict[str, Word])
+    assigned: Counter[str] = field(default_factory=Counter[str])
+    looped: set[str] = field(default_factory=set[str])
 
     def doubt(self, why: str) -> None:
         """Say once that something is not certain."""
@@ -55,10 +69,40 @@ class Draft:
         elif argv:
             self.doubt(f"it has more than {MOST_COMMANDS} commands")
 
+    def go(self, argv: Argv) -> None:
+        """After a `cd` the line may be there, or, where it failed, where it was."""
+        if argv == ("cd", "-") and len(self.folders) > 1:
+            return  # to one of those that it has been in
+        if argv[0] in {"pushd", "popd"} or (argv[0] == "cd" and (len(argv) != 2 or argv[1] in {"-", UNKNOWN})):
+            self.doubt("it goes to a folder that is known only when it runs")
+        elif argv[0] == "cd":
+            self.folders |= {posixpath.normpath(place) for place in self.places(argv[1])}
+            if len(self.folders) > MOST_FOLDERS:
+                self.doubt("it changes its folder too often")
+                self.folders = frozenset(sorted(self.folders)[:MOST_FOLDERS])
+
+    def write(self, path: str) -> None:
+        """Add a file that a program writes by its own arguments."""
+        if UNKNOWN in path or "{}" in path or any(c in path for c in "*?["):
+            self.doubt("which files it writes is known only when it runs")
+        elif path not in STREAMS and path != "-":
+            self.writes.extend(self.places(path))
+
     def places(self, path: str) -> Iterator[str]:
         """Every place that `path` may mean here, depending on which `cd` succeeded."""
         for folder in sorted(self.folders):
             yield path if path.startswith("/") or folder == "." else f"{folder}/{path}"
+
+    def add(self, inner: Draft) -> None:
+        """Add everything of a command inside this one."""
+        for argv in inner.commands:
+            self.run(argv)
+        self.wrappers.extend(inner.wrappers)
+        self.suspects.extend(inner.suspects)
+        self.writes.extend(inner.writes)
+        self.reads.extend(inner.reads)
+        for why in inner.doubts:
+            self.doubt(why)
 
     def done(self) -> Reading:
         """The reading, each thing in it once."""

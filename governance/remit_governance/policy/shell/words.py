@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from itertools import product
+from types import MappingProxyType
+from typing import Literal
 
 from tree_sitter import Node
 
@@ -11,6 +15,27 @@ _IN_DOUBLE_QUOTES = re.compile(r'\\(?:([$`"\\])|\n)')
 _BLANK = re.compile(r"(?<!\\)[ \t]")
 _NUMERIC = frozenset("?#$!")
 """Special parameters that are digits; without a command in the background `$!` is nothing."""
+_PLACES: Mapping[str, str] = MappingProxyType({"HOME": "/*", "PWD": "/*", "USER": "*", "LOGNAME": "*"})
+"""Variables that name a folder or a person, and that no line sets without a doubt."""
+_NAME = re.compile(r"[A-Za-z_]\w*|[0-9@*]", re.ASCII)
+_REVISION = re.compile(
+    r"\$\(git (?:rev-parse(?: --(?:short|verify|abbrev-ref|show-toplevel))*|merge-base"
+    r"|describe(?: --(?:tags|always|abbrev=\d+))*|branch --show-current|symbolic-ref --short)"
+    r"(?: [\w./@~^][\w./@~^-]*)*\)",
+    re.ASCII,
+)
+"""Commands of git that print the name of a commit, a branch or a folder: one word, which begins with no dash."""
+_NUMBERS = frozenset({"$(nproc)", "$(nproc --all)"})
+# No sign by which two shells, or a shell and the grammar, could differ about where it ends.
+_PLAIN_SUBSTITUTION = re.compile(r"[$<]\((?!.*<<)[\w./@:=%+,^~{}|<'\"$ -]*\)", re.ASCII)
+_SUM = re.compile(r"\$\(\([\d\s+*/%()-]*\)\)", re.ASCII)
+_BRACES = re.compile(r"[\w./+@%*?-]*(?:\{[\w./+*-]+(?:,[\w./+*-]+)+\}[\w./+@%*?-]*)+", re.ASCII)
+_LIST = re.compile(r"\{([^{}]*)\}")
+MOST_CHOICES = 100
+
+Vague = Literal["", "number", "place", "text"]
+"""What of a word is known only when it runs: nothing, a number, a folder or a name, any text."""
+_ORDER: tuple[Vague, ...] = ("", "number", "place", "text")
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,14 +43,20 @@ class Word:
     """A word as far as it is known.
 
     `text` is what the program gets; where `pattern` is set, files whose names begin like `text` up to its first
-    wildcard; where `counted` is set, `0` stands in it for numbers, one of which may be nothing at all. `doubt` says
-    why the word is not known; then `text` means nothing.
+    wildcard; where `counted` is set, `0` stands in it for numbers, one of which may be nothing at all. Where it is
+    `vague`, `*` stands in it for what is known only when it runs, which `why` says; where it is `split`, that may be
+    several words, or none. `choices` are the words that some shells make of it. `doubt` says why the word is not known;
+    then `text` means nothing.
     """
 
     text: str = ""
     pattern: bool = False
     doubt: str | None = None
     counted: bool = False
+    vague: Vague = ""
+    why: str = ""
+    split: bool = False
+    choices: tuple[str, ...] = ()
 
     def joined(self, other: Word) -> Word:
         """Both words as one."""
@@ -34,22 +65,44 @@ class Word:
             self.pattern or other.pattern,
             self.doubt or other.doubt,
             self.counted or other.counted,
+            _ORDER[max(_ORDER.index(self.vague), _ORDER.index(other.vague))],
+            self.why or other.why,
+            self.split or other.split,
         )
 
 
-def resolve(node: Node) -> Word:
-    """The word at `node`."""
+Values = Mapping[str, Word]
+_NO_VALUES: Values = MappingProxyType({})
+
+
+def resolve(node: Node, values: Values = _NO_VALUES) -> Word:  # noqa: PLR0911 a table of kinds
+    """The word at `node`, where the variables in `values` are known."""
     match node.type:
         case "word" | "number" | "test_operator" | "extglob_pattern" | "variable_name":
             return _bare(spelled(node))
         case "command_name":
-            return resolve(node.children[0]) if node.child_count == 1 else Word(doubt="a program's name is computed")
+            return resolve(node.children[0], values) if node.child_count == 1 else Word(doubt=_COMPUTED)
+        case "=" | "==" | "!=":
+            return Word(spelled(node))
         case "raw_string":
             return Word(spelled(node)[1:-1])
-        case "string" | "concatenation" | "simple_expansion":
-            return _COMPOSED[node.type](node)
+        case "string":
+            return _double_quoted(node, values)
+        case "brace_expression":
+            return _braces(spelled(node))
+        case "concatenation":
+            return _concatenated(node, values)
+        case "simple_expansion" | "expansion":
+            return _parameter(node, values)
+        case "command_substitution" | "process_substitution":
+            return _substitution(node)
+        case "arithmetic_expansion" if _SUM.fullmatch(spelled(node)):
+            return Word("0", vague="number", why=f"`{spelled(node)[:40]}` {_LATER}")
         case _:
             return Word(doubt=f"`{spelled(node)[:40]}` is known only when it runs")
+
+
+_COMPUTED = "a program's name is computed"
 
 
 def spelled(node: Node) -> str:
@@ -77,27 +130,34 @@ def _bare(text: str) -> Word:
             out.append(character)
         at += 1
     if text.startswith("~"):
-        return Word(doubt="`~` is known only when it runs")
+        if pattern or braces or not (text == "~" or text.startswith("~/")) or "\\" in text:
+            return Word(doubt=f"`~` {_LATER}")
+        return Word(f"/*{text[1:]}", vague="place", why=f"`~` {_LATER}")
     if "{" in text and braces > 2:
         return Word(doubt=f"`{text[:40]}` means different things to different shells")
     return Word("".join(out), pattern)
 
 
-def _double_quoted(node: Node) -> Word:
+_LATER = "is known only when it runs"
+
+
+def _double_quoted(node: Node, values: Values) -> Word:
     """Text between double quotes, taken from the source: the tree leaves blanks out."""
-    inner = [child for child in node.named_children if child.type != "string_content"]
-    raw = spelled(node)
-    if not inner:
-        return Word(_unescaped(raw[1:-1]))
-    if all(child.type == "simple_expansion" and not _parameter(child).doubt for child in inner):
-        text, start = "", node.start_byte + 1
-        data = node.text or b""
-        for child in inner:
-            text += data[start - node.start_byte : child.start_byte - node.start_byte].decode() + "0"
-            start = child.end_byte
-        text += data[start - node.start_byte : -1].decode()
-        return Word(_unescaped(text), counted=True)
-    return Word(doubt=f"`{spelled(inner[0])[:40]}` is known only when it runs")
+    data, at = node.text or b"", 1
+    whole = Word()
+    for child in node.named_children:
+        if child.type == "string_content":
+            continue
+        start = child.start_byte - node.start_byte
+        whole = whole.joined(Word(_unescaped(data[at:start].decode())))
+        inner = resolve(child, values)
+        # Quoted, it stays one word, but for `$@`; so a value that is known is all there is to it.
+        split = spelled(child) in {"$@", "${@}"}
+        known = inner.vague == "place" and spelled(child).strip("${}") in values
+        whole = whole.joined(replace(inner, split=split, vague="" if known else inner.vague))
+        at = child.end_byte - node.start_byte
+    whole = whole.joined(Word(_unescaped(data[at:-1].decode())))
+    return Word(doubt=whole.doubt) if whole.doubt else whole
 
 
 def _unescaped(text: str) -> str:
@@ -105,25 +165,76 @@ def _unescaped(text: str) -> str:
     return _IN_DOUBLE_QUOTES.sub(lambda found: found[1] or "", text)
 
 
-def _concatenated(node: Node) -> Word:
+def _concatenated(node: Node, values: Values) -> Word:
     raw = spelled(node)
     if re.search(r"\{[^{}'\"]*(?:,|\.\.)[^{}]*\}", raw):
-        return Word(doubt=f"`{raw[:40]}` means different things to different shells")
+        return _braces(raw)
     whole = Word()
     end = node.start_byte
     for child in node.children:
         if child.start_byte != end or not child.is_named:
             return Word(doubt=f"`{raw[:40]}` cannot be read")
         end = child.end_byte
-        whole = whole.joined(resolve(child))
+        whole = whole.joined(resolve(child, values))
     return whole
 
 
-def _parameter(node: Node) -> Word:
-    name = spelled(node)[1:]
-    if name in _NUMERIC:
+_RANGE = re.compile(r"\{([1-9]\d?)\.\.([1-9]\d?)\}", re.ASCII)
+
+
+def _counted(found: re.Match[str]) -> str:
+    """`{1..3}` as `{1,2,3}`; a range that counts down, or of one number, is left as it is."""
+    first, last = int(found[1]), int(found[2])
+    return f"{{{','.join(map(str, range(first, last + 1)))}}}" if first < last else found[0]
+
+
+def _braces(raw: str) -> Word:
+    """A word with lists in braces: some shells make several of it, others leave it."""
+    doubt = Word(doubt=f"`{raw[:40]}` means different things to different shells")
+    ranges = _RANGE.sub(_counted, raw)
+    if not _BRACES.fullmatch(ranges) or ".." in ranges:
+        return doubt
+    lists = [found.split(",") for found in _LIST.findall(ranges)]
+    between = _LIST.split(ranges)[::2]
+    chosen = [
+        "".join((between[0], *(a + b for a, b in zip(each, between[1:], strict=True)))) for each in product(*lists)
+    ]
+    return Word(raw, pattern="*" in raw or "?" in raw, choices=tuple(chosen)) if len(chosen) <= MOST_CHOICES else doubt
+
+
+# Forms that only cut or replace text; one that assigns, reckons or names another variable is not among them.
+_CUT = re.compile(
+    r"\$\{(?:#[A-Za-z_]\w*|[A-Za-z_]\w*(?::?-[\w./ +,@-]*|%%?[\w.*/-]+|##?[\w.*/-]+|//?[\w. -]+(?:/[\w. -]*)?"
+    r"|\^\^?|,,?))\}",
+    re.ASCII,
+)
+
+
+def _parameter(node: Node, values: Values) -> Word:
+    raw = spelled(node)
+    if _CUT.fullmatch(raw):
+        return Word("*", vague="text", why=f"`{raw[:40]}` {_LATER}", split=True)
+    name = raw[2:-1] if raw.startswith("${") else raw[1:]
+    why = f"`${name[:40]}` {_LATER}"
+    if name in _NUMERIC and not raw.startswith("${"):
         return Word("0", counted=True)
-    return Word(doubt=f"`${name[:40]}` is known only when it runs")
+    if not _NAME.fullmatch(name):
+        return Word(doubt=why)
+    if name in values:
+        known = values[name]
+        return Word(known.text, known.pattern, vague="place", why=why, split=True)
+    return Word(_PLACES.get(name, "*"), vague="place" if name in _PLACES else "text", why=why, split=True)
 
 
-_COMPOSED = {"string": _double_quoted, "concatenation": _concatenated, "simple_expansion": _parameter}
+def _substitution(node: Node) -> Word:
+    """The output of a command, or a file with it; what that command does is looked at by itself."""
+    raw = spelled(node)
+    if not _PLAIN_SUBSTITUTION.fullmatch(raw):
+        return Word(doubt=f"`{raw[:40]}` {_LATER}")
+    if node.type == "process_substitution":
+        return Word("/dev/fd/*", vague="place", why="a command stands in for a file")
+    if raw in _NUMBERS:
+        return Word("0", vague="number", why="the output of a command becomes part of another")
+    kind: Vague = "place" if _REVISION.fullmatch(raw) else "text"
+    split = kind != "place" or "toplevel" in raw
+    return Word("*", vague=kind, why="the output of a command becomes part of another", split=split)

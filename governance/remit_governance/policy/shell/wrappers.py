@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
@@ -13,7 +13,8 @@ from remit_governance.policy.shell.reading import UNKNOWN, Argv
 from remit_governance.policy.shell.words import Word
 
 MOST_LAYERS = 8
-MOST_SUSPECTS = 12
+MOST_SUSPECTS = 256
+"""Words of a program of which nothing is known that are looked at, and texts among them."""
 
 _ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=")
 _NOT_A_SCRIPT = frozenset({"-c", "-e", "-u", "-x", "-l", "-i", "-s", "--norc", "--noprofile", "--posix", "--login"})
@@ -57,6 +58,8 @@ WRAPPERS: Mapping[str, Wrapper] = MappingProxyType(
 )
 """Programs that run the command after their own options, and add nothing to what it may do."""
 
+_FED = frozenset({"/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"})
+
 SHELLS = frozenset({"sh", "bash", "dash", "zsh", "ksh", "ash", "mksh", "fish", "csh", "tcsh"})
 
 REFUSED: Mapping[str, str] = MappingProxyType(
@@ -69,7 +72,7 @@ REFUSED: Mapping[str, str] = MappingProxyType(
         **dict.fromkeys(
             (
                 *("eval", "source", ".", "trap", "alias", "enable", "bind", "coproc"),
-                *("let", "read", "mapfile", "readarray", "compgen"),
+                *("let", "read", "mapfile", "readarray", "compgen", "getopts"),
             ),
             "runs what only a shell knows",
         ),
@@ -82,12 +85,14 @@ REFUSED: Mapping[str, str] = MappingProxyType(
 class Layers:
     """What was found: the commands, what they were wrapped in, scripts to be read, and what is not certain.
 
-    `suspects` are what a program that is not known here may run: its arguments, from each of them on.
+    `suspects` are what a program that is not known here may run: its arguments, from each of them on; `texts` are those
+    of its arguments that may be scripts.
     """
 
     commands: list[tuple[Word, ...]] = field(default_factory=list[tuple[Word, ...]])
     wrappers: list[Argv] = field(default_factory=list[Argv])
     suspects: list[Argv] = field(default_factory=list[Argv])
+    texts: list[str] = field(default_factory=list[str])
     scripts: list[str] = field(default_factory=list[str])
     doubts: list[str] = field(default_factory=list[str])
 
@@ -112,9 +117,11 @@ def _peel(words: tuple[Word, ...], found: Layers, layers: int) -> None:
     if layers == 0:
         found.doubts.append("it wraps commands in too many others")
         found.commands.append(words)
-    elif program in REFUSED:
+    elif program in REFUSED and not (_reads_line(words) or tuple(word.text for word in words) in _ONLY_SHOW):
         found.doubts.append(f"`{program}` {REFUSED[program]}")
-        found.wrappers.extend(tuple(w.text for w in words[at:]) for at in range(1, min(len(words), MOST_SUSPECTS)))
+        _denied_anywhere(words, found)
+        if program == "eval" and all(word.text != UNKNOWN for word in words):
+            found.scripts.append(" ".join(word.text for word in words[1:]))
         found.commands.append(words)
     elif program in SHELLS:
         _shell(program, words, found)
@@ -127,22 +134,45 @@ def _peel(words: tuple[Word, ...], found: Layers, layers: int) -> None:
     else:
         found.commands.append(words)
         if not is_known(program):
-            found.suspects.extend(_suspects([word.text for word in words[1 : MOST_SUSPECTS + 1]]))
+            _suspect([word.text for word in words[1:]], found)
 
 
-def _suspects(arguments: list[str]) -> Iterator[Argv]:
+_ONLY_SHOW = frozenset({("alias",), ("crontab", "-l")})
+"""Calls of refused programs that show something, and do nothing."""
+
+
+def _reads_line(words: tuple[Word, ...]) -> bool:
+    """Whether it is a `read -r name` whose names are names alone."""
+    names = [word.text for word in words[1:] if word.text != "-r"]
+    return words[0].text == "read" and bool(names) and all(map(harmless_variable, names))
+
+
+def _denied_anywhere(words: tuple[Word, ...], found: Layers) -> None:
+    """What a program runs that cannot be told from its arguments: whatever is denied among them is denied."""
+    found.wrappers.extend(tuple(w.text for w in words[at:]) for at in range(1, min(len(words), MOST_SUSPECTS)))
+
+
+def _suspect(arguments: list[str], found: Layers) -> None:
     """What may be a command among the arguments, or inside one of them, as in `mywrap -c 'rm x'`."""
-    for at, text in enumerate(arguments):
-        if not text.startswith("-"):
-            yield (posixpath.basename(text), *arguments[at + 1 :])
-        if len(inner := text.split()) > 1:
-            yield tuple(inner)
+    for at, text in enumerate(arguments[:MOST_SUSPECTS]):
+        inner = text
+        if text.startswith("--"):
+            inner = text.partition("=")[2]
+        elif text.startswith("-"):
+            inner = text[2:]
+        if inner:
+            found.suspects.append((inner, *arguments[at + 1 :]))
+        if len(inner.split()) > 1:
+            found.texts.append(inner)
+    if len(arguments) > MOST_SUSPECTS:
+        found.doubts.append("it has too many words to look for a command among them")
 
 
 def _wrapped(program: str, wrapper: Wrapper, words: tuple[Word, ...], found: Layers, layers: int) -> None:
     inner = _behind_options(program, wrapper, words, found)
-    if inner is None or not inner:
+    if not inner or inner[0].text == UNKNOWN:
         found.commands.append(words)
+        _denied_anywhere(words, found)
         return
     found.wrappers.append(tuple(word.text for word in words))
     if program == "xargs" and not takes_any_file(inner[0].text):
@@ -204,7 +234,7 @@ def _shell(program: str, words: tuple[Word, ...], found: Layers) -> None:
         if words[at].text == UNKNOWN or words[at].pattern:
             found.doubts.append(f"what `{program}` runs is known only when it runs")
         return
-    if at >= len(words) or (words[at:] == words[-1:] and words[-1].text == "-"):
+    if at >= len(words) or (words[at:] == words[-1:] and words[-1].text == "-") or words[at].text in _FED:
         found.doubts.append(f"`{program}` reads its commands from somewhere else")
     found.commands.append(words)
 
@@ -220,6 +250,8 @@ def _find(words: tuple[Word, ...], found: Layers, layers: int) -> None:
             end = next(ends, len(words))
             inner = words[at + 1 : end]
             if inner:
+                if any("{}" in word.text and word.text != "{}" for word in inner[1:]):
+                    found.doubts.append("`find` puts a file's name into a word, which may become an option")
                 _peel(inner, found, layers - 1)
             else:
                 found.doubts.append("`find` runs a program whose name is known only when it runs")

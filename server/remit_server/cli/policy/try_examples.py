@@ -7,7 +7,8 @@ from pathlib import Path
 
 from remit_governance.errors import PolicyError
 from remit_governance.policy.compile import Source
-from remit_governance.policy.load import FOLDS_CASE, read_source
+from remit_governance.policy.load import read_source
+from remit_governance.policy.paths import FOLDS_CASE
 from remit_governance.policy.selftest import RuleTest, rule_tests
 from remit_server.cli.console import print_json, say, styled
 from remit_server.cli.main import DONE, FAILED

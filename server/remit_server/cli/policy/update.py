@@ -24,7 +24,7 @@ from remit_server.cli.policy.changes import change_lines, decided_by, replay_pay
 from remit_server.cli.usage import whole_number
 from remit_server.contract import ErrorCode
 from remit_server.errors import SetupError
-from remit_server.runtime.auditing import open_log
+from remit_server.runtime.auditing import ServerRecord, open_log
 from remit_server.runtime.policies import load_in_force
 from remit_server.runtime.policy_update import Entry, Target, apply, judge, propose, target_file
 from remit_server.runtime.settings import Settings
@@ -56,7 +56,7 @@ def run(arguments: argparse.Namespace) -> int:
         if arguments.dry_run or not proposal.changes:
             return _unchanged(proposal, arguments)
         decision = judge(in_force, target)
-        with closing(open_log(settings)) as keeper:
+        with closing(open_log(settings)) as keeper, ServerRecord(keeper.log).running(in_force.policy.version):
             entry = Entry(keeper.log, new_session(), decision, in_force.policy.version, proposal, target)
             refusal = _refusal(entry, arguments)
             if refusal is not None:

@@ -21,6 +21,8 @@ async def respond(ls: RemitServer, params: AnswerParams) -> Json:
         answer = ApprovalAnswer.model_validate(params.answer)
     except ValidationError as error:
         raise from_validation(APPROVAL_RESPOND, error) from error
-    runtime = ls.opened_runtime
+    runtimes = ls.opened_runtimes
+    # Whoever asked it; a question that nobody asked is the first one's to refuse and to record.
+    runtime = next((each for each in runtimes if each.asked(answer.approval_id)), runtimes[0] if runtimes else None)
     receipt = runtime.answer(answer) if runtime else ApprovalReceipt(accepted=False, reason="no turn is running")
     return receipt.model_dump(mode="json")

@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from lsprotocol import types as lsp
 
@@ -13,74 +14,122 @@ from remit_server.lsp.types import Json
 
 if TYPE_CHECKING:
     from remit_server.lsp.client import Client
+    from remit_server.lsp.runtime_slot import RuntimeSlot
     from remit_server.lsp.server import RemitServer
 
 RENAME_KIND = "refactor.rewrite.remit"
 EXPLAIN_KIND = "refactor.remit.explain"
 OPTIONS = lsp.CodeActionOptions(code_action_kinds=[RENAME_KIND, EXPLAIN_KIND], resolve_provider=True)
 
-Producer: TypeAlias = "Callable[[Client, str, str], lsp.CodeAction | None]"
-"""(client, path, name) → the action, or None where this client cannot use it."""
+Ability: TypeAlias = "Literal['rename', 'explain']"
+"""As the contract names it, which is slow to import."""
 
 
-def offer(ls: RemitServer, params: lsp.CodeActionParams) -> list[lsp.CodeAction]:
-    """The actions that fit the selection and the kinds asked for."""
-    buffer = ls.documents.at(params.text_document.uri) if ls.documents else None
-    if buffer is None:
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What an action is about: an identifier in a document. `uri` says which workspace folder `path` is relative to."""
+
+    uri: str
+    path: str
+    name: str
+
+
+Producer: TypeAlias = "Callable[[Client, Subject], lsp.CodeAction | None]"
+"""(client, subject) → the action, or None where this client cannot use it."""
+
+
+async def offer(ls: RemitServer, params: lsp.CodeActionParams) -> list[lsp.CodeAction | lsp.Command]:
+    """The actions that fit the selection and the kinds asked for, and that the model can do.
+
+    A client that knows no code actions gets their commands.
+    """
+    document = ls.document(params.text_document.uri)
+    if document is None:
         return []
     start, end = params.range.start, params.range.end
-    name = identifier_at(buffer.text, Place(start.line, start.character), Place(end.line, end.character))
+    name = identifier_at(document.buffer.text, Place(start.line, start.character), Place(end.line, end.character))
     if name is None:
         return []
-    kinds = [kind for kind in PRODUCERS if _wanted(kind, params.context.only)]
-    found = (PRODUCERS[kind](ls.client, buffer.relative, name) for kind in kinds)
-    return [_tagged(ls.client, action) for action in found if action is not None]
+    wanted = [row for kind, row in ACTIONS.items() if _wanted(kind, params.context.only)]
+    able = await _abilities(document.folder.slot) if wanted else ()
+    subject = Subject(document.buffer.uri, document.path, name)
+    made = [row.produce(ls.client, subject) for row in wanted if row.needs in able]
+    found = [action for action in made if action is not None]
+    if ls.client.takes_code_actions:
+        return [_tagged(ls.client, action) for action in found]
+    return [action.command for action in found if action.command is not None]
 
 
 def resolve(ls: RemitServer, action: lsp.CodeAction) -> lsp.CodeAction:
     """The action with its command filled in; one that was not ours comes back as it is."""
     del ls
     match action.data:
-        case {"explain": {"path": str() as path, "name": str() as name}}:
-            action.command = _explain_command(path, name)
+        case {"explain": {"uri": str() as uri, "path": str() as path, "name": str() as name}}:
+            action.command = _explain_command(Subject(uri, path, name))
         case _:
             pass
     return action
 
 
-def _rename(client: Client, path: str, name: str) -> lsp.CodeAction | None:
+def _rename(client: Client, subject: Subject) -> lsp.CodeAction | None:
     """Only for clients with a command that asks for the new name: LSP has no input box."""
     own = next((c for c in ("remit.client.rename", "remit.rename") if c in client.commands), None)
     if own is None:
         return None
     title = "Rename with Remit…"
-    arguments: list[Json] = [{"path": path, "name": name}]
+    arguments: list[Json] = [asdict(subject)]
     return lsp.CodeAction(title=title, kind=RENAME_KIND, command=lsp.Command(title, own, arguments=arguments))
 
 
-def _explain(client: Client, path: str, name: str) -> lsp.CodeAction:
+def _explain(client: Client, subject: Subject) -> lsp.CodeAction:
     title = "Explain with Remit"
     action = lsp.CodeAction(title=title, kind=EXPLAIN_KIND)
     if "remit.client.ask" in client.commands:
-        arguments: list[Json] = [{"text": _question(path, name)}]
+        arguments: list[Json] = [{"text": _question(subject)}]
         action.command = lsp.Command(title, "remit.client.ask", arguments=arguments)
-    elif client.resolves_commands:
-        action.data = {"explain": {"path": path, "name": name}}
+    elif client.takes_code_actions and client.resolves_commands:
+        action.data = {"explain": asdict(subject)}
     else:
-        action.command = _explain_command(path, name)
+        action.command = _explain_command(subject)
     return action
 
 
-PRODUCERS: Mapping[str, Producer] = {RENAME_KIND: _rename, EXPLAIN_KIND: _explain}
-"""Kind → what makes the action."""
+@dataclass(frozen=True, slots=True)
+class Row:
+    """An action: what the model needs for it, and what makes it."""
+
+    needs: Ability
+    produce: Producer
 
 
-def _explain_command(path: str, name: str) -> lsp.Command:
-    return lsp.Command("Explain with Remit", "remit.ask", arguments=[_question(path, name)])
+ACTIONS: Mapping[str, Row] = {
+    RENAME_KIND: Row("rename", _rename),
+    EXPLAIN_KIND: Row("explain", _explain),
+}
+"""Kind → the action."""
 
 
-def _question(path: str, name: str) -> str:
-    return f"explain {name} in {path}"
+async def _abilities(slot: RuntimeSlot) -> Collection[str]:
+    """What the model can be asked for: nothing where the runtime failed to open, which is left alone.
+
+    Whoever asks for a turn has it tried again, and is told why.
+    """
+    if slot.failure is not None:
+        return ()
+    from remit_server.errors import RemitError
+
+    try:
+        return (await slot.get()).status().abilities
+    except RemitError:
+        return ()
+
+
+def _explain_command(subject: Subject) -> lsp.Command:
+    return lsp.Command("Explain with Remit", "remit.ask", arguments=[_question(subject), {"uri": subject.uri}])
+
+
+def _question(subject: Subject) -> str:
+    return f"explain {subject.name} in {subject.path}"
 
 
 def _wanted(kind: str, only: Sequence[lsp.CodeActionKind | str] | None) -> bool:

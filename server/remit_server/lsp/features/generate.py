@@ -27,5 +27,6 @@ async def generate(ls: RemitServer, params: GenerateParams) -> Json:
         if token is not None:
             ls.rpc.stream(token, {"delta": text})
 
-    runtime = await ls.runtime()
+    first = ls.first_root  # no workspace is touched, and all of them have the same model
+    runtime = await ls.runtime(None if first is None else str(first))
     return (await runtime.generate(request, on_text)).model_dump(mode="json")

@@ -30,7 +30,7 @@ def _complete(ls: RemitServer, buffer: PolicyBuffer, place: Place) -> lsp.Comple
     from remit_governance.policy.editing.completion import completions
     from remit_server.tools.table import TOOLS
 
-    settings = settings_here(ls.root)
+    settings = settings_here(ls.root_of(buffer.path))
     kind = kind_of(buffer.path, settings) if settings is not None else None
     if kind is None:
         return None

@@ -82,7 +82,7 @@ async def _look(ls: RemitServer, buffer: PolicyBuffer) -> None:
             continue
         looked_at = revision
         try:
-            found = await aside(partial(diagnose, buffer.path, text, ls.root))
+            found = await aside(partial(diagnose, buffer.path, text, ls.root_of(buffer.path)))
         except Exception:  # a defect in one look must not end all later ones
             logger.exception("a policy file could not be looked at")
             continue
@@ -103,7 +103,7 @@ def diagnose(path: Path, text: str, root: Path | None) -> list[lsp.Diagnostic] |
     """What is wrong with the text of an open file, judged with the files it is in force with; None for no policy."""
     from remit_governance.policy.compile import Source
     from remit_governance.policy.editing.diagnosis import findings
-    from remit_governance.policy.load import FOLDS_CASE
+    from remit_governance.policy.paths import FOLDS_CASE
 
     settings = settings_here(root)
     kind = kind_of(path, settings) if settings is not None else None

@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeVar
 
 from lsprotocol import types as lsp
-from pygls.uris import to_fs_path
 
-from remit_server.lsp.edits import Edit, apply_edit, split_lines
+from remit_server.lsp.edits import Edit, apply_changes, split_lines
+from remit_server.lsp.uris import file_path
 
 if TYPE_CHECKING:  # slow to import
     from remit_governance.policy.editing.spans import Span
@@ -55,7 +55,7 @@ class PolicyBuffers:
 
     def opened(self, uri: str, version: int, text: str) -> PolicyBuffer | None:
         """Keep a document if its name is a policy's."""
-        path = to_fs_path(uri)
+        path = file_path(uri)
         if path is None or Path(path).name not in NAMES:
             return None
         self._buffers[path] = PolicyBuffer(uri, Path(path), version, text)
@@ -65,18 +65,17 @@ class PolicyBuffers:
         """Apply edits in order, a bare string being the whole new text."""
         buffer = self.at(uri)
         if buffer is not None:
-            for edit in edits:
-                buffer.text = edit if isinstance(edit, str) else apply_edit(buffer.text, edit)
+            buffer.text = apply_changes(buffer.text, edits)
             buffer.version = version
         return buffer
 
     def closed(self, uri: str) -> PolicyBuffer | None:
         """Forget a document."""
-        return self._buffers.pop(to_fs_path(uri) or uri, None)
+        return self._buffers.pop(file_path(uri) or uri, None)
 
     def at(self, uri: str) -> PolicyBuffer | None:
         """The document with this URI, however it is percent-encoded."""
-        return self._buffers.get(to_fs_path(uri) or uri)
+        return self._buffers.get(file_path(uri) or uri)
 
     def of(self, path: Path) -> PolicyBuffer | None:
         """The document of a file, however its path is spelled."""

@@ -28,14 +28,15 @@ def _hover(ls: RemitServer, buffer: PolicyBuffer, place: Place) -> lsp.Hover | N
     from remit_governance.policy.editing.hover import hover as about
     from remit_server.tools.table import TOOLS
 
-    settings = settings_here(ls.root)
+    root = ls.root_of(buffer.path)
+    settings = settings_here(root)
     if settings is None or kind_of(buffer.path, settings) is None:
         return None
     text = buffer.text
     said = about(text, offset_at(text, place), {tool.name: tool.summary for tool in TOOLS.values()})
     if said is None:
         return None
-    counted = f"\n\n{_hits(settings, said.rule)}" if said.rule and ls.root is not None else ""
+    counted = f"\n\n{_hits(settings, said.rule)}" if said.rule and root is not None else ""
     kind = lsp.MarkupKind.Markdown if ls.client.hovers_in_markdown else lsp.MarkupKind.PlainText
     return lsp.Hover(lsp.MarkupContent(kind, said.text + counted), Positions(text).range(said.span))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -55,7 +56,8 @@ async def open_rule(ls: RemitServer, params: lsp.ExecuteCommandParams) -> Json:
     The editor shows the place where it can, else a message names it. Raises RemitError (`not_found`).
     """
     wanted = _wanted(params)
-    found = await aside(lambda: find(wanted, ls.root, ls.policies))
+    roots = [folder.root for folder in ls.folders]
+    found = await aside(lambda: find(wanted, roots, ls.policies))
     shown = await _show(ls, found)
     line = found.range.start.line + 1
     if not shown:
@@ -64,8 +66,20 @@ async def open_rule(ls: RemitServer, params: lsp.ExecuteCommandParams) -> Json:
     return {"file": str(found.path), "line": line, "shown": shown}
 
 
-def find(wanted: Wanted, root: Path | None, buffers: PolicyBuffers) -> Found:
-    """Look in the policy files of this workspace, in the editor's text where they are open. Raises RemitError."""
+def find(wanted: Wanted, roots: Sequence[Path], buffers: PolicyBuffers) -> Found:
+    """Look in the policy files of these workspaces, in the editor's text where they are open. Raises RemitError."""
+    from remit_server.errors import RemitError
+
+    problem: RemitError | None = None
+    for root in roots or (None,):
+        try:
+            return _find_in(root, wanted, buffers)
+        except RemitError as error:
+            problem = problem or error
+    raise problem or _missing(wanted)
+
+
+def _find_in(root: Path | None, wanted: Wanted, buffers: PolicyBuffers) -> Found:
     settings = settings_here(root)
     paths = policy_paths(settings) if settings is not None else {}
     if wanted.file is not None:

@@ -29,6 +29,10 @@ async def run(ls: RemitServer, params: RunParams) -> Json:
         if token is not None:
             ls.rpc.stream(token, event.model_dump(mode="json"))
 
-    runtime = await ls.runtime()
+    folder = ls.folders.named(request.context.workspace_folder if request.context else None)
+    if request.context is not None:  # however it was named, the runtime knows it by its path
+        here = request.context.model_copy(update={"workspace_folder": str(folder.root)})
+        request = request.model_copy(update={"context": here})
+    runtime = await folder.slot.get()
     result = await runtime.run(request, emit, asker_of(ls, streams=token is not None))
     return result.model_dump(mode="json")

@@ -11,8 +11,9 @@ if TYPE_CHECKING:
 
 
 async def status(ls: RemitServer, params: StatusParams) -> Json:
-    """A StatusResult as JSON; an error says why there is no runtime to tell of."""
-    del params
-    runtime = await ls.runtime()
-    stats = await runtime.model_stats()
-    return runtime.status().model_copy(update={"model_stats": stats}).model_dump(mode="json")
+    """A StatusResult as JSON, of the folder that is named, else of the first one; an error says why there is none."""
+    named, first = params.workspace_folder, ls.first_root
+    folder = str(first) if named is None and first is not None else named
+    runtime = await ls.runtime(folder)
+    told = {"model_stats": await runtime.model_stats(), "folders": tuple(str(each.root) for each in ls.folders)}
+    return runtime.status().model_copy(update=told).model_dump(mode="json")

@@ -16,16 +16,14 @@ if TYPE_CHECKING:
 def opened(ls: RemitServer, params: lsp.DidOpenTextDocumentParams) -> None:
     """`textDocument/didOpen`."""
     document = params.text_document
-    if ls.documents is not None:
-        ls.documents.opened(document.uri, document.version, document.text)
+    ls.buffers.opened(document.uri, document.version, document.text)
     policy_diagnostics.opened(ls, document)
 
 
 def changed(ls: RemitServer, params: lsp.DidChangeTextDocumentParams) -> None:
     """`textDocument/didChange`."""
     document, edits = params.text_document, [_edit(c) for c in params.content_changes]
-    if ls.documents is not None:
-        ls.documents.changed(document.uri, document.version, edits)
+    ls.buffers.changed(document.uri, document.version, edits)
     policy_diagnostics.changed(ls, document, edits)
 
 
@@ -36,8 +34,7 @@ def saved(ls: RemitServer, params: lsp.DidSaveTextDocumentParams) -> None:
 
 def closed(ls: RemitServer, params: lsp.DidCloseTextDocumentParams) -> None:
     """`textDocument/didClose`."""
-    if ls.documents is not None:
-        ls.documents.closed(params.text_document.uri)
+    ls.buffers.closed(params.text_document.uri)
     policy_diagnostics.closed(ls, params.text_document.uri)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Any
 
 from pydantic import JsonValue
@@ -31,6 +32,23 @@ _AWAY = re.compile(
 _RENAME = re.compile(
     r"\b(renam(e|ed|ing)|called|named|(new|better) name|(change|replace|use|gets?) the name)\b", re.IGNORECASE
 )
+_CHANGING = re.compile(
+    r"\b(instead|replac(e|ed|ing)|chang(e|ed|ing)|swap|substitute|convert|turn|throughout|everywhere)\b|[-=]>|→",
+    re.IGNORECASE,
+)
+_EDITING = re.compile(
+    r"\b(set|assign|update|make|add|insert|append|put|write|create|edit|fix|move|delete|remove|drop|erase)\b",
+    re.IGNORECASE,
+)
+_ASKING = re.compile(
+    r"\b(where|wherever|which|what|who|find|locate|look|looking|search|show|tell|defin\w+|declar\w+|implement\w*)\b",
+    re.IGNORECASE,
+)
+_RUNNING = re.compile(
+    r"\b(run|runs|running|execut\w+|launch|start|invoke|perform|try|shell|terminal|command)\b", re.IGNORECASE
+)
+"""With a word of the first two kinds and none that asks, no place is asked for: naming one would be no answer. With one
+of the first and none that tells to run something, no command is meant: a name is none."""
 _DOCUMENT = re.compile(r"\b(docstring|document|documented|describe|described|documentation)\b", re.IGNORECASE)
 """Without these words nothing is put there, deleted or described, whatever the model makes of the request."""
 _RENAMING = frozenset(
@@ -69,6 +87,23 @@ def certain(messages: Sequence[Message]) -> bool:
     return turn.call is None and len(request.paths) == 1 and len(names) > 1 and bool(_RENAME.search(request.bare))
 
 
+def ambiguous(messages: Sequence[Message], files: AbstractSet[str] | None) -> bool:
+    """Whether a rename is asked for that names several of the `files`: it is made in one file, and which is a guess.
+
+    Where the files are not known, what has a folder is one.
+    """
+    turn = turn_of(messages)
+    request = turn.request
+    if turn.call is not None or request.line or not (_RENAME.search(request.bare) or _CHANGING.search(request.bare)):
+        return False
+    paths = {_normal(path) for path in request.paths}
+    return len({path for path in paths if "/" in path} if files is None else paths & files) > 1
+
+
+def _normal(path: str) -> str:
+    return path.removeprefix("./")
+
+
 def _step(turn: Turn) -> Step:
     """What may be called now; nothing once a skill has come to its end or a call was refused."""
     request, call = turn.request, turn.call
@@ -102,10 +137,13 @@ def _first(request: Request) -> Step:
     if request.line or _RENAME.search(request.bare):
         # Who names a line by its number means that line, and nobody else means one; a rename reads the whole file.
         return {(Intent.READ_FILE, "read_file"): [part if request.line else _object(path=path)]}
+    changes = _CHANGING.search(request.bare)
+    asks = _ASKING.search(request.bare) or not (changes or _EDITING.search(request.bare))
+    runs = _RUNNING.search(request.bare) or not changes
     return {
         (Intent.READ_FILE, "read_file"): [_object(path=path)],
-        (Intent.ANALYZE, "search_files"): [found, anywhere],
-        (Intent.EXECUTE, "run_command"): [_object(command=_one_of(request.spans))],
+        (Intent.ANALYZE, "search_files"): [found, anywhere] if asks else [found],
+        (Intent.EXECUTE, "run_command"): [_object(command=_one_of(request.spans))] if runs else [],
     }
 
 

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from pydantic import JsonValue
 
+from remit_server.contract import ErrorCode
 from remit_server.models.embedded.patterns import DEFINED, IMPORT
 from remit_server.models.embedded.turns import Turn
 
@@ -21,14 +23,24 @@ IMPORTED = "Added the import."
 CHANGED = "Changed the value."
 DOCUMENTED = "Added the docstring."
 UNCHANGED = "I stopped: nothing was changed."
+UNKNOWN = "I stopped: it is not known whether the file was changed. Look at it in the editor."
 NOT_FOUND = "I stopped: no definition was found."
 NOT_RUN = "I stopped: the command was not run."
 TIMED_OUT = "The command was stopped at its time limit."
 DECLINED = "I stopped: I only do small edits, searches and commands that one sentence names."
+AMBIGUOUS = "I stopped: more than one file is named, and I rename in one."
 
 _MATCHES = re.compile(r"(\d+)(?: or more)? matches for ")
 _LOOKED_UP = DEFINED.split("NAME")[0]
 _EXIT = re.compile(r"exit code (\d+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """The last sentence of a turn, and whether what was asked for was `done`."""
+
+    text: str
+    done: bool = False
 
 
 def exited(code: int) -> str:
@@ -45,15 +57,19 @@ def defined(path: str, line: int, places: int = 1) -> str:
     )
 
 
-def ending(turn: Turn) -> str | None:
-    """What is to be said now that no call is left; None before the first call, where the model has to decline."""
+def ending(turn: Turn) -> Ending:
+    """Say what has come of the turn, if no further call is made; before the first call that is nothing."""
     if turn.call is None:
-        return None
+        return Ending(DECLINED)
     if turn.call.name == "run_command":
         return _after_command(turn.result)
+    if turn.result.startswith(f"error {ErrorCode.OUTCOME_UNKNOWN}:"):
+        return Ending(UNKNOWN)
     if turn.searched.startswith(_LOOKED_UP):
         return _after_look_up(turn)
-    return _after_edit(turn, turn.call.arguments) if turn.call.name == "edit_file" and not turn.refused else UNCHANGED
+    arguments = turn.call.arguments
+    edited = turn.call.name == "edit_file" and turn.result.startswith(f"edited {arguments.get('path')}: ")
+    return Ending(_after_edit(turn, arguments), done=True) if edited else Ending(UNCHANGED)
 
 
 def _after_edit(turn: Turn, arguments: Mapping[str, JsonValue]) -> str:
@@ -65,14 +81,15 @@ def _after_edit(turn: Turn, arguments: Mapping[str, JsonValue]) -> str:
     return DELETED if not new else INSERTED if old.endswith("\n") else REPLACED
 
 
-def _after_look_up(turn: Turn) -> str:
+def _after_look_up(turn: Turn) -> Ending:
     places = _MATCHES.match(turn.result)
     if turn.shown is None or places is None:
-        return NOT_FOUND
-    return defined(turn.result.split("\n")[1], turn.shown[0], int(places[1]))
+        # That nothing was found answers the question, where the search could be made.
+        return Ending(NOT_FOUND, done=not turn.refused)
+    return Ending(defined(turn.result.split("\n")[1], turn.shown[0], int(places[1])), done=True)
 
 
-def _after_command(result: str) -> str:
+def _after_command(result: str) -> Ending:
     if ended := _EXIT.match(result):
-        return exited(int(ended[1]))
-    return TIMED_OUT if result.startswith("stopped ") else NOT_RUN
+        return Ending(exited(int(ended[1])), done=True)
+    return Ending(TIMED_OUT, done=True) if result.startswith("stopped ") else Ending(NOT_RUN)

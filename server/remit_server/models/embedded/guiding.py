@@ -2,43 +2,61 @@
 
 from __future__ import annotations
 
-import json
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from remit_server.models.embedded.copies import certain, narrowed
-from remit_server.models.embedded.endings import ending
+from remit_governance.values import Intent
+from remit_server.models.embedded.copies import ambiguous, certain, narrowed
+from remit_server.models.embedded.endings import AMBIGUOUS, Ending, ending
 from remit_server.models.embedded.turns import turn_of
-from remit_server.models.ports import GenerateRequest
+from remit_server.models.limits import limited
+from remit_server.models.ports import GenerateRequest, Nameable, PathsOnOffer, ToolSpec
+
+Offer = Mapping[Intent, tuple[ToolSpec, ...]]
 
 
-@dataclass(slots=True)
-class Sentence:
-    """An answer that the model writes as a JSON string, because no other will do."""
+@dataclass(frozen=True, slots=True)
+class Guided:
+    """What the model is asked in one step of a turn, and how the turn ends where it makes no call."""
 
-    written: str = ""
-
-    def add(self, text: str) -> None:
-        """Take more of it."""
-        self.written += text
-
-    @property
-    def text(self) -> str:
-        """The sentence; as far as it came, where a limit cut it off."""
-        try:
-            return str(json.loads(self.written))
-        except ValueError:
-            return self.written.removeprefix('"')
+    request: GenerateRequest
+    ending: Ending
 
 
-def guided(request: GenerateRequest) -> tuple[GenerateRequest, Sentence | None]:
-    """The request with what the model may do next, and where its answer is to be gathered if it is that sentence.
+def guided(request: GenerateRequest, nameable: Nameable | None = None) -> Guided | Ending | None:
+    """Limit the request to what the model may do next, or end the turn where there is no call that it could make.
 
-    A request for an answer of a schema, and one that offers no tools, stay as they are.
+    None for what is no step of a turn: a request for an answer of a schema, and one that offers neither tools nor
+    paths. A path that the model may name is one that was said, and among those that are `nameable` where these are
+    known.
     """
-    if request.answer_schema is not None or not request.intents:
-        return request, None
-    offered = narrowed(request.messages, request.intents)
-    said = ending(turn_of(request.messages))
-    if offered or said is None:
-        return replace(request, intents=offered, must_call=certain(request.messages)), None
-    return replace(request, intents={}, answer_schema={"const": said}), Sentence()
+    if request.answer_schema is not None or not (request.intents or request.paths):
+        return None
+    messages = request.messages
+    said = ending(turn_of(messages))
+    offered: Offer = narrowed(messages, request.intents)
+    if ambiguous(messages, None if nameable is None else nameable.files):
+        return Ending(AMBIGUOUS)
+    if nameable is not None and request.paths is not None:
+        offered = _within(offered, request.paths, nameable.paths)
+    if not offered:
+        return said
+    must_call = request.must_call or certain(messages)
+    return Guided(replace(request, intents=offered, must_call=must_call), said)
+
+
+def _within(offered: Offer, on_offer: PathsOnOffer, paths: tuple[str, ...]) -> Offer:
+    """Those of the tools that can name one of `paths`, and no other."""
+    return {
+        intent: left
+        for intent, tools in offered.items()
+        if (left := tuple(each for tool in tools if (each := _limited(tool, on_offer, paths)) is not None))
+    }
+
+
+def _limited(tool: ToolSpec, on_offer: PathsOnOffer, paths: tuple[str, ...]) -> ToolSpec | None:
+    argument = on_offer.arguments.get(tool.name)
+    if argument is None:
+        return tool
+    schema = limited(tool.parameters, argument, paths)
+    return None if schema is None else replace(tool, parameters=schema)

@@ -21,6 +21,7 @@ from remit_server.models.host.json_schema import Schema, SchemaError, plain
 from remit_server.models.host.landing import Landing, room_needed
 from remit_server.models.host.schemas import SELECT, Bounds, bounded, selection_schema
 from remit_server.models.host.thinking import Piece, ThinkMarkers
+from remit_server.models.limits import limited
 from remit_server.models.wire import ToolSchema
 
 Intents = Mapping[str, Sequence[ToolSchema]]
@@ -44,9 +45,9 @@ _WORN_TOKENS = 20_000
 
 @dataclass(frozen=True, slots=True)
 class Paths:
-    """The paths that the named argument of each tool is limited to; none: it is not."""
+    """The paths that the named argument of each tool is limited to, besides what its schema says; None: to no other."""
 
-    paths: tuple[str, ...] = ()
+    paths: tuple[str, ...] | None = None
     arguments: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
@@ -77,15 +78,16 @@ def intent_grammar(
 ) -> str:
     """Write the grammar of one step in llguidance's Lark dialect; strings without a bound get `longest` characters.
 
-    An intent without tools may be declared, and nothing else done in it. Without intents a step is text. With
-    `must_call` it is calls alone.
+    An intent without tools may be declared, and nothing else done in it; a tool whose argument no path is left for is
+    not there. Without intents a step is text. With `must_call` it is calls alone.
     """
     plain_text = _without(r"<\/?tool_call", thinking)
     if not intents:
         return "\n".join([*_before(thinking), "body: TEXT", f"TEXT: {plain_text}"]) + "\n"
     opening = f"<[{markers.open}]>" if markers.open is not None else json.dumps(OPEN)
     closing = f"<[{markers.close}]>" if markers.close is not None else json.dumps(CLOSE)
-    tools = {tool.name: tool for offered in intents.values() for tool in offered}
+    written = {tool.name: _argument_schema(tool, longest, paths) for offered in intents.values() for tool in offered}
+    tools = {name: arguments for name, arguments in written.items() if arguments is not None}
     rule = {name: f"tool_{number}" for number, name in enumerate(tools)}
     lines = [
         *_before(thinking),
@@ -97,16 +99,15 @@ def intent_grammar(
         "phase: " + " | ".join(f"{opening} rest_{number}" for number in range(len(intents))),
         "first: " + " | ".join(f"rest_{number}" for number in range(len(intents))),
     ]
-    for number, (intent, offered) in enumerate(intents.items()):
+    for number, (intent, specs) in enumerate(intents.items()):
+        offered = [tool for tool in specs if tool.name in tools]
         calls = f" call_{number}{{1,{MOST_CALLS}}}" if offered else ""
         lines.append(f"rest_{number}: select_{number} {closing}{calls}")
         lines.append(f"select_{number}: {_call_rule(SELECT, selection_schema([intent]))}")
         if offered:
             alternatives = " | ".join(dict.fromkeys(rule[tool.name] for tool in offered))
             lines.append(f"call_{number}: {opening} ({alternatives}) {closing}")
-    lines += [
-        f"{rule[name]}: {_call_rule(name, _argument_schema(tool, longest, paths))}" for name, tool in tools.items()
-    ]
+    lines += [f"{rule[name]}: {_call_rule(name, arguments)}" for name, arguments in tools.items()]
     return "\n".join(lines) + "\n"
 
 
@@ -126,17 +127,18 @@ def answer_grammar(schema: Schema) -> str:
     return f"start: %json {json.dumps({'x-guidance': _COMPACT, **schema})}\n"
 
 
-def _argument_schema(tool: ToolSchema, longest: int, paths: Paths) -> Schema:
+def _argument_schema(tool: ToolSchema, longest: int, paths: Paths) -> Schema | None:
+    """Return what a tool's arguments may be; None where no path is left that both its schema and `paths` admit."""
     try:
-        schema = bounded(plain(tool.parameters, strict=False), Bounds(longest))
+        schema = plain(tool.parameters, strict=False)
+        name = paths.arguments.get(tool.name)
+        if paths.paths is None or name is None:
+            return bounded(schema, Bounds(longest))
+        # llguidance cannot force a text that spells a marker (`<tool_call>`), as a hostile name might.
+        left = limited(schema, name, [path for path in paths.paths if "<" not in path])
+        return None if left is None else bounded(left, Bounds(longest))
     except SchemaError as error:
         raise GrammarError(f"`{tool.name}`: {error}") from error
-    name, properties = paths.arguments.get(tool.name), schema.get("properties")
-    # llguidance cannot force a text that spells a marker (`<tool_call>`), as a hostile name might.
-    listed: list[JsonValue] = [path for path in paths.paths if "<" not in path]
-    if listed and name is not None and isinstance(properties, dict) and name in properties:
-        schema["properties"] = {**properties, name: {"enum": listed}}
-    return schema
 
 
 def _before(thinking: Thinking | None) -> list[str]:

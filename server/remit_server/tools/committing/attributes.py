@@ -9,12 +9,9 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, cast
-
-import re2  # type: ignore[import-untyped]  # pyright: ignore[reportMissingTypeStubs]
-from dulwich.wildmatch import MalformedPattern, translate
 
 from remit_server.errors import ToolError
+from remit_server.tools.committing.patterns import MAX_PATTERN_BYTES, compile_git_pattern
 
 Value = bool | str | None
 """Set, unset, a word; None is `unspecified` again."""
@@ -23,8 +20,6 @@ Line = tuple[Callable[[bytes], bool], Mapping[str, Value]]
 
 _MACRO = b"[attr]"
 _BUILT_IN: Mapping[str, Mapping[str, Value]] = {"binary": {"diff": False, "merge": False, "text": False}}
-_re2 = cast("Any", re2)
-_MOST_BYTES = 1_000
 _ESCAPED = re.compile(rb"\\(.)")
 
 
@@ -72,11 +67,11 @@ class Attributes:
             if pattern.startswith(_MACRO):
                 self._macros[pattern.removeprefix(_MACRO).decode(errors="replace")] = values
             elif pattern and values:
-                if len(pattern) > _MOST_BYTES:
+                if len(pattern) > MAX_PATTERN_BYTES:
                     raise _involved(pattern)
                 try:
                     yield _matcher(pattern, folder.encode(errors="surrogateescape")), values
-                except (MalformedPattern, _re2.error):
+                except ValueError:
                     continue  # git has it match nothing
 
     def _with_macros(self, values: Mapping[str, Value]) -> dict[str, Value]:
@@ -89,17 +84,8 @@ class Attributes:
 
 
 def _matcher(pattern: bytes, folder: bytes) -> Callable[[bytes], bool]:
-    """Whether a path is one of those that a pattern of the file in `folder` stands for.
-
-    By an engine that takes no longer for an involved pattern: they come with the project.
-    """
-    options = _re2.Options()
-    options.encoding = _re2.Options.Encoding.LATIN1
-    options.log_errors = False
-    above = _re2.escape(folder + b"/") if folder else b""
-    anywhere = b"" if b"/" in pattern else b"(?:.*/)?"
-    compiled = _re2.compile(above + anywhere + translate(pattern.removeprefix(b"/")), options)
-    return lambda path: compiled.fullmatch(path) is not None
+    """Whether a path is one of those that a pattern of the file in `folder` stands for."""
+    return compile_git_pattern(pattern.removeprefix(b"/"), folder, anywhere=b"/" not in pattern)
 
 
 def _split(line: bytes) -> tuple[bytes, list[bytes]]:

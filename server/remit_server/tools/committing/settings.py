@@ -5,12 +5,10 @@ Includes are followed in the person's files only, which are theirs to write; the
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from dulwich.wildmatch import MalformedPattern, translate
-
+from remit_server.tools.committing.patterns import MAX_PATTERN_BYTES, compile_git_pattern
 from remit_server.tools.git_config import MAX_CONFIG_BYTES, parse_config
 
 _MOST_INCLUDES = 5
@@ -95,8 +93,8 @@ def _applies(name: str, path: Path, git: Path, environment: Mapping[str, str]) -
 
 
 def matches(pattern: bytes, path: bytes) -> bool:
-    """Whether one of git's patterns stands for the whole path; never one that git refuses."""
+    """Whether one of git's patterns stands for the whole path; never one that git refuses, or that is too long."""
     try:
-        return re.fullmatch(translate(pattern), path, re.DOTALL) is not None
-    except (MalformedPattern, re.error):
+        return len(pattern) <= MAX_PATTERN_BYTES and compile_git_pattern(pattern)(path)
+    except ValueError:
         return False

@@ -6,17 +6,13 @@ import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from pathspec import GitIgnoreSpec
-
 from remit_server.contract import ErrorCode
 from remit_server.tools.committing.repository import Repository, refused
 from remit_server.tools.committing.settings import expanded, git_folder_of
 from remit_server.workspace.git_folder import read_or_none
+from remit_server.workspace.ignore import MAX_IGNORE_BYTES, MAX_IGNORE_LINES, ignore_rules
 from remit_server.workspace.paths import Workspace, WorkspacePath
 from remit_server.workspace.walk import Limits, ignored_in, walk
-
-_MOST_BYTES = 256 * 1024
-_MOST_LINES = 2_000
 
 
 def untracked_below(workspace: Workspace, folder: WorkspacePath, repository: Repository) -> Iterator[str]:
@@ -45,11 +41,11 @@ def must_be_addable(workspace: Workspace, path: str, repository: Repository) -> 
 def excludes(workspace: Workspace, repository: Repository) -> Callable[[str], bool]:
     """Whether the repository's or the person's own list of ignored files names a path; a `.gitignore` that takes it
     back does not count here, so sooner too little is committed than too much."""
-    own = read_or_none(workspace, "info/exclude", _MOST_BYTES) or b""
-    spec = GitIgnoreSpec.from_lines([*_lines(own), *_lines(_persons(workspace, repository))])
+    own = read_or_none(workspace, "info/exclude", MAX_IGNORE_BYTES) or b""
+    rules = ignore_rules([*_lines(own), *_lines(_persons(workspace, repository))])
 
     def excluded(path: str) -> bool:
-        return spec.match_file(path)
+        return rules.ignores(path) is True
 
     return excluded
 
@@ -66,11 +62,11 @@ def read_persons(path: Path | None) -> bytes:
     if path is None or not path.is_file():
         return b""
     with path.open("rb") as file:
-        return file.read(_MOST_BYTES)
+        return file.read(MAX_IGNORE_BYTES)
 
 
 def _lines(data: bytes) -> list[str]:
-    return data.decode(errors="replace").splitlines()[:_MOST_LINES]
+    return data.decode(errors="replace").splitlines()[:MAX_IGNORE_LINES]
 
 
 def _nested(workspace: Workspace) -> Callable[[str], bool]:

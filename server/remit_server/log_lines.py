@@ -37,13 +37,13 @@ def _spelled(match: re.Match[str]) -> str:
 
 
 class ThreadedHandler(logging.Handler):
-    """Writes records to a descriptor; where nobody reads them they are dropped, and the gateway goes on."""
+    """Writes records to a descriptor; where nobody reads them they are dropped, and the server goes on."""
 
     def __init__(self, fd: int) -> None:
         super().__init__()
         self._fd = fd
         self._queue: SimpleQueue[bytes | None] = SimpleQueue()
-        self._thread = threading.Thread(target=self._work, name="remit-gateway-log", daemon=True)
+        self._thread = threading.Thread(target=self._work, name="remit-log", daemon=True)
         self._thread.start()
 
     def emit(self, record: logging.LogRecord) -> None:

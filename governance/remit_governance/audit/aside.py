@@ -1,0 +1,184 @@
+"""Sets a log that can no longer be used aside (effect): its database and everything that belongs to it get another
+name, and nothing is deleted (governance.md §7; threats: Storage, a corrupt database).
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import re
+import secrets
+import sqlite3
+import stat
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from remit_governance.audit.chain import Chain, failing
+from remit_governance.audit.database import digest_of
+from remit_governance.audit.record import MAX_SUMMARY, AuditEvent, AuditKind
+from remit_governance.errors import AuditError
+
+_MARK = ".set-aside-"
+_COMPANION = re.compile(r"|-wal|-shm|-journal|\.lock|\.\d{6}(\.new)?|\.waiting\..+")
+"""What follows a database's name in the names of the files that belong to it."""
+
+_BEYOND_USE = ("SQLITE_CORRUPT", "SQLITE_NOTADB", "SQLITE_ERROR", "SQLITE_CANTOPEN", "SQLITE_MISMATCH")
+_UNREADABLE = ("SQLITE_IOERR_READ", "SQLITE_IOERR_SHORT_READ", "SQLITE_IOERR_CORRUPTFS", "SQLITE_READONLY")
+_SMALLEST_PAGE = 512
+_NO_LOG = frozenset({errno.EACCES, errno.EPERM, errno.EISDIR, errno.ELOOP, errno.ENXIO, errno.EINVAL, errno.EIO})
+"""What opening a file says that is there and cannot be used; a full disk, say, is not among them."""
+
+
+@dataclass(frozen=True, slots=True)
+class SetAside:
+    """A log that was set aside: its database's new name, `why`, its size in bytes, and the digest of its content
+    (empty where it cannot be read)."""
+
+    name: str
+    why: str
+    bytes: int
+    digest: str
+
+    @property
+    def message(self) -> str:
+        """What the person should know."""
+        return f"the audit log could not be used and was set aside as {self.name}, a new one is begun: {self.why}"
+
+    def event(self, known: Mapping[str, str]) -> AuditEvent:
+        """The record of it, the first of the new log. `known` is what is known of the old one from elsewhere."""
+        metadata = {"file": self.name, "bytes": str(self.bytes), "digest": self.digest, **known}
+        present = {name: value for name, value in metadata.items() if value}
+        return AuditEvent(AuditKind.AUDIT_SET_ASIDE, output_summary=self.why[:MAX_SUMMARY], metadata=present)
+
+
+def beyond_use(error: AuditError) -> bool:
+    """Whether the log itself is at fault, and not the disk's room, another process or this one's limits."""
+    cause = error.__cause__
+    if isinstance(cause, OSError):
+        return cause.errno in _NO_LOG
+    if isinstance(cause, sqlite3.ProgrammingError | sqlite3.InterfaceError):
+        return False  # a mistake of ours, such as writing after the end: the file is as good as it was
+    if isinstance(cause, sqlite3.Error):
+        # Our own complaint about a format has no code.
+        name = str(getattr(cause, "sqlite_errorname", _BEYOND_USE[0]))
+        return name.startswith((*_BEYOND_USE, *_UNREADABLE))
+    return cause is not None
+
+
+@contextmanager
+def renewing(path: Path) -> Generator[None]:
+    """Keep other processes from setting the log at `path` aside meanwhile. Raises AuditError."""
+    with failing(path, "set aside"):
+        fd = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        with suppress(OSError):  # a file system without locks
+            fcntl.flock(fd, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(fd)
+
+
+def try_new(path: Path, now: int) -> None:
+    """See that a new log can be written beside `path`: else nothing is gained by setting the old one aside.
+
+    Raises AuditError.
+    """
+    trial = path.with_name(f"{path.name}.trial-{secrets.token_hex(4)}")
+    try:
+        with failing(trial, "written"):
+            os.close(os.open(trial, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+        Chain(trial, now).close()
+    finally:
+        for end in ("", "-wal", "-shm"):
+            trial.with_name(trial.name + end).unlink(missing_ok=True)
+
+
+def set_aside(path: Path, now: int, why: str) -> SetAside:
+    """Rename the database at `path` and all that belongs to it; what other processes hold stays. Raises AuditError."""
+    with failing(path, "set aside"):
+        new = _free_name(path, now)
+        size, digest = _described(path)
+        # The database first: without it, what a crash leaves here is set aside the next time.
+        for end in sorted(_companions(path)):
+            path.with_name(path.name + end).rename(path.with_name(new + end))
+        folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+    return SetAside(new, why, size, digest)
+
+
+def logs_set_aside(path: Path) -> tuple[Path, ...]:
+    """The databases beside `path` that were set aside, oldest first."""
+    with suppress(OSError):
+        ends = re.compile(rf"{re.escape(path.name + _MARK)}\d{{8}}T\d{{6}}Z(-\d+)?")
+        return tuple(sorted(entry for entry in path.parent.iterdir() if ends.fullmatch(entry.name)))
+    return ()
+
+
+def not_whole(path: Path) -> str:
+    """Why SQLite would begin the database anew although there is something to lose: it drops what the write-ahead log
+    of an empty one holds, and what is too short to be one. Empty where it would not. Raises OSError."""
+    size = 0
+    with suppress(FileNotFoundError):
+        status = path.lstat()
+        if not stat.S_ISREG(status.st_mode) or status.st_size >= _SMALLEST_PAGE:
+            return ""
+        size = status.st_size
+    if size:
+        return "it is shorter than any database"
+    wal = path.with_name(f"{path.name}-wal")
+    if (wal.is_file() and wal.stat().st_size) or any(re.fullmatch(r"\.\d{6}", end) for end in _ends(path)):
+        return "records of it are there, and the database is missing or empty"
+    return ""
+
+
+def _described(path: Path) -> tuple[int, str]:
+    try:
+        status = path.lstat()
+    except FileNotFoundError:
+        return 0, ""
+    return (status.st_size, digest_of(path)) if stat.S_ISREG(status.st_mode) else (0, "")
+
+
+def _free_name(path: Path, now: int) -> str:
+    moment = datetime.fromtimestamp(now / 1000, UTC).strftime("%Y%m%dT%H%M%SZ")
+    name, number = f"{path.name}{_MARK}{moment}", 1
+    while any(entry.name.startswith(name) for entry in path.parent.iterdir()):
+        number += 1
+        name = f"{path.name}{_MARK}{moment}-{number}"
+    return name
+
+
+def _ends(path: Path) -> list[str]:
+    names = (entry.name for entry in path.parent.iterdir() if entry.name.startswith(path.name))
+    return [name[len(path.name) :] for name in names]
+
+
+def _companions(path: Path) -> list[str]:
+    ends = (end for end in _ends(path) if _COMPANION.fullmatch(end))
+    return [end for end in ends if not _in_use(path.with_name(path.name + end), end)]
+
+
+def _in_use(path: Path, end: str) -> bool:
+    """Whether a companion stays: the lock file, if it is one, and the lines of a process that lives."""
+    if end != ".lock" and not end.startswith(".waiting."):
+        return False
+    if not stat.S_ISREG(path.lstat().st_mode):
+        return False
+    try:
+        fd = os.open(path, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return True
+    finally:
+        os.close(fd)
+    return end == ".lock"

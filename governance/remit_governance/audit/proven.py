@@ -1,0 +1,129 @@
+"""What of a log is proven by its signed head, and by checkpoints that were sent elsewhere (governance.md §7; threats:
+Storage). Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+from remit_governance.audit.checkpoint import Signer, signature_holds
+from remit_governance.audit.head import Head
+from remit_governance.audit.head_file import StoredHead
+from remit_governance.audit.vouched import Evidence, Fault, Lines, span
+
+LIMIT = (
+    "not proven: whoever can write as you on this machine could have rewritten log, checkpoints, signed head and key"
+    " together; only checkpoints sent elsewhere show that (`remit audit checkpoint --to`, `remit audit verify"
+    " --against`)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """How far a log is vouched for (0: not at all), what is wrong, and what a person should know."""
+
+    until: int = 0
+    faults: tuple[Fault, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def prove(
+    stored: StoredHead, ours: Mapping[str, Signer], log: Evidence, checkpointed: int, known: Collection[str]
+) -> Proof:
+    """Compare a log with its signed head as both were at one moment.
+
+    `ours` are our keys by their public halves, `checkpointed` is the last record that a checkpoint agrees with, `known`
+    are the digests of the checkpoints.
+    """
+    found = _fault(stored, ours, log, checkpointed)
+    head = stored.signed.head if stored.signed and not found else None
+    until = max(checkpointed, head.count if head else 0)
+    faults = [found] if found else []
+    notes: list[str] = []
+    if head is None and found is None:
+        notes.append("no signed head is kept: an end cut off after the last checkpoint would not show")
+    older = stored.older
+    changed = older is not None and (older.key not in ours or not older.holds(ours[older.key]))
+    if head is not None and (stored.damaged or changed):
+        notes.append("one of the two copies of the signed head is damaged, as after a power cut, or was changed")
+    if head is not None and until < log.count and not _is_own_record(log, until, known):
+        rest = span(until + 1, log.count)
+        if log.open_servers or any(start <= until < end for start, end in log.ended_servers):
+            notes.append(
+                f"{rest}: not vouched for yet: written by a server that runs, or was killed, before it could sign;"
+                " or by somebody else"
+            )
+        else:
+            why = f"not vouched for: every server had ended in order, and somebody else wrote {rest}"
+            faults.append(Fault(why, until + 1))
+    return Proof(until, (*faults, *log.forged), tuple(notes))
+
+
+def compare(elsewhere: Lines, trusted: Collection[str], log: Evidence) -> Proof:
+    """Compare a log with checkpoints that were sent elsewhere, of which some may be of other logs."""
+    faults: list[Fault] = []
+    notes: list[str] = []
+    until = 0
+    for number, signed in enumerate(elsewhere.signed, 1):
+        where = f"line {number} of the checkpoints elsewhere"
+        if signed is None:
+            faults.append(Fault(f"{where} was changed: it is no checkpoint"))
+        elif signed.key not in trusted:
+            faults.append(Fault(f"{where} is signed with the key {signed.key[:16]}, which is none of ours"))
+        elif not signature_holds(signed):
+            faults.append(Fault(f"{where} has a wrong signature: it was changed or forged"))
+        elif (said := signed.checkpoint).log != log.log:
+            notes.append(f"{where} is of another log, of {said.count} records, which is not here")
+        elif said.count > log.count:
+            why = f"the end was cut off: {where} vouches for {span(log.count + 1, said.count)}, missing now"
+            faults.append(Fault(why, log.count + 1))
+        elif said.count >= log.before:
+            if log.hashes.get(said.count) == said.head:
+                until = max(until, said.count)
+            else:
+                first = max(1, min(until + 1, said.count))
+                why = f"the chain was recomputed: {where} vouches for another hash of {span(first, said.count)}"
+                faults.append(Fault(why, first))
+    if not faults and not until:
+        faults.append(Fault("no checkpoint elsewhere is of this log: it was replaced, or they are of another one"))
+    return Proof(until, tuple(faults), tuple(dict.fromkeys(notes)))
+
+
+def _fault(stored: StoredHead, ours: Mapping[str, Signer], log: Evidence, checkpointed: int) -> Fault | None:
+    signed = stored.signed
+    if signed is None:
+        if stored.damaged:
+            return Fault("the signed head was changed: it is no head")
+        if log.claim is not None and log.claim.head_kept:
+            return Fault(f"the signed head was removed, though record {log.claim.number} says that one is kept")
+        return None
+    signer = ours.get(signed.key)
+    if signer is None:
+        why = "which is none of ours: it was forged, or our key is in a keyring that is locked"
+        return Fault(f"the signed head is signed with the key {signed.key[:16]}, {why}")
+    if not signed.holds(signer):
+        return Fault("the signed head has a wrong signature: it was changed or forged")
+    return _disagreement(signed.head, log, checkpointed)
+
+
+def _disagreement(head: Head, log: Evidence, checkpointed: int) -> Fault | None:
+    if head.log != log.log:
+        return Fault(f"it was replaced: the signed head is of another log, of {head.count} records", 1)
+    if head.count > log.count:
+        missing = span(log.count + 1, head.count)
+        return Fault(f"the end was cut off: the signed head vouches for {missing}, missing now", log.count + 1)
+    if head.count >= log.before and log.hashes.get(head.count) != head.head:
+        first = max(1, min(checkpointed + 1, head.count))
+        why = f"the chain was recomputed: the signed head vouches for another hash of {span(first, head.count)}"
+        return Fault(why, first)
+    if head.count < checkpointed:
+        why = f"it counts {head.count} records, and a checkpoint {checkpointed}"
+        return Fault(f"the signed head was put back to an earlier one: {why}")
+    return None
+
+
+def _is_own_record(log: Evidence, until: int, known: Collection[str]) -> bool:
+    """Whether all that is left is the record of a checkpoint that is there: its signature comes right after it."""
+    claim = log.claim
+    return until + 1 == log.count and claim is not None and claim.number == log.count and claim.digest in known

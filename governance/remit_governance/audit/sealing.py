@@ -1,0 +1,188 @@
+"""Signs the head of a log after each durable write (effect), and finds where the two have parted (governance.md §7).
+
+What this process wrote before its key could be had is its own and is signed later. Whatever else lies between the
+signed head and the log was written by a process that was killed at that moment, or by somebody else: it is said, once,
+and from there on the head goes with the log.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+
+from remit_governance.audit.chain import Chain
+from remit_governance.audit.checkpoint import Signer
+from remit_governance.audit.head import Head, sign_head
+from remit_governance.audit.head_file import StoredHead
+from remit_governance.audit.notary import Notary
+from remit_governance.audit.vouched import span
+from remit_governance.errors import AuditError
+
+Span = tuple[int, int]
+"""The first and the last of some record numbers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """Where log and head have parted: why, and which records somebody else must have written, where that is known."""
+
+    why: str
+    forged: Span | None = None
+
+    @property
+    def metadata(self) -> dict[str, str]:
+        """For the record of it."""
+        return {"first": str(self.forged[0]), "last": str(self.forged[1])} if self.forged else {}
+
+
+class Sealer:
+    """Keeps the signed head of one open log, to be used by one thread at a time."""
+
+    def __init__(self, notary: Notary, clock: Callable[[], int]) -> None:
+        """Nothing is signed before the notary has its key."""
+        self._notary, self._clock = notary, clock
+        self._known: StoredHead | None = None
+        self._signers: Mapping[str, Signer] | None = None
+        self._serial = 0
+        self._own: list[Span] = []
+        self.failed: AuditError | None = None
+        """Why the head could not be signed the last time."""
+
+    def held(self) -> AbstractContextManager[object]:
+        """Keep other processes from writing to the log, and from signing, until this is left."""
+        if self._notary.heads is None:
+            return nullcontext()
+        try:
+            return _Held(self._notary.heads.held())
+        except AuditError:
+            return nullcontext()
+
+    def note(self, chain: Chain) -> None:
+        """The last append of the chain was this process's own."""
+        first, last = chain.before[0] + 1, chain.end[0]
+        if self._own and self._own[-1][1] == first - 1:
+            first = self._own.pop()[0]
+        if first <= last:
+            self._own.append((first, last))
+
+    def close(self) -> None:
+        """Let go of the head. Idempotent."""
+        if self._notary.heads is not None:
+            self._notary.heads.close()
+
+    def forget(self) -> None:
+        """Another log is open from now on."""
+        self._own.clear()
+
+    def seal(self, chain: Chain, alone: Callable[[], bool], *, durable: bool = False) -> Trouble | None:
+        """Sign where the chain ends now; what is wrong between it and the head that was there, in words, or None.
+
+        To be called while it is held. `alone` says whether no other process uses the log. What hinders the signing is
+        kept in `failed`.
+        """
+        signer, heads = self._notary.signer, self._notary.heads
+        if signer is None or heads is None:
+            return None
+        try:
+            data = heads.read()
+            stored = self._known if self._known and self._known.data == data else StoredHead.read(data or b"")
+            trouble = None
+            if not self._follows(stored, chain):
+                trouble = self._trouble(stored, chain, alone)
+                data = heads.read()
+            self._write(data or b"", chain, durable=durable)
+        except AuditError as error:
+            self.failed = error
+            return None
+        self.failed = None
+        self._own.clear()
+        return trouble
+
+    def _write(self, before: bytes, chain: Chain, *, durable: bool) -> None:
+        signer, heads = self._notary.prepare(), self._notary.heads
+        assert heads is not None, "only a head that is kept is signed"
+        (count, last), self._serial = chain.end, self._serial + 1
+        signed = sign_head(Head(chain.log, count, last, chain.started, self._clock(), self._serial), signer)
+        self._known = StoredHead(heads.write(signed, before, durable=durable), signed)
+
+    def _follows(self, stored: StoredHead, chain: Chain) -> bool:
+        """Whether all after the head that this process signed last is its own."""
+        if stored is not self._known or stored.signed is None:
+            return False
+        head = stored.signed.head
+        return head.log == chain.log and (head.count, head.head) in (chain.before, chain.end) and self._is_own(head)
+
+    def _is_own(self, head: Head) -> bool:
+        return len(self._own) <= 1 and all(first == head.count + 1 for first, _ in self._own)
+
+    def _trouble(self, stored: StoredHead, chain: Chain, alone: Callable[[], bool]) -> Trouble | None:
+        if stored.signed is None and not stored.damaged:
+            removed = "the signed head was removed, though a record says that one is kept"
+            return Trouble(removed) if chain.says_head() else None
+        signer = self._ours().get(stored.signed.key) if stored.signed else None
+        if stored.signed is None or signer is None or not stored.signed.holds(signer):
+            # It would be taken for the newest one for ever.
+            self._reject()
+            return Trouble("the signed head was changed or forged, or its key is in a keyring that is locked")
+        head = stored.signed.head
+        self._serial = head.serial
+        return self._parted(head, chain, alone)
+
+    def _parted(self, head: Head, chain: Chain, alone: Callable[[], bool]) -> Trouble | None:
+        if head.log != chain.log:
+            self._notary.keep(head)
+            replaced = Trouble(f"it was replaced: the signed head is of a log of {head.count} records")
+            return None if chain.begun else replaced
+        if head.count > chain.end[0] or chain.hash_at(head.count) not in {head.head, None}:
+            # The head goes on with the log; what it said stays as a checkpoint, by which this is found for ever.
+            self._notary.keep(head)
+            why = f"the signed head vouches for a record {head.count} that is not here"
+            return Trouble(f"its end was cut off or rewritten: {why}")
+        strange = list(_without((head.count + 1, chain.end[0]), self._own))
+        if not strange or not alone():
+            return None
+        said = ", ".join(span(first, last) for first, last in strange)
+        if chain.open_servers(self._own, head.count) or all(chain.only_checkpoints(*one) for one in strange):
+            return Trouble(f"{said}: not vouched for: written as a server was killed, or by somebody else")
+        # What is ours follows: a server that ends in order has signed all of it.
+        why = f"{said}: not vouched for: every server had ended in order, and somebody else wrote this"
+        return Trouble(why, (strange[0][0], strange[-1][1]))
+
+    def _reject(self) -> None:
+        if self._notary.heads is not None:
+            self._notary.heads.set_aside()
+
+    def _ours(self) -> Mapping[str, Signer]:
+        if self._signers is None:
+            self._signers = self._notary.signers()
+        return self._signers
+
+
+class _Held:
+    """A lock that is a help, and whose lack stops no record."""
+
+    def __init__(self, lock: AbstractContextManager[None]) -> None:
+        self._lock, self._got = lock, False
+
+    def __enter__(self) -> None:
+        try:
+            self._lock.__enter__()
+            self._got = True
+        except AuditError:
+            self._got = False
+
+    def __exit__(self, *exception: object) -> None:
+        if self._got:
+            self._lock.__exit__(None, None, None)
+
+
+def _without(span: Span, own: list[Span]) -> Iterator[Span]:
+    """The parts of a span that are in none of the others, which are in order."""
+    first, last = span
+    for begin, end in own:
+        if begin > first and begin - 1 <= last:
+            yield first, begin - 1
+        first = max(first, end + 1)
+    if first <= last:
+        yield first, last

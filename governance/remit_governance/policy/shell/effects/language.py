@@ -1,0 +1,180 @@
+"""Code on a command line: the few texts of a language that only show something."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+
+from remit_governance.policy.shell.effects.program import Effect
+
+# No parenthesis, backtick or assignment: nothing that calls, and a name only reads.
+_VALUE = r"[\w\s.+*/%<>,'\"\[\]:-]*"
+_IMPORTS = r"(?:\s*(?:import [\w., ]+|from [\w.]+ import [\w, ]+)\s*;)*"
+_SHOWS: Mapping[str, re.Pattern[str]] = MappingProxyType(
+    {
+        "python": re.compile(rf"{_IMPORTS}\s*(?:print\({_VALUE}\)\s*)?;?\s*"),
+        "node": re.compile(rf"(?:console\.log\()?(?:require\(['\"][\w./@-]+['\"]\))?{_VALUE}\)?\s*;?\s*"),
+    }
+)
+
+
+def of_code(language: str, code: str) -> Effect:
+    """Code that imports and prints is the project's own at most; any other may do anything."""
+    return "runs" if _SHOWS[language].fullmatch(code) else "unknown"
+
+
+_SQL_TEXT = re.compile(r"'(?:[^']|'')*'")
+_SQL_READS = re.compile(
+    r"\s*(?:select|explain(?:\s+query\s+plan)?\s+select|show|describe|desc|pragma\s+\w+\s*(?:\(\s*\w+\s*\))?\s*$)\b(?:.*)",
+    re.IGNORECASE | re.DOTALL,
+)
+_SQL_FUNCTIONS = frozenset(
+    [
+        "abs",
+        "avg",
+        "cast",
+        "coalesce",
+        "concat",
+        "count",
+        "current_database",
+        "date",
+        "datetime",
+        "extract",
+        "group_concat",
+        "ifnull",
+        "in",
+        "json_extract",
+        "length",
+        "lower",
+        "ltrim",
+        "max",
+        "min",
+        "now",
+        "nullif",
+        "over",
+        "printf",
+        "replace",
+        "round",
+        "rtrim",
+        "strftime",
+        "string_agg",
+        "substr",
+        "substring",
+        "sum",
+        "time",
+        "to_char",
+        "total",
+        "trim",
+        "typeof",
+        "upper",
+        "values",
+        "version",
+        "where",
+        "and",
+        "or",
+        "not",
+        "exists",
+        "as",
+        "on",
+        "distinct",
+        "using",
+    ]
+)
+_SQL_CALL = re.compile(r"([A-Za-z_][\w.]*)\s*\(")
+_SHELL_COMMAND = re.compile(
+    r"\.(?:tables|schema|indexes|indices|databases|dbinfo|fullschema|show|help|version)\b[\w\s%]*|\\(?:d[a-zA-Z+]*|l\+?|z|conninfo)(?:\s+[\w.*]+)?"
+)
+_VALUED = frozenset(
+    [
+        "-h",
+        "-p",
+        "-P",
+        "-U",
+        "-u",
+        "-d",
+        "-D",
+        "-c",
+        "-e",
+        "--host",
+        "--port",
+        "--user",
+        "--username",
+        "--dbname",
+        "--database",
+        "--command",
+        "--execute",
+        "-S",
+        "--socket",
+    ]
+)
+_GIVES_SQL = frozenset(["-c", "-e", "--command", "--execute", "-cmd"])
+_FLAGS = frozenset(
+    [
+        "-l",
+        "-A",
+        "-t",
+        "-X",
+        "-q",
+        "-w",
+        "-W",
+        "-x",
+        "-E",
+        "-B",
+        "-N",
+        "--list",
+        "--no-psqlrc",
+        "--tuples-only",
+        "--csv",
+        "--expanded",
+        "--version",
+        "-V",
+        "-header",
+        "-column",
+        "-csv",
+        "-json",
+        "-line",
+        "-readonly",
+        "-box",
+        "-table",
+        "-markdown",
+        "-batch",
+    ]
+)
+
+
+def of_sql(arguments: Sequence[str]) -> Effect:
+    """What a database's client is told: reading where each statement is known to read."""
+    texts: list[str] = []
+    operands: list[str] = []
+    words = iter(arguments)
+    for word in words:
+        name, equals, value = word.partition("=")
+        if name in _VALUED and word.startswith("-"):
+            value = value if equals else next(words, "")
+            texts += [value] if name in _GIVES_SQL else []
+        elif word.startswith("-"):
+            if word not in _FLAGS:
+                return "unknown"
+        else:
+            operands.append(word)
+    if not texts and {"-l", "--list", "--version", "-V"}.isdisjoint(arguments):
+        texts = operands[1:]
+        if not texts:
+            return "unknown"
+    return "asks" if all(map(_reads, texts)) else "unknown"
+
+
+def _reads(text: str) -> bool:
+    if _SHELL_COMMAND.fullmatch(text.strip()):
+        return True
+    plain = _SQL_TEXT.sub("''", text)
+    if re.search(r"\b(?:into|copy|lock)\b|\\|--|/\*|\$", plain, re.IGNORECASE) or re.search(
+        r"for\s+update", plain, re.IGNORECASE
+    ):
+        return False
+    statements = [each for each in plain.split(";") if each.strip()]
+    return bool(statements) and all(
+        _SQL_READS.fullmatch(each) and all(name.lower() in _SQL_FUNCTIONS for name in _SQL_CALL.findall(each))
+        for each in statements
+    )

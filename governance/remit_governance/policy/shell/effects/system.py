@@ -1,0 +1,119 @@
+"""Programs of a system, of git and of clouds, of which words say more than a row can."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import partial
+
+from remit_governance.policy.shell.effects.git import GIT
+from remit_governance.policy.shell.effects.program import Effect, Given, effect_in, in_every_reading, strongest
+
+Words = Sequence[str]
+
+
+def of_git(arguments: Words) -> Effect | None:
+    """`checkout` that takes files, and a fetch over what is there, lose what was; the row says the rest."""
+    more = in_every_reading("git", arguments, partial(_of_operands, "--" in arguments))
+    return strongest([more, effect_in(GIT, "git", arguments)])
+
+
+def _of_operands(dashes: bool, given: Given) -> Effect:
+    match given.operands:
+        case ("checkout", *words):
+            fresh = not given.options.isdisjoint({"-b", "--orphan", "--detach", "-t", "--track"})
+            return "loses" if not fresh and _takes_files(words, dashes=dashes) else "reads"
+        case ("fetch" | "pull", *words):
+            return "loses" if any(word.startswith("+") for word in words) else "reads"
+        case _:
+            return "reads"
+
+
+_FILE_LIKE = re.compile(r"\.{1,2}|\./.*|.*/|.*[*?\[].*|:.*|(?:.*/)?[^/]*\.[A-Za-z]\w{0,9}")
+
+
+def _takes_files(operands: Words, *, dashes: bool) -> bool:
+    """Whether `checkout` would take files from a commit, over what they are now."""
+    many = len(operands) > (0 if dashes else 1)
+    return many or any(_FILE_LIKE.fullmatch(word) for word in operands)
+
+
+def of_remove(arguments: Words) -> Effect | None:
+    """Files that a pattern, or a program, chooses are not named by anybody."""
+    return "loses" if any(set(word) & set("*?[{") for word in arguments) else None
+
+
+def of_copy(arguments: Words) -> Effect | None:
+    """Nothing, copied onto a file, empties it."""
+    return "loses" if "/dev/null" in arguments[:-1] else None
+
+
+_OPENS = re.compile(
+    r"[ugoa]*[+=][rwxX]*[st].*|(?:[ao]|[ugoa]*[ao][ugoa]*)[+=][rxX]*w.*|[0-7]?[0-7]{2}[2367]|[1-7][0-7]{3}"
+)
+"""Modes that let anybody write a file, or make it run as its owner."""
+
+
+def of_chmod(arguments: Words) -> Effect | None:
+    """A mode that opens a file to everybody is none that a project needs."""
+    modes = [mode for word in arguments for mode in word.split(",")]
+    return "unknown" if any(_OPENS.fullmatch(mode) for mode in modes) else None
+
+
+def of_move(arguments: Words) -> Effect | None:
+    """What is moved to scratch folders or devices is gone with the command."""
+    away = (word.partition("=")[2] or word for word in arguments)
+    return "loses" if any(word.startswith(("/tmp", "/var/tmp", "/dev")) for word in away) else None  # noqa: S108
+
+
+def of_pager(arguments: Words) -> Effect | None:
+    """A pager runs what stands behind `+`, and writes logs."""
+    if any(word.startswith("+") for word in arguments):
+        return "unknown"
+    files = any(re.match(r"-[a-zA-Z]*[oOkT]|--(?:log|LOG|lesskey|tag)", word) for word in arguments)
+    return "unknown" if files else None
+
+
+def of_kill(arguments: Words) -> Effect | None:
+    """A process that is named by its number may be started again; all of them may not."""
+    if arguments[:1] == ("-l",) or arguments[:1] == ["-l"]:
+        return "reads"
+    words = list(arguments)
+    if words[:1] == ["-s"]:
+        words = words[2:]
+    elif words and re.fullmatch(r"-(?:[A-Z][A-Z0-9]*|\d{1,2})", words[0]) and len(words) > 1:
+        words = words[1:]
+    mild = bool(words) and all(re.fullmatch(r"%\d+|[2-9]|[1-9]\d+", word) for word in words)
+    return "changes" if mild else "unknown"
+
+
+def of_rsync(arguments: Words) -> Effect | None:
+    """A colon names another machine."""
+    return "sends" if any(":" in word for word in arguments if not word.startswith("-")) else None
+
+
+def of_kubernetes(arguments: Words) -> Effect | None:
+    """What has `secret` in its name is one."""
+    return "unknown" if any("secret" in word.lower() for word in arguments) else None
+
+
+_CLOUD_SECRET = re.compile(r"secret|token|credential|password|private|access-key|\bkeys?\b|kubeconfig|parameter|login")
+_CLOUD_READS = re.compile(r"(?:describe|list|head|search|lookup)-[a-z0-9-]+|list|describe|show|ls|get-[a-z0-9-]+")
+
+
+def of_cloud(arguments: Words) -> Effect | None:
+    """`aws ec2 describe-instances`, `gcloud run services list`, `az group show`."""
+    operands = [word for word in arguments if not word.startswith("-")]
+    if any(_CLOUD_SECRET.search(word.lower()) for word in arguments):
+        return "unknown"
+    if operands[:2] == ["configure", "list"] or operands[:1] in (["help"], ["info"], ["version"]):
+        return "reads"
+    verbs = [word for word in operands[1:5] if re.fullmatch(r"[a-z][a-z0-9-]*", word)]
+    return "asks" if any(_CLOUD_READS.fullmatch(word) for word in verbs) and not _changing(verbs) else "unknown"
+
+
+def _changing(verbs: Words) -> bool:
+    return any(
+        re.match(r"create|delete|update|put|set|remove|add|run|start|stop|deploy|import|cp|mv|rm|sync", v)
+        for v in verbs
+    )

@@ -1,0 +1,91 @@
+"""Words that are known only when they run, and the programs in which they do no harm (threats.md, Shell).
+
+A word that may become the program, an option that matters, or a file that is written, stays a doubt.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Iterator, Sequence
+
+from remit_governance.policy.shell.effects.judging import effect_of
+from remit_governance.policy.shell.programs import is_known_place, takes_any_file
+from remit_governance.policy.shell.words import Word
+from remit_governance.policy.shell.wrappers import Layers
+
+_INERT = frozenset({"echo", "basename", "dirname", "true", ":"})
+"""Programs that do nothing with their arguments but show them, whatever these are."""
+_READ_PLACES = frozenset({"file", "find", "jq", "rg", "tree"})
+"""Programs beside those in `READERS` to which a folder or a name, which begins with no dash, is a place to read."""
+_LOOKS = frozenset({"-n", "-z", "-d", "-e", "-f", "-h", "-L", "-r", "-s", "-w", "-x"})
+_COMPARES = frozenset({"=", "!=", "=="})
+_TEXT_FORMAT = re.compile(r"(?!-)(?:[^%]|%%|%-?\d*s)+")
+"""A format that takes text alone: for numbers, some shells reckon."""
+_TALKS = frozenset({"commit", "merge", "notes", "stash", "tag"})
+_BEFORE_MESSAGES = frozenset({"-a", "-q", "-m", "--message", "--amend", "--allow-empty", "--no-ff", "-u"})
+
+
+def unclear(words: Sequence[Word], layers: Layers) -> Iterator[str]:
+    """Why each word of a command that is vague is not harmless where it stands."""
+    if not any(word.vague for word in words):
+        return
+    plain = layers.commands == [tuple(words)] and not (layers.wrappers or layers.scripts)
+    plain = plain and is_known_place(words[0].text)
+    for at, word in enumerate(words):
+        if word.vague and not (plain and _taken(words, at)):
+            yield word.why
+
+
+def _taken(words: Sequence[Word], at: int) -> bool:
+    """Whether this word may be what it will."""
+    program, word = posixpath.basename(words[0].text), words[at]
+    if at == 0 or program in _INERT:
+        return at > 0
+    if program == "printf":
+        return at > 1 and not words[1].vague and _TEXT_FORMAT.fullmatch(words[1].text) is not None
+    if program in {"test", "["}:
+        return not word.split and _tests(words[1:])
+    if program == "git" and not word.split and _says(words, at):
+        return True
+    return _takes(words, at, program)
+
+
+def _takes(words: Sequence[Word], at: int, program: str) -> bool:
+    """Whether a program takes a number or a place, which begins with no dash, wherever this word stands."""
+    word = words[at]
+    if word.vague == "number":
+        return takes_any_file(program) or word.text.startswith("-")
+    if program == "git":
+        return word.vague == "place" and not word.split and _only_reads(words, at)
+    return word.vague == "place" and (takes_any_file(program) or (program in _READ_PLACES and not word.split))
+
+
+def _only_reads(words: Sequence[Word], at: int) -> bool:
+    """Whether a word that begins with no dash is an operand of a subcommand of git that only reads."""
+    return at > 1 and words[1].text[:1] != "-" and effect_of(tuple(word.text for word in words)) == "reads"
+
+
+def _tests(words: Sequence[Word]) -> bool:
+    """Whether it is certain which word is the operator, and that it only compares text or looks for a file."""
+    texts = [None if word.vague else word.text for word in words]
+    if texts[-1:] == ["]"]:
+        texts = texts[:-1]
+    match texts:
+        case [_]:
+            return True
+        case [operator, _]:
+            return operator in _LOOKS
+        case [_, operator, _]:
+            return operator in _COMPARES
+        case _:
+            return False
+
+
+def _says(words: Sequence[Word], at: int) -> bool:
+    """Whether it is the text of a message."""
+    before = words[2 : at - 1]
+    known = all(word.text[:1] != "-" or word.text in _BEFORE_MESSAGES for word in before)
+    if len(words) < 3 or words[1].text not in _TALKS or not known or any(word.vague for word in words[1:at]):
+        return False
+    return words[at - 1].text in {"-m", "-am", "--message"} or words[at].text.startswith("--message=")

@@ -1,0 +1,244 @@
+"""What secrets look like by their form alone: tokens of known makes, and what stands where a secret is written down
+(governance.md §8). Nothing is guessed from how random a text looks.
+
+Each form is an expression in RE2's syntax, which takes linear time, over UTF-8. Its first group stays, its second is
+the secret, and what stands behind it may be a third.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from functools import cache
+from types import MappingProxyType
+from typing import Any, NamedTuple, cast
+
+import re2  # type: ignore[import-untyped]  # pyright: ignore[reportMissingTypeStubs]
+
+_re2 = cast("Any", re2)
+
+
+def _always(found: bytes) -> bool:
+    return bool(found)
+
+
+class Shape(NamedTuple):
+    """A form: its expression, whether the second group is a secret and no stand-in for one, and what a text holds, in
+    lower case, where there is one: nothing where that cannot be told by a word or two."""
+
+    expression: str
+    is_secret: Callable[[bytes], bool] = _always
+    markers: tuple[bytes, ...] = ()
+
+
+_START = r"(^|[^A-Za-z0-9_-])"
+_TOKENS = (
+    r"AIza[\w-]{35}",  # Google
+    r"ya29\.[\w-]{30,}",
+    r"GOCSPX-[\w-]{28}",
+    r"[sr]k_(?:live|test)_[A-Za-z0-9]{16,}",  # Stripe
+    r"whsec_[A-Za-z0-9+/=]{32,}",
+    r"SG\.[\w-]{22}\.[\w-]{43}",  # SendGrid
+    r"hf_[A-Za-z0-9]{34,}",  # Hugging Face
+    r"do[opr]_v1_[a-f0-9]{64}",  # DigitalOcean
+    r"pypi-AgE[\w-]{50,}",
+    r"rubygems_[a-f0-9]{48}",
+    r"shp(?:at|ca|pa|ss)_[a-fA-F0-9]{32}",  # Shopify
+    r"gl(?:rt|dt|ft|soat|cbt|ptt|agent|imt|oas)-[\w-]{20,}",  # GitLab
+    r"glsa_[A-Za-z0-9]{32}_[a-f0-9]{8}",  # Grafana
+    r"xapp-[0-9A-Za-z-]{30,}",  # Slack
+    r"lin_api_[A-Za-z0-9]{40}",
+    r"ntn_[A-Za-z0-9]{40,}",
+    r"dckr_(?:pat|oat)_[\w-]{27,}",
+    r"hv[sbr]\.[\w-]{24,}",  # Vault
+    r"AGE-SECRET-KEY-1[0-9A-Z]{58}",
+    r"gsk_[A-Za-z0-9]{48,}",
+    r"xai-[A-Za-z0-9]{70,}",
+    r"r8_[A-Za-z0-9]{37}",
+    r"sbp_[a-f0-9]{40}",
+    r"NRAK-[A-Z0-9]{27}",
+    r"dapi[a-f0-9]{32}",
+    r"PMAK-[a-f0-9]{24}-[a-f0-9]{34}",
+    r"[A-Za-z0-9]{14}\.atlasv1\.[\w-]{60,}",  # Terraform
+    r"ATATT3[\w=-]{100,}",  # Atlassian
+    r"pscale_(?:tkn|pw|oauth)_[\w.-]{32,}",
+    r"dp\.(?:pt|st|ct|sa)\.[A-Za-z0-9.]{40,}",
+    r"pul-[a-f0-9]{40}",
+    r"sntry[su]_[A-Za-z0-9+/=_]{40,}",
+    r"npm_[A-Za-z0-9]{36}",
+    r"[0-9]{8,10}:AA[\w-]{33}",  # Telegram
+    r"[0-9a-f]{32}-us[0-9]{1,2}",  # Mailchimp
+    r"A(?:BIA|CCA|GPA|IDA|ROA|NPA)[A-Z0-9]{16}",  # AWS
+)
+_HOOKS = r"((?:hooks\.slack\.com/(?:services|workflows)|discord(?:app)?\.com/api/webhooks)/)([\w/-]{30,})"
+_KEY_DER = (
+    r"MI[IJ][A-Za-z0-9+/]{2}[AQgw]IBA[AD]|MHcCAQEEI|MIGHAgEAMBMG|MC4CAQAwBQYDK2Vw|MHQCAQEEI|MIHcAgEBBEI"
+    r"|b3BlbnNzaC1rZXktdjE"
+)
+_NAMES = (
+    r"passw(?:or)?d|passphrase|pwd|secret|token|api[_-]?key|apikey|access[_-]?key|secret[_-]?key|account[_-]?key"
+    r"|private[_-]?key|encryption[_-]?key|signing[_-]?key|auth[_-]?key|credentials?|_authToken|_auth|_password"
+)
+_ASSIGNED = (
+    r"(?i)((?:^|[^A-Za-z0-9_.-])[A-Za-z0-9_.-]*(?:" + _NAMES + r")"
+    r"(?:[_-]?(?:key|value|base64|hash|id|old|new|prod|test|dev)|s|[0-9])?"
+)
+
+
+def _is_literal(value: bytes) -> bool:
+    """Whether a quoted text is a secret's own: letters with digits or signs among them, and not an example's."""
+    return _is_mixed(value) and _NOT_TEXT.search(value) is None and _STAND_IN.search(value) is None
+
+
+def _is_plain_literal(value: bytes) -> bool:
+    """The same for a text without quotes, which may be code: no dot, no call, no name that just has a number."""
+    return _is_literal(value) and _LIKE_CODE.fullmatch(value) is None
+
+
+def _is_mixed(value: bytes) -> bool:
+    letters = sum(1 for byte in value if chr(byte).isalpha())
+    digits = sum(1 for byte in value if chr(byte).isdigit())
+    signs = len(value) - letters - digits - sum(value.count(sign) for sign in (b"_", b"-", b".", b"=", b":", b"/"))
+    return letters + digits >= 4 and bool(letters) and bool(digits or signs)
+
+
+_NOT_TEXT = re.compile(
+    # What begins a variable, a path, a colour, a template's marker or an operator; what is a call, a type, an address.
+    rb"^[$%&@<{\[\]()*#./\\:=|?!]|\$\{|\{[\w.{]|%\(|<%|<[^>]*>|\]\]|\\u|\(\)|\w\[|::|=[^=]|:$|\*$|://|^0x[0-9a-f]+$",
+    re.IGNORECASE,
+)
+_STAND_IN = re.compile(
+    rb"x{4,}|\*{3,}|\.{3}|change.?me|your|example|placeholder|dummy|sample|redacted|password|passwd|secret|token"
+    rb"|\b(?:none|null|true|false|undefined|string|test)\b|foo|bar|12345|abcd?e?f?123|^(?:pass|pwd|pw|xyz|abc|repo)$",
+    re.IGNORECASE,
+)
+_LIKE_CODE = re.compile(
+    rb"[A-Za-z_$][A-Za-z_$-]*[0-9]{0,2}|[A-Za-z_$][\w$-]*(?:\.[A-Za-z_$][\w$-]*)+|[0-9.,_:-]+|[A-Z][A-Z0-9]*_[A-Z0-9_]+"
+    rb"|[A-Z]+[0-9]{0,3}(?:[A-Z][a-z]+)+"
+)
+
+
+def _is_password(value: bytes) -> bool:
+    """Whether what stands between `:` and `@` of an address is no variable and no stand-in."""
+    return len(value) >= 3 and _NOT_TEXT.search(value) is None and _STAND_IN.search(value) is None
+
+
+SHAPES: Mapping[str, Shape] = MappingProxyType(
+    {
+        "private key": Shape(
+            rf"(^[+-]?|[^A-Za-z0-9+/])((?:{_KEY_DER})[A-Za-z0-9+/=]{{32,}}"
+            r"(?:(?:\r?\n|\\n)(?:[0-9]+\|)?[ \t>+-]*[A-Za-z0-9+/]{16,}={0,2})*"
+            r"(?:(?:\r?\n|\\n)(?:[0-9]+\|)?[ \t>+-]*[A-Za-z0-9+/]{1,63}={1,2})?)",
+            markers=(b"iba", b"mhcc", b"migh", b"mc4c", b"mhqc", b"mihc", b"b3bl"),
+        ),
+        "json web token": Shape(
+            _START + r"(eyJ[\w-]{8,}\.eyJ[\w-]{4,}\.[\w-]{8,}|eyJ[\w-]{8,}(?:\.[\w-]*){4})", markers=(b"eyj",)
+        ),
+        "token": Shape(rf"{_START}({'|'.join(_TOKENS)})"),
+        "webhook": Shape(_HOOKS, markers=(b"hooks",)),
+        "password": Shape(
+            r"(://[^\s/:@\"'<>`\\]{0,100}:)([^\s/\"'<>`\\]{1,200})(@[A-Za-z0-9\[_{$-])", _is_password, (b"://",)
+        ),
+        "authorization": Shape(
+            r"(?i)(authorization[\"']?\s*[:=,]\s*[\"'`]?(?:bearer|basic|token|apikey|digest|negotiate)\s+|\bbearer\s+)"
+            r"([A-Za-z0-9._~+/-]{16,}={0,2})",
+            _is_literal,
+            (b"bearer", b"authorization"),
+        ),
+        "secret": Shape(
+            _ASSIGNED + r"\\?[\"']?\]?\s?(?:=>|:=|==?|:)\s?[rbuf]?\\?[\"'`])([^\s\"'`\\]{6,200})(\\?[\"'`])",
+            _is_literal,
+        ),
+        "password line": Shape(
+            r"(?i)((?:^|[\s+>:|;&?-])[A-Za-z0-9_.-]*(?:passw(?:or)?d|passphrase|pwd)=)"
+            r"([^\s\"'`\\(){}\[\]$<>,;]{6,200})(\r?$)",
+            _is_literal,
+        ),
+        "secret value": Shape(
+            _ASSIGNED + r"[ \t]?(?:=|:)[ \t]?)([^\s\"'`\\,;&(){}\[\]<>]{6,200})($|[\s&;,\"'`\\])",
+            _is_plain_literal,
+        ),
+    }
+)
+"""What a secret is, by the form it has."""
+
+_MARKERS = (
+    rf"(?i)://|eyj|bearer|authorization|webhooks|hooks\.slack|{_NAMES}|mi[ij]|mhccaq|mhqcaq|mc4caq|b3blbn|"
+    r"aiza|ya29|gocspx|k_live|k_test|whsec|sg\.|hf_|_v1_|pypi-|rubygems_|shp|gl[a-z]+[-_]|xapp|lin_|ntn_|dckr_|hv[sbr]\.|"
+    r"age-|gsk_|xai-|r8_|sbp_|nrak|dapi|pmak|atlasv1|atatt3|pscale|dp\.|pul-|sntry|npm_|:aa|-us[0-9]|a[bcgirn][a-z][a-z0-9]"
+)
+
+
+_MEMORY = 16 * 1024 * 1024
+"""Bytes in which RE2 keeps what it has learnt of one expression."""
+
+
+def _compile(expression: str) -> Any:
+    options = _re2.Options()
+    options.log_errors = False
+    options.max_mem = _MEMORY
+    return _re2.compile(expression.encode(), options)
+
+
+class _Compiled(NamedTuple):
+    """All forms; one expression that tells in one pass that none of those without markers is there, as in most texts;
+    and what is in any form, however JSON writes it."""
+
+    shapes: tuple[tuple[str, Shape, Any], ...]
+    unmarked: Any
+    marked: Any
+    key_begins: Any
+
+
+@cache
+def _compiled() -> _Compiled:
+    """Made when it is first needed: it takes a tenth of a second."""
+    return _Compiled(
+        tuple((name, shape, _compile(f"(?m){shape.expression}")) for name, shape in SHAPES.items()),
+        _compile("(?m)" + "|".join(f"(?:{shape.expression})" for shape in SHAPES.values() if not shape.markers)),
+        _compile(_MARKERS),
+        _compile(rf"(?:^[+-]?|[^A-Za-z0-9+/])(?:{_KEY_DER})[A-Za-z0-9+/=]{{32,}}\s*$"),
+    )
+
+
+def key_body_begins(line: bytes) -> bool:
+    """Whether a line is the first of a private key's body, whose marker may be missing and whose other lines follow."""
+    return _compiled().key_begins.search(line) is not None
+
+
+def may_hold_shapes(text: str) -> bool:
+    """Whether `redact_shapes` could find anything in this text, or in one that JSON writes so."""
+    return _compiled().marked.search(text.encode("utf-8", "surrogatepass")) is not None
+
+
+def redact_shapes(text: str, *, keep_lines: bool = False) -> tuple[str, int]:
+    """The text with each secret that has one of the forms replaced by what it was, and how many there were."""
+    data, count = text.encode("utf-8", "surrogatepass"), 0
+    lowered, unmarked = data.lower(), _compiled().unmarked.search(data) is not None
+    for name, shape, compiled in _compiled().shapes:
+        present = any(marker in lowered for marker in shape.markers) if shape.markers else unmarked
+        if present and compiled.search(data) is not None:
+            data, found = _redact(data, name, shape.is_secret, compiled, keep_lines)
+            count += found
+    return (data.decode("utf-8", "surrogatepass"), count) if count else (text, 0)
+
+
+def _redact(
+    data: bytes, name: str, is_secret: Callable[[bytes], bool], compiled: Any, keep_lines: bool
+) -> tuple[bytes, int]:
+    count = 0
+    label = f"[redacted {name.removesuffix(' value').removesuffix(' line')}]".encode()
+
+    def replaced(match: Any) -> bytes:
+        nonlocal count
+        found: bytes = match.group(2)
+        if not is_secret(found):
+            whole: bytes = match.group()
+            return whole
+        count += 1
+        behind = match.group(3) if compiled.groups > 2 else b""
+        lines = b"\n" * found.count(b"\n") if keep_lines else b""
+        before: bytes = match.group(1)
+        return before + label + lines + (behind or b"")
+
+    return compiled.sub(replaced, data), count

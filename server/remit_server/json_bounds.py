@@ -1,0 +1,23 @@
+"""A bound on what reading one JSON text may cost, checked before it is read (threats.md, Protocol)."""
+
+from __future__ import annotations
+
+import re
+
+MOST_VALUES = 500_000
+"""Values of one message; read, one takes some 60 to 250 bytes."""
+
+_STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
+_SEPARATORS = (b",", b"[", b"{")
+
+
+def has_too_many_values(data: bytes, most: int = MOST_VALUES) -> bool:
+    """Whether a JSON text holds more than `most` values. Linear in its length, and nothing of it is built."""
+    if _separators(data) <= most:  # strings counted with the rest: never fewer than there are
+        return False
+    return _separators(_STRING.sub(b"", data)) > most
+
+
+def _separators(data: bytes) -> int:
+    """How many values begin, the outermost one not counted: each follows a comma or opens a list or an object."""
+    return sum(map(data.count, _SEPARATORS))

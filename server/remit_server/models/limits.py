@@ -1,0 +1,60 @@
+"""Limits of what a call's argument may be: two limits intersect, and neither replaces the other (agent.md §Intent as
+grammar)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+from pydantic import JsonValue
+
+Schema = Mapping[str, JsonValue]
+_ALTERNATIVES = ("anyOf", "oneOf")
+
+
+def limited(schema: Schema, name: str, values: Sequence[str]) -> dict[str, JsonValue] | None:
+    """Return the schema of an object with its property `name` limited to those of `values` that it admits already.
+
+    None where none of them is left and the property is required: then no such object can be spelled. In a schema of
+    alternatives each is limited, and those that cannot be spelled any more are left out. `schema` has no references.
+    """
+    result = dict(schema)
+    for key in _ALTERNATIVES:
+        parts = result.get(key)
+        if isinstance(parts, list):
+            left = (limited(part, name, values) for part in parts if isinstance(part, dict))
+            possible: list[JsonValue] = [part for part in left if part is not None]
+            if not possible:
+                return None
+            result[key] = possible
+    properties = result.get("properties")
+    if not isinstance(properties, dict) or name not in properties:
+        return result
+    admitted: list[JsonValue] = [*_admitted(properties[name], values)]
+    if admitted:
+        return {**result, "properties": {**properties, name: {"enum": admitted}}}
+    required = result.get("required")
+    if isinstance(required, list) and name in required:
+        return None
+    return {**result, "properties": {each: part for each, part in properties.items() if each != name}}
+
+
+def _admitted(part: JsonValue, values: Sequence[str]) -> list[str]:
+    """Those of `values` that satisfy the schema of a property."""
+    match part:
+        case True:
+            return [*values]
+        case {"enum": [*named]}:
+            return [value for value in values if value in named]
+        case {"const": named}:
+            return [value for value in values if value == named]
+        case _:
+            return _satisfying(part, values)
+
+
+def _satisfying(part: JsonValue, values: Sequence[str]) -> list[str]:
+    # Imported only where it is needed: the server's own process narrows by names alone.
+    from jsonschema import Draft202012Validator
+
+    validator = cast(Any, Draft202012Validator)(part)
+    return [value for value in values if validator.is_valid(value)]

@@ -1,0 +1,95 @@
+"""One model for all workspaces of a server: its weights are in memory once, and go when nobody uses them any more
+(agent.md §Model engine)."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
+from dataclasses import dataclass
+
+from remit_server.contract import Ability
+from remit_server.models.ports import EngineStats, GenerateRequest, LocalEngine, ModelEvent, ModelProvider, ModelState
+
+
+@dataclass(slots=True)
+class _Lent:
+    provider: ModelProvider
+    users: int = 0
+
+
+class SharedModels:
+    """Lends providers by key, from any thread. A provider is made with its first user and closed with its last."""
+
+    def __init__(self) -> None:
+        self._lent: dict[object, _Lent] = {}
+        self._lock = threading.Lock()
+
+    def borrow(self, key: object, make: Callable[[], ModelProvider]) -> ModelProvider:
+        """The provider of this key, made where nobody uses one. Closing what is returned gives it back."""
+        with self._lock:
+            lent = self._lent.get(key)
+            if lent is None:
+                lent = self._lent[key] = _Lent(make())
+            lent.users += 1
+        return _Borrowed(lent.provider, lambda: self._give_back(key, lent))
+
+    def _give_back(self, key: object, lent: _Lent) -> bool:
+        """Whether that was its last user."""
+        with self._lock:
+            lent.users -= 1
+            last = lent.users == 0
+            if last:
+                del self._lent[key]
+        return last
+
+
+class _Borrowed:
+    """A `ModelProvider` and, where the lent one is, a `LocalEngine`: all of it is the lent one's but its end."""
+
+    def __init__(self, model: ModelProvider, give_back: Callable[[], bool]) -> None:
+        self._model, self._give_back = model, give_back
+        self._closed = False
+
+    @property
+    def name(self) -> str:
+        """The lent model's."""
+        return self._model.name
+
+    @property
+    def state(self) -> ModelState:
+        """The lent model's."""
+        return self._model.state
+
+    @property
+    def reads_context(self) -> bool:
+        """The lent model's."""
+        return self._model.reads_context
+
+    @property
+    def abilities(self) -> frozenset[Ability]:
+        """The lent model's."""
+        return self._model.abilities
+
+    @property
+    def loaded_share(self) -> float | None:
+        """The lent model's, where it has one."""
+        return self._model.loaded_share if isinstance(self._model, LocalEngine) else None
+
+    async def stats(self) -> EngineStats | None:
+        """The lent model's, where it has any."""
+        return await self._model.stats() if isinstance(self._model, LocalEngine) else None
+
+    async def generate(self, request: GenerateRequest) -> AsyncGenerator[ModelEvent]:
+        """Stream one generation, as `ModelProvider.generate` says."""
+        async with aclosing(self._model.generate(request)) as events:
+            async for event in events:
+                yield event
+
+    async def close(self) -> None:
+        """Give the model back; its last user closes it. Idempotent."""
+        if self._closed:
+            return
+        self._closed = True
+        if self._give_back():
+            await self._model.close()

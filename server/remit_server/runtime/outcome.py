@@ -1,0 +1,81 @@
+"""What a turn came to, read off its calls and not off what the model says of them (002 §4.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from remit_server.contract import ErrorCode, ErrorPayload, RunStatus
+from remit_server.harness.turn import EndedCall
+
+REFUSALS = frozenset(
+    {
+        ErrorCode.DENIED,
+        ErrorCode.APPROVAL_DENIED,
+        ErrorCode.APPROVAL_EXPIRED,
+        ErrorCode.APPROVAL_UNAVAILABLE,
+    }
+)
+"""Policy, or the person, did not let the call run."""
+OWN_REFUSALS = REFUSALS | {
+    ErrorCode.INTENT_REQUIRED,
+    ErrorCode.TOOL_NOT_ALLOWED_FOR_INTENT,
+    ErrorCode.OUTSIDE_WORKSPACE,
+}
+"""Those of the person's own calls, who has no other way to go on: a model that the gate stops declares an intent."""
+SAID_SO = "the model said that it did not do it"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a turn ended, with what it says and why it is no more than that."""
+
+    status: RunStatus
+    output: str | None = None
+    error: ErrorPayload | None = None
+    reason: str | None = None
+
+
+def worked_off(calls: Sequence[EndedCall], output: str | None, *, declined: bool) -> Outcome:
+    """Judge a turn that nothing cut short, whose model has `declined` or has answered with `output`.
+
+    A turn in which something was done, or a question was answered, is completed. One that did nothing is denied where
+    policy or the person refused what it was to do, failed where it is not known what a call did, else declined; where
+    the person's own calls alone failed, it failed.
+    """
+    refused = [
+        call.error
+        for number, call in enumerate(calls, 1)
+        if call.error is not None and _kept_from(call, call.error.code, calls[number:], declined=declined)
+    ]
+    failed = [call.error for call in calls if call.error is not None]
+    unknown = [error for error in failed if error.code is ErrorCode.OUTCOME_UNKNOWN]
+    untold = refused or unknown
+    reason = _sentence(untold[-1]) if untold else None
+    if any(call.error is None and (call.acts or call.own) for call in calls):
+        return Outcome("completed", output, reason=SAID_SO if declined and reason is None else reason)
+    if refused:
+        return Outcome("denied", output, reason=reason)
+    if unknown:
+        return Outcome("failed", output, reason=reason)
+    if declined:
+        return Outcome("declined", output, reason=_sentence(failed[-1]) if failed else SAID_SO)
+    if failed and output is None and all(call.own for call in calls):
+        return Outcome("failed", reason=_sentence(failed[-1]))
+    return Outcome("completed", output)
+
+
+def _kept_from(call: EndedCall, code: ErrorCode, later: Sequence[EndedCall], *, declined: bool) -> bool:
+    """Whether a refusal kept the turn from its work.
+
+    A read does so only where the model gives up; what policy denies does not where the model found another way.
+    """
+    if call.own:
+        return code in OWN_REFUSALS
+    if code is ErrorCode.DENIED and any(other.error is None for other in later):
+        return False
+    return code in REFUSALS and (call.acts or declined)
+
+
+def _sentence(error: ErrorPayload) -> str:
+    return f"{error.what}: {error.why}"

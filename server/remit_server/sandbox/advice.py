@@ -1,0 +1,113 @@
+"""How to get a sandbox on this machine, in its own words: packages by distribution, and what forbids namespaces
+(003 §Container Runtime Abstraction). Pure but for `this_machine`, which reads."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """What advice depends on: `sys.platform`, the distribution's ids from the nearest on, and the kernel's settings."""
+
+    platform: str
+    ids: tuple[str, ...] = ()
+    settings: Mapping[str, str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Packages:
+    """A package manager's command, and what it calls the parts of the sandbox."""
+
+    install: str
+    bubblewrap: str = "bubblewrap"
+    seccomp: str = "libseccomp"
+    unshare: str = "util-linux"
+
+
+# By the ids of os-release(5). A derivative names what it is like in ID_LIKE.
+_PACKAGES: Mapping[str, Packages] = {
+    "debian": Packages("apt install", seccomp="libseccomp2"),
+    "ubuntu": Packages("apt install", seccomp="libseccomp2"),
+    "fedora": Packages("dnf install"),
+    "rhel": Packages("dnf install"),
+    "arch": Packages("pacman -S"),
+    "alpine": Packages("apk add", unshare="unshare"),
+    "opensuse": Packages("zypper install", seccomp="libseccomp2"),
+    "suse": Packages("zypper install", seccomp="libseccomp2"),
+    "void": Packages("xbps-install"),
+    "gentoo": Packages("emerge", "sys-apps/bubblewrap", "sys-libs/libseccomp", "sys-apps/util-linux"),
+}
+
+APPARMOR = "kernel.apparmor_restrict_unprivileged_userns"
+CLONE = "kernel.unprivileged_userns_clone"
+MOST = "user.max_user_namespaces"
+
+
+def this_machine() -> Machine:
+    """What can be read here; nothing where there is nothing to be read."""
+    settings = {name: _read(Path("/proc/sys", *name.split("."))).strip() for name in (APPARMOR, CLONE, MOST)}
+    return Machine(sys.platform, ids_of(_read(Path("/etc/os-release"))), settings)
+
+
+def ids_of(os_release: str) -> tuple[str, ...]:
+    """The ids of a distribution in os-release(5), its own before those it is like."""
+    found: dict[str, str] = {}
+    for line in os_release.splitlines():
+        name, _, value = line.partition("=")
+        try:
+            found[name] = " ".join(shlex.split(value))
+        except ValueError:  # a quote without its end
+            continue
+    return tuple(f"{found.get('ID', '')} {found.get('ID_LIKE', '')}".lower().split())
+
+
+def sandbox_advice(machine: Machine) -> str:
+    """What is best to install for a sandbox here."""
+    if machine.platform == "darwin":
+        return "use `sandbox-exec`, which comes with macOS: take `/usr/bin` into the PATH, and unset REMIT_SANDBOX"
+    if not machine.platform.startswith("linux"):
+        return "install Podman or Docker: there is no other sandbox for this system"
+    packages = _packages(machine)
+    if packages is None:
+        return "install bubblewrap 0.8 or newer and util-linux with this system's package manager"
+    return f"install bubblewrap 0.8 or newer: `{packages.install} {packages.bubblewrap}`"
+
+
+def missing_advice(machine: Machine, part: str) -> str:
+    """How to install what the sandbox needs besides bubblewrap: `libseccomp`, or `unshare`."""
+    packages = _packages(machine)
+    if packages is None:
+        return f"install {part} with this system's package manager"
+    name = packages.seccomp if part == "libseccomp" else packages.unshare
+    return f"install {part}: `{packages.install} {name}`"
+
+
+def namespaces_advice(machine: Machine) -> str:
+    """How to let bubblewrap make namespaces, by the setting that forbids them here."""
+    settings = machine.settings or {}
+    if settings.get(APPARMOR) == "1":
+        return (
+            "AppArmor forbids user namespaces here, as Ubuntu 24.04 has it: let them with "
+            f"`sudo sysctl -w {APPARMOR}=0`, or give bwrap an AppArmor profile with `userns`"
+        )
+    for name, forbids, allows in ((CLONE, "0", "1"), (MOST, "0", "15000")):
+        if settings.get(name) == forbids:
+            return f"the kernel's setting {name}=0 forbids user namespaces: `sudo sysctl -w {name}={allows}`"
+    return "no setting of the kernel forbids user namespaces, so a container around this does: run outside of it"
+
+
+def _packages(machine: Machine) -> Packages | None:
+    known = (each.partition("-")[0] for each in machine.ids)  # opensuse-leap, opensuse-tumbleweed
+    return next((_PACKAGES[each] for each in known if each in _PACKAGES), None)
+
+
+def _read(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""

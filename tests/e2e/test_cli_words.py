@@ -1,0 +1,76 @@
+"""What is not understood is said, and never taken for something else: options, commands, one word alone
+(protocol.md §4)."""
+
+from __future__ import annotations
+
+import argparse
+
+import pytest
+from command_line import CommandLine
+
+from remit_server.cli.main import COMMANDS, WholeWords, parsed
+
+USAGE = 2
+
+
+def test_an_option_is_taken_by_its_whole_name_only(remit: CommandLine) -> None:
+    """`--mode explore` asked a model named `explore`; so would every other beginning of an option."""
+    done = remit("--mode", "explore", "rename total to amount")
+    assert done.code == USAGE
+    assert "unrecognized arguments: --mode" in done.err
+    for words in (
+        ["model", "check", "--js"],
+        ["policy", "replay", "--las", "3"],
+        ["serve", "--tc", "x"],
+        ["ask", "x", "--appr", "never"],
+    ):
+        done = remit(*words)
+        assert (done.code, "unrecognized arguments: --" in done.err) == (USAGE, True), done
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_no_parser_completes_options(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of every command and of each of its subcommands."""
+    made: list[argparse.ArgumentParser] = []
+    init = WholeWords.__init__
+    monkeypatch.setattr(WholeWords, "__init__", lambda self, **how: (made.append(self), init(self, **how))[1])
+    with pytest.raises(SystemExit):
+        parsed([command, "--no-such-option"])
+    assert len(made) > len(COMMANDS)
+    assert not any(parser.allow_abbrev for parser in made)
+
+
+@pytest.mark.parametrize(
+    ("words", "near"),
+    [
+        (("polcy",), "`remit policy`"),
+        (("sandboxes",), "`remit sandbox`"),
+        (("run-tools",), "`remit run-tool`"),
+        (("--json", "polcy"), "`remit policy`"),
+        (("models", "--json"), "`remit model`"),
+        (("frobnicate",), "`remit help` lists them"),
+        (("status",), "`remit"),
+    ],
+)
+def test_one_word_that_is_no_command_is_an_error_and_no_prompt(
+    remit: CommandLine, words: tuple[str, ...], near: str
+) -> None:
+    done = remit(*words, REMIT_MODEL="script:no.json")
+    assert done.code == USAGE
+    assert "there is no command `" in done.err
+    assert near in done.err
+
+
+@pytest.mark.parametrize(
+    "words", [("--", "policy"), ("--", "polcy"), ("--json", "--", "hello"), ("ask", "hello"), ("hello!",)]
+)
+def test_one_word_is_a_prompt_where_it_is_called_one(remit: CommandLine, words: tuple[str, ...]) -> None:
+    (remit.workspace / "says.json").write_text('[{"text": "Good day."}]')
+    done = remit(*words, REMIT_MODEL="script:says.json")
+    assert done.code == 0, done
+    assert "Good day." in done.out
+
+
+def test_serve_takes_one_transport(remit: CommandLine) -> None:
+    done = remit("serve", "--stdio", "--tcp", "127.0.0.1:0")
+    assert (done.code, "not allowed with" in done.err) == (USAGE, True)

@@ -1,0 +1,55 @@
+// What a command printed stays below its call, with how it ended: short, long, failed; and a question too long for a screen.
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import path from 'node:path';
+import { palette } from './workbench.mjs';
+
+const run = (command) => ({
+  calls: [{ name: 'select_active_intent', arguments: { intent: 'EXECUTE' } }, { name: 'run_command', arguments: { command } }],
+});
+const LONG = `cat <<'END'\n${Array.from({ length: 120 }, (_, n) => `text ${n}`).join('\n')}\nEND`;
+const SCRIPT = [run('ls -la src'), { text: 'Listed.' }, run('seq 1 40; echo wrong >&2; exit 3'), { text: 'It failed.' }, run(LONG), { text: 'Shown.' }];
+
+export async function commands({ page, chat, editor, home, workspace, server, shot, ask, asked, ended }) {
+  const script = path.join(home, 'commands.json');
+  fs.writeFileSync(script, JSON.stringify(SCRIPT));
+  editor.setMachine({ 'remit.serverPath': server, 'remit.model': `script:${script}` });
+  await page.locator('.statusbar-item', { hasText: 'Remit: script:commands.json' }).waitFor();
+  await palette(page, 'Remit: New Chat');
+  await chat.getByText('What should be done?').waitFor();
+  const allow = chat.getByRole('button', { name: 'Allow once' });
+  const last = (part) => chat.getByTestId(part).last();
+
+  await ask('list the files');
+  await asked();
+  await allow.click();
+  await ended(1);
+  assert.match(await last('printed').innerText(), /^total \d+/);
+  assert.match(await last('tool').innerText(), /exit code 0 · /);
+  assert.equal(await last('tool').locator('summary .codicon').first().getAttribute('aria-label'), 'done');
+  await shot('14-command');
+
+  await ask('count');
+  await asked();
+  await allow.click();
+  await ended(2);
+  assert.equal(await last('tool').locator('summary .codicon').first().getAttribute('aria-label'), 'failed');
+  assert.match(await last('failure').innerText(), /Exit code 3/);
+  assert.match(await last('printed').innerText(), /40/);
+  assert.doesNotMatch(await last('printed').innerText(), /^1$/m);
+  await shot('15-command-failed');
+  await chat.getByRole('button', { name: 'Show all 41 lines' }).click();
+  assert.match(await last('printed').innerText(), /^1\n2\n3\n/);
+  await shot('16-command-whole');
+
+  await ask('show the text');
+  await asked();
+  const command = await last('approval').locator('pre').first().innerText();
+  assert.ok(command.includes('text 119\nEND'), 'all of the command can be seen');
+  assert.match(await last('approval').innerText(), /Run a command/);
+  assert.match(await chat.getByTestId('length').innerText(), /^122 lines/);
+  await shot('17-long-question');
+  await allow.click();
+  await ended(3);
+  assert.match(await last('printed').innerText(), /text 119$/);
+}

@@ -1,0 +1,260 @@
+"""The signed head: what came after the last checkpoint is vouched for too, and a crash is told from an attack
+(governance.md §7; threats.md, Storage, audit)."""
+
+from __future__ import annotations
+
+import random
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from audit_logs import Kept, edit, events, recompute, written
+
+from remit_governance.audit.checkpoint import Signer
+from remit_governance.audit.head import Head, read_head, sign_head
+from remit_governance.audit.head_file import SLOT, HeadFile, StoredHead
+from remit_governance.audit.keys import FileVault
+from remit_governance.audit.notary import CheckpointFile, MemoryPlace, Notary
+from remit_governance.audit.proven import prove
+from remit_governance.audit.query import query_audit
+from remit_governance.audit.record import AuditEvent, AuditKind
+from remit_governance.audit.report import examine
+from remit_governance.audit.store import AuditLog
+from remit_governance.audit.verify import verify
+from remit_governance.errors import AuditError
+
+SERVER = AuditEvent(AuditKind.KERNEL_START, metadata={"server": "s1"})
+KEY = bytes(range(32))
+SAID = Head("a" * 32, 3, "b" * 64, 1, 2, 7)
+
+
+@pytest.fixture
+def kept(tmp_path: Path) -> Kept:
+    """20 records and no checkpoint, by something that has not ended."""
+    kept = Kept(tmp_path / "logs" / "audit.sqlite3")
+    kept.notary.prepare()
+    kept.append(20)
+    return kept
+
+
+def test_each_durable_write_is_vouched_for_at_once(kept: Kept) -> None:
+    for number in range(21, 24):
+        kept.append(1)
+        report = kept.examined()
+        assert (report.good, report.until, report.time) == (True, number, kept.now)
+
+
+def test_a_cut_off_end_shows_without_a_checkpoint(kept: Kept) -> None:
+    kept.log.close()
+    recompute(kept.path, keep=15)
+    (fault,) = kept.examined().faults
+    assert (fault.record_number, fault.why) == (
+        16,
+        "the end was cut off: the signed head vouches for records 16 to 20, missing now",
+    )
+
+
+def test_going_on_after_a_cut_keeps_what_the_head_said_as_a_checkpoint(kept: Kept) -> None:
+    kept.log.close()
+    recompute(kept.path, keep=15)
+    kept.open()
+    kept.keeper.start()
+    kept.append(10)
+    kept.close()
+    assert any("vouches for a record 20 that is not here" in warning for warning in kept.keeper.warnings)
+    assert kept.examined().faults[0].why.startswith("the chain was recomputed: a checkpoint vouches for another hash")
+
+
+def test_a_cut_under_a_running_server_is_found_by_its_next_record(kept: Kept) -> None:
+    recompute(kept.path, keep=15)
+    kept.append(1)
+    assert any("vouches for a record 20 that is not here" in warning for warning in kept.keeper.warnings)
+    kinds = [record.event.kind for record in query_audit(kept.path)]
+    assert kinds[15:] == [AuditKind.TOOL_INTENT, AuditKind.AUDIT_CHAIN_BREAK]
+
+
+def test_what_a_killed_server_could_not_sign_is_no_fault(kept: Kept) -> None:
+    kept.log.append(SERVER)
+    kept.log.close()
+    written(kept.path, 1)  # as by a server that is killed between the record and its signature
+    report = kept.examined()
+    assert (report.good, report.until) == (True, 21)
+    assert report.notes[1].startswith("record 22: not vouched for yet")
+    kept.open()
+    kept.notary.prepare()
+    kept.append(1)
+    kept.close()
+    report = kept.examined()
+    assert report.good
+    assert any("record 22: not vouched for: written as a server was killed" in note for note in report.notes)
+
+
+def test_a_record_appended_after_an_orderly_end_is_a_fault_for_ever(kept: Kept) -> None:
+    kept.log.append(SERVER)
+    kept.log.append(AuditEvent(AuditKind.KERNEL_SHUTDOWN, metadata={"server": "s1"}))
+    kept.close()
+    count = kept.examined().count
+    written(kept.path, 1)
+    (fault,) = kept.examined().faults
+    assert fault.record_number == count + 1
+    kept.open()
+    kept.append(3, checkpoint=True)
+    kept.close()
+    (fault,) = kept.examined().faults
+    assert fault.record_number == count + 1
+    assert "every server had ended in order, and somebody else wrote this" in fault.why
+
+
+def test_records_from_before_the_key_could_be_had_are_the_servers_own(tmp_path: Path) -> None:
+    kept = Kept(tmp_path / "logs" / "audit.sqlite3")
+    kept.append(5, checkpoint=True)
+    kept.close()
+    kept.open()  # the notary has no key yet
+    kept.append(5)
+    assert kept.examined().until == 6
+    kept.close()
+    report = kept.examined()
+    assert (report.faults, [r.event.kind for r in query_audit(kept.path) if "break" in r.event.kind]) == ((), [])
+    assert report.until == report.count
+
+
+def test_a_log_from_before_there_were_heads_goes_on(tmp_path: Path) -> None:
+    path = written(tmp_path / "logs" / "audit.sqlite3", 5)
+    kept = Kept(path)
+    kept.append(2, checkpoint=True)
+    kept.close()
+    report = kept.examined()
+    assert (report.faults, report.until) == ((), report.count)
+
+
+def test_THR_storage_head_one_byte(kept: Kept) -> None:
+    """Every byte of the newer half in turn; the other one says nothing any more."""
+    kept.log.close()
+    data = kept.heads.data or b""
+    result = verify(kept.path, frozenset({19, 20}))
+    assert not hasattr(result, "why")
+    evidence, ours = result.evidence, kept.notary.signers()  # type: ignore[union-attr]
+    assert prove(StoredHead.read(data), ours, evidence, 0, ()).faults == ()
+    newest = StoredHead.read(data).signed
+    assert newest is not None
+    begin = data.index(newest.line)
+    for at in range(begin, begin + len(newest.line)):
+        changed = data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :]
+        proof = prove(StoredHead.read(changed), ours, evidence, 0, ())
+        assert proof.faults or proof.notes, changed[max(0, at - 20) : at + 20]
+
+
+def test_the_half_that_a_power_cut_left_is_noted(kept: Kept) -> None:
+    kept.log.append(SERVER)
+    data = kept.heads.data or b""
+    kept.log.close()
+    newest = StoredHead.read(data).signed
+    assert newest is not None
+    at = newest.head.serial % 2 * SLOT
+    kept.heads.data = data[:at] + bytes(SLOT) + data[at + SLOT :]
+    assert kept.examined().until == 20
+    kept.heads.data = data[:at] + data[at : at + 100].ljust(SLOT, b"\0") + data[at + SLOT :]
+    report = kept.examined()
+    assert report.good
+    assert any(note.startswith("one of the two copies of the signed head is damaged") for note in report.notes)
+
+
+def test_a_line_has_one_written_form() -> None:
+    line = sign_head(SAID, Signer(KEY)).line
+    assert read_head(line) == sign_head(SAID, Signer(KEY))
+    for other in (
+        line + b" ",
+        line.replace(b'"count":3', b'"count":"3"'),
+        line.replace(b'"serial":7', b'"serial":7.0'),
+    ):
+        assert read_head(other) is None
+    odd = Head('a"\udcff', 3, "é\n", 1, 2, 7)
+    signed = read_head(sign_head(odd, Signer(KEY)).line)
+    assert signed is not None
+    assert signed.holds(Signer(KEY))
+    assert not signed.holds(Signer(bytes(32)))
+
+
+def test_the_file_is_the_owners_alone(tmp_path: Path) -> None:
+    file = HeadFile(tmp_path / "data" / "w.head")
+    assert file.read() is None
+    signed = sign_head(SAID, Signer(KEY))
+    with file.held():
+        file.write(signed, b"", durable=True)
+    assert StoredHead.read(file.read() or b"").signed == signed
+    assert file.path.stat().st_mode & 0o777 == 0o600
+    assert file.path.parent.stat().st_mode & 0o777 == 0o700
+    file.close()
+    file.path.unlink()
+    file.path.mkdir()
+    with pytest.raises(AuditError, match="the signed head of the audit log cannot be read"):
+        file.read()
+
+
+def test_a_head_that_cannot_be_written_stops_no_record(tmp_path: Path) -> None:
+    kept = Kept(tmp_path / "logs" / "audit.sqlite3")
+    file = HeadFile(tmp_path / "w.head")
+    kept.notary.heads = file
+    kept.notary.prepare()
+    file.path.mkdir()
+    kept.append(3)
+    assert len(query_audit(kept.path)) == 3
+    kept.close()
+    assert any("the signed head of the audit log cannot be read" in warning for warning in kept.keeper.warnings)
+
+
+CHILD = """
+import os, sys
+from pathlib import Path
+from remit_governance.audit.head_file import HeadFile
+from remit_governance.audit.keys import FileVault
+from remit_governance.audit.notary import CheckpointFile, Notary
+from remit_governance.audit.record import AuditEvent, AuditKind
+from remit_governance.audit.sealing import Sealer
+from remit_governance.audit.store import AuditLog, wall_clock_ms
+folder = Path(sys.argv[1])
+notary = Notary(CheckpointFile(folder / "c"), FileVault(folder / "key"), HeadFile(folder / "head"))
+notary.prepare()
+log = AuditLog(folder / "a", sealer=Sealer(notary, wall_clock_ms), known=notary.last_said)
+log.settle()
+log.append(AuditEvent(AuditKind.KERNEL_START, metadata={"server": sys.argv[2]}))
+for i in range(100_000):
+    record = log.append(AuditEvent(kind=AuditKind.TOOL_INTENT, input_summary="x" * (i % 3000)))
+    os.write(1, f"{record.number}\\n".encode())
+"""
+
+
+@pytest.mark.slow
+def test_THR_storage_kill_9_is_never_taken_for_an_attack(tmp_path: Path) -> None:
+    """20 servers killed at a random record: what they said was written is vouched for, but for the last at most."""
+    notary = Notary(CheckpointFile(tmp_path / "c"), FileVault(tmp_path / "key"), HeadFile(tmp_path / "head"))
+    chance = random.Random(7)
+    for number in range(20):
+        child = subprocess.Popen([sys.executable, "-c", CHILD, str(tmp_path), str(number)], stdout=subprocess.PIPE)
+        assert child.stdout is not None
+        for _ in range(chance.randrange(1, 40)):
+            line = child.stdout.readline()
+        child.send_signal(signal.SIGKILL)
+        said = [line, *child.stdout.read().splitlines(keepends=True)]
+        child.wait()
+        child.stdout.close()
+        reported = max(int(text) for text in said if text.endswith(b"\n"))
+        report = examine(tmp_path / "a", notary)
+        assert report.good, report
+        assert reported <= report.until <= report.count <= report.until + 1
+
+
+def test_an_unknown_place_of_checkpoints_still_has_its_head(tmp_path: Path) -> None:
+    """Both are looked at, whichever is missing."""
+    kept = Kept(tmp_path / "logs" / "audit.sqlite3")
+    kept.append(3, checkpoint=True)
+    kept.close()
+    kept.notary = Notary(MemoryPlace(), kept.vault, kept.heads)
+    report = kept.examined()
+    assert (report.until, report.good) == (report.count, False)
+    edit(kept.path, "DELETE FROM records WHERE number = 4")
+    assert kept.examined().faults
+    with AuditLog(kept.path) as log:
+        log.append(events(1)[0])

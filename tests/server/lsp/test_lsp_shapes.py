@@ -1,0 +1,64 @@
+"""The shape of a message against the type it is read as (threats.md, Protocol)."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from lsprotocol import types as lsp
+from malformed import lsp_methods
+
+from remit_server.lsp.shapes import mismatch
+from remit_server.lsp.types import CUSTOM_MESSAGES, converter
+
+CHANGE = lsp.DidChangeTextDocumentNotification
+NOWHERE = {"uri": "file:///a", "version": 1}
+
+
+def said(message, params):
+    found = mismatch({"params": params}, message, "params")
+    return None if found is None else str(found)
+
+
+@pytest.mark.parametrize("method", sorted(lsp.METHOD_TO_TYPES))
+def test_a_valid_message_of_every_method_fits_and_is_converted(method):
+    envelope, _ = lsp_methods()[method]
+    message = lsp.METHOD_TO_TYPES[method][0]
+    assert mismatch(envelope, message, "params") is None
+    if method not in CUSTOM_MESSAGES:
+        converter().structure(json.loads(json.dumps(envelope)), message)
+
+
+@pytest.mark.parametrize(
+    ("params", "problem"),
+    [
+        (7, "`params` is no object"),
+        ({}, "`textDocument` is missing"),
+        ({"textDocument": 7}, "`textDocument` is no object"),
+        ({"textDocument": {"uri": 7, "version": 1}}, "`textDocument.uri` is no string"),
+        ({"textDocument": {"uri": "", "version": True}}, "`textDocument.version` is no whole number"),
+        ({"textDocument": {"uri": "", "version": 2**31}}, "`textDocument.version` is out of range"),
+        ({"textDocument": NOWHERE, "contentChanges": "A" * 100}, "`contentChanges` is no list"),
+        ({"textDocument": NOWHERE, "contentChanges": [{"text": ""}, "A"]}, "`contentChanges[1]` has the wrong kind"),
+        ({"textDocument": NOWHERE, "contentChanges": [{"text": ""}]}, None),
+        ({"textDocument": NOWHERE | {"version": 1.0, "more": [7]}, "contentChanges": []}, None),
+    ],
+)
+def test_the_first_value_that_does_not_fit_is_named(params, problem):
+    assert said(CHANGE, params) == problem
+
+
+def test_a_missing_member_and_one_that_no_type_has():
+    assert str(mismatch({}, CHANGE, "params")) == "`params` is missing"
+    assert mismatch({"params": 7}, CHANGE, "result") is None
+
+
+def test_what_some_editors_send_for_nothing_and_for_yes():
+    """Lua has one spelling for an empty list and an empty object, older editors only 0 and 1."""
+    capabilities = {"workspace": {"applyEdit": 1, "symbol": []}, "window": None}
+    assert said(lsp.InitializeRequest, {"processId": None, "rootUri": None, "capabilities": capabilities}) is None
+
+
+def test_a_key_of_the_sender_is_not_repeated():
+    edit = {"edit": {"changes": {"sk-live-0123456789": 7}}}
+    assert said(lsp.ApplyWorkspaceEditRequest, edit) == "`edit.changes[…]` is no list"

@@ -1,0 +1,97 @@
+"""What a person is told where there is no sandbox: what is best for this machine, first (agent.md §3)."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+from command_line import CommandLine
+
+from remit_server.sandbox.advice import (
+    APPARMOR,
+    CLONE,
+    MOST,
+    Machine,
+    ids_of,
+    missing_advice,
+    namespaces_advice,
+    sandbox_advice,
+    this_machine,
+)
+
+SYSTEMS = [
+    ("ID=debian\n", "`apt install bubblewrap`", "`apt install libseccomp2`"),
+    ('ID=ubuntu\nID_LIKE="debian"\n', "`apt install bubblewrap`", "`apt install libseccomp2`"),
+    ('ID=linuxmint\nID_LIKE="ubuntu debian"\n', "`apt install bubblewrap`", "`apt install libseccomp2`"),
+    ("ID=fedora\n", "`dnf install bubblewrap`", "`dnf install libseccomp`"),
+    ('ID="rocky"\nID_LIKE="rhel centos fedora"\n', "`dnf install bubblewrap`", "`dnf install libseccomp`"),
+    ("ID=arch\n", "`pacman -S bubblewrap`", "`pacman -S libseccomp`"),
+    ("ID=manjaro\nID_LIKE=arch\n", "`pacman -S bubblewrap`", "`pacman -S libseccomp`"),
+    ("ID=alpine\n", "`apk add bubblewrap`", "`apk add libseccomp`"),
+    (
+        'ID="opensuse-tumbleweed"\nID_LIKE="opensuse suse"\n',
+        "`zypper install bubblewrap`",
+        "`zypper install libseccomp2`",
+    ),
+    ("ID=gentoo\n", "`emerge sys-apps/bubblewrap`", "`emerge sys-libs/libseccomp`"),
+    ('ID="new\nNAME', "with this system's package manager", "with this system's package manager"),
+    ("", "with this system's package manager", "with this system's package manager"),
+]
+
+
+@pytest.mark.parametrize(("os_release", "bubblewrap", "seccomp"), SYSTEMS)
+def test_the_best_sandbox_is_named_with_this_system_s_own_command(
+    os_release: str, bubblewrap: str, seccomp: str
+) -> None:
+    machine = Machine("linux", ids_of(os_release))
+    assert sandbox_advice(machine).startswith("install bubblewrap")
+    assert bubblewrap in sandbox_advice(machine)
+    assert seccomp in missing_advice(machine, "libseccomp")
+
+
+def test_other_systems_are_told_of_what_they_have() -> None:
+    assert "`sandbox-exec`, which comes with macOS" in sandbox_advice(Machine("darwin"))
+    assert sandbox_advice(Machine("freebsd14")).startswith("install Podman or Docker")
+
+
+@pytest.mark.parametrize(
+    ("settings", "advice"),
+    [
+        (
+            {APPARMOR: "1", CLONE: "1", MOST: "1000"},
+            f"AppArmor forbids user namespaces here.*`sudo sysctl -w {APPARMOR}=0`",
+        ),
+        ({APPARMOR: "0", CLONE: "0"}, f"{CLONE}=0 forbids user namespaces: `sudo sysctl -w {CLONE}=1`"),
+        ({MOST: "0"}, f"{MOST}=0 forbids user namespaces"),
+        ({APPARMOR: "0", CLONE: "1", MOST: "7"}, "a container around this does"),
+        ({}, "a container around this does"),
+    ],
+)
+def test_what_forbids_namespaces_is_named(settings: dict[str, str], advice: str) -> None:
+    import re
+
+    assert re.search(advice, namespaces_advice(Machine("linux", settings=settings)))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="bubblewrap is for Linux")
+@pytest.mark.parametrize("program", [None, "docker", "podman"])
+def test_without_bubblewrap_it_comes_before_a_daemon(tmp_path: Path, program: str | None) -> None:
+    """Where docker(1) was there and its daemon was not, only that daemon was named."""
+    (tmp_path / "shop").mkdir()
+    remit = CommandLine.alone(tmp_path / "shop", tmp_path)
+    there = tmp_path / "bin"
+    there.mkdir()
+    if program is not None:
+        (there / program).write_text("#!/bin/sh\necho 'Cannot connect to the daemon' >&2\nexit 1\n")
+        (there / program).chmod(0o755)
+    words = ("run-tool", "run_command", '{"command": "touch made"}', "--intent", "EXECUTE", "--json")
+    done = remit(*words, PATH=str(there))
+    (error,) = (r["error"] for r in done.of("tool_result"))
+    assert error["code"] == "sandbox_unavailable"
+    assert error["why"].startswith("there is no sandbox: there is no program `bwrap`")
+    assert error["fix"].startswith(sandbox_advice(this_machine()))
+    assert ("daemon" in error["why"] or program == "podman") is (program is not None)
+    assert f"fix: {sandbox_advice(this_machine())}" in remit("sandbox", "check", PATH=str(there)).out
+    assert shutil.which("bwrap", path=str(there)) is None

@@ -1,0 +1,171 @@
+"""The table of threats, and what its tests attack: read from the tests' source, so that a name alone proves nothing."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal
+
+import yaml
+from shell_cases import TRICKS, name_of
+
+TESTS = Path(__file__).parents[1]
+NAME = re.compile(r"THR-[a-z0-9]+(?:-[a-z0-9]+)*")
+Door = Literal["server", "cli", "editor", "sandbox", "process", "runtime", "pure"]
+DOORS: dict[Door, frozenset[str]] = {
+    "server": frozenset({"RunningServer", "PipeClient", "GatewayProcess", "RawClient", "LspHammer", "GatewayHammer"}),
+    "cli": frozenset({"CommandLine", "REMIT"}),
+    "editor": frozenset({"Neovim", "CodeServer", "Emacs"}),
+    "sandbox": frozenset({"sandbox", "need_sandbox"}),
+    "process": frozenset(
+        {"run", "create_subprocess_exec", "fork", "Popen", "Writers", "Servers", "as_somebody_else", "killer", "deeds"}
+    ),
+    "runtime": frozenset({"make_bench", "benches", "open_runtime", "Bench"}),
+}
+"""What a test mentions that goes through a door: itself, or by a fixture or a function that it uses."""
+
+
+@dataclass(frozen=True)
+class Threat:
+    """A row: the threat, the tests that try it, and the door they go through."""
+
+    group: str
+    what: str
+    tests: tuple[str, ...] = ()
+    through: str = ""
+    why: str = ""
+    open: str = ""
+    """What is missing before it can be tried; a row has tests or this."""
+
+
+@dataclass(frozen=True)
+class Tried:
+    """A test function that bears a name, the doors it goes through, and its marks."""
+
+    place: str
+    doors: frozenset[str]
+    skipped: bool
+
+
+def threats(text: str) -> list[Threat]:
+    """The rows of a table."""
+    groups: dict[str, list[dict[str, Any]]] = yaml.safe_load(text)
+    return [
+        Threat(group, row.pop("is"), tuple(row.pop("tests", ())), **row)
+        for group, rows in groups.items()
+        for row in rows
+    ]
+
+
+@cache
+def tried() -> Mapping[str, tuple[Tried, ...]]:
+    """The test functions that bear each name."""
+    found: dict[str, list[Tried]] = {}
+    for file in sorted(TESTS.rglob("test_*.py")):
+        if file.name != "test_threats_table.py":
+            for name, test in found_in(file):
+                found.setdefault(name, []).append(test)
+    return {name: tuple(tests) for name, tests in found.items()}
+
+
+def found_in(file: Path) -> Iterator[tuple[str, Tried]]:
+    """Each test of a module, once for each name it bears: as a function, in its docstring or in what it is given."""
+    made = parsed(file)
+    above = [folder / "conftest.py" for folder in file.parents if folder.is_relative_to(TESTS)]
+    modules = [made, *(parsed(place) for place in above if place.exists())]
+    for node in made.values():
+        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) or not node.name.startswith("test_"):
+            continue
+        test = Tried(
+            f"{file.name}::{node.name}", doors(_reached(node, modules)), bool({"skip", "xfail"} & _marks(node))
+        )
+        for name in _names(node, made):
+            yield name, test
+
+
+def doors(words: Iterable[str]) -> frozenset[str]:
+    """The doors that a test with these words goes through."""
+    return frozenset(door for door, signs in DOORS.items() if not signs.isdisjoint(words)) or frozenset({"pure"})
+
+
+@cache
+def parsed(place: Path) -> dict[str, ast.AST]:
+    """A module's own functions, classes and constants by name."""
+    found: dict[str, ast.AST] = {}
+    for node in ast.parse(place.read_text("utf-8")).body:
+        match node:
+            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
+                found[node.name] = node
+            case ast.Assign(targets=[ast.Name(id=name)]) | ast.AnnAssign(target=ast.Name(id=name)):
+                found[name] = node
+            case _:
+                pass
+    return found
+
+
+def _reached(test: ast.AST, modules: list[dict[str, ast.AST]]) -> set[str]:
+    """The words of a test, of the module's own functions, classes and constants that it uses, and of its fixtures."""
+    marks = modules[0].get("pytestmark")
+    left = [(test, 0), *([(marks, 0)] if marks else [])]
+    seen: set[str] = set()
+    while left:
+        node, at = left.pop()
+        for word, wanted in _words(node):
+            for there in range(at, len(modules)) if wanted == "fixture" else (at,):
+                if word in modules[there]:
+                    if f"{there} {word}" not in seen:
+                        left.append((modules[there][word], there))
+                    seen.add(f"{there} {word}")
+                    break
+            seen.add(word)
+    return seen
+
+
+def _words(node: ast.AST) -> Iterator[tuple[str, Literal["name", "fixture"]]]:
+    """The names that are used, and the fixtures that are asked for by an argument or by a mark."""
+    for part in ast.walk(node):
+        match part:
+            case ast.Name(id=word):
+                yield word, "name"
+            case ast.Attribute(value=ast.Name(id="subprocess" | "os" | "asyncio"), attr=word):
+                yield word, "name"
+            case ast.FunctionDef(args=arguments) | ast.AsyncFunctionDef(args=arguments):
+                yield from ((each.arg, "fixture") for each in (*arguments.args, *arguments.kwonlyargs))
+            case ast.Call(func=ast.Attribute(attr="usefixtures"), args=named):
+                yield from ((str(each.value), "fixture") for each in named if isinstance(each, ast.Constant))
+            case _:
+                pass
+
+
+def _marks(node: ast.FunctionDef | ast.AsyncFunctionDef) -> set[str]:
+    return {
+        part.attr
+        for decorator in node.decorator_list
+        for part in ast.walk(decorator)
+        if isinstance(part, ast.Attribute)
+    }
+
+
+def names_in(node: ast.AST) -> set[str]:
+    """The names in the texts of a piece of source."""
+    texts = (part.value for part in ast.walk(node) if isinstance(part, ast.Constant) and isinstance(part.value, str))
+    return {name for text in texts for name in NAME.findall(text)}
+
+
+def _names(node: ast.FunctionDef | ast.AsyncFunctionDef, made: Mapping[str, ast.AST]) -> set[str]:
+    """In the function's name, in its docstring, and in what its decorators and the constants that they name hold."""
+    found = set(NAME.findall(ast.get_docstring(node) or ""))
+    if node.name.lower().startswith("test_thr_"):
+        found.add("THR-" + node.name.lower().removeprefix("test_thr_").replace("_", "-"))
+    given: list[ast.AST] = [*node.decorator_list]
+    constants = {word for each in given for word, _ in _words(each)} & made.keys()
+    given += [made[word] for word in constants]
+    for each in given:
+        found |= names_in(each)
+    if any(word == "TRICKS" for word, _ in _words(node)):
+        found |= {name_of(trick) for trick in TRICKS}
+    return found

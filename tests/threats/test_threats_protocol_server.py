@@ -1,0 +1,109 @@
+"""Clients that are none: a web page that speaks to a loopback address, and bytes between messages (threats.md,
+Protocol)."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from command_line import REMIT
+from lsp_pipe import Json
+from running_server import POLICY, RunningServer
+from threat_bench import own
+
+pytestmark = pytest.mark.slow
+
+
+def _frame(message: Json) -> bytes:
+    body = json.dumps({"jsonrpc": "2.0", **message}).encode()
+    return b"Content-Length: %d\r\n\r\n%b" % (len(body), body)
+
+
+class Listening:
+    """A `remit serve --tcp` and its port."""
+
+    def __init__(self, folder: Path) -> None:
+        self.workspace = folder / "shop"
+        for name in ("shop", "config"):
+            (folder / name).mkdir()
+        (folder / "config" / "policy.yaml").write_text(POLICY)
+        homes = {"REMIT_STATE_DIR": str(folder / "state"), "REMIT_CONFIG_DIR": str(folder / "config")}
+        command = [str(REMIT), "serve", "--tcp", "127.0.0.1:0"]
+        self.process = subprocess.Popen(command, env=os.environ | homes, stderr=subprocess.PIPE)
+        assert self.process.stderr is not None
+        self.port = int(self.process.stderr.readline().rpartition(b":")[2])
+
+    @property
+    def written(self) -> bytes:
+        """The messages of a client that starts, writes a file and goes."""
+        params = {"processId": None, "rootUri": self.workspace.as_uri(), "capabilities": {}}
+        part = own("write_file", path="evil.txt", content="x")
+        return (
+            _frame({"id": 1, "method": "initialize", "params": params})
+            + _frame({"method": "initialized", "params": {}})
+            + _frame({"id": 2, "method": "remit/run", "params": {"session_id": "s", "turn_id": "t", "input": part}})
+        )
+
+    def say(self, data: bytes, until: bytes = b"\0") -> bytes:
+        """What a connection of its own answers to this, up to these bytes or to its end."""
+        with socket.create_connection(("127.0.0.1", self.port)) as talk:
+            talk.settimeout(60)
+            got = b""
+            try:
+                talk.sendall(data)
+                while until not in got and (chunk := talk.recv(65536)):
+                    got += chunk
+            except ConnectionError:
+                pass
+            return got
+
+
+@pytest.fixture
+def listening(tmp_path: Path) -> Iterator[Listening]:
+    server = Listening(tmp_path)
+    yield server
+    server.process.kill()
+    server.process.communicate()
+
+
+PAGE = "Origin: https://evil.example\r\nContent-Type: text/plain\r\n"
+REQUESTS = {
+    "THR-protocol-http-another-origin": "POST / HTTP/1.1\r\nHost: 127.0.0.1\r\n" + PAGE,
+    "THR-protocol-http-rebinding-host": "POST / HTTP/1.1\r\nHost: evil.example\r\n" + PAGE,
+    "THR-protocol-http-without-a-token": "POST /remit/run HTTP/1.1\r\nHost: localhost\r\n",
+    "THR-protocol-http-preflight": "OPTIONS / HTTP/1.1\r\nHost: 127.0.0.1\r\nAccess-Control-Request-Method: POST\r\n",
+    "THR-protocol-http-form": "POST / HTTP/1.1\r\nContent-Type: multipart/form-data; boundary=x\r\n",
+}
+
+
+@pytest.mark.parametrize("name", REQUESTS)
+def test_THR_protocol_a_web_page_is_no_client(name: str, listening: Listening) -> None:
+    """It is cut before anything is read, and the real client that comes afterwards is served."""
+    body = listening.written
+    head = f"{REQUESTS[name]}Content-Length: {len(body)}\r\n\r\n".encode()
+    assert listening.say(head + body) == b""
+    assert list(listening.workspace.iterdir()) == []
+    assert b'"id":2' in listening.say(body, until=b'"id":2')
+    assert (listening.workspace / "evil.txt").exists()
+
+
+JUNK = {
+    "THR-protocol-server-lines-of-a-wrapper": b"starting up\nplease wait\n\n",
+    "THR-protocol-server-another-protocol": b"GET / HTTP/1.1\r\nHost: x\r\n\r\n",
+    "THR-protocol-server-bytes": bytes(range(256)) * 50,
+    "THR-protocol-server-lines-of-json": b'{"jsonrpc":"2.0","id":9,"method":"shutdown"}\n',
+}
+
+
+@pytest.mark.parametrize("name", JUNK)
+def test_THR_protocol_a_server_answers_after_bytes_that_are_no_message(name: str, tmp_path: Path) -> None:
+    """It says what was wrong and finds the next message, or ends; it never waits for ever."""
+    with RunningServer(tmp_path) as running:
+        running.client.send_bytes(JUNK[name])
+        running.client.result(running.client.request("remit/status", {}))
+        assert running.call("write_file", path="a.txt", content="x").code is None

@@ -1,0 +1,107 @@
+"""Secrets that only their form gives away, on every way out of a real server, and what a reading of the outside of a
+policy must not show (governance.md §8; threats.md, Model and Shell)."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from running_server import RunningServer
+
+from remit_governance.redaction import Redactor
+
+HEADER, PAYLOAD = "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9", "eyJzdWIiOiJhZG1pbiIsImlhdCI6MTUxNjIzOTAyMn0"
+JWT = f"{HEADER}.{PAYLOAD}.SflKxwRJSMeKKF2QT4fwpMeJf36POk6yJV_adQssw5c"
+BODY = ["MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7VJTUt9Us8cKj"]
+BODY += [f"MzEfYyjiWA4R4/M2bS1GB4t7NXp98C3SC6dVMvDuictGeurT8jNbvJZHtCSuYE{n:02d}" for n in range(12)]
+BODY += ["t9Us8cKjMzEfYyj="]
+SECRETS = {
+    "jwt": (f"session={JWT}", JWT),
+    "url": ("git clone https://deploy:Tr0ub4dor-9@git.internal/app.git", "Tr0ub4dor-9"),
+    "database": ("DATABASE_URL=postgres://app:s3cr3tpw@db.internal:5432/app", "s3cr3tpw"),
+    "database-without-user": ("redis://:hunter2x@cache:6379/0", "hunter2x"),
+    "url-with-at": ("amqp://svc:p4ss@w0rd@mq.internal/", "p4ss@w0rd"),
+    "password": ("password=hunter2Zq", "hunter2Zq"),
+    "password-quoted": ("db_password = 'c0rrect-horse'", "c0rrect-horse"),
+    "password-json": ('{"password": "9fKq2LzP"}', "9fKq2LzP"),
+    "password-yaml": ("  password: Zx81Spectrum!", "Zx81Spectrum!"),
+    "password-odbc": ("Server=db;User Id=app;Password=Qw3rty99;Encrypt=yes", "Qw3rty99"),
+    "npmrc": ("//registry.example.org/:_password=c2VjcmV0LTQyLWFiYw==", "c2VjcmV0LTQyLWFiYw"),
+    "bearer": ("curl -H 'Authorization: Bearer 8f14e45fceea167a5a36dedd4bea2543'", "8f14e45fceea167a5a36dedd4bea2543"),
+    "basic": ("Authorization: Basic YWRtaW46aHVudGVyMnNlY3JldA==", "YWRtaW46aHVudGVyMnNlY3JldA"),
+    "secret-key": (
+        "AWS_SECRET_ACCESS_KEY=wJalrXUtnFEMI/K7MDENG/bPxRfiCYzzQQWWEERR",
+        "wJalrXUtnFEMI/K7MDENG/bPxRfiCYzzQQWWEERR",
+    ),
+    "key-body": ("\n".join(BODY), BODY[6]),
+    "google": ("key: AIzaSyA1bC2dE3fG4hI5jK6lM7nO8pQ9rS0tU1v", "AIzaSyA1bC2dE3fG4hI5jK6lM7nO8pQ9rS0tU1v"),
+    "stripe": ("sk_" + "live_4eC39HqLyjWDarjtT1zdp7dc", "4eC39HqLyjWDarjtT1zdp7dc"),
+    "slack-hook": (
+        "https://hooks.slack.com/services/T00000000/B00000000/a1B2c3D4e5F6g7H8i9J0k1L2",
+        "a1B2c3D4e5F6g7H8i9J0k1L2",
+    ),
+}
+"""What a text is, and what of it nobody may see."""
+
+HARMLESS = [
+    "password = getpass.getpass()",
+    "def login(user: str, password: str) -> Token:",
+    "password=password, token=self.token1)",
+    "DATABASE_URL=postgres://${USER}:${PASSWORD}@db/app",
+    "see https://user:password@example.org for the form",
+    'type="password" name="password" placeholder="Your password"',
+    "token = next(tokens)",
+    "const tokenType = SyntaxKind.Identifier;",
+    "access_key_id: AKIDEXAMPLE",
+    "secret: ${{ secrets.NPM_TOKEN }}",
+    "Authorization: Bearer <token>",
+    "http://localhost:8080/a@b",
+    "12:30:45 key=value",
+    "keyboard = 'qwertz1'",
+    "MIIDdzCCAl+gAwIBAgIEAgAAuTANBgkqhkiG9w0BAQUFADBaMQswCQYDVQQGEwJJRTESMBAGA1UE",
+    "integrity sha512-9fKq2LzPeyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9==",
+]
+
+
+@pytest.mark.parametrize("kind", SECRETS)
+def test_THR_shapes_are_redacted_and_what_is_around_them_stays(kind: str) -> None:
+    text, secret = SECRETS[kind]
+    for around in ("{}", "first\n{}\nlast\n", "12|{}", "+{}", "a.txt:12:{}", "echo {}"):
+        whole = around.format(text)
+        redacted = Redactor().redact(whole, keep_lines=True)
+        assert secret not in redacted.text, whole
+        assert "[redacted " in redacted.text
+        assert redacted.text.count("\n") == whole.count("\n")
+    assert not Redactor().finds_nothing(json.dumps({"a": text}))
+
+
+@pytest.mark.parametrize("text", HARMLESS)
+def test_what_only_resembles_a_secret_is_left_alone(text: str) -> None:
+    assert Redactor().redact(text).text == text
+
+
+def test_THR_shapes_take_no_longer_for_a_text_made_to_be_slow() -> None:
+    for piece in ("eyJ", "password=", "https://a:", "bearer ", "a_", "MIIEvQIBADANB", "=", '"secret":"', "x-"):
+        text = piece * 200_000
+        assert len(Redactor().redact(text).text) > 0
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("sandbox")
+@pytest.mark.parametrize("kind", SECRETS)
+def test_THR_shapes_leave_a_server_on_no_way(kind: str, server: RunningServer) -> None:
+    """Read, searched, listed, printed while it runs in pieces, named in a call, and in the audit log."""
+    text, secret = SECRETS[kind]
+    (server.workspace / "seen.txt").write_text(f"first\n{text}\nlast\n")
+    slow = "while IFS= read -r line; do printf '%s' \"$line\" | cut -c1-9 | tr -d '\\n'; sleep 0.02; printf '%s\\n' \"$line\" | cut -c10-; done < seen.txt"
+    calls = [
+        server.call("read_file", path="seen.txt"),
+        server.call("search_files", pattern="first|last", context_lines=3),
+        server.call("run_command", "allow", command="cat seen.txt; cat seen.txt >&2"),
+        server.call("run_command", "allow", command=slow),
+        server.call("edit_file", "deny", path="seen.txt", old_text="first", new_text=f"x {text}"),
+    ]
+    for called in calls:
+        assert secret not in json.dumps([called.result, called.questions][: 1 if called is calls[-1] else 2]), called
+    records = b"".join(path.read_bytes() for path in (server.folder / "state").rglob("*") if path.is_file())
+    assert secret.encode() not in records
