@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
+from affected import changed_files, nearness
 from hypothesis import settings
 
 Report = TypeVar("Report", pytest.TestReport, pytest.CollectReport)
@@ -35,6 +36,12 @@ async def make_bench(tmp_path: Path) -> AsyncIterator[Callable[..., Any]]:
 
     async with benches(tmp_path) as make:
         yield make
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put the tests first that are nearest to what has changed since the last commit."""
+    if near := nearness(changed_files()):
+        items.sort(key=lambda item: near.get(item.path, 3))
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

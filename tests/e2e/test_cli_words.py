@@ -10,6 +10,8 @@ from command_line import CommandLine
 
 from remit_server.cli.main import COMMANDS, WholeWords, parsed
 
+pytestmark = pytest.mark.slow
+
 USAGE = 2
 
 

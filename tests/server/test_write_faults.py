@@ -19,6 +19,8 @@ from remit_server.contract import ErrorCode
 from remit_server.workspace.files import TEMPORARY_PREFIX, collect_leftovers
 from remit_server.workspace.paths import Workspace
 
+pytestmark = pytest.mark.slow
+
 OLD, NEW = "old\n" * 1000, "new\n" * 3000
 MODE = 0o640
 LAST_STEP = 60

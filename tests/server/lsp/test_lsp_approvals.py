@@ -10,7 +10,7 @@ from pygls.uris import to_fs_path
 from remit_server.contract import ApprovalRequired, FileDiff, ReasonPayload, Scope
 from remit_server.lsp.asking import MESSAGE_LIMIT, in_parts, question_text
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.slow]
 
 
 async def in_stream(start, **remit):

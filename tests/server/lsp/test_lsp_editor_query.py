@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.slow]
 
 ANSWERS = {"approvals": "never", "editor_query": True}
 QUERY = "remit/editor/query"

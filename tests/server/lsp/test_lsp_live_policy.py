@@ -11,7 +11,7 @@ from remit_governance.audit.query import query_audit
 from remit_governance.audit.record import AuditKind
 from remit_governance.permission_file import parse_permissions
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.slow]
 
 HEAD = "version: 1\ncapabilities:\n"
 READS = '  - { name: reads, match: { syscall: [fs.read, fs.list], path_glob: ["**"] }, action: allow }\n'

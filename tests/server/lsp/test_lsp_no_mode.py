@@ -6,7 +6,7 @@ import pytest
 
 from remit_governance.audit.query import query_audit
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.slow]
 
 
 async def test_no_surface_claims_a_mode_or_a_state(start_real, tmp_path):

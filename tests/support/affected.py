@@ -1,0 +1,79 @@
+"""Orders test files by how near they are to what has changed since the last commit: the changed ones, then those that import
+a changed module, then those that reach one through others, then the rest."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+SOURCES = (ROOT / "server", ROOT / "governance")
+PACKAGES = ("remit_server", "remit_governance")
+
+
+def nearness(changed: Iterable[Path]) -> dict[Path, int]:
+    """Each test file that what has changed can reach → 0, 1 or 2; a file that is not in here is not reached."""
+    paths = frozenset(changed)
+    modules = {name for path in paths if (name := module_of(path))}
+    if not modules and not any(path.name.startswith("test_") for path in paths):
+        return {}
+    reached = _downstream(modules)
+    ranks = {path: _rank(path, paths, modules, reached) for path in (ROOT / "tests").rglob("test_*.py")}
+    return {path: rank for path, rank in ranks.items() if rank is not None}
+
+
+def changed_files() -> frozenset[Path]:
+    """Files that differ from the last commit, and new ones; none where there is no git."""
+    command = ["git", "status", "--porcelain", "--no-renames", "--untracked-files=all", "-z"]
+    try:
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        return frozenset()
+    return frozenset(ROOT / entry[3:] for entry in done.stdout.split("\0") if entry)
+
+
+def module_of(path: Path) -> str | None:
+    """The dotted name of a source file; None for any other file."""
+    source = next((source for source in SOURCES if path.is_relative_to(source)), None)
+    if source is None or path.suffix != ".py":
+        return None
+    return ".".join(path.relative_to(source).with_suffix("").parts).removesuffix(".__init__")
+
+
+def _rank(path: Path, changed: frozenset[Path], modules: set[str], reached: set[str]) -> int | None:
+    if path in changed:
+        return 0
+    imported = imports(path)
+    if imported & modules:
+        return 1
+    return 2 if imported & reached else None
+
+
+def _downstream(modules: set[str]) -> set[str]:
+    """The modules that import one of these, directly or not."""
+    found: set[str] = set()
+    new = set(modules)
+    while new:
+        found |= new
+        new = {name for name, imported in _graph().items() if imported & new} - found
+    return found
+
+
+@cache
+def _graph() -> dict[str, frozenset[str]]:
+    paths = (path for source, package in zip(SOURCES, PACKAGES, strict=True) for path in (source / package).rglob("*.py"))
+    return {name: imports(path) for path in paths if (name := module_of(path))}
+
+
+def imports(path: Path) -> frozenset[str]:
+    """The names of Remit's modules that a file imports anywhere in it."""
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_bytes())):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+    return frozenset(name for name in names if name.startswith(PACKAGES))
