@@ -6,6 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
 NPM := npm --prefix client-vscode
+TYPED := .cache/typed
 CLIENT := client-vscode/node_modules/.package-lock.json
 
 # Without bytecode each of some hundred processes that the tests start would compile the project anew.
@@ -19,8 +20,9 @@ run: setup
 test: setup check
 	$(BIN)/python -m pytest -m "slow or e2e" -n 2 --dist loadfile
 
-# Everything that must hold before a commit.
-check: lint types contracts schemas-fresh client test-quick
+# Everything that must hold before a commit, two steps at a time, and what each says in one piece.
+check: setup $(CLIENT)
+	+$(MAKE) --no-print-directory -j 2 --output-sync=target lint types contracts schemas-fresh client test-quick
 
 test-quick: setup
 	$(BIN)/python -m pytest -m "not slow and not e2e" -n 2 --dist loadfile -q
@@ -29,9 +31,12 @@ lint: setup
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 
-types: setup
+# What has been found well typed is not looked at again while nothing of it changes; mypy keeps a cache of its own.
+types: setup $(TYPED)
+$(TYPED): pyproject.toml $(shell find server governance -name '*.py')
 	$(BIN)/mypy
 	$(BIN)/pyright --warnings
+	mkdir -p $(@D) && touch $@
 
 contracts: setup
 	$(BIN)/lint-imports

@@ -30,6 +30,8 @@ from training.shipped import attempts
 from remit_server.models.embedded import MODEL_DIR, load_embedded
 from remit_server.models.embedded.architecture import EmbeddedModel
 
+pytestmark = pytest.mark.slow
+
 CASES = Path(__file__).parents[2] / "training" / "held_out.json"
 """Held-out tasks of each skill that ships, some that have to be stopped, and some that are no task for this model."""
 EVERYDAY = Path(__file__).parents[1] / "cases" / "embedded" / "everyday.json"

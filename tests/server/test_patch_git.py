@@ -22,6 +22,8 @@ from remit_server.workspace.merge_log import MergeLog
 from remit_server.workspace.paths import Workspace
 from remit_server.workspace.ports import NoDocuments
 
+pytestmark = pytest.mark.slow
+
 Tree = Mapping[str, tuple[bytes, bool]]
 """Contents of files, and whether each is executable, by path."""
 

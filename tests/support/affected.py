@@ -64,7 +64,9 @@ def _downstream(modules: set[str]) -> set[str]:
 
 @cache
 def _graph() -> dict[str, frozenset[str]]:
-    paths = (path for source, package in zip(SOURCES, PACKAGES, strict=True) for path in (source / package).rglob("*.py"))
+    paths = (
+        path for source, package in zip(SOURCES, PACKAGES, strict=True) for path in (source / package).rglob("*.py")
+    )
     return {name: imports(path) for path in paths if (name := module_of(path))}
 
 

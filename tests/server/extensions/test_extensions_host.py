@@ -25,6 +25,8 @@ from remit_governance.values import Action, Decision, Verdict
 from remit_server.extensions.host import ExtensionHost
 from remit_server.extensions.restarts import WITHIN_S, Failures
 
+pytestmark = pytest.mark.slow
+
 ALL = compile_policy([Source("p", "version: 1\ncapabilities:\n  - { name: all, match: {}, action: allow }\n")])
 Running = Callable[..., tuple[ExtensionHost, Policy]]
 

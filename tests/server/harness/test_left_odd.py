@@ -19,7 +19,7 @@ from remit_server.sandbox.limits import Limits
 from remit_server.sandbox.owner import prefix_of
 from remit_server.sandbox.ports import CommandSpec
 
-pytestmark = pytest.mark.skipif(shutil.which("bwrap") is None, reason="there is no bwrap")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(shutil.which("bwrap") is None, reason="there is no bwrap")]
 
 ALLOW = """\
 version: 1

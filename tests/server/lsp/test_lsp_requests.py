@@ -9,7 +9,7 @@ import pytest
 from remit_server import contract
 from remit_server.lsp.types import PROTOCOL
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.slow]
 
 
 async def test_protocol_number_is_the_contract_s():

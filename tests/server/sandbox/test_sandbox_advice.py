@@ -21,6 +21,8 @@ from remit_server.sandbox.advice import (
     this_machine,
 )
 
+pytestmark = pytest.mark.slow
+
 SYSTEMS = [
     ("ID=debian\n", "`apt install bubblewrap`", "`apt install libseccomp2`"),
     ('ID=ubuntu\nID_LIKE="debian"\n', "`apt install bubblewrap`", "`apt install libseccomp2`"),

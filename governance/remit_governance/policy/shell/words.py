@@ -156,7 +156,9 @@ def _double_quoted(node: Node, values: Values) -> Word:
         known = inner.vague == "place" and spelled(child).strip("${}") in values
         whole = whole.joined(replace(inner, split=split, vague="" if known else inner.vague))
         at = child.end_byte - node.start_byte
-    whole = whole.joined(Word(_unescaped(data[at:-1].decode())))
+    # The tree ends an unclosed string with a quote of no length.
+    end = node.children[-1].start_byte - node.start_byte
+    whole = whole.joined(Word(_unescaped(data[at:end].decode())))
     return Word(doubt=whole.doubt) if whole.doubt else whole
 
 
