@@ -44,7 +44,7 @@ def test_THR_shell_a_line_of_any_length_is_doubted() -> None:
     assert read_script("x" * 9_000).doubts == ("it is longer than 8000 characters",)
 
 
-@example("0\"\u00a1")
+@example('0"\u00a1')
 @given(st.text(max_size=60) | st.text(alphabet="ab $()'\"\\|&;<>{}`\n=-", max_size=60))
 def test_anything_can_be_read(script: str) -> None:
     """Never raises; what runs nothing certain and says nothing is blank, a comment, or a redirection."""
