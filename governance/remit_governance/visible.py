@@ -33,7 +33,7 @@ def visible_again(text: str, newlines: Literal["keep", "show"] = "keep") -> str:
 
 
 def _spelled(text: str, kept: str) -> str:
-    if text.isascii() and text.isprintable():
+    if text.isascii() and text.strip(kept).isprintable():
         return text
     return "".join(c if c in kept else _shown(c) for c in text)
 

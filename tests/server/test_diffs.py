@@ -8,12 +8,12 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from remit_server.harness import diffs
 from remit_server.harness.diffs import ONLY_FORM, unified
 from remit_server.tools.patch.apply import Placed, applied, place
 from remit_server.tools.patch.parse import parse_diff
 from remit_server.tools.spec import FileChange
 from remit_server.workspace.files import image_of
+from remit_server.workspace.line_diff import MAX_COMPARED
 from remit_server.workspace.paths import WorkspacePath
 
 TEXTS = st.lists(st.sampled_from(["a", "b", "", "ab", "ba"]), max_size=30).flatmap(
@@ -47,8 +47,18 @@ def test_one_change_is_shown_as_difflib_does(text: list[str], at: int, more: str
 
 
 def test_more_than_can_be_compared_is_one_hunk() -> None:
-    old = "".join(f"{n}\n" for n in range(diffs.MAX_COMPARED))
-    new = "0\n1\n2\n3\n" + "".join(f"new {n}\n" for n in range(10)) + f"{diffs.MAX_COMPARED - 1}\n"
+    old = "".join(f"{n}\n" * 2 for n in range(MAX_COMPARED))
+    new = "0\n0\n1\n1\n" + "".join(f"new {n}\n" for n in range(10)) + f"{MAX_COMPARED - 1}\n" * 2
     lines = shown(old, new).splitlines()
-    assert lines[2] == f"@@ -2,{diffs.MAX_COMPARED - 1} +2,14 @@"
-    assert (lines[3], lines[-1]) == (" 1", f" {diffs.MAX_COMPARED - 1}")
+    assert lines[2] == f"@@ -2,{2 * MAX_COMPARED - 1} +2,15 @@"
+    assert (lines[3], lines[-1]) == (" 0", f" {MAX_COMPARED - 1}")
+
+
+def test_THR_approvals_many_edits_of_a_long_file_are_all_shown() -> None:
+    """Each where it is, and the file is never shown as removed and added anew."""
+    old = [f"line {n}" for n in range(20_000)]
+    new = [f"edited {n}" if n % 100 == 50 else line for n, line in enumerate(old)]
+    lines = shown("".join(f"{line}\n" for line in old), "".join(f"{line}\n" for line in new)).splitlines()
+    assert [line for line in lines if line.startswith("@@")] == [
+        f"@@ -{n - 3},7 +{n - 3},7 @@" for n in range(51, 20_000, 100)
+    ]

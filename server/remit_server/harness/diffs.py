@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -12,13 +11,11 @@ from remit_governance.visible import visible
 from remit_server.contract import FileDiff
 from remit_server.errors import ToolError
 from remit_server.tools.spec import FileChange
+from remit_server.workspace.line_diff import Edit, line_edits
 from remit_server.workspace.text import Text
 
 NOT_TEXT = "(not text: only its digest is shown)\n"
 ONLY_FORM = "(only line ends, encoding or byte order mark change)\n"
-MAX_COMPARED = 4_000
-"""Changed lines that are compared with each other, which takes time in proportion to their square."""
-
 _CONTEXT = 3
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
 _HUNK = re.compile(r"@@ -(\d+)(,\d+)? \+(\d+)(,\d+)? @@")
@@ -86,73 +83,38 @@ def unified(change: FileChange) -> str:
 
 
 def _compared(before: str, after: str, files: tuple[str, str]) -> Iterator[str]:
-    """The lines of a unified diff; where too much changed, as one hunk that removes all of it and adds it anew."""
-    head, tail = _same(before, after)
-    start, first = _lines_before(before, head, _CONTEXT)
-    end = _lines_after(before, len(before) - tail, _CONTEXT)
-    skipped = before.count("\n", 0, start)
-    old = _LINE.findall(before, start, end)
-    new = _LINE.findall(after, start, len(after) - (len(before) - end))
-    if len(old) + len(new) <= MAX_COMPARED:
-        for line in difflib.unified_diff(old, new, *files):
-            yield _HUNK.sub(lambda hunk: _moved(hunk, skipped), line) if line.startswith("@@") else line
-        return
-    last = len(_LINE.findall(before, len(before) - tail, end))
+    """Yield the lines of a unified diff."""
+    old, new = _LINE.findall(before), _LINE.findall(after)
     yield from (f"--- {files[0]}\n", f"+++ {files[1]}\n")
-    yield f"@@ -{skipped + bool(old)},{len(old)} +{skipped + bool(new)},{len(new)} @@\n"
-    yield from (f" {line}" for line in old[:first])
-    yield from (f"-{line}" for line in old[first : len(old) - last])
-    yield from (f"+{line}" for line in new[first : len(new) - last])
-    yield from (f" {line}" for line in old[len(old) - last :])
+    for edits in _near(line_edits(old, new)):
+        first, last = edits[0], edits[-1]
+        lead, more = min(_CONTEXT, first.old, first.new), min(_CONTEXT, len(old) - last.old_end)
+        at, end = first.old - lead, last.old_end + more
+        yield f"@@ -{_span(at, end)} +{_span(first.new - lead, last.new_end + more)} @@\n"
+        for edit in edits:
+            yield from (f" {line}" for line in old[at : edit.old])
+            yield from (f"-{line}" for line in old[edit.old : edit.old_end])
+            yield from (f"+{line}" for line in new[edit.new : edit.new_end])
+            at = edit.old_end
+        yield from (f" {line}" for line in old[at:end])
 
 
-def _same(one: str, other: str) -> tuple[int, int]:
-    """How many characters of whole lines two texts have in common at the beginning, and at the end after that."""
-    head = one.rfind("\n", 0, _common(one, other, min(len(one), len(other)))) + 1
-    most = min(len(one), len(other)) - head
-    tail = _common(one, other, most, from_end=True)
-    start = one.find("\n", len(one) - tail) + 1
-    # Whole lines: what is the same at the end counts from the first line end in it, or before it.
-    whole = tail == most and _at_line(one, len(one) - tail) and _at_line(other, len(other) - tail)
-    return head, tail if whole else len(one) - start if start else 0
+def _near(edits: Iterable[Edit]) -> Iterator[list[Edit]]:
+    """Yield the edits of one hunk each: those whose context would meet."""
+    group: list[Edit] = []
+    for edit in edits:
+        if group and edit.old - group[-1].old_end > 2 * _CONTEXT:
+            yield group
+            group = []
+        group.append(edit)
+    if group:
+        yield group
 
 
-def _at_line(text: str, at: int) -> bool:
-    return at == 0 or text[at - 1] == "\n"
-
-
-def _common(one: str, other: str, most: int, *, from_end: bool = False) -> int:
-    """How many of the first, or last, `most` characters are the same: by halves, each compared as a whole."""
-    low, step = 0, most
-    while step:
-        size = low + step
-        at, there = (len(one) - size, len(other) - size) if from_end else (low, low)
-        if size <= most and other.startswith(one[at : at + step], there):
-            low = size
-        else:
-            step //= 2
-    return low
-
-
-def _lines_before(text: str, at: int, count: int) -> tuple[int, int]:
-    """Where up to `count` lines before the line start `at` begin, and how many there are."""
-    found = 0
-    while found < count and at > 0:
-        at = text.rfind("\n", 0, at - 1) + 1
-        found += 1
-    return at, found
-
-
-def _lines_after(text: str, at: int, count: int) -> int:
-    """Where up to `count` lines from the line start `at` end."""
-    for _ in range(count):
-        at = text.find("\n", at) + 1 or len(text)
-    return at
-
-
-def _moved(hunk: re.Match[str], lines: int) -> str:
-    """A hunk's header for a file with that many more lines before it."""
-    return f"@@ -{int(hunk[1]) + lines}{hunk[2] or ''} +{int(hunk[3]) + lines}{hunk[4] or ''} @@"
+def _span(start: int, end: int) -> str:
+    """Lines `start` to `end`, counted from 0, as a hunk's header says them: where there are none, the line before."""
+    count = end - start
+    return f"{start + 1}" if count == 1 else f"{start + bool(count)},{count}"
 
 
 def _shown(lines: Iterable[str]) -> Iterable[str]:

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import codecs
-import difflib
 import re
 from collections import Counter
 from dataclasses import dataclass
 
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
+from remit_server.workspace.line_diff import Edit, line_edits
 
 _LINE_END = re.compile(r"\r?\n")
 _CONTROLS = re.compile(r"[\x00-\x06\x0e-\x1a\x1c-\x1f]")
 _SAMPLE_BYTES = 1 << 16
-_MAX_DIFF_LINES = 4000
 
 # Longest first: the mark of UTF-32 starts with that of UTF-16.
 _MARKS: tuple[tuple[bytes, str], ...] = (
@@ -149,25 +148,11 @@ def _legacy(data: bytes) -> tuple[str, str]:
 def _kept_ends(old: list[str], new: list[str], ends: tuple[str, ...], newline: str) -> list[str]:
     """Line ends for `new`: lines that were there keep theirs, others get the commonest one."""
     wanted = [newline] * (len(new) - 1)
-    head = _common(old[:-1], new[:-1])
-    wanted[:head] = ends[:head]
-    tail = _common(old[head:-1][::-1], new[head:-1][::-1])
-    if tail:
-        wanted[-tail:] = ends[-tail:]
-    middle_old, middle_new = old[head : len(old) - 1 - tail], new[head : len(new) - 1 - tail]
-    if len(middle_old) + len(middle_new) > _MAX_DIFF_LINES:
-        return wanted
-    for tag, i, j, k, m in difflib.SequenceMatcher(None, middle_old, middle_new, autojunk=False).get_opcodes():
+    at = there = 0
+    for edit in (*line_edits(old[:-1], new[:-1]), Edit(len(old) - 1, len(old) - 1, len(new) - 1, len(new) - 1)):
+        wanted[there : edit.new] = ends[at : edit.old]
         # A line changed in place is still that line; only the counts have to agree.
-        if tag == "equal" or (tag == "replace" and j - i == m - k):
-            wanted[head + k : head + m] = ends[head + i : head + j]
+        if edit.old_end - edit.old == edit.new_end - edit.new:
+            wanted[edit.new : edit.new_end] = ends[edit.old : edit.old_end]
+        at, there = edit.old_end, edit.new_end
     return wanted
-
-
-def _common(old: list[str], new: list[str]) -> int:
-    count = 0
-    for one, other in zip(old, new, strict=False):
-        if one != other:
-            break
-        count += 1
-    return count

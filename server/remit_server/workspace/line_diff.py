@@ -1,0 +1,144 @@
+"""Finds the lines that two texts share, as a patience diff does; pure.
+
+Lines that occur once on each side are matched first, in the longest order that both have, and what lies between is
+compared again. So the time grows with the length of the texts and not with the product of their changes.
+"""
+
+from __future__ import annotations
+
+import difflib
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+MAX_COMPARED = 4_000
+"""Lines, none of them unique, that are compared with each other: that takes time in proportion to their square."""
+
+_STRIDE = 64
+_Lines = Sequence[str]
+
+
+class Run(NamedTuple):
+    """Lines that both texts have: `size` lines from line `old` and from line `new` on, counted from 0."""
+
+    old: int
+    new: int
+    size: int
+
+
+class Edit(NamedTuple):
+    """Lines `old` to `old_end` of the old text that became `new` to `new_end` of the new one; either may be none."""
+
+    old: int
+    old_end: int
+    new: int
+    new_end: int
+
+
+def common_runs(old: _Lines, new: _Lines) -> list[Run]:
+    """Return the runs of common lines in their order, each as long as it can be."""
+    runs: list[Run] = []
+    for run in sorted(run for run in _runs(old, new) if run.size):
+        last = runs[-1] if runs else Run(0, 0, 0)
+        if runs and (last.old + last.size, last.new + last.size) == (run.old, run.new):
+            runs[-1] = Run(last.old, last.new, last.size + run.size)
+        else:
+            runs.append(run)
+    return runs
+
+
+def line_edits(old: _Lines, new: _Lines) -> list[Edit]:
+    """Return what lies between the common lines, in order."""
+    runs = [Run(0, 0, 0), *common_runs(old, new), Run(len(old), len(new), 0)]
+    edits = (Edit(a.old + a.size, b.old, a.new + a.size, b.new) for a, b in pairwise(runs))
+    return [edit for edit in edits if edit.old < edit.old_end or edit.new < edit.new_end]
+
+
+def _runs(old: _Lines, new: _Lines) -> Iterator[Run]:
+    """Yield all runs in no order; one may be in pieces."""
+    left = [(0, len(old), 0, len(new))]
+    while left:
+        start, end, new_start, new_end = left.pop()
+        head = _same(old, new, start, new_start, min(end - start, new_end - new_start))
+        yield Run(start, new_start, head)
+        start, new_start = start + head, new_start + head
+        tail = _same_end(old, new, end, new_end, min(end - start, new_end - new_start))
+        end, new_end = end - tail, new_end - tail
+        yield Run(end, new_end, tail)
+        if start == end or new_start == new_end:
+            continue
+        anchors = _anchors(old, new, range(start, end), range(new_start, new_end))
+        if not anchors:
+            yield from _compare(old, new, (start, end, new_start, new_end))
+            continue
+        for at, there in (*anchors, (end, new_end)):
+            if at < start:  # the run before went on over it
+                continue
+            back = _same_end(old, new, at, there, min(at - start, there - new_start))
+            on = _same(old, new, at, there, min(end - at, new_end - there))
+            yield Run(at - back, there - back, back + on)
+            if start < at - back and new_start < there - back:
+                left.append((start, at - back, new_start, there - back))
+            start, new_start = at + on, there + on
+
+
+def _anchors(old: _Lines, new: _Lines, here: range, there: range) -> list[tuple[int, int]]:
+    """Return the places of lines that each side has once, as far as they stand in the same order on both."""
+    once, once_new = _unique(old, here), _unique(new, there)
+    pairs = [(at, once_new[line]) for line, at in once.items() if at >= 0 and once_new.get(line, -1) >= 0]
+    return pairs if all(a[1] < b[1] for a, b in pairwise(pairs)) else _longest_increasing(pairs)
+
+
+def _unique(lines: _Lines, places: range) -> dict[str, int]:
+    """Map each line to its place, or to -1 where it stands in several."""
+    found: dict[str, int] = {}
+    for at in places:
+        line = lines[at]
+        found[line] = -1 if line in found else at
+    return found
+
+
+def _longest_increasing(pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return the longest part of the pairs in which the second numbers grow too (Fredman 1975)."""
+    tops: list[int] = []
+    top_pairs: list[int] = []
+    before: list[int] = []
+    for at, (_, place) in enumerate(pairs):
+        pile = bisect_left(tops, place)
+        tops[pile : pile + 1] = [place]
+        top_pairs[pile : pile + 1] = [at]
+        before.append(top_pairs[pile - 1] if pile else -1)
+    chosen: list[tuple[int, int]] = []
+    at = top_pairs[-1] if top_pairs else -1
+    while at >= 0:
+        chosen.append(pairs[at])
+        at = before[at]
+    return chosen[::-1]
+
+
+def _compare(old: _Lines, new: _Lines, part: tuple[int, int, int, int]) -> Iterable[Run]:
+    """Compare lines of which none is unique, each with each; too many of them have nothing in common."""
+    start, end, new_start, new_end = part
+    if end - start + new_end - new_start > MAX_COMPARED:
+        return
+    matcher = difflib.SequenceMatcher(None, old[start:end], new[new_start:new_end], autojunk=False)
+    yield from (Run(start + at, new_start + there, size) for at, there, size in matcher.get_matching_blocks())
+
+
+def _same(old: _Lines, new: _Lines, at: int, there: int, most: int) -> int:
+    """Count the lines that are the same from two places on, at most so many."""
+    size = 0
+    while size < most and old[at + size : at + size + _STRIDE] == new[there + size : there + size + _STRIDE]:
+        size += _STRIDE
+    while size < most and old[at + size] == new[there + size]:
+        size += 1
+    return min(size, most)
+
+
+def _same_end(old: _Lines, new: _Lines, end: int, new_end: int, most: int) -> int:
+    """Count the lines that are the same up to two places, at most so many."""
+    size = 0
+    while size < most and old[end - 1 - size] == new[new_end - 1 - size]:
+        size += 1
+    return size
