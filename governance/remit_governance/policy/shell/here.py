@@ -41,7 +41,7 @@ class _Script:
 
 def without_here_documents(text: str) -> str | None:
     """The script with each program that is fed a here-document reading `FED`; None where that cannot be told."""
-    if "<<" not in text:
+    if "<<" not in text.replace("<<<", ""):
         return text
     script, at = _Script(text), 0
     while at < len(text):

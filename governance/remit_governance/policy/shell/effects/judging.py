@@ -14,6 +14,7 @@ from types import MappingProxyType
 from remit_governance.policy.shell.effects.building import BUILDING
 from remit_governance.policy.shell.effects.files import FILES
 from remit_governance.policy.shell.effects.git import GIT
+from remit_governance.policy.shell.effects.interpreters import of_julia, of_node, of_perl, of_r, of_ruby
 from remit_governance.policy.shell.effects.language import of_code, of_sql
 from remit_governance.policy.shell.effects.network import of_curl, of_wget
 from remit_governance.policy.shell.effects.program import (
@@ -27,16 +28,20 @@ from remit_governance.policy.shell.effects.program import (
 )
 from remit_governance.policy.shell.effects.services import SERVICES
 from remit_governance.policy.shell.effects.system import (
+    of_activate,
     of_chmod,
     of_cloud,
     of_copy,
     of_git,
     of_kill,
     of_kubernetes,
+    of_media,
     of_move,
     of_pager,
     of_remove,
     of_rsync,
+    of_shell,
+    of_sysctl,
 )
 from remit_governance.policy.shell.effects.tasks import of_cargo, of_go_run, of_make, of_maven, of_tasks, of_tool_name
 
@@ -70,6 +75,17 @@ def effect_of(command: tuple[str, ...]) -> Effect:
     judge = JUDGES.get(program)
     said = judge(arguments) if judge is not None else None
     return said or (effect_in(PROGRAMS[program], program, arguments) if program in PROGRAMS else "unknown")
+
+
+def has_one_effect(program: str) -> bool:
+    """Whether a program builds or checks the project whatever its words are: nothing more can be made of it."""
+    row = PROGRAMS.get(program)
+    return (
+        row is not None
+        and program not in JUDGES
+        and row.other == "runs"
+        and not (row.loses or row.sends or row.unknown)
+    )
 
 
 def files_of(program: str, arguments: Words) -> Iterator[str]:
@@ -262,20 +278,6 @@ def _bundle(arguments: Words) -> Effect | None:
     return _run_tool(arguments[1:], frozenset()) if arguments[:1] in (("exec",), ["exec"]) else None
 
 
-def _node(arguments: Words) -> Effect | None:
-    match list(arguments):
-        case ["-v" | "--version" | "-h" | "--help"]:
-            return "reads"
-        case ["--check" | "-c", _]:
-            return "reads"
-        case ["--test", *_]:
-            return "runs"
-        case ["-e" | "--eval" | "-p" | "--print" | "-pe", code]:
-            return of_code("node", code)
-        case _:
-            return "unknown"
-
-
 _ARTISAN = Program(
     reads="about, list, help, --version, env, inspire",
     runs="""
@@ -289,6 +291,8 @@ _ARTISAN = Program(
 
 def _php(arguments: Words) -> Effect | None:
     match list(arguments):
+        case ["-r", code]:
+            return of_code("php", code)
         case ["artisan", *rest]:
             return strongest([effect_in(_ARTISAN, "artisan", rest), "runs"])
         case [script, *rest] if script.startswith("vendor/bin/"):
@@ -323,6 +327,9 @@ _TASK_RUNNER = Program(
 JUDGES: Mapping[str, Judge] = MappingProxyType(
     {
         **dict.fromkeys(("aws", "gcloud", "az", "doctl", "oci"), of_cloud),
+        **dict.fromkeys(("bash", "dash", "ksh", "sh", "zsh"), of_shell),
+        **dict.fromkeys((".", "source"), of_activate),
+        **dict.fromkeys(("convert", "ffmpeg", "ffprobe", "identify", "magick"), of_media),
         **dict.fromkeys(("bundle", "bundler"), _bundle),
         **dict.fromkeys(("bunx", "npx"), _runner(flags="--no-install --no --yes -y -q --quiet --bun")),
         **dict.fromkeys(("gradle",), _gradle),
@@ -330,7 +337,7 @@ JUDGES: Mapping[str, Judge] = MappingProxyType(
         **dict.fromkeys(("less", "more"), of_pager),
         **dict.fromkeys(("make", "gmake", "bmake"), of_make),
         **dict.fromkeys(("mysql", "mariadb", "psql", "sqlite3", "sqlite", "duckdb"), of_sql),
-        **dict.fromkeys(("node", "nodejs"), _node),
+        **dict.fromkeys(("node", "nodejs"), of_node),
         **dict.fromkeys(("pip", "pipx"), _pip),
         **dict.fromkeys(("poetry", "pdm", "rye", "pipenv", "hatch"), _runner("run", own=_SCRIPTS)),
         **dict.fromkeys(("rm", "unlink"), of_remove),
@@ -341,15 +348,20 @@ JUDGES: Mapping[str, Judge] = MappingProxyType(
         "curl": of_curl,
         "git": of_git,
         "go": of_go_run,
+        "julia": of_julia,
         "kill": of_kill,
         "kubectl": of_kubernetes,
         "mv": of_move,
         "mvn": of_maven,
         "npm": _npm,
+        "perl": of_perl,
         "php": _php,
         "python": _python,
         "rsync": of_rsync,
+        "Rscript": of_r,
+        "ruby": of_ruby,
         "sbt": _sbt,
+        "sysctl": of_sysctl,
         "uv": _uv,
         "uvx": _runner(),
         "wget": of_wget,

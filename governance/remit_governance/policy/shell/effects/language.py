@@ -14,6 +14,22 @@ _IMPORTS = r"(?:\s*(?:import [\w., ]+|from [\w.]+ import [\w, ]+)\s*;)*"
 _SHOWS: Mapping[str, re.Pattern[str]] = MappingProxyType(
     {
         "python": re.compile(rf"{_IMPORTS}\s*(?:print\({_VALUE}\)\s*)?;?\s*"),
+        "ruby": re.compile(r"\s*(?:puts|p|print)\s+(?:[A-Z]\w*(?:::[A-Z]\w*)*|[\d\s+*/.-]+|'[^'`#]*')\s*;?\s*"),
+        "php": re.compile(r"\s*(?:echo\s+)?(?:PHP_[A-Z_]+|php(?:version|info)\(\)|[\d\s+*/.-]+|'[^'`$]*')\s*;?\s*"),
+        "perl": re.compile(
+            r"\s*(?:print(?:\s+(?:if|unless)\s+/[\w\s.,:;=<>^|*+\\\[\]-]*/i?)?|print\s+\"[\w\s.,:\\-]*\""
+            r"|(?:s|tr|y)/[\w\s.,:;=<>^|*+\\-]*/[\w\s.,:;=<>*+\\-]*/[gi]*)\s*;?\s*"
+        ),
+        "julia": re.compile(
+            r"\s*(?:using \w+\s*;\s*)*(?:using \w+|Pkg\.(?:test|status|instantiate|precompile|resolve|build)\(\)"
+            r"|versioninfo\(\)|println\((?:VERSION|[\d\s+*/.-]+)\))\s*;?\s*"
+        ),
+        "r": re.compile(
+            r"\s*(?:library\(\w+\)\s*;\s*)*(?:library\(\w+\)|sessionInfo\(\)|R\.version(?:\.string)?|packageVersion\(['\"]\w+['\"]\)"
+            r"|(?:devtools|testthat|lintr|styler|covr|renv|roxygen2|pkgdown|rcmdcheck)::(?:test|check|document|load_all"
+            r"|test_local|test_dir|test_file|lint_package|lint_dir|style_pkg|style_dir|package_coverage|status|restore"
+            r"|roxygenise|build_site|rcmdcheck)\((?:['\"][\w./-]*['\"])?\))\s*;?\s*"
+        ),
         "node": re.compile(rf"(?:console\.log\()?(?:require\(['\"][\w./@-]+['\"]\))?{_VALUE}\)?\s*;?\s*"),
     }
 )

@@ -19,6 +19,8 @@ def of_git(arguments: Words) -> Effect | None:
 
 
 def _of_operands(dashes: bool, given: Given) -> Effect:
+    if any(map(_HELPER.match, given.operands)):
+        return "unknown"
     match given.operands:
         case ("checkout", *words):
             fresh = not given.options.isdisjoint({"-b", "--orphan", "--detach", "-t", "--track"})
@@ -29,6 +31,8 @@ def _of_operands(dashes: bool, given: Given) -> Effect:
             return "reads"
 
 
+_HELPER = re.compile(r"[\w.+-]+::")
+"""An address that names the program that speaks to it: `ext::sh -c id`."""
 _FILE_LIKE = re.compile(r"\.{1,2}|\./.*|.*/|.*[*?\[].*|:.*|(?:.*/)?[^/]*\.[A-Za-z]\w{0,9}")
 
 
@@ -117,3 +121,30 @@ def _changing(verbs: Words) -> bool:
         re.match(r"create|delete|update|put|set|remove|add|run|start|stop|deploy|import|cp|mv|rm|sync", v)
         for v in verbs
     )
+
+
+def of_shell(arguments: Words) -> Effect | None:
+    """`bash -n FILE` reads a script, and runs none of it."""
+    match list(arguments):
+        case ["-n", file] if file[:1] not in {"-", "+"}:
+            return "reads"
+        case _:
+            return None
+
+
+def of_activate(arguments: Words) -> Effect | None:
+    """What a project's own environment is entered by; any other file is not sourced without a doubt."""
+    return "runs"
+
+
+_SHOWN_BY_NAME = re.compile(r"(?:-n )?[a-z][\w.]*(?: [a-z][\w.]*)*|-a|-A")
+
+
+def of_sysctl(arguments: Words) -> Effect | None:
+    """A name without a value is shown."""
+    return "reads" if _SHOWN_BY_NAME.fullmatch(" ".join(arguments)) else None
+
+
+def of_media(arguments: Words) -> Effect | None:
+    """Programs that make one file of another; an address, a pipe or a protocol's name is none."""
+    return "unknown" if any(set(word) & set("|@:") for word in arguments) else None

@@ -195,7 +195,8 @@ def _of_make(given: Given) -> Effect:
         value == "-" or value.startswith(("/", "..")) for value in rules
     ):
         return "unknown"
-    return _of_names("make", given)
+    # Of what it would only print it runs what the project's rules always run.
+    return "runs" if "--dry-run" in given.options else _of_names("make", given)
 
 
 _GOALS = re.compile(
