@@ -172,6 +172,8 @@ def _score(action: Action) -> int:
 @lru_cache(maxsize=1024)
 def _of_read(path: str) -> int:
     plain = normalise(path)
+    if plain in STREAMS:
+        return 1
     return UNKNOWN if _SECRET(fold(plain)) else 2 if outside(plain) else 1
 
 

@@ -121,9 +121,13 @@ def harmless_there(node: Node, name: str, value: str) -> bool:
     if command is None or "+=" in spelled(node):
         return False
     if runs_project(name, value):
-        words = [spelled(child) for child in node.parent.named_children if child.type != "variable_assignment"]
+        words = [spelled(child) for child in _command_of(command) if child.type != "variable_assignment"]
         return effect_of(tuple(words)) == "runs"
     return harmless_value(name, value) or (name == "IFS" and spelled(command) == "read")
+
+
+def _command_of(name: Node) -> list[Node]:
+    return name.parent.named_children if name.parent is not None else []
 
 
 def test_operands(node: Node) -> Iterator[Node]:

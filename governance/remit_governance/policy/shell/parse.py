@@ -272,13 +272,7 @@ def _inside(node: Node, draft: Draft, depth: int) -> None:
 
 def _substituted(node: Node, draft: Draft, depth: int) -> None:
     """A command whose output is used: it does what it does, and is certain only where that is reading."""
-    inner = Draft(
-        folders=draft.folders,
-        constants=dict(draft.constants),
-        values=draft.values,
-        assigned=draft.assigned,
-        looped=draft.looped,
-    )
+    inner = draft.beside()
     _children(node, inner, depth)
     reads = all(is_known_place(argv[0]) and effect_of(argv) == "reads" for argv in inner.commands)
     if not (reads and inner.commands) or inner.writes or spelled(node).startswith(">"):

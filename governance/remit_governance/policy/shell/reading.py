@@ -59,6 +59,16 @@ class Draft:
     assigned: Counter[str] = field(default_factory=Counter[str])
     looped: set[str] = field(default_factory=set[str])
 
+    def beside(self) -> Draft:
+        """A draft for what runs here in a shell of its own: what it sets stays there."""
+        return Draft(
+            folders=self.folders,
+            constants=dict(self.constants),
+            values=self.values,
+            assigned=self.assigned,
+            looped=self.looped,
+        )
+
     def doubt(self, why: str) -> None:
         """Say once that something is not certain."""
         if why not in self.doubts:

@@ -35,13 +35,15 @@ def of_ruby(arguments: Words) -> Effect | None:
             return None
 
 
-_PERL_LOOPS = re.compile(r"-[nplaF0]*e")
+_PERL_LOOPS = re.compile(r"-[npla0]*e")
 
 
 def of_perl(arguments: Words) -> Effect | None:
     """Lines that are chosen or changed, and printed."""
     match list(arguments):
-        case [option, code, *files] if _PERL_LOOPS.fullmatch(option) and not any(file[:1] in "-|<>+" for file in files):
+        case [option, code, *files] if _PERL_LOOPS.fullmatch(option) and not any(
+            set(file) & set("|<>&") or file[:1] in "-+" for file in files
+        ):
             return of_code("perl", code)
         case _:
             return None

@@ -38,6 +38,7 @@ from remit_governance.policy.shell.effects.system import (
     of_media,
     of_move,
     of_pager,
+    of_printenv,
     of_remove,
     of_rsync,
     of_shell,
@@ -98,7 +99,7 @@ def files_of(program: str, arguments: Words) -> Iterator[str]:
 def effect_in_project(command: tuple[str, ...]) -> Effect:
     """What a command does whose program lies in the project: a build's wrapper, or a tool that was installed there."""
     program = command[0].removeprefix("./")
-    if program == "configure":
+    if program in {"configure", "bin/dev"}:
         return "runs"
     if program in {"gradlew", "mvnw"}:
         return strongest([effect_of((program.removesuffix("w"), *command[1:])), "runs"])
@@ -239,17 +240,28 @@ _SCRIPTS = frozenset(
 
 def _run_tool(words: Words, flags: frozenset[str], own: frozenset[str] = frozenset()) -> Effect:
     rest = list(words)
-    while rest and (rest[0] in flags or rest[0] == "--"):
+    while rest and (rest[0] in flags or rest[0] == "--" or rest[0] in _CHOOSES):
+        rest = rest[2 if rest[0] in _CHOOSES else 1 :]
+    while rest[:1] == ["cross-env"] or (rest and _SETS_MODE.fullmatch(rest[0])):
         rest = rest[1:]
     name = of_tool_name(rest[0]) if rest else None
-    if name in own:
+    if name in own or (own and rest and rest[0].partition(":")[2] in own):
         return "runs"
     if name is None or (name not in BUILDING and name not in _TOOLS):
         return "fetches"
     return strongest([effect_of((name, *rest[1:])), "runs"])
 
 
-_TOOLS = frozenset({"python", "node", "rake", "rails", "alembic", "pip"})
+_CHOOSES = frozenset({"--extra", "--group", "--python", "--package"})
+"""Options of runners of tools that choose among what the project names."""
+_SETS_MODE = re.compile(r"(?:NODE_ENV|BABEL_ENV|CI|FORCE_COLOR|TZ)=\w+")
+
+_TOOLS = frozenset(
+    [
+        *("python", "node", "rake", "rails", "alembic", "pip", "cdk", "wrangler", "serverless", "sls", "knex"),
+        *("sequelize", "sequelize-cli", "drizzle-kit", "firebase", "hardhat", "changeset", "gitleaks"),
+    ]
+)
 """Programs that a runner of tools may start beside those of the project's tables."""
 
 
@@ -289,12 +301,25 @@ _ARTISAN = Program(
 )
 
 
+_CONSOLE = Program(
+    reads="list, about, --version",
+    runs="""
+        debug:router, debug:container, debug:config, debug:autowiring, debug:event-dispatcher, debug:twig, lint:yaml,
+        lint:twig, lint:container, router:match, doctrine:schema:validate, doctrine:mapping:info,
+        doctrine:migrations:status, doctrine:migrations:list, cache:warmup, config:dump-reference""",
+)
+
+
 def _php(arguments: Words) -> Effect | None:
     match list(arguments):
         case ["-r", code]:
             return of_code("php", code)
         case ["artisan", *rest]:
             return strongest([effect_in(_ARTISAN, "artisan", rest), "runs"])
+        case ["bin/phpunit", *_]:
+            return "runs"
+        case ["bin/console", *rest]:
+            return effect_in(_CONSOLE, "console", rest)
         case [script, *rest] if script.startswith("vendor/bin/"):
             return effect_in_project((script, *rest))
         case _:
@@ -306,6 +331,7 @@ def _gradle(arguments: Words) -> Effect | None:
 
 
 _GRADLE = Program(
+    runs="spotlessApply, ktlintFormat, --stop",
     reads="--version, -v, help",
     unknown="-I|--init-script|--include-build|--publish",
 )
@@ -352,6 +378,7 @@ JUDGES: Mapping[str, Judge] = MappingProxyType(
         "kill": of_kill,
         "kubectl": of_kubernetes,
         "mv": of_move,
+        "printenv": of_printenv,
         "mvn": of_maven,
         "npm": _npm,
         "perl": of_perl,

@@ -98,7 +98,24 @@ def of_rsync(arguments: Words) -> Effect | None:
 
 def of_kubernetes(arguments: Words) -> Effect | None:
     """What has `secret` in its name is one."""
-    return "unknown" if any("secret" in word.lower() for word in arguments) else None
+    if any("secret" in word.lower() for word in arguments):
+        return "unknown"
+    tried = {word for word in arguments if word.startswith("--dry")}
+    told = {word for word in arguments if word.startswith(("--kubeconfig", "--raw", "-f=http", "http"))}
+    if tried in ({"--dry-run=client"}, {"--dry-run=server"}) and arguments[0] in _TRIED and not told:
+        return "asks"
+    return None
+
+
+_TRIED = frozenset(
+    {"apply", "create", "delete", "expose", "label", "annotate", "patch", "replace", "run", "scale", "set"}
+)
+"""What kubectl can be asked to only show."""
+
+
+def of_printenv(arguments: Words) -> Effect | None:
+    """A variable that is called like a secret is one."""
+    return "unknown" if any(_CLOUD_SECRET.search(word.lower()) for word in arguments) else None
 
 
 _CLOUD_SECRET = re.compile(r"secret|token|credential|password|private|access-key|\bkeys?\b|kubeconfig|parameter|login")
