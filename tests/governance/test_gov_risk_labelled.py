@@ -164,10 +164,62 @@ def test_each_choice_in_a_table_is_between_options_or_between_operands() -> None
         "echo $(cat .env)",
         "cat {.env,a}",
         "cat ~/.aws/credentials",
+        "git clone 'ext::sh -c id' x",
+        "git config --unset-all remote.origin.url",
+        "python -c 'from os import system as print; print(\"x\")'",
+        "python -c 'import json; json.loads(\"1.5\", parse_float=exit)'",
+        "python -c 'print(open(\".env\").read())'",
+        'node -e \'console.log(require("child_process").execSync("x"))\'',
+        "ruby -e 'puts File.delete(\"x\")'",
+        "perl -ne print 'id|'",
+        "Rscript -e 'unlink(\"x\")'",
+        "printenv AWS_SECRET_ACCESS_KEY",
+        "sysctl vm.swappiness=1",
+        "kubectl delete -f x --dry-run=none",
+        "kubectl apply --dry-run=client --dry-run=none -f x",
+        "cargo watch -x publish",
+        "heroku ps:scale web=0",
+        "convert a 'msl:x'",
+        "composer deploy",
+        "x=push; git $x",
+        'X=.env; cat "$X"',
     ],
 )
 def test_THR_shell_an_option_or_a_place_that_reaches_further_is_high(line: str) -> None:
     """Of programs that are otherwise harmless."""
+    assert risk_of(Action("process.exec", script=line)) == "high"
+
+
+MESSAGE = """git commit -m "$(cat <<'EOF'
+fix(cart): don't round twice
+
+The total (of all lines) is rounded once.
+EOF
+)" """
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        MESSAGE,
+        *("VERSION=1.2.3; echo $VERSION", "DIR=src; cd $DIR && make test", "i=0; i=$((i + 1)); echo $i"),
+        *('[[ -f a && -n "$B" ]] && ls', "pushd docs && ls && popd", "make &> build/log.txt", "bash -n a.sh"),
+        *(". .venv/bin/activate && pytest", "PYTHONPATH=src pytest", "RUSTFLAGS='-D warnings' cargo check"),
+        *("git diff --name-only | xargs ruff check", "wc -l $(git ls-files '*.py')", "echo `date`"),
+        *('python -c \'import json; print(json.load(open("a.json"))["v"])\'', "ruby -e 'puts RUBY_VERSION'"),
+        *("kubectl apply --dry-run=client -f k8s", "cargo watch -x test", "sysctl -n hw.ncpu", "xargs --version"),
+    ],
+)
+def test_what_only_shows_or_builds_is_neither_high_nor_asked_about(line: str) -> None:
+    assert risk_of(Action("process.exec", script=line)) != "high"
+    assert Case(line, HARMLESS, "tune").verdict is Verdict.ALLOW
+
+
+@pytest.mark.parametrize(
+    "body", ["x $(rm y)", "x `rm y`", 'x" ; rm y; "', "EOF\n)\"; rm y; echo \"$(cat <<'EOF'", "x \\"]
+)
+def test_THR_shell_a_message_that_may_run_something_is_never_certain(body: str) -> None:
+    line = f"git commit -m \"$(cat <<'EOF'\n{body}\nEOF\n)\""
     assert risk_of(Action("process.exec", script=line)) == "high"
 
 

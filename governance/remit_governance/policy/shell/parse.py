@@ -181,6 +181,8 @@ def _redirected(node: Node, draft: Draft, depth: int) -> None:
         # First the body: a `cd` in it decides where the files are.
         _walk(body, draft, depth + 1)
     late = [word for child in redirects for word in _redirect(child, draft, depth)]
+    if late and any(each.type in {"&>", "&>>"} for child in redirects for each in child.children):
+        draft.doubt("words stand behind `&>`")
     if body is not None and body.type == "command":
         _command(body, draft, depth + 1, late)
     elif late:
@@ -291,6 +293,8 @@ def _command(node: Node, draft: Draft, depth: int, late: Sequence[Node] = ()) ->
             draft.doubt("a shell is fed commands")
             _redirect(child, draft, depth)
         elif child.type in {"file_redirect", "heredoc_redirect", "herestring_redirect"}:
+            if any(each.type in {"&>", "&>>"} for each in child.children):
+                draft.doubt("words stand behind `&>`")
             behind += _redirect(child, draft, depth)
         else:
             words.append(_argument(child, draft, depth))

@@ -119,7 +119,10 @@ def of_printenv(arguments: Words) -> Effect | None:
 
 
 _CLOUD_SECRET = re.compile(r"secret|token|credential|password|private|access-key|\bkeys?\b|kubeconfig|parameter|login")
-_CLOUD_READS = re.compile(r"(?:describe|list|head|search|lookup)-[a-z0-9-]+|list|describe|show|ls|get-[a-z0-9-]+")
+_CLOUD_READS = re.compile(
+    r"(?:describe|list|head|search|lookup)-[a-z0-9-]+|list|describe|show|ls|get-[a-z0-9-]+"
+    r"|filter-log-events|validate-template|tail|read"
+)
 
 
 def of_cloud(arguments: Words) -> Effect | None:
