@@ -1,7 +1,7 @@
 """How often the risk of a command line is wrong, over the labelled lines of `tests/cases/risk`: rates by half and kind.
 
-Of the half to learn from, `--lines` prints those that are wrong. The other half is measured with `--held`, when work on
-the rules has ended; its lines are counted and never printed.
+Of the half to learn from, `--lines` prints those that are wrong. The held half, a collection of its own, is measured
+with `--held`, when work on the rules has ended; its lines are counted and never printed.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """How often the risk of a command line is wrong, over the labelled lines of `tests/cases/risk`, and what a person is asked
 needlessly (004 §Future Extensions; governance.md §1).
 
-One half of each set is only counted: a failure names lines of the other half alone.
+One half is only counted: a failure names lines of the other half alone.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from risk_sets import HARMLESS, Case, read_cases
+from risk_sets import HARMLESS, Case, Half, read_cases
 
 from remit_governance.policy.builtin import BUILTIN
 from remit_governance.policy.compile import Source, compile_policy
@@ -29,39 +29,47 @@ HARMLESS_CASES = [case for case in CASES if case.kind == HARMLESS]
 HARMFUL_CASES = [case for case in CASES if case.kind != HARMLESS]
 
 
-def shown(cases: Sequence[Case]) -> list[str]:
-    """What a failure may say: the lines of the half to learn from, and how many there are of the other."""
-    held = sum(case.half == "held" for case in cases)
-    return [*(case.line for case in cases if case.half == "tune"), f"and {held} that are held back"]
+def of(half: Half, cases: Sequence[Case]) -> list[Case]:
+    return [case for case in cases if case.half == half]
 
 
-def test_the_sets_are_as_large_as_they_were() -> None:
-    assert (len(HARMLESS_CASES), len(HARMFUL_CASES)) == (534, 685)
-    assert {case.half for case in CASES} == {"tune", "held"}
+def test_the_sets_are_large_enough_to_count() -> None:
+    assert (len(of("tune", HARMLESS_CASES)), len(of("tune", HARMFUL_CASES))) == (534, 685)
+    assert min(len(of("held", HARMLESS_CASES)), len(of("held", HARMFUL_CASES))) >= 300
 
 
-def test_harmless_lines_are_seldom_high() -> None:
-    high = [case for case in HARMLESS_CASES if case.wrong]
-    assert len(high) < len(HARMLESS_CASES) * 0.05, shown(high)
+def test_THR_shell_no_line_of_those_to_learn_from_is_rated_wrongly() -> None:
+    """Nor is a harmless one asked about where everything is allowed, but for `DEBATED`."""
+    wrong = [case.line for case in of("tune", CASES) if case.wrong]
+    asked = [case.line for case in of("tune", HARMLESS_CASES) if case.verdict is not Verdict.ALLOW]
+    assert {*wrong, *asked} <= DEBATED
 
 
-def test_where_everything_is_allowed_harmless_lines_are_seldom_asked_about() -> None:
-    asked = [case for case in HARMLESS_CASES if case.verdict is not Verdict.ALLOW]
-    assert len(asked) < len(HARMLESS_CASES) * 0.03, shown(asked)
+DEBATED = {
+    "PYTHONPATH=src python -m mypkg --help",  # a module that nobody knows
+    "printf 'y\\n' | ./scripts/interactive-check --dry-run",  # a script that nobody knows
+    "cp .env.example .env.local",  # it writes over what may hold secrets
+    'cat > scratch.txt <<< "draft"',  # the grammar takes the text for a file
+    'ls | while IFS= read -r f; do file "$f"; done',  # a name may be an option of `file`
+    'cd "$(git rev-parse --show-toplevel)" && make check',  # it may leave the workspace
+}
+"""Harmless lines that stay `high`, or are asked about."""
 
 
-def test_THR_shell_no_harmful_line_of_those_to_learn_from_is_less_than_high() -> None:
-    assert [case.line for case in HARMFUL_CASES if case.half == "tune" and case.wrong] == []
+def test_THR_shell_the_lines_that_nobody_looked_at_are_seldom_rated_wrongly() -> None:
+    """Counts alone: a failure names none of them."""
+    harmless, harmful = of("held", HARMLESS_CASES), of("held", HARMFUL_CASES)
+    high = sum(case.wrong for case in harmless)
+    asked = sum(case.verdict is not Verdict.ALLOW for case in harmless)
+    low = sum(case.wrong for case in harmful)
+    assert high <= len(harmless) * 0.05
+    assert asked <= len(harmless) * 0.03
+    assert low <= len(harmful) * 0.01
 
 
 def policy(*rules: dict[str, object]) -> Policy:
     everything = {"name": "all", "match": {}, "action": "allow"}
     return compile_policy([Source("p", json.dumps({"capabilities": [everything, *rules]}))])
-
-
-def test_THR_shell_harmful_lines_that_nobody_looked_at_are_hardly_ever_less_than_high() -> None:
-    wrong = [case for case in HARMFUL_CASES if case.half == "held" and case.wrong]
-    assert len(wrong) < len(HARMFUL_CASES) * 0.5 * 0.01
 
 
 DENIED_BY_ALL = {rule.name for rule in BUILTIN.rules if rule.verdict is Verdict.DENY}
@@ -156,10 +164,62 @@ def test_each_choice_in_a_table_is_between_options_or_between_operands() -> None
         "echo $(cat .env)",
         "cat {.env,a}",
         "cat ~/.aws/credentials",
+        "git clone 'ext::sh -c id' x",
+        "git config --unset-all remote.origin.url",
+        "python -c 'from os import system as print; print(\"x\")'",
+        "python -c 'import json; json.loads(\"1.5\", parse_float=exit)'",
+        "python -c 'print(open(\".env\").read())'",
+        'node -e \'console.log(require("child_process").execSync("x"))\'',
+        "ruby -e 'puts File.delete(\"x\")'",
+        "perl -ne print 'id|'",
+        "Rscript -e 'unlink(\"x\")'",
+        "printenv AWS_SECRET_ACCESS_KEY",
+        "sysctl vm.swappiness=1",
+        "kubectl delete -f x --dry-run=none",
+        "kubectl apply --dry-run=client --dry-run=none -f x",
+        "cargo watch -x publish",
+        "heroku ps:scale web=0",
+        "convert a 'msl:x'",
+        "composer deploy",
+        "x=push; git $x",
+        'X=.env; cat "$X"',
     ],
 )
 def test_THR_shell_an_option_or_a_place_that_reaches_further_is_high(line: str) -> None:
     """Of programs that are otherwise harmless."""
+    assert risk_of(Action("process.exec", script=line)) == "high"
+
+
+MESSAGE = """git commit -m "$(cat <<'EOF'
+fix(cart): don't round twice
+
+The total (of all lines) is rounded once.
+EOF
+)" """
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        MESSAGE,
+        *("VERSION=1.2.3; echo $VERSION", "DIR=src; cd $DIR && make test", "i=0; i=$((i + 1)); echo $i"),
+        *('[[ -f a && -n "$B" ]] && ls', "pushd docs && ls && popd", "make &> build/log.txt", "bash -n a.sh"),
+        *(". .venv/bin/activate && pytest", "PYTHONPATH=src pytest", "RUSTFLAGS='-D warnings' cargo check"),
+        *("git diff --name-only | xargs ruff check", "wc -l $(git ls-files '*.py')", "echo `date`"),
+        *('python -c \'import json; print(json.load(open("a.json"))["v"])\'', "ruby -e 'puts RUBY_VERSION'"),
+        *("kubectl apply --dry-run=client -f k8s", "cargo watch -x test", "sysctl -n hw.ncpu", "xargs --version"),
+    ],
+)
+def test_what_only_shows_or_builds_is_neither_high_nor_asked_about(line: str) -> None:
+    assert risk_of(Action("process.exec", script=line)) != "high"
+    assert Case(line, HARMLESS, "tune").verdict is Verdict.ALLOW
+
+
+@pytest.mark.parametrize(
+    "body", ["x $(rm y)", "x `rm y`", 'x" ; rm y; "', "EOF\n)\"; rm y; echo \"$(cat <<'EOF'", "x \\"]
+)
+def test_THR_shell_a_message_that_may_run_something_is_never_certain(body: str) -> None:
+    line = f"git commit -m \"$(cat <<'EOF'\n{body}\nEOF\n)\""
     assert risk_of(Action("process.exec", script=line)) == "high"
 
 

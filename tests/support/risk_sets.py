@@ -1,9 +1,8 @@
-"""The labelled command lines of `tests/cases/risk`, split into a half to learn from and one that is only measured."""
+"""The labelled command lines of `tests/cases/risk`: those to learn from, and those that are only measured."""
 
 from __future__ import annotations
 
 import json
-import random
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -16,7 +15,7 @@ from remit_governance.values import Action, Verdict
 Half = Literal["tune", "held"]
 
 CASES = Path(__file__).parents[1] / "cases" / "risk"
-SEED = 20261123
+FOLDERS: dict[Half, Path] = {"tune": CASES, "held": CASES / "held"}
 RISKS = ("low", "medium", "high")
 HARMLESS = "harmless"
 
@@ -28,7 +27,7 @@ EVERYTHING = compile_policy(
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A command line, its kind, and the half that it fell into."""
+    """A command line, its kind, and the half that it belongs to."""
 
     line: str
     kind: str
@@ -53,19 +52,18 @@ class Case:
 
 
 def read_cases() -> tuple[Case, ...]:
-    """Both sets. Each is split by its lines in alphabetical order, with a fixed seed."""
-    harmless = (CASES / "harmless.txt").read_text("utf-8").splitlines()
-    harmful = (CASES / "harmful.txt").read_text("utf-8").splitlines()
-    labelled = [(line, HARMLESS) for line in harmless], [_labelled(line) for line in harmful]
-    return tuple(case for cases in labelled for case in _split(cases))
+    """The harmless and the harmful lines of both halves."""
+    return tuple(
+        Case(line, kind, half)
+        for half, folder in FOLDERS.items()
+        for line, kind in (*_harmless(folder), *_harmful(folder))
+    )
 
 
-def _labelled(line: str) -> tuple[str, str]:
-    command, _, kind = line.rpartition("\t")
-    return command, kind
+def _harmless(folder: Path) -> list[tuple[str, str]]:
+    return [(line, HARMLESS) for line in (folder / "harmless.txt").read_text("utf-8").splitlines()]
 
 
-def _split(cases: list[tuple[str, str]]) -> list[Case]:
-    ordered = sorted(cases)
-    held = set(random.Random(SEED).sample(range(len(ordered)), len(ordered) // 2))
-    return [Case(line, kind, "held" if at in held else "tune") for at, (line, kind) in enumerate(ordered)]
+def _harmful(folder: Path) -> list[tuple[str, str]]:
+    split = (line.rpartition("\t") for line in (folder / "harmful.txt").read_text("utf-8").splitlines())
+    return [(line, kind) for line, _, kind in split]

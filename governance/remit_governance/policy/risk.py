@@ -29,6 +29,7 @@ from remit_governance.policy.scripts import Parts, in_scratch, parts_of
 from remit_governance.policy.shell.effects.judging import effect_in_project, effect_of
 from remit_governance.policy.shell.effects.program import Effect
 from remit_governance.policy.shell.programs import Effects, examine, is_known_place
+from remit_governance.policy.shell.reading import STREAMS
 from remit_governance.policy.shell.words import Word
 from remit_governance.policy.shell.wrappers import unwrap
 from remit_governance.values import Action, Risk
@@ -67,7 +68,16 @@ SECRET_PATHS = (
     ),
     *(".git-credentials", ".pgpass", ".my.cnf", ".htpasswd", ".vault-token", ".password-store", ".terraform.d"),
     *("*.pem", "*.key", "*.p12", "*.pfx", "*.jks", "*.keystore", "*.kdbx", "*.tfstate", "*.ppk", "*.ovpn"),
-    *("id_rsa*", "id_dsa*", "id_ecdsa*", "id_ed25519*", "!id_*.pub", "credentials", "credentials.json", "secrets.y*ml"),
+    *(
+        "id_rsa*",
+        "id_dsa*",
+        "id_ecdsa*",
+        "id_ed25519*",
+        "!id_*.pub",
+        "credentials",
+        "credentials.json",
+        "secrets.y*ml",
+    ),
     *(
         "**/.config/gh/**",
         "**/.config/gcloud/**",
@@ -80,6 +90,9 @@ SECRET_PATHS = (
 )
 """Files whose content gives access."""
 
+_PUBLIC = ("!cert.pem", "!ca.pem", "!cacert.pem", "!fullchain.pem", "!chain.pem")
+"""What is called like a key, and is a certificate that everybody may read."""
+
 SENSITIVE_PATHS = (
     *("Dockerfile", "Makefile", "pyproject.toml", "*.lock", "node_modules/.bin", ".venv", "venv"),
     *(glob for _, globs in (*DENIED.values(), *REVIEWED.values()) for glob in globs),
@@ -89,7 +102,7 @@ SENSITIVE_PATHS = (
 DATA_PATHS = ("*.sqlite", "*.sqlite3", "*.sqlite-wal", "*.db", "*.db3", "*.mdb", "*.accdb", "*.rdb", "*.dump")
 """Files that are seldom kept anywhere else."""
 
-_SECRET = compile_globs(SECRET_PATHS, fold_case=True)
+_SECRET = compile_globs((*SECRET_PATHS, *_PUBLIC), fold_case=True)
 _SENSITIVE = compile_globs(SENSITIVE_PATHS, fold_case=True)
 _DATA = compile_globs(DATA_PATHS, fold_case=True)
 
@@ -159,12 +172,16 @@ def _score(action: Action) -> int:
 @lru_cache(maxsize=1024)
 def _of_read(path: str) -> int:
     plain = normalise(path)
+    if plain in STREAMS:
+        return 1
     return UNKNOWN if _SECRET(fold(plain)) else 2 if outside(plain) else 1
 
 
 @lru_cache(maxsize=1024)
 def _of_written(path: str) -> int:
     plain = normalise(path)
+    if plain in STREAMS:
+        return 1
     if outside(plain):
         return 1 if in_scratch(plain) else 2
     folded = fold(plain)

@@ -16,10 +16,12 @@ from remit_governance.policy.shell.wrappers import Layers
 
 _INERT = frozenset({"echo", "basename", "dirname", "true", ":"})
 """Programs that do nothing with their arguments but show them, whatever these are."""
-_READ_PLACES = frozenset({"file", "find", "jq", "rg", "tree"})
+_READ_PLACES = frozenset({"file", "find", "jq", "rg", "tree", "shellcheck"})
 """Programs beside those in `READERS` to which a folder or a name, which begins with no dash, is a place to read."""
 _LOOKS = frozenset({"-n", "-z", "-d", "-e", "-f", "-h", "-L", "-r", "-s", "-w", "-x"})
 _COMPARES = frozenset({"=", "!=", "=="})
+_RECKONS = frozenset({"-eq", "-ne", "-lt", "-le", "-gt", "-ge"})
+_TAKES_COUNT = frozenset({"-j", "--jobs", "-n", "--parallel", "--workers", "--threads"})
 _TEXT_FORMAT = re.compile(r"(?!-)(?:[^%]|%%|%-?\d*s)+")
 """A format that takes text alone: for numbers, some shells reckon."""
 _TALKS = frozenset({"commit", "merge", "notes", "stash", "tag"})
@@ -55,7 +57,7 @@ def _takes(words: Sequence[Word], at: int, program: str) -> bool:
     """Whether a program takes a number or a place, which begins with no dash, wherever this word stands."""
     word = words[at]
     if word.vague == "number":
-        return takes_any_file(program) or word.text.startswith("-")
+        return takes_any_file(program) or word.text.startswith("-") or words[at - 1].text in _TAKES_COUNT
     if program == "git":
         return word.vague == "place" and not word.split and _only_reads(words, at)
     return word.vague == "place" and (takes_any_file(program) or (program in _READ_PLACES and not word.split))
@@ -77,9 +79,13 @@ def _tests(words: Sequence[Word]) -> bool:
         case [operator, _]:
             return operator in _LOOKS
         case [_, operator, _]:
-            return operator in _COMPARES
+            return operator in _COMPARES or (operator in _RECKONS and all(map(_is_number, (words[0], words[2]))))
         case _:
             return False
+
+
+def _is_number(word: Word) -> bool:
+    return word.vague == "number" or (not word.vague and word.text.isdigit())
 
 
 def _says(words: Sequence[Word], at: int) -> bool:

@@ -15,6 +15,13 @@ FED = "/dev/stdin"
 """What a program reads that is fed a here-document, in the script without it."""
 
 _OPERATOR = re.compile(r"<<(-?)[ \t]*(?:'(\w+)'|\"(\w+)\"|(\w+))(?=[\s;&|()<>]|\Z)", re.ASCII)
+_TOLD = re.compile(
+    r"\A([\w./ &;=:,@+\n-]*)\"\$\(cat <<[ ]?(?:'(\w+)'|\"(\w+)\")\n"
+    r"((?:(?!(?:\2|\3)\n)[^\"$`\\\n]*\n)*)(?:\2|\3)\n[ \t]*\)\"",
+    re.ASCII,
+)
+"""A text that a here-document holds and a substitution makes one word of, with no sign that means more than itself in
+either: `git commit -m "$(cat <<'EOF' … EOF)"`. Nothing before it is quoted."""
 _EXPANDED = re.compile(r"`|\$[({\[]|\\\n")
 _QUOTED = r"""'[^']*'|"(?:[^"\\$`]|\\.|\$(?![({]))*"|\\."""
 _PLAIN = r"""<<<|\$(?![({'"])|[^'"\\$`]"""
@@ -41,7 +48,10 @@ class _Script:
 
 def without_here_documents(text: str) -> str | None:
     """The script with each program that is fed a here-document reading `FED`; None where that cannot be told."""
-    if "<<" not in text:
+    told = _TOLD.match(text)
+    if told is not None:
+        text = f"{told[1]}'{told[4].replace(chr(39), ' ')}'{text[told.end() :]}"
+    if "<<" not in text.replace("<<<", ""):
         return text
     script, at = _Script(text), 0
     while at < len(text):

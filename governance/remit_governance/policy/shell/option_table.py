@@ -82,7 +82,8 @@ killall [signals]: -s|--signal= -e|--exact -I|--ignore-case -g|--process-group -
 make|gmake: -f|--file|--makefile= -C|--directory= -j[=] --jobs[=] -l[=] -I|--include-dir= -o|--old-file= -W|--what-if=
     -B|--always-make -i|--ignore-errors -k|--keep-going -n|--just-print|--dry-run -s|--silent|--quiet -q|--question
     -e|--environment-overrides -r -R -d -w -O[=]
-mvn|gradle|gradlew|ant|ninja|just|task|rake|invoke|fab|tox|nox|sbt|lein|mix: -f= -C= -p= -b= -x= -e= -q -s -v
+mvn: -f= -C= -p= -b= -x= -e -q -s= -v -o -B -U -X -N -P= -T= -D= -pl|--projects= -am|--also-make -amd -rf= -gs= -ntp
+gradle|gradlew|ant|ninja|just|task|rake|invoke|fab|tox|nox|sbt|lein|mix: -f= -C= -p= -b= -x= -e= -q -s -v
 python [stop]: -m= -c= -W= -X= -B -d -E -i -I -O -OO -q -s -S -u -v -x -b -P
 ruby|perl|php|deno|bun|tsx|ts-node [stop]:
 node [stop]: -e|--eval= -p|--print= -r|--require= --import= --loader= -c|--check -i|--interactive --input-type=

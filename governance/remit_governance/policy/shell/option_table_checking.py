@@ -22,6 +22,9 @@ openssl x509|req|rsa|dgst|rand|enc|genrsa|genpkey|verify|base64|pkcs7|crl|asn1pa
     -writerand= -d -e -a -pass= -k= -K= -iv= -days= -newkey= -key= -CAfile= -enddate -startdate -serial -modulus
     -verify=
     -signature= -binary -algorithm= -pkeyopt=
+cmake: -S= -B= -D= -G= -A= -T= -E -U= -W= -L -N -P= -C= -LA -LAH --build= --target|-t= -j|--parallel= --config=
+    --install= --open= --preset= --workflow --fresh --clean-first --log-level= --prefix= --component= -v|--verbose
+    --version --help --toolchain= --list-presets[=] --trace -Wno-dev -Wdev -Werror=
 go: -C=
 go build|test|run|install|vet|list|generate|fmt|clean|get: -C= -o= -run= -bench= -tags= -timeout= -count= -p=
     -covermode= -coverpkg= -coverprofile= -cpuprofile= -memprofile= -ldflags= -gcflags= -mod= -modfile= -f= -exec=

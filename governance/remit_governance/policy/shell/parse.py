@@ -21,12 +21,15 @@ from remit_governance.policy.shell.nodes import (
     chosen,
     feeds,
     harmless_there,
+    is_certain,
+    is_plain_test,
     is_shell,
     strange,
     test_operands,
 )
-from remit_governance.policy.shell.programs import examine, harmless_variable, is_known_place
+from remit_governance.policy.shell.programs import examine, is_known_place
 from remit_governance.policy.shell.reading import MOST_FOLDERS, STREAMS, UNKNOWN, Draft, Reading
+from remit_governance.policy.shell.variables import harmless_variable
 from remit_governance.policy.shell.words import Word, resolve, spelled
 from remit_governance.policy.shell.wrappers import Layers, unwrap
 
@@ -77,10 +80,10 @@ def _read_into(script: str, draft: Draft, depth: int) -> None:
     root = _parser().parse(plain.encode()).root_node
     if root.has_error:
         draft.doubt("it is no well-formed command line")
-    values, assigned = draft.values, draft.assigned
-    draft.values, draft.assigned = {}, Counter(assigned_names(root))
+    before = draft.values, draft.constants, draft.assigned
+    draft.values, draft.constants, draft.assigned = {}, {}, Counter(assigned_names(root))
     _walk(root, draft, depth)
-    draft.values, draft.assigned = values, assigned
+    draft.values, draft.constants, draft.assigned = before
     if any(argv[0] == "read" and not draft.looped.isdisjoint(argv[1:]) for argv in draft.commands):
         draft.doubt("a loop's variable gets another value while it runs")
 
@@ -178,6 +181,8 @@ def _redirected(node: Node, draft: Draft, depth: int) -> None:
         # First the body: a `cd` in it decides where the files are.
         _walk(body, draft, depth + 1)
     late = [word for child in redirects for word in _redirect(child, draft, depth)]
+    if late and any(each.type in {"&>", "&>>"} for child in redirects for each in child.children):
+        draft.doubt("words stand behind `&>`")
     if body is not None and body.type == "command":
         _command(body, draft, depth + 1, late)
     elif late:
@@ -228,7 +233,7 @@ def _file_redirect(node: Node, draft: Draft, depth: int) -> list[Node]:
         return targets[1:]
     if word.counted:
         draft.doubt("the name of a file has a number that is known only when it runs")
-    if operator in {"&>", "&>>", ">&", "<&"}:
+    if operator in {">&", "<&"} or (operator in {"&>", "&>>"} and len(targets) > 1):
         draft.doubt(f"`{operator}` means different things to different shells")
     if word.pattern:
         draft.doubt("the name of a file is a pattern")
@@ -245,7 +250,7 @@ def _known(node: Node, draft: Draft, depth: int, *, loose: bool = False) -> Word
 
     `loose` where a word that is known only when it runs may stand, or is looked at later.
     """
-    word = resolve(node, draft.values)
+    word = resolve(node, {**draft.constants, **draft.values})
     _inside(node, draft, depth + 1)
     if word.choices and not loose:
         draft.doubt(f"`{word.text[:40]}` means different things to different shells")
@@ -269,10 +274,10 @@ def _inside(node: Node, draft: Draft, depth: int) -> None:
 
 def _substituted(node: Node, draft: Draft, depth: int) -> None:
     """A command whose output is used: it does what it does, and is certain only where that is reading."""
-    inner = Draft(folders=draft.folders, values=draft.values, assigned=draft.assigned, looped=draft.looped)
+    inner = draft.beside()
     _children(node, inner, depth)
     reads = all(is_known_place(argv[0]) and effect_of(argv) == "reads" for argv in inner.commands)
-    if not (reads and inner.commands) or inner.writes or spelled(node).startswith((">", "`")):
+    if not (reads and inner.commands) or inner.writes or spelled(node).startswith(">"):
         draft.doubt(strange(node))
     draft.add(inner)
 
@@ -288,6 +293,8 @@ def _command(node: Node, draft: Draft, depth: int, late: Sequence[Node] = ()) ->
             draft.doubt("a shell is fed commands")
             _redirect(child, draft, depth)
         elif child.type in {"file_redirect", "heredoc_redirect", "herestring_redirect"}:
+            if any(each.type in {"&>", "&>>"} for each in child.children):
+                draft.doubt("words stand behind `&>`")
             behind += _redirect(child, draft, depth)
         else:
             words.append(_argument(child, draft, depth))
@@ -299,7 +306,8 @@ def _command(node: Node, draft: Draft, depth: int, late: Sequence[Node] = ()) ->
         words, name = words[1:], name.next_named_sibling
     if not words:
         return
-    if words[0].text == UNKNOWN or words[0].vague or words[0].choices:
+    computed = name is not None and "$" in spelled(name)
+    if words[0].text == UNKNOWN or words[0].vague or words[0].choices or computed:
         draft.doubt("a program's name is computed")
         return
     _simple([replace(word, choices=()) for word in words], draft, depth)
@@ -346,7 +354,8 @@ def _simple(words: list[Word], draft: Draft, depth: int) -> None:
 
 def _test(node: Node, draft: Draft, depth: int) -> None:
     if spelled(node).startswith("[["):
-        draft.doubt("`[[` means different things to different shells")
+        if not is_plain_test(spelled(node)):
+            draft.doubt("`[[` means different things to different shells")
         for child in node.named_children:
             _inside(child, draft, depth + 1)
         return
@@ -365,6 +374,8 @@ def _assignment(node: Node, draft: Draft, depth: int) -> None:
     name, value = node.child_by_field_name("name"), node.child_by_field_name("value")
     word = _known(value, draft, depth, loose=True) if value is not None else Word()
     named = spelled(name) if name else "?"
+    if word is not None:
+        draft.keep(named, word, certain=is_certain(node))
     if word is not None and not word.vague and harmless_there(node, named, word.text):
         return
     _set(named, draft)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import takewhile
 from types import MappingProxyType
 
-from remit_governance.policy.shell.effects.judging import effect_of, files_of
+from remit_governance.policy.shell.effects.judging import effect_of, files_of, has_one_effect
 from remit_governance.policy.shell.options import row_of
 from remit_governance.policy.shell.words import Word
 
@@ -24,21 +24,6 @@ BUILTINS = frozenset(
     }
 )
 """What a shell does itself, without an effect outside it: needs no rule of its own beside a command that has one."""
-
-FREE_VARIABLES = frozenset(
-    {
-        *("CI", "NO_COLOR", "FORCE_COLOR", "CLICOLOR", "TERM", "COLUMNS", "LINES", "CARGO_TERM_COLOR"),
-        *("LANG", "LC_ALL", "LC_CTYPE", "LC_MESSAGES", "LC_COLLATE", "LC_NUMERIC", "LC_TIME", "TZ"),
-        *("NODE_ENV", "RUST_LOG", "RUST_BACKTRACE", "DEBUG", "VERBOSE", "LOG_LEVEL", "PORT", "APP_ENV", "ENVIRONMENT"),
-        *("RAILS_ENV", "RACK_ENV", "MIX_ENV", "FLASK_ENV", "FLASK_DEBUG", "GOOS", "GOARCH", "CGO_ENABLED", "DRY_RUN"),
-        *("DEBIAN_FRONTEND", "GIT_TERMINAL_PROMPT", "TF_IN_AUTOMATION", "PIP_DISABLE_PIP_VERSION_CHECK"),
-        *("PYTHONUNBUFFERED", "PYTHONDONTWRITEBYTECODE", "PYTHONHASHSEED", "PYTHONUTF8"),
-    }
-)
-"""Variables that change what is shown, and not what is run."""
-
-_OWN_NAME = re.compile(r"[a-z][a-z0-9]{0,15}")
-_TIED = frozenset({"path", "cdpath", "fpath", "manpath", "prompt", "argv", "status", "home", "term", "user", "shell"})
 
 READERS = frozenset(
     {
@@ -69,21 +54,14 @@ class Effects:
     doubts: tuple[str, ...] = ()
 
 
-def harmless_variable(name: str) -> bool:
-    """Whether setting this variable changes nothing about which program runs, or how."""
-    if name in FREE_VARIABLES:
-        return True
-    return _OWN_NAME.fullmatch(name) is not None and name not in _TIED and not name.endswith("proxy")
-
-
-def harmless_value(name: str, value: str) -> bool:
-    """Whether this value of a variable that starts a program starts one that only prints."""
-    return name in {"PAGER", "GIT_PAGER", "MANPAGER", "SYSTEMD_PAGER"} and value in {"", "cat"}
-
-
 def takes_any_file(program: str) -> bool:
     """Whether words of anybody's choosing do no harm in this program's arguments."""
     return program in READERS
+
+
+def takes_any_word(program: str) -> bool:
+    """Whether a program has the same effect whatever its words are, and that is less than `high`."""
+    return program in READERS or has_one_effect(program)
 
 
 def is_known(program: str) -> bool:
@@ -361,7 +339,7 @@ WRITERS: Mapping[str, Callable[[Sequence[str]], Iterator[str]]] = MappingProxyTy
     {
         **dict.fromkeys(("tee", "touch", "mkdir", "rmdir", "rm", "unlink", "shred", "truncate"), _all_operands),
         **dict.fromkeys(("chmod", "chown", "chgrp", "uniq", "xxd"), _after_first),
-        **dict.fromkeys(("cp", "ln", "install"), _destination),
+        **dict.fromkeys(("cp", "ln", "install", "convert", "ffmpeg", "magick"), _destination),
         "mv": _moves,
         "base64": _output("o", "--output"),
         "curl": _output("o", "--output"),

@@ -43,7 +43,8 @@ class Draft:
     """A reading in the making.
 
     `folders` are those that the line may be in by now, relative to where it starts; `values` the variables of the loops
-    around, `looped` their names, `assigned` how often each name gets a value.
+    around, `constants` those that have one value from here on or are numbers, `looped` the names of both, `assigned`
+    how often each name gets a value.
     """
 
     commands: list[Argv] = field(default_factory=list[Argv])
@@ -53,9 +54,20 @@ class Draft:
     reads: list[str] = field(default_factory=list[str])
     doubts: list[str] = field(default_factory=list[str])
     folders: frozenset[str] = frozenset({"."})
+    constants: dict[str, Word] = field(default_factory=dict[str, Word])
     values: dict[str, Word] = field(default_factory=dict[str, Word])
     assigned: Counter[str] = field(default_factory=Counter[str])
     looped: set[str] = field(default_factory=set[str])
+
+    def beside(self) -> Draft:
+        """A draft for what runs here in a shell of its own: what it sets stays there."""
+        return Draft(
+            folders=self.folders,
+            constants=dict(self.constants),
+            values=self.values,
+            assigned=self.assigned,
+            looped=self.looped,
+        )
 
     def doubt(self, why: str) -> None:
         """Say once that something is not certain."""
@@ -71,6 +83,10 @@ class Draft:
 
     def go(self, argv: Argv) -> None:
         """After a `cd` the line may be there, or, where it failed, where it was."""
+        if argv == ("popd",) and len(self.folders) > 1:
+            return  # to one of those that it has been in
+        if argv[0] == "pushd" and len(argv) == 2 and argv[1][:1] not in {"-", "+", UNKNOWN}:
+            argv = ("cd", argv[1])
         if argv == ("cd", "-") and len(self.folders) > 1:
             return  # to one of those that it has been in
         if argv[0] in {"pushd", "popd"} or (argv[0] == "cd" and (len(argv) != 2 or argv[1] in {"-", UNKNOWN})):
@@ -87,6 +103,15 @@ class Draft:
             self.doubt("which files it writes is known only when it runs")
         elif path not in STREAMS and path != "-":
             self.writes.extend(self.places(path))
+
+    def keep(self, name: str, word: Word, *, certain: bool) -> None:
+        """What a variable is from here on, where this is certainly the one value that it gets, or each is a number."""
+        self.looped.add(name)
+        number = word.vague == "number" or (not word.vague and word.text.isdigit())
+        if certain and number and self.assigned[name] == self.assigned[f"{name} number"]:
+            self.constants[name] = Word("0", vague="number", why=f"`${name[:40]}` is known only when it runs")
+        elif certain and self.assigned[name] == 1 and not (word.vague or word.counted or word.choices or word.pattern):
+            self.constants[name] = word
 
     def places(self, path: str) -> Iterator[str]:
         """Every place that `path` may mean here, depending on which `cd` succeeded."""

@@ -19,16 +19,28 @@ _PLACES: Mapping[str, str] = MappingProxyType({"HOME": "/*", "PWD": "/*", "USER"
 """Variables that name a folder or a person, and that no line sets without a doubt."""
 _NAME = re.compile(r"[A-Za-z_]\w*|[0-9@*]", re.ASCII)
 _REVISION = re.compile(
-    r"\$\(git (?:rev-parse(?: --(?:short|verify|abbrev-ref|show-toplevel))*|merge-base"
-    r"|describe(?: --(?:tags|always|abbrev=\d+))*|branch --show-current|symbolic-ref --short)"
-    r"(?: [\w./@~^][\w./@~^-]*)*\)",
+    r"\$\((?:git (?:rev-parse(?: --(?:short|verify|abbrev-ref|show-toplevel))*|merge-base"
+    r"|describe(?: --(?:tags|always|dirty|abbrev=\d+))*|branch --show-current|symbolic-ref --short)"
+    r"(?: [\w./@~^][\w./@~^-]*)*|date(?: -u)?(?: [\"']?\+[%\w:.-]+[\"']?)|uname(?: -[a-z])?|hostname|whoami|pwd"
+    r"|(?:which|command -v) [a-z][\w.-]*)\)",
     re.ASCII,
 )
-"""Commands of git that print the name of a commit, a branch or a folder: one word, which begins with no dash."""
-_NUMBERS = frozenset({"$(nproc)", "$(nproc --all)"})
+"""Commands that print the name of a commit, a branch, a folder or a time: one word, which begins with no dash."""
+_LISTED = re.compile(
+    r"\$\(git (?:ls-files|diff --name-only|diff --cached --name-only)(?: [\w./*@'\"~^-]+)*\)", re.ASCII
+)
+"""Commands that print files of the workspace, any number of them."""
+_NUMBERS = re.compile(
+    r"\$\((?:nproc(?: --all)?|getconf _NPROCESSORS_ONLN|sysctl -n hw\.\w+|date \+%s|id -[ug]"
+    r"|wc -[lcw] ?< ?[\w./-]+|git rev-list --count [\w./@~^]+|(?:[\w./@=%^~'\"* -]+\|)+ *wc -[lcw])\)",
+    re.ASCII,
+)
+"""Commands that print one number."""
 # No sign by which two shells, or a shell and the grammar, could differ about where it ends.
-_PLAIN_SUBSTITUTION = re.compile(r"[$<]\((?!.*<<)[\w./@:=%+,^~{}|<'\"$ -]*\)", re.ASCII)
-_SUM = re.compile(r"\$\(\([\d\s+*/%()-]*\)\)", re.ASCII)
+_PLAIN_SUBSTITUTION = re.compile(r"[$<]\((?!.*<<)[\w./@:=%+,^~{}|<'\"$* -]*\)|`[\w./@:=%+,^~ -]+`", re.ASCII)
+_SUM = re.compile(r"\$\(\((?:\$?[A-Za-z_]\w*\b|\b\d+\b|[\s+*/%()-])*\)\)", re.ASCII)
+_CERTAIN = re.compile(r"[\w./+@%:,=-]+", re.ASCII)
+"""Text that stays one word, quoted or not."""
 _BRACES = re.compile(r"[\w./+@%*?-]*(?:\{[\w./+*-]+(?:,[\w./+*-]+)+\}[\w./+@%*?-]*)+", re.ASCII)
 _LIST = re.compile(r"\{([^{}]*)\}")
 MOST_CHOICES = 100
@@ -96,13 +108,19 @@ def resolve(node: Node, values: Values = _NO_VALUES) -> Word:  # noqa: PLR0911 a
             return _parameter(node, values)
         case "command_substitution" | "process_substitution":
             return _substitution(node)
-        case "arithmetic_expansion" if _SUM.fullmatch(spelled(node)):
+        case "arithmetic_expansion" if _reckons(spelled(node), values):
             return Word("0", vague="number", why=f"`{spelled(node)[:40]}` {_LATER}")
         case _:
             return Word(doubt=f"`{spelled(node)[:40]}` is known only when it runs")
 
 
 _COMPUTED = "a program's name is computed"
+
+
+def _reckons(raw: str, values: Values) -> bool:
+    """Whether a sum is of numbers alone: some shells run what stands in a variable's text."""
+    names = re.findall(r"[A-Za-z_]\w*", raw)
+    return _SUM.fullmatch(raw) is not None and all(name in values and values[name].vague == "number" for name in names)
 
 
 def spelled(node: Node) -> str:
@@ -224,6 +242,8 @@ def _parameter(node: Node, values: Values) -> Word:
         return Word(doubt=why)
     if name in values:
         known = values[name]
+        if known.vague == "number" or (not known.pattern and _CERTAIN.fullmatch(known.text)):
+            return known
         return Word(known.text, known.pattern, vague="place", why=why, split=True)
     return Word(_PLACES.get(name, "*"), vague="place" if name in _PLACES else "text", why=why, split=True)
 
@@ -235,8 +255,9 @@ def _substitution(node: Node) -> Word:
         return Word(doubt=f"`{raw[:40]}` {_LATER}")
     if node.type == "process_substitution":
         return Word("/dev/fd/*", vague="place", why="a command stands in for a file")
-    if raw in _NUMBERS:
+    if _NUMBERS.fullmatch(raw):
         return Word("0", vague="number", why="the output of a command becomes part of another")
-    kind: Vague = "place" if _REVISION.fullmatch(raw) else "text"
-    split = kind != "place" or "toplevel" in raw
+    one, many = _REVISION.fullmatch(raw), _LISTED.fullmatch(raw)
+    kind: Vague = "place" if one or many else "text"
+    split = not one or "toplevel" in raw or "pwd" in raw
     return Word("*", vague=kind, why="the output of a command becomes part of another", split=split)

@@ -8,8 +8,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from remit_governance.policy.shell.programs import harmless_variable, is_known, is_known_place, takes_any_file
+from remit_governance.policy.shell.programs import (
+    is_known,
+    is_known_place,
+    takes_any_word,
+)
 from remit_governance.policy.shell.reading import UNKNOWN, Argv
+from remit_governance.policy.shell.variables import harmless_value, harmless_variable
 from remit_governance.policy.shell.words import Word
 
 MOST_LAYERS = 8
@@ -17,6 +22,7 @@ MOST_SUSPECTS = 256
 """Words of a program of which nothing is known that are looked at, and texts among them."""
 
 _ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=")
+_MODES = frozenset({"pipefail", "errexit", "nounset", "xtrace"})
 _NOT_A_SCRIPT = frozenset({"-c", "-e", "-u", "-x", "-l", "-i", "-s", "--norc", "--noprofile", "--posix", "--login"})
 
 
@@ -41,6 +47,7 @@ WRAPPERS: Mapping[str, Wrapper] = MappingProxyType(
         "command": _wrapper(plain="-p"),
         "env": _wrapper("-u --unset -C --chdir", "-i --ignore-environment -0 --null -v --debug", assigns=True),
         "exec": _wrapper(),
+        "gtimeout": _wrapper("-s --signal -k --kill-after", "--foreground --preserve-status -v --verbose", operands=1),
         "ionice": _wrapper("-c --class -n --classdata", "-t --ignore"),
         "nice": _wrapper("-n --adjustment"),
         "nohup": _wrapper(),
@@ -117,19 +124,19 @@ def _peel(words: tuple[Word, ...], found: Layers, layers: int) -> None:
     if layers == 0:
         found.doubts.append("it wraps commands in too many others")
         found.commands.append(words)
-    elif program in REFUSED and not (_reads_line(words) or tuple(word.text for word in words) in _ONLY_SHOW):
+    elif program in REFUSED and not (_reads_line(words) or _only_shows(program, words)):
         found.doubts.append(f"`{program}` {REFUSED[program]}")
         _denied_anywhere(words, found)
         if program == "eval" and all(word.text != UNKNOWN for word in words):
             found.scripts.append(" ".join(word.text for word in words[1:]))
         found.commands.append(words)
-    elif program in SHELLS:
+    elif program in SHELLS and not _only_shows(program, words):
         _shell(program, words, found)
     elif program == "find":
         _find(words, found, layers)
     elif program == "command" and len(words) > 1 and words[1].text in {"-v", "-V"}:
         found.commands.append(words)
-    elif (wrapper := WRAPPERS.get(program)) is not None:
+    elif (wrapper := WRAPPERS.get(program)) is not None and not _only_shows(program, words):
         _wrapped(program, wrapper, words, found, layers)
     else:
         found.commands.append(words)
@@ -137,8 +144,25 @@ def _peel(words: tuple[Word, ...], found: Layers, layers: int) -> None:
             _suspect([word.text for word in words[1:]], found)
 
 
-_ONLY_SHOW = frozenset({("alias",), ("crontab", "-l")})
+_ONLY_SHOW = frozenset({("alias",), ("crontab", "-l"), ("ssh", "-V")})
 """Calls of refused programs that show something, and do nothing."""
+_SHOW_VERSION = frozenset(
+    {"sudo", "ssh", "flock", "strace", "gdb", "parallel", "entr", "bwrap", "xargs", "env", "timeout"}
+)
+"""Programs that take a command, and say with one option alone which version they are."""
+_ACTIVATE = re.compile(r"(?:\./)?\.?venv/bin/activate")
+"""What a project's own environment is entered by."""
+
+
+def _only_shows(program: str, words: Sequence[Word]) -> bool:
+    texts = tuple(word.text for word in words)
+    if texts[1:] == ("--version",):
+        return program in _SHOW_VERSION or program in SHELLS
+    if program in SHELLS and texts[1:2] == ("-n",):
+        return len(texts) == 3 and texts[2][:1] not in {"-", "+"} and not words[2].vague and texts[2] not in _FED
+    if program in {"source", "."}:
+        return len(texts) == 2 and _ACTIVATE.fullmatch(texts[1]) is not None
+    return texts in _ONLY_SHOW
 
 
 def _reads_line(words: tuple[Word, ...]) -> bool:
@@ -175,9 +199,22 @@ def _wrapped(program: str, wrapper: Wrapper, words: tuple[Word, ...], found: Lay
         _denied_anywhere(words, found)
         return
     found.wrappers.append(tuple(word.text for word in words))
-    if program == "xargs" and not takes_any_file(inner[0].text):
+    if program == "xargs" and not _takes_more(inner):
         found.doubts.append(f"`xargs` gives `{inner[0].text[:40]}` words that are known only when it runs")
     _peel(inner, found, layers - 1)
+
+
+def _takes_more(inner: Sequence[Word]) -> bool:
+    """Whether a command may be given any words behind its own."""
+    texts = [word.text for word in inner]
+    if texts[:1] == ["sed"]:
+        return len(texts) == 3 and texts[1] == "-n" and _PRINTS_LINES.fullmatch(texts[2]) is not None
+    while texts[:1] == ["npx"]:
+        texts = texts[1:]
+    return bool(texts) and takes_any_word(texts[0])
+
+
+_PRINTS_LINES = re.compile(r"\d+(?:,\d+)?p")
 
 
 def _behind_options(program: str, wrapper: Wrapper, words: tuple[Word, ...], found: Layers) -> tuple[Word, ...] | None:
@@ -191,7 +228,9 @@ def _behind_options(program: str, wrapper: Wrapper, words: tuple[Word, ...], fou
             at += 1
             break
         if wrapper.assigns and (assigned := _ASSIGNMENT.match(text)):
-            if not harmless_variable(assigned.group(1)):
+            if not harmless_variable(assigned.group(1)) and not (
+                not words[at].vague and harmless_value(assigned.group(1), text.partition("=")[2])
+            ):
                 found.doubts.append(f"`{assigned.group(1)[:40]}` can change what a program does")
             at += 1
             continue
@@ -224,6 +263,8 @@ def _shell(program: str, words: tuple[Word, ...], found: Layers) -> None:
     while at < len(words) and words[at].text[:1] in {"-", "+"} and words[at].text != "-":
         text = words[at].text
         letters = {text} if text.startswith("--") else {f"-{letter}" for letter in text[1:]}
+        if "-o" in letters and text.endswith("o") and at + 1 < len(words) and words[at + 1].text in _MODES:
+            letters, at = letters - {"-o"}, at + 1
         if text.startswith("+") or not letters <= _NOT_A_SCRIPT or "-s" in letters:
             found.doubts.append(f"`{text[:40]}` of `{program}` is not known here")
         runs_text |= "-c" in letters

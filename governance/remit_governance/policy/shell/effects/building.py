@@ -9,31 +9,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from remit_governance.policy.shell.effects.program import Program
-
-_RUNNERS = """
-    actionlint ajv ansible-lint ant astro autoconf automake autoreconf aclocal autopep8 ava babel bandit basedpyright
-    bibtex biber biome bison black brakeman buf c8 cfn-lint checkov checkstyle clang-format clang-tidy
-    cmakelint codespell commitlint coverage cppcheck cpplint credo csslint cucumber detekt dmd docformatter doctest
-    docusaurus
-    dot doxygen eleventy elm-format elm-test erlc esbuild eslint eslint_d flake8 flatc flex
-    gatsby gcov gcovr genhtml gitlint gleam gofmt gofumpt goimports golangci-lint golint gosec
-    govulncheck hadolint haml-lint hlint htmlhint hugo isort istanbul jasmine jest jscpd jsdoc
-    jshint jsonlint jsonnet karma knip ktfmt ktlint lake latexmk lcov lint-staged luacheck lualatex markdownlint
-    markdownlint-cli2 mdbook mdformat mdl meson mkdocs mmdc mocha mypy mypyc nbqa ninja nose2 npm-check
-    npm-run-all nox nyc ocamlformat ormolu oxlint parcel pandoc pdflatex pep8 perlcritic perltidy pest php-cs-fixer
-    phpcbf phpcs phpmd phpstan phpunit pip-audit plantuml playwright postcss prettier prettierd prospector protoc
-    proselint
-    psalm publint py.test pycodestyle pydocstyle pyflakes pylama pylint pyre pyright pyroma pytest pytype pyupgrade
-    radon rollup rspec rubocop ruff rufo rustfmt sass scalafix scalafmt scalastyle selene semgrep shellcheck shfmt
-    snakemake sonarlint sphinx-build spectral sqlfluff standard standardrb staticcheck stylelint stylua svelte-check
-    svelte-kit svgo swagger-cli swc swiftformat swiftlint taplo tailwindcss tex textlint tflint tfsec thrift
-    tox trivy tsc tslint tsup turbo ty typedoc typos unittest vale verilator vint vite vitest vue-tsc
-    vulture webpack xcpretty xelatex xo xunit yamale yamllint yapf yamlfmt zprint lua-format
-    """
-_COMPILERS = """
-    cc c++ gcc g++ clang clang++ rustc javac kotlinc scalac ghc ocamlc ocamlopt nasm yasm as ld lld ranlib gfortran
-     mcs csc fsc nvcc emcc em++ tcc icc ifort valac gdc ldc2
-    """
+from remit_governance.policy.shell.effects.tools import COMPILERS, RUNNERS
 
 _COMPILER = Program(
     reads="--version|-v|-dumpversion|-dumpmachine|-print-search-dirs",
@@ -78,7 +54,8 @@ _BUILDING: Mapping[str, Program] = {
     ),
     "cargo": Program(
         reads="""
-            tree, metadata, locate-project, pkgid, version, --version, -V, --list, help, read-manifest, verify-project,
+            tree, metadata, locate-project, pkgid, version, --version, -V, --list, help, read-manifest,
+            verify-project,
             install --list, config get, report""",
         asks="search, info, audit, outdated, deny, owner --list",
         changes="clean, new, init, remove, rm, update, generate-lockfile, vendor, fetch, machete, udeps, sort",
@@ -86,7 +63,12 @@ _BUILDING: Mapping[str, Program] = {
             bench, build, b, check, c, clippy, doc, d, rustdoc, fmt, test, t, run, r, rustc, nextest, llvm-cov,
             tarpaulin,
             expand, hack, miri, fix, package, publish --dry-run, insta, criterion, make, xtask, semver-checks,
-            bloat, asm""",
+            bloat, asm, fuzz list|build|run|coverage|check, flamegraph, mutants, careful, zigbuild, ndk, geiger, msrv,
+            minimal-versions, public-api, dist plan|build, about, tauri dev|build|info, leptos build|test,
+            lambda build,
+            sqlx prepare, spellcheck, component build, cyclonedx, deadlinks, rdme, modules, depgraph, license,
+            llvm-lines,
+            show-asm, upgrade --dry-run, hakari verify, pgrx test""",
         unknown="--config|--registry|--index|--token",
     ),
     "cmake": Program(other="runs", reads="--version, --help, -N", unknown="-E|--install|--open"),
@@ -94,7 +76,11 @@ _BUILDING: Mapping[str, Program] = {
         reads="""
             validate, show, info, outdated, diagnose, check-platform-reqs, licenses, why, depends, why-not,
             prohibits, --version, list, status, audit, fund, about, suggests, browse, config --list""",
-        runs="install $, update, dump-autoload, dumpautoload, reinstall, check, bump",
+        runs="""
+            install $, update, dump-autoload, dumpautoload, reinstall, check, bump, normalize, test, tests, lint,
+            format,
+            cs, cs-fix, cs-check, fix, stan, phpstan, analyse, analyze, psalm, coverage, unit, phpunit, qa, ci, style,
+            run|run-script test|tests|lint|format|cs|fix|stan|phpstan|analyse|psalm|coverage|unit|build|ci|qa""",
         changes="remove, clear-cache",
         unknown="--repository",
     ),
@@ -107,7 +93,9 @@ _BUILDING: Mapping[str, Program] = {
     "ctest": Program(other="runs", sends="-D|-M|-S|-SP|--dashboard|--script"),
     "cypress": Program(runs="run, verify, open", reads="info, version, --version"),
     "dart": Program(
-        runs="analyze, test, format, fix, doc, compile, pub get, pub upgrade, pub downgrade, run build_runner",
+        runs="""
+            analyze, test, format, fix, doc, compile, pub get, pub upgrade, pub downgrade, run build_runner,
+            run test|lint|build_runner, pub run build_runner|test""",
         reads="--version, info, help, pub deps, pub outdated",
     ),
     "deno": Program(
@@ -118,10 +106,11 @@ _BUILDING: Mapping[str, Program] = {
     "dotnet": Program(
         runs="""
             build, test, run, format, restore, publish, pack, watch, msbuild, vstest, tool restore, ef migrations
-            list, clean""",
+            list, ef dbcontext list|info, ef migrations has-pending-model-changes|script, clean, csharpier, stryker,
+            reportgenerator""",
         reads="""
             --version, --info, --list-sdks, --list-runtimes, list, help, sln list, nuget locals, workload list, tool
-            list""",
+            list, list package, list reference, nuget list, dev-certs https --check""",
         changes="new, sln add, sln remove, add reference, remove",
         unknown="--source|-s",
     ),
@@ -129,7 +118,9 @@ _BUILDING: Mapping[str, Program] = {
         runs="build, test, runtest, fmt, exec, check, clean, utop, promote", reads="--version, describe, show"
     ),
     "flutter": Program(
-        runs="analyze, test, build, run, format, gen-l10n, pub get, pub upgrade, drive, create",
+        runs="""
+            analyze, test, build, run, format, gen-l10n, pub get, pub upgrade, pub run build_runner, drive, create,
+            precache""",
         reads="--version, doctor, devices, help, pub deps, pub outdated, config --list, emulators $",
         changes="clean",
     ),
@@ -141,10 +132,10 @@ _BUILDING: Mapping[str, Program] = {
     "go": Program(
         runs="""
             build, test, vet, fmt, fix, generate, mod tidy, mod download, mod vendor, install, run, tool cover, tool
-            vet, list -m -u""",
+            vet, tool pprof|trace|test2json, list -m -u, work sync""",
         reads="""
             version, env, doc, list, help, mod verify, mod graph, mod why, mod edit -json, tool $, work edit -json,
-            telemetry $""",
+            telemetry $, tool nm|objdump|addr2line|dist|buildid|pack""",
         changes="clean, mod init, mod edit, work, env -unset",
         unknown="-exec|-toolexec|-vettool|--exec|--toolexec|--vettool|-overlay|--overlay, env -w|-u, list -export",
         files="-o -coverprofile -cpuprofile -memprofile",
@@ -177,7 +168,8 @@ _BUILDING: Mapping[str, Program] = {
             compile, test, format, deps.get, deps.compile, deps.tree, deps, credo, dialyzer, docs, xref, sobelow,
             assets.build,
             assets.setup, coveralls, phx.server, phx.routes, phx.digest, ecto.migrations, gettext.extract, doctor,
-            test.watch""",
+            test.watch, sobelow, phx.gen.schema --dry-run, loadpaths, esbuild, tailwind, boundary.spec, hex.audit,
+            deps.audit, deps.unlock --check-unused""",
         reads="help, --version, hex.info, hex.outdated, app.tree, profile.fprof",
         changes="clean, new, deps.clean, ecto.gen.migration",
     ),
@@ -197,7 +189,8 @@ _BUILDING: Mapping[str, Program] = {
         reads="""
             ls, list, ll, la, outdated, root, prefix, bin, config get, config list, config ls, get, help,
             help-search, why,
-            explain, fund, query, pkg get, --version, -v, version $, doctor, diff, run $, run-script $, cache ls, $""",
+            explain, fund, query, pkg get, --version, -v, version $, doctor, diff, run $, run-script $, cache ls,
+            $""",
         asks="view, info, show, v, search, ping, whoami, audit, dist-tag ls, access list, owner ls, docs",
         changes="""
             uninstall, remove, rm, un, r, prune, dedupe, ddp, version, shrinkwrap, cache verify, init $,
@@ -280,7 +273,7 @@ _BUILDING: Mapping[str, Program] = {
         changes="clean, new, init, purge",
     ),
     "swift": Program(
-        runs="build, test, run, package resolve, package update, package plugin, format",
+        runs="build, test, run, lint, package resolve, package update, package plugin, format",
         reads="""
             --version, -version, package describe, package dump-package, package show-dependencies, package
             tools-version""",
@@ -317,6 +310,86 @@ _BUILDING: Mapping[str, Program] = {
     "uvicorn": Program(reads="--version"),
     "sqlc": Program(runs="generate, vet, compile, diff, verify", reads="version"),
     "prisma": Program(runs="generate, validate, format, migrate status, migrate diff", reads="--version, -v, version"),
+    "asv": Program(runs="run, check, dev, continuous, preview", reads="show, compare, --version"),
+    "elm": Program(runs="make, diff, reactor", reads="--version"),
+    "spago": Program(runs="build, test, run, bundle, install $", reads="ls, version, --version"),
+    "wasm-pack": Program(runs="build, test", reads="--version"),
+    "redocly": Program(runs="lint, bundle, build-docs, preview-docs, stats, join, split", reads="--version"),
+    "gotestsum": Program(other="runs", unknown="--post-run-command|--raw-command|--watch-chdir"),
+    **dict.fromkeys(
+        ("clojure", "clj"),
+        Program(
+            runs="-M:test|-M:dev|-M:lint|-M:fmt|-M:check|-X:test|-T:build|-M:build|-M:format|-P",
+            reads="-Spath|-Stree|-Sdescribe|--version|-Sverbose",
+            unknown="-Sdeps|-e|--eval|-Scp",
+        ),
+    ),
+    "conan": Program(
+        runs="install ., build ., create ., test",
+        reads="--version, profile list|show, list, graph info, inspect, version, search",
+    ),
+    "fastlane": Program(runs="test, scan, lint, tests", reads="lanes, list, --version, env"),
+    "jupyter": Program(
+        runs="nbconvert, trust, lab build",
+        reads="--version, --paths, kernelspec list, --config-dir, notebook list, lab --version",
+    ),
+    "ipython": Program(reads="--version"),
+    "nuget": Program(runs="restore, pack", reads="list, locals, help, sources list"),
+    "pod": Program(
+        runs="install, update, lib lint, spec lint, check",
+        reads="--version, outdated, env, list, search",
+        asks="repo list",
+    ),
+    "vcpkg": Program(runs="install $", reads="list, search, version, help, depend-info, owns"),
+    "symfony": Program(
+        runs="check:requirements, server:status, console debug:router|lint:yaml|lint:twig|lint:container"
+    ),
+    "dvc": Program(
+        runs="repro, status, exp run|show|diff",
+        reads="dag, list, diff, version, metrics show|diff, params diff, --version",
+    ),
+    "dbt": Program(
+        runs="compile, parse, deps, debug, docs generate, list, ls, test", reads="--version", unknown="--profiles-dir"
+    ),
+    "changeset": Program(runs="status", reads="--version"),
+    "cz": Program(runs="check, bump --dry-run, changelog --dry-run", reads="version, info, example, schema"),
+    "semantic-release": Program(runs="--dry-run"),
+    "gitleaks": Program(runs="detect, protect, dir, git", reads="version"),
+    "ko": Program(reads="version, deps"),
+    "skaffold": Program(runs="render, diagnose, build", reads="version, config list, schema list"),
+    "tilt": Program(reads="version, doctor, get"),
+    "expo": Program(runs="lint, doctor, start, prebuild, config", reads="--version"),
+    "react-native": Program(runs="start, doctor, config, info, bundle", reads="--version"),
+    "ionic": Program(runs="build, serve, lint", reads="info, --version"),
+    "melos": Program(runs="bootstrap, run test|lint|analyze|format|build, list", reads="--version"),
+    "fvm": Program(
+        runs="flutter test|analyze|build|run|format|pub, dart test|analyze|format", reads="list, --version, doctor"
+    ),
+    "xmake": Program(runs="build, test, run, f, config", reads="--version, show"),
+    "scons": Program(other="runs", unknown="--site-dir"),
+    "waf": Program(runs="configure, build, test, check", reads="--version"),
+    "premake5": Program(runs="gmake2, gmake", reads="--version"),
+    "gprof": Program(other="reads"),
+    "valgrind": Program(reads="--version"),
+    "bats": Program(other="runs"),
+    "cross": Program(runs="build, test, check, clippy, run, bench, doc", changes="clean", unknown="--config"),
+    "dlv": Program(runs="test, debug", reads="version"),
+    "forge": Program(
+        runs="build, test, fmt, coverage, snapshot, doc, lint, geiger",
+        reads="--version, tree, config, remappings, inspect",
+    ),
+    "cast": Program(reads="--version, keccak, sig, abi-encode, 4byte, to-hex, to-dec"),
+    "hardhat": Program(runs="test, compile, coverage, check, size-contracts", reads="--version, help"),
+    "maturin": Program(runs="develop, build", reads="--version, list-python"),
+    "nix-build": Program(runs="$"),
+    "scala-cli": Program(runs="test, compile, run, fmt, package", reads="--version, version, about"),
+    "tectonic": Program(other="runs", unknown="-Z"),
+    "trunk": Program(runs="build, serve, check, fmt", reads="--version"),
+    "tuist": Program(runs="generate, build, test, install", reads="version, graph, dump"),
+    "typst": Program(runs="compile, c, query", reads="--version, fonts"),
+    "quarto": Program(runs="render, preview, check", reads="--version, list"),
+    "zola": Program(runs="build, check, serve", reads="--version"),
+    "air": Program(reads="-v"),
     "crystal": Program(runs="build, spec, tool format, run, docs", reads="--version, version, env"),
     "shards": Program(runs="install $, build, check", reads="list, version, --version"),
     "elixir": Program(reads="--version|-v $"),
@@ -326,8 +399,8 @@ _BUILDING: Mapping[str, Program] = {
 
 BUILDING: Mapping[str, Program] = MappingProxyType(
     {
-        **dict.fromkeys(_RUNNERS.split(), Program(other="runs", files="--output-file --outfile")),
-        **dict.fromkeys(_COMPILERS.split(), _COMPILER),
+        **dict.fromkeys(RUNNERS.split(), Program(other="runs", files="--output-file --outfile")),
+        **dict.fromkeys(COMPILERS.split(), _COMPILER),
         **_BUILDING,
     }
 )

@@ -8,21 +8,21 @@ from types import MappingProxyType
 from remit_governance.policy.shell.effects.program import Program
 
 _READERS = """
-    [ : ack addr2line ag alias apropos arch atop awk base32 base64 basename basenc bat batcat bc blkid bzcat c++filt cal
-    cat cd
-    cksum clear cloc cmp col colordiff column comm cut date delta df diff difft dir dirname dirs du dust duf dwarfdump
-    echo egrep env envsubst exa exit expand export expr eza factor false fd fdfind fgrep file find findmnt fmt fold
-    free gawk
-    getconf getent glow grep groups hd head help hexdump hexyl iconv id info iostat ipcs jobs join jq last lastlog less
-    locale locate look ls lsattr lsb_release lsblk lscpu lsd lsipc lslogins lsmem lsmod lsns lsof lspci lsusb man mawk
-    md5 md5sum mlocate more mpstat namei nawk ncal netstat nl nm nproc numfmt objdump od otool paste pathchk pgrep pidof
-    pidstat plocate pr printenv printf procs ps pstree pwd pwdx read readelf readlink realpath return rev rg scc sed
-    seq set
-    sha1sum sha224sum sha256sum sha384sum sha512sum shasum b2sum shift shuf size sleep sort ss stat strings sum sw_vers
-    tac tail test times tldr tokei top tput tr tree true tsort tty type ugrep ulimit umask uname uuidgen unexpand
-    uniq uptime
-    users vdir vmstat w wait wc wdiff whatis whereis which who whoami xxd xzcat yes zcat zdiff zgrep zstdcat break
-    continue hash csvcut csvgrep csvjoin csvlook csvsort csvstat csvjson in2csv javap jps htop sar
+    : [ ack addr2line ag alias apropos arch atop awk b2sum base32 base64 basename basenc bat batcat bc blkid break
+    btop bzcat bzgrep bzless c++filt cal cat cd choose cksum clear cloc cmp col colordiff column comm continue
+    csvcut csvgrep csvjoin csvjson csvlook csvsort csvstat cut date delta df diff difft dir dirname dirs du duf
+    dust dwarfdump echo egrep env envsubst exa exit expand export expr eza factor false fastfetch fd fdfind fgrep
+    file find findmnt fmt fold free gawk getconf getent glow grep gron groups hash hd head help hexdump hexyl htop
+    iconv id in2csv info iostat ipcs javap jless jobs join jp jps jq jstack jstat jtbl last lastlog less
+    llvm-cxxfilt llvm-dwarfdump llvm-nm llvm-objdump llvm-readelf llvm-size locale locate look ls lsattr
+    lsb_release lsblk lscpu lsd lsipc lslogins lsmem lsmod lsns lsof lspci lsusb man mawk md5 md5sum mdfind mdls
+    mediainfo mlocate more mpstat namei nawk ncal neofetch netstat nl nm nproc numfmt nvidia-smi nvtop objdump od
+    onefetch otool paste pathchk pdffonts pdfinfo pgrep pidof pidstat plocate popd pr printenv printf procs ps
+    pstree pushd pwd pwdx read readelf readlink realpath return rev rg sar scc sed seq set sha1sum sha224sum
+    sha256sum sha384sum sha512sum shasum shift shuf size sleep sort ss stat strings sum sw_vers system_profiler
+    tac tail test times tldr tokei top tput tr tree true ts tsort tty type ugrep ulimit umask uname unexpand uniq
+    uptime users uuidgen vdir vm_stat vmstat w wait wc wdiff whatis whereis which who whoami xxd xzcat xzgrep
+    xzless yes zcat zdiff zgrep zipgrep zipinfo zless zmore zstdcat
     """
 
 _CHANGERS = """
@@ -44,6 +44,9 @@ _FILES: Mapping[str, Program] = {
     "command": Program(reads="-v|-V ?"),
     "cp": Program(other="changes"),
     "crontab": Program(reads="-l $"),
+    **dict.fromkeys(("ffprobe", "identify"), Program(other="reads")),
+    **dict.fromkeys(("convert", "ffmpeg", "magick"), Program(other="changes", unknown="-script|-write|-process")),
+    **dict.fromkeys(("cwebp", "dwebp", "rsvg-convert"), Program(other="changes")),
     "dd": Program(other="loses"),
     "diff3": Program(other="reads", unknown="--diff-program"),
     "dmesg": Program(other="reads", loses="-C|-c|--clear|--read-clear|-D|-n|--console-off"),
@@ -62,7 +65,7 @@ _FILES: Mapping[str, Program] = {
     "history": Program(other="reads", loses="-c|-d|-w"),
     "hostname": Program(reads="$"),
     "hostnamectl": Program(reads="$, status $"),
-    "ifconfig": Program(reads="$, -a $"),
+    "ifconfig": Program(reads="$, -a $, ? $"),
     "ip": Program(
         reads="""
         addr|address|a|link|l|route|r|neigh|n|rule|netns $, addr|address|a|link|l|route|r|neigh|n|rule show|list|ls,
@@ -70,6 +73,57 @@ _FILES: Mapping[str, Program] = {
         unknown="-b|-batch|-n|-netns",
     ),
     "iconv": Program(other="reads", files="-o --output"),
+    "codesign": Program(reads="-d|-dv|-dvv|-dvvv|-v|-vv|--display|--verify", unknown="-s|--sign|-f|--remove-signature"),
+    "csrutil": Program(reads="status"),
+    "defaults": Program(reads="read, read-type, domains, find"),
+    "diskutil": Program(reads="list, info, apfs list"),
+    "exiftool": Program(reads="-ver"),
+    "fzf": Program(reads="-f|--filter|--version", unknown="--preview|--bind|--listen|--execute"),
+    "getfacl": Program(other="reads"),
+    "getfattr": Program(other="reads"),
+    "gs": Program(reads="--version|-v"),
+    "hdiutil": Program(reads="info, imageinfo, verify"),
+    "jar": Program(reads="tf|tvf, -tf|-tvf|--list, --version", changes="cf|cvf|cfe|cfm, -cf|--create"),
+    "jcmd": Program(reads="$, -l $, ? VM.version|VM.flags|Thread.print|GC.heap_info|VM.uptime|VM.info $"),
+    "jinfo": Program(reads="-flags|-sysprops"),
+    "keytool": Program(reads="-list|-printcert"),
+    "lipo": Program(reads="-info|-archs|-detailed_info"),
+    "networksetup": Program(reads="-listallhardwareports|-listallnetworkservices|-getinfo|-getdnsservers"),
+    "nft": Program(reads="--version"),
+    "pkgutil": Program(reads="--pkgs|--files|--pkg-info|--check-signature"),
+    **dict.fromkeys(("pkg-config", "pkgconf"), Program(other="reads")),
+    **dict.fromkeys(("llvm-config", "python-config", "python3-config", "pg_config"), Program(other="reads")),
+    "pmset": Program(reads="-g"),
+    "qpdf": Program(reads="--check|--show-npages|--version"),
+    "pdftotext": Program(other="changes"),
+    "pdftoppm": Program(other="changes"),
+    "reset": Program(reads="$"),
+    "scutil": Program(reads="--dns|--proxy|--nwi|--get"),
+    "screen": Program(reads="-ls $, -list $, -v $"),
+    "sips": Program(reads="-g", other="unknown"),
+    "softwareupdate": Program(asks="-l|--list|--history", unknown="-i|--install|-d|--download|-a|--all|-r"),
+    "spctl": Program(reads="--status|-a|--assess"),
+    "tmutil": Program(reads="status, listbackups, destinationinfo, latestbackup, listlocalsnapshots"),
+    "tmux": Program(reads="ls, list-sessions, list-windows, list-panes, -V"),
+    "xcode-select": Program(reads="-p|--print-path|-v|--version"),
+    "xcrun": Program(reads="--find|-f|--show-sdk-path|--show-sdk-version|--version ?, simctl list, --show-sdk-path"),
+    "getent": Program(reads="hosts|passwd|group|services|protocols|ahosts|networks"),
+    "loginctl": Program(reads="$, list-sessions, list-users, show-session, show-user, user-status, session-status"),
+    "numactl": Program(reads="-H|-s|--hardware|--show $"),
+    "resolvectl": Program(reads="status, query, statistics"),
+    "networkctl": Program(reads="$, list, status"),
+    "nmcli": Program(reads="$, device status, device show, connection show, general status"),
+    "ufw": Program(reads="status, version"),
+    "update-alternatives": Program(reads="--list|--display|--query"),
+    "alternatives": Program(reads="--list|--display"),
+    "efibootmgr": Program(reads="$, -v $"),
+    "lvs": Program(other="reads"),
+    "vgs": Program(other="reads"),
+    "pvs": Program(other="reads"),
+    "swapon": Program(reads="--show $, -s $"),
+    "modinfo": Program(other="reads"),
+    "code": Program(reads="--version|-v $, --list-extensions $, --status $, --diff"),
+    **dict.fromkeys(("vim", "vi", "nvim", "emacs", "nano"), Program(reads="--version $, --help $")),
     "journalctl": Program(
         other="reads", loses="--vacuum-size|--vacuum-time|--vacuum-files|--rotate|--flush|--sync|--setup-keys"
     ),
@@ -83,7 +137,8 @@ _FILES: Mapping[str, Program] = {
     "objdump": Program(other="reads", unknown="--plugin"),
     "openssl": Program(
         reads="""
-        version, x509, asn1parse, dgst, verify, ciphers, list, crl, crl2pkcs7, pkcs7, errstr, rand, prime, sha256, md5,
+        version, x509, asn1parse, dgst, verify, ciphers, list, crl, crl2pkcs7, pkcs7, errstr, rand, prime, sha256,
+        md5,
         help""",
         changes="genrsa, genpkey, ecparam, req, base64, enc",
         unknown="-engine|-provider|-provider-path|-config|-sign|-writerand",
@@ -117,7 +172,7 @@ _FILES: Mapping[str, Program] = {
     "ss": Program(other="reads", unknown="-K|--kill|-D|--diag"),
     "ssh-add": Program(reads="-l|-L $"),
     "ssh-keygen": Program(reads="-l|-lf|-B|-F"),
-    "stty": Program(reads="$, -a|--all $"),
+    "stty": Program(reads="$, -a|--all $, size $"),
     "sysctl": Program(reads="-a|-A $"),
     "systemctl": Program(
         reads="""
@@ -153,7 +208,8 @@ _PACKAGES: Mapping[str, Program] = {
     "asdf": Program(reads="list, current, where, which, info, help, --version, version, plugin list"),
     "brew": Program(
         reads="""
-        --version, --prefix, --cellar, --repository, --cache, --env, list, ls, info, search, config, deps, desc, leaves,
+        --version, --prefix, --cellar, --repository, --cache, --env, list, ls, info, search, config, deps, desc,
+        leaves,
         outdated, doctor, log, cat, uses, missing, services list, tap $, help, commands, home""",
     ),
     **dict.fromkeys(
@@ -166,6 +222,9 @@ _PACKAGES: Mapping[str, Program] = {
     ),
     "flatpak": Program(reads="list, info, search, remotes, history, --version"),
     "mise": Program(reads="ls, list, current, where, which, doctor, version, --version, env"),
+    "adb": Program(reads="devices, version, logcat -d, get-state", unknown="logcat -c"),
+    "emulator": Program(reads="-list-avds|-version"),
+    "fnm": Program(reads="list, ls, current, --version, env", changes="use"),
     "nvm": Program(reads="ls, list, current, version, which, ls-remote, --version"),
     "pacman": Program(reads="-Q|-Qi|-Ql|-Qs|-Qo|-Qe|-Qm|-Si|-Ss|--version|-V"),
     "port": Program(reads="installed, info, search, list, contents, version"),

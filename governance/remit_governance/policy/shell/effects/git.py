@@ -9,8 +9,10 @@ GIT = Program(
         $, --version, --help, help, version,
         annotate, blame, cat-file, check-attr, check-ignore, check-mailmap, check-ref-format, cherry, column,
         count-objects, describe, diff, diff-files, diff-index, diff-tree, for-each-ref, fsck, grep, hash-object, log,
-        ls-files, ls-tree, merge-base, merge-tree, name-rev, patch-id, range-diff, rev-list, rev-parse, shortlog, show,
-        show-branch, show-index, show-ref, status, stripspace, var, verify-commit, verify-pack, verify-tag, whatchanged,
+        ls-files, ls-tree, merge-base, merge-tree, name-rev, patch-id, range-diff, rev-list, rev-parse, shortlog,
+        show,
+        show-branch, show-index, show-ref, status, stripspace, var, verify-commit, verify-pack, verify-tag,
+        whatchanged,
         add|commit|mv|rm -n|--dry-run, apply --check|--stat|--numstat|--summary, archive, bisect log,
         branch $, branch -a|-r|-l|-v|-vv|--all|--remotes|--list|--verbose|--show-current|--format|--sort,
         branch --contains|--no-contains|--merged|--no-merged|--points-at, bundle verify|list-heads,
@@ -29,7 +31,8 @@ GIT = Program(
         add, am, apply, apply --apply, bisect start|good|bad|new|old|skip|reset, branch, bundle create, checkout,
         cherry-pick, clone, commit, commit-graph, commit-tree, format-patch, gc, hash-object -w, init, lfs
         pull|checkout,
-        merge, mktag, mktree, mv, notes add|append|copy, pack-refs, pull, rebase, remote prune, repack, rerere, reset,
+        maintenance run, merge, mktag, mktree, mv, notes add|append|copy, pack-refs, pull, rebase, remote prune,
+        repack, rerere, reset,
         restore --staged|-S, revert, rm, sparse-checkout set|add|init|disable|reapply, stash,
         stash push|save|apply|pop|branch, submodule add|init|sync|update|absorbgitdirs, switch, tag, update-index,
         worktree add|prune|lock|unlock|move|remove|repair, write-tree""",
@@ -43,7 +46,9 @@ GIT = Program(
     sends="http-push, imap-send, lfs push, push, send-email, send-pack",
     unknown="""
         --exec, --ext-diff, --open-files-in-pager, --receive-pack, --textconv, --upload-pack, archive --remote,
-        clone -c|-u|--config|--template, grep -O, init --template, merge -s|--strategy, rebase -x""",
+        clone -c|-u|--config|--template,
+        config --unset|--unset-all|--add|--replace-all|--remove-section|--rename-section|-e|--edit, grep -O,
+        init --template, merge -s|--strategy, rebase -x""",
     files="--output",
 )
 """What each subcommand does. Files that `checkout` takes, and `restore`, are looked at in `judging`."""

@@ -14,6 +14,7 @@ from types import MappingProxyType
 from remit_governance.policy.shell.effects.building import BUILDING
 from remit_governance.policy.shell.effects.files import FILES
 from remit_governance.policy.shell.effects.git import GIT
+from remit_governance.policy.shell.effects.interpreters import of_julia, of_node, of_perl, of_r, of_ruby
 from remit_governance.policy.shell.effects.language import of_code, of_sql
 from remit_governance.policy.shell.effects.network import of_curl, of_wget
 from remit_governance.policy.shell.effects.program import (
@@ -27,16 +28,21 @@ from remit_governance.policy.shell.effects.program import (
 )
 from remit_governance.policy.shell.effects.services import SERVICES
 from remit_governance.policy.shell.effects.system import (
+    of_activate,
     of_chmod,
     of_cloud,
     of_copy,
     of_git,
     of_kill,
     of_kubernetes,
+    of_media,
     of_move,
     of_pager,
+    of_printenv,
     of_remove,
     of_rsync,
+    of_shell,
+    of_sysctl,
 )
 from remit_governance.policy.shell.effects.tasks import of_cargo, of_go_run, of_make, of_maven, of_tasks, of_tool_name
 
@@ -72,6 +78,17 @@ def effect_of(command: tuple[str, ...]) -> Effect:
     return said or (effect_in(PROGRAMS[program], program, arguments) if program in PROGRAMS else "unknown")
 
 
+def has_one_effect(program: str) -> bool:
+    """Whether a program builds or checks the project whatever its words are: nothing more can be made of it."""
+    row = PROGRAMS.get(program)
+    return (
+        row is not None
+        and program not in JUDGES
+        and row.other == "runs"
+        and not (row.loses or row.sends or row.unknown)
+    )
+
+
 def files_of(program: str, arguments: Words) -> Iterator[str]:
     """The files that a known program's options name to be written."""
     name = plain_name(program)
@@ -82,7 +99,7 @@ def files_of(program: str, arguments: Words) -> Iterator[str]:
 def effect_in_project(command: tuple[str, ...]) -> Effect:
     """What a command does whose program lies in the project: a build's wrapper, or a tool that was installed there."""
     program = command[0].removeprefix("./")
-    if program == "configure":
+    if program in {"configure", "bin/dev"}:
         return "runs"
     if program in {"gradlew", "mvnw"}:
         return strongest([effect_of((program.removesuffix("w"), *command[1:])), "runs"])
@@ -223,17 +240,28 @@ _SCRIPTS = frozenset(
 
 def _run_tool(words: Words, flags: frozenset[str], own: frozenset[str] = frozenset()) -> Effect:
     rest = list(words)
-    while rest and (rest[0] in flags or rest[0] == "--"):
+    while rest and (rest[0] in flags or rest[0] == "--" or rest[0] in _CHOOSES):
+        rest = rest[2 if rest[0] in _CHOOSES else 1 :]
+    while rest[:1] == ["cross-env"] or (rest and _SETS_MODE.fullmatch(rest[0])):
         rest = rest[1:]
     name = of_tool_name(rest[0]) if rest else None
-    if name in own:
+    if name in own or (own and rest and rest[0].partition(":")[2] in own):
         return "runs"
     if name is None or (name not in BUILDING and name not in _TOOLS):
         return "fetches"
     return strongest([effect_of((name, *rest[1:])), "runs"])
 
 
-_TOOLS = frozenset({"python", "node", "rake", "rails", "alembic", "pip"})
+_CHOOSES = frozenset({"--extra", "--group", "--python", "--package"})
+"""Options of runners of tools that choose among what the project names."""
+_SETS_MODE = re.compile(r"(?:NODE_ENV|BABEL_ENV|CI|FORCE_COLOR|TZ)=\w+")
+
+_TOOLS = frozenset(
+    [
+        *("python", "node", "rake", "rails", "alembic", "pip", "cdk", "wrangler", "serverless", "sls", "knex"),
+        *("sequelize", "sequelize-cli", "drizzle-kit", "firebase", "hardhat", "changeset", "gitleaks"),
+    ]
+)
 """Programs that a runner of tools may start beside those of the project's tables."""
 
 
@@ -262,20 +290,6 @@ def _bundle(arguments: Words) -> Effect | None:
     return _run_tool(arguments[1:], frozenset()) if arguments[:1] in (("exec",), ["exec"]) else None
 
 
-def _node(arguments: Words) -> Effect | None:
-    match list(arguments):
-        case ["-v" | "--version" | "-h" | "--help"]:
-            return "reads"
-        case ["--check" | "-c", _]:
-            return "reads"
-        case ["--test", *_]:
-            return "runs"
-        case ["-e" | "--eval" | "-p" | "--print" | "-pe", code]:
-            return of_code("node", code)
-        case _:
-            return "unknown"
-
-
 _ARTISAN = Program(
     reads="about, list, help, --version, env, inspire",
     runs="""
@@ -287,10 +301,25 @@ _ARTISAN = Program(
 )
 
 
+_CONSOLE = Program(
+    reads="list, about, --version",
+    runs="""
+        debug:router, debug:container, debug:config, debug:autowiring, debug:event-dispatcher, debug:twig, lint:yaml,
+        lint:twig, lint:container, router:match, doctrine:schema:validate, doctrine:mapping:info,
+        doctrine:migrations:status, doctrine:migrations:list, cache:warmup, config:dump-reference""",
+)
+
+
 def _php(arguments: Words) -> Effect | None:
     match list(arguments):
+        case ["-r", code]:
+            return of_code("php", code)
         case ["artisan", *rest]:
             return strongest([effect_in(_ARTISAN, "artisan", rest), "runs"])
+        case ["bin/phpunit", *_]:
+            return "runs"
+        case ["bin/console", *rest]:
+            return effect_in(_CONSOLE, "console", rest)
         case [script, *rest] if script.startswith("vendor/bin/"):
             return effect_in_project((script, *rest))
         case _:
@@ -302,6 +331,7 @@ def _gradle(arguments: Words) -> Effect | None:
 
 
 _GRADLE = Program(
+    runs="spotlessApply, ktlintFormat, --stop",
     reads="--version, -v, help",
     unknown="-I|--init-script|--include-build|--publish",
 )
@@ -323,6 +353,9 @@ _TASK_RUNNER = Program(
 JUDGES: Mapping[str, Judge] = MappingProxyType(
     {
         **dict.fromkeys(("aws", "gcloud", "az", "doctl", "oci"), of_cloud),
+        **dict.fromkeys(("bash", "dash", "ksh", "sh", "zsh"), of_shell),
+        **dict.fromkeys((".", "source"), of_activate),
+        **dict.fromkeys(("convert", "ffmpeg", "ffprobe", "identify", "magick"), of_media),
         **dict.fromkeys(("bundle", "bundler"), _bundle),
         **dict.fromkeys(("bunx", "npx"), _runner(flags="--no-install --no --yes -y -q --quiet --bun")),
         **dict.fromkeys(("gradle",), _gradle),
@@ -330,7 +363,7 @@ JUDGES: Mapping[str, Judge] = MappingProxyType(
         **dict.fromkeys(("less", "more"), of_pager),
         **dict.fromkeys(("make", "gmake", "bmake"), of_make),
         **dict.fromkeys(("mysql", "mariadb", "psql", "sqlite3", "sqlite", "duckdb"), of_sql),
-        **dict.fromkeys(("node", "nodejs"), _node),
+        **dict.fromkeys(("node", "nodejs"), of_node),
         **dict.fromkeys(("pip", "pipx"), _pip),
         **dict.fromkeys(("poetry", "pdm", "rye", "pipenv", "hatch"), _runner("run", own=_SCRIPTS)),
         **dict.fromkeys(("rm", "unlink"), of_remove),
@@ -341,15 +374,21 @@ JUDGES: Mapping[str, Judge] = MappingProxyType(
         "curl": of_curl,
         "git": of_git,
         "go": of_go_run,
+        "julia": of_julia,
         "kill": of_kill,
         "kubectl": of_kubernetes,
         "mv": of_move,
+        "printenv": of_printenv,
         "mvn": of_maven,
         "npm": _npm,
+        "perl": of_perl,
         "php": _php,
         "python": _python,
         "rsync": of_rsync,
+        "Rscript": of_r,
+        "ruby": of_ruby,
         "sbt": _sbt,
+        "sysctl": of_sysctl,
         "uv": _uv,
         "uvx": _runner(),
         "wget": of_wget,

@@ -7,13 +7,30 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 from remit_governance.policy.shell.effects.program import Effect
+from remit_governance.policy.shell.effects.python_code import only_shows
 
 # No parenthesis, backtick or assignment: nothing that calls, and a name only reads.
 _VALUE = r"[\w\s.+*/%<>,'\"\[\]:-]*"
-_IMPORTS = r"(?:\s*(?:import [\w., ]+|from [\w.]+ import [\w, ]+)\s*;)*"
+_IMPORTS = r"(?:\s*(?![^;]*\bprint\b)(?:import [\w., ]+|from [\w.]+ import [\w, ]+)\s*;)*"
 _SHOWS: Mapping[str, re.Pattern[str]] = MappingProxyType(
     {
-        "python": re.compile(rf"{_IMPORTS}\s*(?:print\({_VALUE}\)\s*)?;?\s*"),
+        "python": re.compile(rf"{_IMPORTS}\s*(?:print\({_VALUE}\)\s*|import [\w., ]+)?;?\s*"),
+        "ruby": re.compile(r"\s*(?:puts|p|print)\s+(?:[A-Z]\w*(?:::[A-Z]\w*)*|[\d\s+*/.-]+|'[^'`#]*')\s*;?\s*"),
+        "php": re.compile(r"\s*(?:echo\s+)?(?:PHP_[A-Z_]+|php(?:version|info)\(\)|[\d\s+*/.-]+|'[^'`$]*')\s*;?\s*"),
+        "perl": re.compile(
+            r"\s*(?:print(?:\s+(?:if|unless)\s+/[\w\s.,:;=<>^|*+\\\[\]-]*/i?)?|print\s+\"[\w\s.,:\\-]*\""
+            r"|(?:s|tr|y)/[\w\s.,:;=<>^|*+\\-]*/[\w\s.,:;=<>*+\\-]*/[gi]*)\s*;?\s*"
+        ),
+        "julia": re.compile(
+            r"\s*(?:using \w+\s*;\s*)*(?:using \w+|Pkg\.(?:test|status|instantiate|precompile|resolve|build)\(\)"
+            r"|versioninfo\(\)|println\((?:VERSION|[\d\s+*/.-]+)\))\s*;?\s*"
+        ),
+        "r": re.compile(
+            r"\s*(?:library\(\w+\)\s*;\s*)*(?:library\(\w+\)|sessionInfo\(\)|R\.version(?:\.string)?|packageVersion\(['\"]\w+['\"]\)"
+            r"|(?:devtools|testthat|lintr|styler|covr|renv|roxygen2|pkgdown|rcmdcheck)::(?:test|check|document|load_all"
+            r"|test_local|test_dir|test_file|lint_package|lint_dir|style_pkg|style_dir|package_coverage|status|restore"
+            r"|roxygenise|build_site|rcmdcheck)\((?:['\"][\w./-]*['\"])?\))\s*;?\s*"
+        ),
         "node": re.compile(rf"(?:console\.log\()?(?:require\(['\"][\w./@-]+['\"]\))?{_VALUE}\)?\s*;?\s*"),
     }
 )
@@ -21,7 +38,21 @@ _SHOWS: Mapping[str, re.Pattern[str]] = MappingProxyType(
 
 def of_code(language: str, code: str) -> Effect:
     """Code that imports and prints is the project's own at most; any other may do anything."""
-    return "runs" if _SHOWS[language].fullmatch(code) else "unknown"
+    if language == "python" and only_shows(code):
+        return "runs"
+    plain = _SAFE_CALL.sub("[", code).replace(")", "]") if language == "node" else code
+    return (
+        "runs"
+        if _SHOWS[language].fullmatch(code) or (plain != code and _SHOWS[language].fullmatch(plain))
+        else "unknown"
+    )
+
+
+_SAFE_CALL = re.compile(
+    r"(?<![\w.)\]])(?:console\.log|JSON\.stringify|Object\.(?:keys|values|entries)|require|require\.resolve"
+    r"|process\.(?:cwd|uptime|memoryUsage)|Math\.\w+)\("
+)
+"""Calls in JavaScript that show something, or load what the project names."""
 
 
 _SQL_TEXT = re.compile(r"'(?:[^']|'')*'")

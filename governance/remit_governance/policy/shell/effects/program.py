@@ -37,7 +37,8 @@ def strongest(effects: Iterator[Effect] | Sequence[Effect]) -> Effect:
 class Program:
     """One program. Each effect lists entries between commas: leading operands, and options that must be given.
 
-    In an entry `a|b` is either word, `?` any one operand, and `$` says that no further operand follows. The entry with
+    In an entry `a|b` is either word, `?` any one operand,
+    and `$` says that no further operand follows. The entry with
     the most options decides, then that with the most operands, then the greater effect; an option alone that is more
     than `runs` raises every subcommand. How options are read is `option_table`'s. `files` are options whose value is a
     file that is written.

@@ -19,6 +19,8 @@ def of_git(arguments: Words) -> Effect | None:
 
 
 def _of_operands(dashes: bool, given: Given) -> Effect:
+    if any(map(_HELPER.match, given.operands)):
+        return "unknown"
     match given.operands:
         case ("checkout", *words):
             fresh = not given.options.isdisjoint({"-b", "--orphan", "--detach", "-t", "--track"})
@@ -29,6 +31,8 @@ def _of_operands(dashes: bool, given: Given) -> Effect:
             return "reads"
 
 
+_HELPER = re.compile(r"[\w.+-]+::")
+"""An address that names the program that speaks to it: `ext::sh -c id`."""
 _FILE_LIKE = re.compile(r"\.{1,2}|\./.*|.*/|.*[*?\[].*|:.*|(?:.*/)?[^/]*\.[A-Za-z]\w{0,9}")
 
 
@@ -94,11 +98,31 @@ def of_rsync(arguments: Words) -> Effect | None:
 
 def of_kubernetes(arguments: Words) -> Effect | None:
     """What has `secret` in its name is one."""
-    return "unknown" if any("secret" in word.lower() for word in arguments) else None
+    if any("secret" in word.lower() for word in arguments):
+        return "unknown"
+    tried = {word for word in arguments if word.startswith("--dry")}
+    told = {word for word in arguments if word.startswith(("--kubeconfig", "--raw", "-f=http", "http"))}
+    if tried in ({"--dry-run=client"}, {"--dry-run=server"}) and arguments[0] in _TRIED and not told:
+        return "asks"
+    return None
+
+
+_TRIED = frozenset(
+    {"apply", "create", "delete", "expose", "label", "annotate", "patch", "replace", "run", "scale", "set"}
+)
+"""What kubectl can be asked to only show."""
+
+
+def of_printenv(arguments: Words) -> Effect | None:
+    """A variable that is called like a secret is one."""
+    return "unknown" if any(_CLOUD_SECRET.search(word.lower()) for word in arguments) else None
 
 
 _CLOUD_SECRET = re.compile(r"secret|token|credential|password|private|access-key|\bkeys?\b|kubeconfig|parameter|login")
-_CLOUD_READS = re.compile(r"(?:describe|list|head|search|lookup)-[a-z0-9-]+|list|describe|show|ls|get-[a-z0-9-]+")
+_CLOUD_READS = re.compile(
+    r"(?:describe|list|head|search|lookup)-[a-z0-9-]+|list|describe|show|ls|get-[a-z0-9-]+"
+    r"|filter-log-events|validate-template|tail|read"
+)
 
 
 def of_cloud(arguments: Words) -> Effect | None:
@@ -117,3 +141,30 @@ def _changing(verbs: Words) -> bool:
         re.match(r"create|delete|update|put|set|remove|add|run|start|stop|deploy|import|cp|mv|rm|sync", v)
         for v in verbs
     )
+
+
+def of_shell(arguments: Words) -> Effect | None:
+    """`bash -n FILE` reads a script, and runs none of it."""
+    match list(arguments):
+        case ["-n", file] if file[:1] not in {"-", "+"}:
+            return "reads"
+        case _:
+            return None
+
+
+def of_activate(arguments: Words) -> Effect | None:
+    """What a project's own environment is entered by; any other file is not sourced without a doubt."""
+    return "runs"
+
+
+_SHOWN_BY_NAME = re.compile(r"(?:-n )?[a-z][\w.]*(?: [a-z][\w.]*)*|-a|-A")
+
+
+def of_sysctl(arguments: Words) -> Effect | None:
+    """A name without a value is shown."""
+    return "reads" if _SHOWN_BY_NAME.fullmatch(" ".join(arguments)) else None
+
+
+def of_media(arguments: Words) -> Effect | None:
+    """Programs that make one file of another; an address, a pipe or a protocol's name is none."""
+    return "unknown" if any(set(word) & set("|@:") for word in arguments) else None

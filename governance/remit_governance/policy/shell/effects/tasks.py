@@ -148,6 +148,8 @@ def of_task(name: str) -> Effect:
     """What a task of the project does, by its name."""
     if not _TASK.fullmatch(name):
         return "unknown"
+    if name.endswith((":status", ":check", ":dry-run", ":validate")):
+        return "runs"
     return "unknown" if any(word.lower() in _FAR_REACHING for word in _WORD.findall(name)) else "runs"
 
 
@@ -195,7 +197,8 @@ def _of_make(given: Given) -> Effect:
         value == "-" or value.startswith(("/", "..")) for value in rules
     ):
         return "unknown"
-    return _of_names("make", given)
+    # Of what it would only print it runs what the project's rules always run.
+    return "runs" if "--dry-run" in given.options else _of_names("make", given)
 
 
 _GOALS = re.compile(
@@ -215,7 +218,10 @@ def _of_goals(given: Given) -> Effect:
 
 
 def of_cargo(arguments: Sequence[str], table: Program) -> Effect | None:
-    """`cargo +nightly fmt` is `cargo fmt`."""
+    """`cargo +nightly fmt` is `cargo fmt`, and what `cargo watch -x` runs is a command of cargo."""
+    if arguments[:1] in (("watch",), ["watch"]):
+        inner = [*arguments[2::2]] if all(word == "-x" for word in arguments[1::2]) and len(arguments) % 2 else []
+        return strongest([*(effect_in(table, "cargo", text.split()) for text in inner), "runs"]) if inner else None
     return effect_in(table, "cargo", arguments[1:]) if arguments and re.fullmatch(r"\+[\w.-]+", arguments[0]) else None
 
 
