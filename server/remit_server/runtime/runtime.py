@@ -34,11 +34,10 @@ from remit_server.contract import (
     WarningEvent,
 )
 from remit_server.errors import RemitError
-from remit_server.harness.approving import ApprovalDesk
-from remit_server.harness.arguments import ToolCall
+from remit_server.harness.approval.desk import ApprovalDesk
+from remit_server.harness.calls import RunDenied, ToolCall
 from remit_server.harness.dispatcher import Dispatcher
 from remit_server.harness.ports import Asker, Emit
-from remit_server.harness.trail import RunDenied
 from remit_server.harness.turn import SessionMemory, Turn
 from remit_server.models.answers import OnText
 from remit_server.models.ports import LocalEngine
@@ -92,7 +91,7 @@ class Runtime:
         self._settings, self._agent, self._dispatcher, self._desk = settings, agent, dispatcher, desk
         self._live, self._close_resources = live, close
         self._warnings, self._warned, self._audit_warnings = warnings, 0, audit_warnings
-        self._sandbox = dispatcher.sandbox.isolation().name
+        self._sandbox = dispatcher.parts.sandbox.isolation().name
         self._sessions: OrderedDict[str, Session] = OrderedDict()
         self._turns: OrderedDict[tuple[str, str], RunningTurn] = OrderedDict()
         self._closed = False
@@ -157,7 +156,7 @@ class Runtime:
             abilities=tuple(sorted(provider.abilities)),
             running_turns=sum(not turn.task.done() for turn in self._turns.values()),
             pending_approvals=self._desk.pending,
-            policy=self._dispatcher.rulebook.policy.version,
+            policy=self._dispatcher.parts.rulebook.policy.version,
             policy_problem=self._live.problem,
             audit_problem=next(reversed(self._audit_warnings()), None),
             sandbox=self._sandbox,
@@ -249,7 +248,7 @@ class Runtime:
     def _flush_audit(self) -> None:
         """Whoever is told that a turn has ended finds all of it in the log."""
         try:
-            self._dispatcher.audit.flush()
+            self._dispatcher.parts.audit.flush()
         except AuditError as error:
             log.warning("the last audit records wait to be written: %s: %s", error.what, error.why)
 

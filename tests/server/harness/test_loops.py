@@ -9,8 +9,8 @@ from bench_runtime import call, intent
 from hypothesis import given
 from hypothesis import strategies as st
 
+from remit_server.agent.loops import THRESHOLDS, History, Loop, Seen, after_step, trailing
 from remit_server.contract import RunRequest
-from remit_server.harness.loops import THRESHOLDS, History, Loop, Seen, after_step, trailing
 from remit_server.harness.ports import NobodyToAsk
 from remit_server.models.ports import ToolMessage
 
