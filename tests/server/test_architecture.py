@@ -71,6 +71,23 @@ def test_only_the_harness_carries_out_a_plan(ends: str, modules: set[str]) -> No
     assert callers(ends) == modules
 
 
+@pytest.mark.parametrize("asks", ["evaluate", "decide"])
+def test_judging_has_one_place(asks: str) -> None:
+    """Each stage takes its judgement from there: nothing else in the harness asks policy or the standing answers."""
+    assert {module for module in callers(asks) if module.startswith("harness/")} == {"harness/judgement.py"}
+
+
+def test_the_record_decides_nothing() -> None:
+    """A refusal is raised by the stage that refuses, and never by what records it."""
+    raised = {
+        ast.unparse(node.exc)
+        for path in (SERVER / "harness" / "record").glob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Raise) and node.exc is not None
+    }
+    assert raised == {"ToolError(error.what, error.why, error.fix, code=ErrorCode.AUDIT_BROKEN)"}
+
+
 def test_reading_needs_no_sandbox_and_commands_do(tmp_path: Path) -> None:
     """invariant 7, THR-sandbox-none-there: with nothing on the machine that isolates, reading goes on in process and commands are refused."""
     (tmp_path / "shop").mkdir()
