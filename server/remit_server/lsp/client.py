@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, cast
 from lsprotocol import types as lsp
 from pygls.capabilities import get_capability
 
-from remit_server.lsp.types import Json
-from remit_server.lsp.uris import Root, classify_root, local_folder
+from remit_server.lsp.buffers.uris import Root, classify_root, local_folder
+from remit_server.lsp.rpc.custom_methods import Json
 
 if TYPE_CHECKING:  # the port knows the contract, which is slow to import
     from collections.abc import Callable

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING
 gc.disable()
 from remit_server import streams  # noqa: E402
 from remit_server.log_lines import PrefixedLines, ThreadedHandler  # noqa: E402
-from remit_server.lsp.frames import End, Frame  # noqa: E402
+from remit_server.lsp.rpc.frames import End, Frame  # noqa: E402
+from remit_server.lsp.rpc.io_threads import FrameReader, FrameWriter  # noqa: E402
 from remit_server.lsp.server import RemitServer, build_server  # noqa: E402
-from remit_server.lsp.wire import FrameReader, FrameWriter  # noqa: E402
 
 gc.freeze()
 gc.enable()

@@ -15,6 +15,7 @@ from threat_bench import own
 
 from remit_governance.audit.record import AuditKind
 from remit_governance.intents import IntentState
+from remit_governance.permissions import PermissionConfig, PermissionRule
 from remit_governance.values import Intent
 from remit_server.harness.calls import ToolCall
 from remit_server.harness.dispatcher import Dispatcher
@@ -103,6 +104,27 @@ async def test_a_no_leaves_the_workspace_as_it_was(make_bench: Any) -> None:
     kinds = [r.event.kind for r in bench.audit()]
     assert AuditKind.MERGE_REJECTED in kinds
     assert AuditKind.MERGE_APPROVED not in kinds
+
+
+async def test_thr_approvals_a_deny_of_the_persons_own_that_comes_meanwhile_counts(make_bench: Any) -> None:
+    """THR-approvals-deny-meanwhile: a yes takes over nothing that the person's permission file has come to deny."""
+    bench: Bench = await make_bench(
+        {"calls": [intent("EXECUTE"), call("run_command", command="make -s it")]}, {"text": "ok"}, policy=REVIEW
+    )
+    write(bench.workspace / "Makefile", "it:\n\tsh work.sh\n")
+    write(bench.workspace / "work.sh", "echo '# new' >> a.py; echo x > made.txt")
+    rulebook = bench.runtime._dispatcher.parts.rulebook
+    denies = PermissionConfig(deny=(PermissionRule(path=("a.py",)),))
+
+    def deny() -> None:
+        rulebook.replace(rulebook.policy, denies)
+
+    asker = Answering(before=deny)
+    await bench.ask("go", asker=asker)
+    assert [diff.path for diff in asker.asked[0].diffs] == ["a.py", "made.txt"]
+    assert (bench.workspace / "a.py").read_text() == SHOP
+    assert (bench.workspace / "made.txt").read_text() == "x\n"
+    assert "not taken over, because" in output(bench)
 
 
 async def test_nobody_to_ask_is_a_no(make_bench: Any) -> None:

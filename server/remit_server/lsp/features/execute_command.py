@@ -9,20 +9,20 @@ from typing import TYPE_CHECKING, TypeAlias
 from lsprotocol import types as lsp
 
 from remit_server.lsp.features import policy_open
-from remit_server.lsp.types import Json
+from remit_server.lsp.rpc.custom_methods import Json
 
 if TYPE_CHECKING:
-    from remit_server.lsp.server import RemitServer
+    from remit_server.lsp.connection import Connection
 
-Command: TypeAlias = "Callable[[RemitServer, lsp.ExecuteCommandParams], Awaitable[Json]]"
+Command: TypeAlias = "Callable[[Connection, lsp.ExecuteCommandParams], Awaitable[Json]]"
 
 
 def _later(name: str) -> Command:
     """The command of this name in `lsp.commands`, which is imported when it is first run."""
 
-    async def command(ls: RemitServer, params: lsp.ExecuteCommandParams) -> Json:
+    async def command(connection: Connection, params: lsp.ExecuteCommandParams) -> Json:
         run: Command = getattr(importlib.import_module("remit_server.lsp.commands"), name)
-        return await run(ls, params)
+        return await run(connection, params)
 
     return command
 

@@ -23,11 +23,11 @@ from remit_server.contract import (
     ToolResultEvent,
     WarningEvent,
 )
-from remit_server.lsp.types import Json
-from remit_server.lsp.wire import ConnectionLost
+from remit_server.lsp.rpc.custom_methods import Json
+from remit_server.lsp.rpc.io_threads import ConnectionLost
 
 if TYPE_CHECKING:
-    from remit_server.lsp.server import RemitServer
+    from remit_server.lsp.connection import Connection
 
 logger = logging.getLogger(__name__)
 
@@ -40,26 +40,26 @@ _CREATE_S = 5.0
 
 @asynccontextmanager
 async def work_done(
-    ls: RemitServer, title: str, token: lsp.ProgressToken | None, on_cancel: Callable[[], object]
+    connection: Connection, title: str, token: lsp.ProgressToken | None, on_cancel: Callable[[], object]
 ) -> AsyncGenerator[Report]:
     """A progress while the block runs, on the client's token or a fresh one; silent where there is none to be had.
 
     `on_cancel` is called when the person presses the progress's cancel button.
     """
-    shown = token if token is not None else await _fresh_token(ls)
+    shown = token if token is not None else await _fresh_token(connection)
     if shown is None:
         yield lambda _: None
         return
 
     def send(kind: str, **fields: Json) -> None:
-        ls.rpc.stream(shown, {"kind": kind, **fields})
+        connection.channel.stream(shown, {"kind": kind, **fields})
 
-    ls.on_progress_cancelled(shown, on_cancel)
+    connection.on_progress_cancelled(shown, on_cancel)
     send("begin", title=title, cancellable=True)
     try:
         yield lambda message: send("report", message=message)
     finally:
-        ls.on_progress_cancelled(shown, None)
+        connection.on_progress_cancelled(shown, None)
         try:
             send("end")
         except ConnectionLost:
@@ -99,12 +99,14 @@ def _last_line(text: str) -> str | None:
     return truncate(visible_again(lines[-1], "show"), MAX_LINE, "middle").text.replace("\n", " ")
 
 
-async def _fresh_token(ls: RemitServer) -> str | None:
-    if not ls.client.shows_progress:
+async def _fresh_token(connection: Connection) -> str | None:
+    if not connection.client.shows_progress:
         return None
     token = str(uuid.uuid4())
     try:
-        await ls.rpc.ask(lsp.WINDOW_WORK_DONE_PROGRESS_CREATE, lsp.WorkDoneProgressCreateParams(token=token), _CREATE_S)
+        await connection.channel.ask(
+            lsp.WINDOW_WORK_DONE_PROGRESS_CREATE, lsp.WorkDoneProgressCreateParams(token=token), _CREATE_S
+        )
     except (TimeoutError, JsonRpcException):
         return None
     return token

@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 
-from remit_server.lsp.frames import End, Frame, FrameBuffer, Message
+from remit_server.lsp.rpc.frames import End, Frame, FrameBuffer, Message
 
 logger = logging.getLogger(__name__)
 

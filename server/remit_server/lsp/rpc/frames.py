@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import NoReturn, cast
 
 from remit_server.json_bounds import MOST_VALUES, has_too_many_values
-from remit_server.lsp.types import Json
+from remit_server.lsp.rpc.custom_methods import Json
 
 MAX_MESSAGE = 64 * 1024 * 1024
 """Largest message taken, in bytes; what is longer is read past and refused."""

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 from lsprotocol import types as lsp
 from pygls.exceptions import JsonRpcException
 
-from remit_server.lsp.documents import EditRequest, Refused, Unanswered
-from remit_server.lsp.edits import Place
-from remit_server.lsp.wire import ConnectionLost
+from remit_server.lsp.buffers.documents import EditRequest, Refused, Unanswered
+from remit_server.lsp.buffers.edits import Place
+from remit_server.lsp.rpc.io_threads import ConnectionLost
 
 if TYPE_CHECKING:
-    from remit_server.lsp.server import RemitServer
+    from remit_server.lsp.connection import Connection
 
 logger = logging.getLogger(__name__)
 
@@ -24,17 +24,17 @@ _ANNOTATION = "remit"
 _NO_REASON = "it gave no reason"
 
 
-async def put_edit(ls: RemitServer, request: EditRequest) -> Refused | Unanswered | None:
+async def put_edit(connection: Connection, request: EditRequest) -> Refused | Unanswered | None:
     """Put an edit to the editor; None when the editor says that it applied it.
 
     It says which version it is of where the client knows versions; where not, an edit that met other text than it was
     made for is noticed by the content that comes of it.
     """
-    if not ls.client.applies_edits:
+    if not connection.client.applies_edits:
         return Refused("the editor does not take edits from a language server", for_good=True)
-    params = lsp.ApplyWorkspaceEditParams(edit=_workspace_edit(ls, request), label=request.label)
+    params = lsp.ApplyWorkspaceEditParams(edit=_workspace_edit(connection, request), label=request.label)
     try:
-        answer = await ls.rpc.ask(lsp.WORKSPACE_APPLY_EDIT, params, ANSWER_S)
+        answer = await connection.channel.ask(lsp.WORKSPACE_APPLY_EDIT, params, ANSWER_S)
     except TimeoutError:
         return Unanswered(f"the editor did not answer within {ANSWER_S:.0f} seconds")
     except ConnectionLost:
@@ -45,18 +45,13 @@ async def put_edit(ls: RemitServer, request: EditRequest) -> Refused | Unanswere
     return None if answer.applied else Refused(f"the editor refused the edit: {answer.failure_reason or _NO_REASON}")
 
 
-def tell_person(ls: RemitServer, text: str) -> None:
-    """A message outside of any turn, which every client shows: what became of an edit that came late."""
-    ls.window_show_message(lsp.ShowMessageParams(type=lsp.MessageType.Warning, message=f"Remit: {text}"))
-
-
-def _workspace_edit(ls: RemitServer, request: EditRequest) -> lsp.WorkspaceEdit:
+def _workspace_edit(connection: Connection, request: EditRequest) -> lsp.WorkspaceEdit:
     document = lsp.OptionalVersionedTextDocumentIdentifier(uri=request.uri, version=request.version)
     span = lsp.Range(_position(request.edit.start), _position(request.edit.end))
     plain = lsp.TextEdit(range=span, new_text=request.edit.text)
-    if not ls.client.versions_edits:
+    if not connection.client.versions_edits:
         return lsp.WorkspaceEdit(changes={request.uri: [plain]})
-    if not ls.client.annotates_edits:
+    if not connection.client.annotates_edits:
         return lsp.WorkspaceEdit(document_changes=[lsp.TextDocumentEdit(text_document=document, edits=[plain])])
     annotated = lsp.AnnotatedTextEdit(range=span, new_text=request.edit.text, annotation_id=_ANNOTATION)
     return lsp.WorkspaceEdit(

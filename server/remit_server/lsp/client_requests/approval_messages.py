@@ -21,13 +21,13 @@ from pygls.exceptions import JsonRpcException
 from remit_governance.redaction import truncate
 from remit_governance.visible import visible_again
 from remit_server.contract import ApprovalAnswer, ApprovalRequired, Scope
-from remit_server.lsp.features.policy_files import settings_here
-from remit_server.lsp.wire import ConnectionLost
+from remit_server.lsp.buffers.policy_files import settings_here
+from remit_server.lsp.rpc.io_threads import ConnectionLost
 from remit_server.runtime.ports import Asker, AskingStyle, CannotAsk, NobodyToAsk, StreamAsker
 from remit_server.sandbox.owner import prefix_of
 
 if TYPE_CHECKING:
-    from remit_server.lsp.server import RemitServer
+    from remit_server.lsp.connection import Connection
 
 logger = logging.getLogger(__name__)
 
@@ -51,13 +51,13 @@ _GRACE_S = 5.0
 _SHOWN_S = 10.0
 
 
-def asker_of(ls: RemitServer, *, streams: bool) -> Asker:
+def asker_of(connection: Connection, *, streams: bool) -> Asker:
     """The asker of this client. One that wants its questions in a stream it did not ask for gets messages."""
-    match ls.client.asking:
+    match connection.client.asking:
         case "stream" if streams:
             return StreamAsker()
         case "stream" | "callback":
-            return MessageAsker(ls)
+            return MessageAsker(connection)
         case "never":
             return NobodyToAsk()
 
@@ -67,19 +67,19 @@ class MessageAsker:
 
     style: AskingStyle = "callback"
 
-    def __init__(self, ls: RemitServer) -> None:
-        self._ls = ls
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
 
     async def ask(self, question: ApprovalRequired) -> ApprovalAnswer | None:
         """The person's answer; None when there is none, which is a deny. The runtime holds the deadline."""
         text = question_text(question)
-        pages = self._ls.client.name in _PAGES
+        pages = self._connection.client.name in _PAGES
         if len(text) <= (PAGED_LIMIT if pages else MESSAGE_LIMIT):
             return await self._ask(question, text)
-        if self._ls.client.shows_documents and not pages:
-            settings = settings_here(self._ls.first_root)
+        if self._connection.client.shows_documents and not pages:
+            settings = settings_here(self._connection.folders.first_root)
             with as_document(text, settings.state if settings else None) as document:
-                if await self._opened(document):
+                if await self._connection.open_document(document, _SHOWN_S):
                     where = f"is in the document that was opened: {document}"
                     return await self._ask(question, _pointing(question, text, where))
         if len(text) > SERIES_LIMIT:
@@ -97,7 +97,7 @@ class MessageAsker:
         return await self._ask(question, _pointing(question, text, where))
 
     def _show(self, kind: lsp.MessageType, text: str) -> None:
-        self._ls.window_show_message(lsp.ShowMessageParams(type=kind, message=text))
+        self._connection.show(kind, text)
 
     async def _ask(self, question: ApprovalRequired, text: str) -> ApprovalAnswer | None:
         titles = [title for title, scope in _ALLOW.items() if scope in question.scopes] + [_DENY]
@@ -107,7 +107,9 @@ class MessageAsker:
             actions=[lsp.MessageActionItem(title=title) for title in titles],
         )
         try:
-            chosen = await self._ls.rpc.ask(lsp.WINDOW_SHOW_MESSAGE_REQUEST, params, _seconds_left(question) + _GRACE_S)
+            chosen = await self._connection.channel.ask(
+                lsp.WINDOW_SHOW_MESSAGE_REQUEST, params, _seconds_left(question) + _GRACE_S
+            )
         except (TimeoutError, ConnectionLost, JsonRpcException) as error:
             logger.warning("the client could not be asked: %s", type(error).__name__)
             return None
@@ -118,17 +120,6 @@ class MessageAsker:
             scope=scope or Scope.ONCE,
             digest=question.digest,
         )
-
-    async def _opened(self, document: Path) -> bool:
-        if not self._ls.client.shows_documents:
-            return False
-        params = lsp.ShowDocumentParams(uri=document.as_uri(), take_focus=True)
-        try:
-            answer = await self._ls.rpc.ask(lsp.WINDOW_SHOW_DOCUMENT, params, _SHOWN_S)
-        except (TimeoutError, ConnectionLost, JsonRpcException) as error:
-            logger.warning("the client could not show a document: %s", type(error).__name__)
-            return False
-        return bool(answer.success)
 
 
 @contextmanager

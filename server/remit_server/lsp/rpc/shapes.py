@@ -15,7 +15,7 @@ from typing import Any, Literal, TypeAlias, Union, cast, get_args, get_origin
 import attrs
 from lsprotocol import types as lsp
 
-from remit_server.lsp.types import Json
+from remit_server.lsp.rpc.custom_methods import Json
 
 _LARGEST = 2**53
 """Beyond, a JSON number is not exact everywhere, and no number of LSP's is as large."""

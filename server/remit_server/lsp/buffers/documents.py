@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from remit_server.lsp.edits import Edit, apply_changes, minimal_edit, same_but_for_line_ends
-from remit_server.lsp.uris import file_path
+from remit_server.lsp.buffers.edits import Edit, apply_changes, minimal_edit, same_but_for_line_ends
+from remit_server.lsp.buffers.uris import file_path
 from remit_server.workspace.ports import OpenDocument
 
 if TYPE_CHECKING:  # errors know the contract, which is slow to import

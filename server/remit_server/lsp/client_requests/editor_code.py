@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 
 from pygls.exceptions import JsonRpcException
 
-from remit_server.lsp.types import EDITOR_QUERY
-from remit_server.lsp.wire import ConnectionLost
+from remit_server.lsp.rpc.custom_methods import EDITOR_QUERY
+from remit_server.lsp.rpc.io_threads import ConnectionLost
 from remit_server.workspace.code import Answer, CodeQuery, Unavailable
 
 if TYPE_CHECKING:
-    from remit_server.lsp.server import RemitServer
+    from remit_server.lsp.connection import Connection
 
 logger = logging.getLogger(__name__)
 
@@ -30,20 +30,20 @@ SOURCE = "the editor"
 class EditorCode:
     """`CodeIntelligence` of one editor."""
 
-    def __init__(self, ls: RemitServer, root: Path) -> None:
-        self._ls, self._root = ls, root
+    def __init__(self, connection: Connection, root: Path) -> None:
+        self._connection, self._root = connection, root
 
     @property
     def available(self) -> bool:
         """Whether this client announced that it answers."""
-        return self._ls.client.answers_queries
+        return self._connection.client.answers_queries
 
     async def ask(self, query: CodeQuery) -> Answer | Unavailable:
         """The editor's answer, or why there is none: it took too long, it is gone, it refused, it made no sense."""
         from remit_server.tools.code.wire import parse_answer, question
 
         try:
-            raw = await self._ls.rpc.ask(EDITOR_QUERY, question(query, str(self._root)), ANSWER_S)
+            raw = await self._connection.channel.ask(EDITOR_QUERY, question(query, str(self._root)), ANSWER_S)
         except TimeoutError:
             return Unavailable(f"the editor did not answer within {ANSWER_S:.0f} seconds")
         except ConnectionLost:

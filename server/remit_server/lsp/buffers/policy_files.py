@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Literal, TypeVar
 
 from lsprotocol import types as lsp
 
-from remit_server.lsp.edits import Edit, apply_changes, split_lines
-from remit_server.lsp.uris import file_path
+from remit_server.lsp.buffers.edits import Edit, apply_changes, split_lines
+from remit_server.lsp.buffers.uris import file_path
 
 if TYPE_CHECKING:  # slow to import
     from remit_governance.policy.editing.spans import Span
@@ -35,6 +35,14 @@ NAMES = frozenset({"policy.yaml", "default.yaml"})
 """What a document has to be called before it is looked at more closely."""
 
 
+@dataclass(frozen=True, slots=True)
+class PolicyDocument:
+    """A document that may be a policy, as it is at one moment."""
+
+    path: Path
+    text: str
+
+
 @dataclass(slots=True, eq=False)
 class PolicyBuffer:
     """An open document that may be a policy. `revision` counts the reasons to look at it again."""
@@ -45,6 +53,11 @@ class PolicyBuffer:
     text: str
     revision: int = 0
     checking: asyncio.Task[None] | None = None
+
+    @property
+    def frozen(self) -> PolicyDocument:
+        """The document as it is now."""
+        return PolicyDocument(self.path, self.text)
 
 
 class PolicyBuffers:

@@ -12,9 +12,9 @@ import inspect
 import json
 import logging
 import uuid
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Collection, Generator
 from concurrent.futures import Future
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, cast
 
 import cattrs
 from lsprotocol import types as lsp
@@ -29,14 +29,22 @@ from pygls.exceptions import (
 )
 from pygls.protocol import LanguageServerProtocol, lsp_method
 
-from remit_server.lsp.client import describe_client, workspace_roots
-from remit_server.lsp.frames import End, Frame, Garbage, Message
-from remit_server.lsp.shapes import mismatch
-from remit_server.lsp.types import CUSTOM_MESSAGES, CUSTOM_RESULTS, PLAIN_MESSAGES, PROTOCOL, Json, WrongParams
-from remit_server.lsp.wire import ConnectionLost
+from remit_server.lsp.buffers.uris import Root
+from remit_server.lsp.client import Client, describe_client, workspace_roots
+from remit_server.lsp.rpc.custom_methods import (
+    CUSTOM_MESSAGES,
+    CUSTOM_RESULTS,
+    PLAIN_MESSAGES,
+    PROTOCOL,
+    Json,
+    WrongParams,
+)
+from remit_server.lsp.rpc.frames import End, Frame, Garbage, Message
+from remit_server.lsp.rpc.io_threads import ConnectionLost
+from remit_server.lsp.rpc.shapes import mismatch
 
 if TYPE_CHECKING:
-    from remit_server.lsp.server import RemitServer
+    from pygls.lsp.server import LanguageServer
 
 logger = logging.getLogger(__name__)
 
@@ -67,10 +75,34 @@ _WITHOUT_PARAMS = frozenset({lsp.SHUTDOWN, lsp.EXIT})
 _METHOD_SHOWN = 100
 
 
+class Life(Protocol):
+    """Whoever is told how the life of a connection goes on."""
+
+    def connect(self, client: Client, roots: Collection[Root], process_id: int | None) -> None:
+        """Somebody has connected, in these workspace folders."""
+        ...
+
+    def warm_up(self) -> None:
+        """The client is ready: now there is time."""
+        ...
+
+    def cancel_progress(self, token: lsp.ProgressToken) -> None:
+        """The person cancelled a progress."""
+        ...
+
+    async def close(self) -> None:
+        """Nothing more is going to be asked."""
+        ...
+
+    def end(self, code: int) -> None:
+        """The process has to end with this code."""
+        ...
+
+
 class RemitProtocol(LanguageServerProtocol):
     """The protocol of one connection."""
 
-    def __init__(self, server: RemitServer, converter: cattrs.Converter) -> None:
+    def __init__(self, server: LanguageServer, converter: cattrs.Converter) -> None:
         super().__init__(server, converter)
         self.phase = Phase.NEW
         self._running: dict[MessageId, asyncio.Future[Any]] = {}
@@ -81,8 +113,8 @@ class RemitProtocol(LanguageServerProtocol):
             self._table.builtin_features.pop(method, None)
 
     @property
-    def _remit(self) -> RemitServer:
-        return cast("RemitServer", self._server)
+    def _life(self) -> Life:
+        return cast("Life", self._server)
 
     # What comes in
 
@@ -286,7 +318,7 @@ class RemitProtocol(LanguageServerProtocol):
             self._reply(msg_id, {"result": future.result()})
 
     def _refuse_unexpected(self, msg_id: MessageId | None, error: BaseException) -> None:
-        from remit_server.lsp.refusals import from_unexpected
+        from remit_server.lsp.rpc.refusals import from_unexpected
 
         self._refuse(msg_id, from_unexpected(error))
 
@@ -316,29 +348,26 @@ class RemitProtocol(LanguageServerProtocol):
         client = describe_client(params)
         if not client.takes_code_actions:  # it may not know the options either
             result.capabilities.code_action_provider = True
-        self._remit.connect(client, workspace_roots(params), params.process_id)
+        self._life.connect(client, workspace_roots(params), params.process_id)
         self.phase = Phase.OPEN
         return result
 
     @lsp_method(lsp.INITIALIZED)
     def lsp_initialized(self, *_: Any) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
         """The client is ready: now there is time for the slow imports."""
-        for complaint in self._remit.client.complaints:
-            logger.warning("%s", complaint)
-            self._remit.window_show_message(lsp.ShowMessageParams(lsp.MessageType.Warning, f"Remit: {complaint}"))
-        self._remit.warm_up()
+        self._life.warm_up()
 
     @lsp_method(lsp.SHUTDOWN)
     async def lsp_shutdown(self, *_: Any) -> None:  # type: ignore[override]
         """Cancel what runs, close the runtime, and only then answer: some clients kill the server right after."""
         self._closing = asyncio.current_task()
         await self.cancel_running()
-        await self._remit.close()
+        await self._life.close()
 
     @lsp_method(lsp.EXIT)
     def lsp_exit(self, *_: Any) -> None:  # type: ignore[override]
         """End the process: with 0 after `shutdown`, else with 1."""
-        self._remit.end(0 if self.phase is Phase.SHUT_DOWN else 1)
+        self._life.end(0 if self.phase is Phase.SHUT_DOWN else 1)
 
     @lsp_method(lsp.CANCEL_REQUEST)
     def lsp_cancel_request(self, params: lsp.CancelParams) -> None:
@@ -359,7 +388,7 @@ class RemitProtocol(LanguageServerProtocol):
         self, params: lsp.WorkDoneProgressCancelParams
     ) -> None:
         """The person pressed the cancel button of a progress."""
-        self._remit.cancel_progress(params.token)
+        self._life.cancel_progress(params.token)
 
     @lsp_method(lsp.WORKSPACE_EXECUTE_COMMAND)
     async def lsp_workspace__execute_command(self, params: lsp.ExecuteCommandParams) -> Any:  # type: ignore[override]
