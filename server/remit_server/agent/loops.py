@@ -76,7 +76,7 @@ class History:
 
 
 def after_step(history: History, text: str, calls: Sequence[Seen]) -> tuple[History, Loop | None]:
-    """The history with one more step, and the circle it shows where the model has to be told of one.
+    """Returns the history with one more step, and the circle it shows where the model has to be told of one.
 
     A model is warned once in a turn; from then on a circle ends it as soon as its own limit is reached.
     """
@@ -85,7 +85,7 @@ def after_step(history: History, text: str, calls: Sequence[Seen]) -> tuple[Hist
     said = " ".join(text.split())
     texts = (*history.texts, said) if not got_on and history.texts[-1:] == (said,) else (said,)
     grown = replace(history, calls=(*history.calls, *calls), last_step=len(calls), texts=texts)
-    counts = repetitions(grown)
+    counts = count_repetitions(grown)
     for kind, threshold in THRESHOLDS.items():
         if history.warned and counts[kind] >= threshold.stop:
             return grown, Loop(kind, counts[kind], ends=True)
@@ -94,29 +94,29 @@ def after_step(history: History, text: str, calls: Sequence[Seen]) -> tuple[Hist
     return grown, None
 
 
-def repetitions(history: History) -> Mapping[Kind, int]:
+def count_repetitions(history: History) -> Mapping[Kind, int]:
     """For each kind of circle how often the history ends with it; 1 for what was done once."""
     said = history.texts[-1] if history.texts else ""
     return {
-        "same_call": trailing(history.calls, 1),
-        "alternating_calls": max(trailing(history.calls, period) for period in range(2, MAX_PERIOD + 1)),
-        "repeated_failure": _failures(history),
+        "same_call": count_trailing(history.calls, 1),
+        "alternating_calls": max(count_trailing(history.calls, period) for period in range(2, MAX_PERIOD + 1)),
+        "repeated_failure": _count_failures(history),
         "repeated_text": len(history.texts) if len(said) >= MIN_TEXT else 0,
     }
 
 
-def trailing(items: Sequence[Hashable], period: int) -> int:
-    """How often the last `period` items stand at the end one after the other."""
+def count_trailing(items: Sequence[Hashable], period: int) -> int:
+    """Counts how often the last `period` items stand at the end one after the other."""
     pieces = [tuple(items[end - period : end]) for end in range(len(items), period - 1, -period)]
     return sum(1 for _ in takewhile(lambda piece: piece == pieces[0], pieces))
 
 
-def _failures(history: History) -> int:
-    """How often a call of the last step has failed since it was last done, whatever it was told and came between."""
+def _count_failures(history: History) -> int:
+    """Counts how often a call of the last step has failed since it was last done, whatever came between."""
     latest = history.calls[len(history.calls) - history.last_step :]
-    return max((_failures_of(seen.call, history.calls) for seen in latest), default=0)
+    return max((_count_failures_of(seen.call, history.calls) for seen in latest), default=0)
 
 
-def _failures_of(call: Hashable, calls: Sequence[Seen]) -> int:
+def _count_failures_of(call: Hashable, calls: Sequence[Seen]) -> int:
     same = [seen for seen in calls if seen.call == call]
     return sum(1 for _ in takewhile(lambda seen: not seen.ok, reversed(same)))

@@ -96,7 +96,7 @@ class Dispatcher:
         return {intent: tools for intent, tools in opened.items() if tools}
 
     def may_be_read(self, path: str, turn: Turn) -> bool:
-        """Whether policy lets a path be read, be it after a question: then a model may name it."""
+        """Returns whether policy lets a path be read, be it after a question: then a model may name it."""
         tool = self.parts.tools["read_file"]
         return judge_path(self.parts.rulebook, turn, tool.name, "fs.read", path).verdict is not Verdict.DENY
 

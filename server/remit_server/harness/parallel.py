@@ -56,7 +56,7 @@ def touches(actions: Iterable[Action]) -> Touches:
 
 
 def collide(one: Touches, other: Touches) -> bool:
-    """Whether the order of the two matters: one writes what the other reads or writes."""
+    """Returns whether the order of the two matters: one writes what the other reads or writes."""
     return _overlap(one.writes, other.reads | other.writes) or _overlap(other.writes, one.reads)
 
 

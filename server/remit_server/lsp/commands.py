@@ -31,9 +31,9 @@ async def ask(connection: Connection, params: lsp.ExecuteCommandParams) -> Json:
     """`remit.ask [text, {session_id?, workspace_folder?, uri?}]`: `uri` is a document of the folder."""
     shape = "[text, {session_id?, workspace_folder?, uri?}]"
     text, options = _text_and(params, shape)
-    given = _known({} if options is None else options, params, shape)
+    given = _check_options({} if options is None else options, params, shape)
     return await _turn(
-        connection, params, text, _about(connection, given, params, shape), given.get("session_id", SESSION)
+        connection, params, text, _find_place(connection, given, params, shape), given.get("session_id", SESSION)
     )
 
 
@@ -55,7 +55,7 @@ async def rename(connection: Connection, params: lsp.ExecuteCommandParams) -> Js
         raise _wrong(params, "`path` or `name` is missing", shape)
     if not isinstance(new_name, str) or not new_name.isidentifier():
         raise _wrong(params, "`new_name` is missing or no identifier: LSP has no way to ask for it", shape)
-    about = About(path, _about(connection, given, params, shape).folder)
+    about = About(path, _find_place(connection, given, params, shape).folder)
     return await _turn(connection, params, f"rename {name} to {new_name} in {path}", about)
 
 
@@ -76,7 +76,7 @@ async def verify_audit(connection: Connection, params: lsp.ExecuteCommandParams)
     """
     shape = "[{workspace_folder?, uri?}]"
     given = _object(params, shape) if params.arguments else {}
-    folder = _about(connection, given, params, shape).folder
+    folder = _find_place(connection, given, params, shape).folder
     roots = [str(each.root) for each in connection.folders] if folder is None else [folder]
     if not roots:
         raise connection.folders.none_open()
@@ -96,12 +96,12 @@ class About:
 
     @classmethod
     def of(cls, document: FolderDocument | None) -> About:
-        """The place of a document of the editor's."""
+        """Returns the place of a document of the editor's."""
         return cls() if document is None else cls(document.path, str(document.folder.root))
 
 
-def _about(connection: Connection, given: dict[str, Json], params: lsp.ExecuteCommandParams, shape: str) -> About:
-    """The folder that was named, or that of the file that was. A file elsewhere names none."""
+def _find_place(connection: Connection, given: dict[str, Json], params: lsp.ExecuteCommandParams, shape: str) -> About:
+    """Returns the folder that was named, or that of the file that was. A file elsewhere names none."""
     folder, uri = given.get("workspace_folder"), given.get("uri")
     if not isinstance(folder, str | None) or not isinstance(uri, str | None):
         raise _wrong(params, "`workspace_folder` or `uri` is no string", shape)
@@ -144,12 +144,12 @@ async def _turn(
             if line is not None:
                 report(line)
 
-        result = await runtime.run(request, emit, _asker(connection))
+        result = await runtime.run(request, emit, _choose_asker(connection))
     _show_result(connection, result, programs)
     return result.model_dump(mode="json")
 
 
-def _asker(connection: Connection) -> Asker:
+def _choose_asker(connection: Connection) -> Asker:
     """A command has no stream: even a client that reads streams is asked by message."""
     return NobodyToAsk() if connection.client.asking == "never" else MessageAsker(connection)
 
@@ -165,17 +165,17 @@ def _show_result(connection: Connection, result: RunResult, programs: ProgramRun
     else:
         plain = result.status == "completed" and result.reason is None and not programs.failed
         kind = lsp.MessageType.Info if plain else lsp.MessageType.Warning
-        said = ending(result)
+        said = describe_ending(result)
     _show(connection, kind, "\n".join(filter(None, [said, printed])))
 
 
-def ending(result: RunResult) -> str:
-    """What a turn came to, in one message: its answer, and how it ended where something was not done."""
-    said = result.final_output or f"the turn ended: {result.status}"
+def describe_ending(result: RunResult) -> str:
+    """Says what a turn came to, in one message: its answer, and how it ended where something was not done."""
+    text = result.final_output or f"the turn ended: {result.status}"
     if result.reason is None:
-        return said
+        return text
     how = "not all was done" if result.status == "completed" else result.status
-    return f"{said} ({how}: {result.reason})"
+    return f"{text} ({how}: {result.reason})"
 
 
 def _show(connection: Connection, kind: lsp.MessageType, message: str) -> None:
@@ -194,13 +194,13 @@ def _text_and(params: lsp.ExecuteCommandParams, shape: str) -> tuple[str, Json]:
 def _object(params: lsp.ExecuteCommandParams, shape: str) -> dict[str, Json]:
     match params.arguments:
         case [dict()]:
-            return _known(params.arguments[0], params, shape)
+            return _check_options(params.arguments[0], params, shape)
         case _:
             raise _wrong(params, "the arguments have the wrong shape", shape)
 
 
-def _known(given: Json, params: lsp.ExecuteCommandParams, shape: str) -> dict[str, Json]:
-    """The options, where all of them are among those of `shape`."""
+def _check_options(given: Json, params: lsp.ExecuteCommandParams, shape: str) -> dict[str, Json]:
+    """Returns the options, where all of them are among those of `shape`."""
     if not isinstance(given, dict):
         raise _wrong(params, "the options are no object", shape)
     options = cast("dict[str, Json]", given)

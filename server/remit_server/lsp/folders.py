@@ -136,7 +136,7 @@ def _which_folder(folders: WorkspaceFolders) -> RemitError:
 
     return SetupError(
         "it is not known which folder this is about",
-        f"several are open, each with its own policy and audit log: {_listed(folders)}",
+        f"several are open, each with its own policy and audit log: {_list_roots(folders)}",
         "name one as `workspace_folder`, or a document as `uri`",
         code=ErrorCode.INVALID_REQUEST,
     )
@@ -148,11 +148,11 @@ def _not_open(folder: str, folders: WorkspaceFolders) -> RemitError:
 
     return SetupError(
         f"`{folder[:200]}` is not open here",
-        f"the editor has these workspace folders: {_listed(folders)}",
+        f"the editor has these workspace folders: {_list_roots(folders)}",
         "name one of them, or add the folder in the editor",
         code=ErrorCode.INVALID_REQUEST,
     )
 
 
-def _listed(folders: WorkspaceFolders) -> str:
+def _list_roots(folders: WorkspaceFolders) -> str:
     return ", ".join(f"`{folder.root}`" for folder in folders)

@@ -23,7 +23,7 @@ logger = logging.getLogger(__name__)
 
 
 async def watch_policy(connection: Connection, folder: WorkspaceFolder) -> None:
-    """Follow the files of a folder's policy until cancelled, or the folder is closed."""
+    """Follows the files of a folder's policy until cancelled, or the folder is closed."""
     await asyncio.to_thread(importlib.import_module, "remit_server.runtime.reloading")
     from remit_server.runtime.reloading import policy_changes
 
@@ -34,14 +34,14 @@ async def watch_policy(connection: Connection, folder: WorkspaceFolder) -> None:
         async for _ in changes:
             if folder.slot.closed:
                 return
-            notice = await _reloaded(folder.slot)
+            notice = await _reload(folder.slot)
             if notice is not None:
                 _tell(connection, notice)
 
 
-async def _reloaded(slot: RuntimeSlot) -> Notice | None:
-    """What came of it, where there is something new to tell. A runtime that nobody has needed yet will read the files
-    itself; one that could not be opened is opened now, if it can be."""
+async def _reload(slot: RuntimeSlot) -> Notice | None:
+    """Reloads the policy; returns what came of it, where that is new. A runtime that nobody has needed yet reads the
+    files by itself; one that could not be opened is opened now, if it can be."""
     from remit_server.errors import RemitError
     from remit_server.runtime.ports import Notice
 

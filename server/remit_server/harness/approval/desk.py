@@ -58,7 +58,7 @@ class ApprovalDesk:
         return len(self._waiting)
 
     def asks(self, approval_id: str) -> bool:
-        """Whether this question is open."""
+        """Returns whether this question is open."""
         return approval_id in self._waiting
 
     def answer(self, answer: ApprovalAnswer) -> ApprovalReceipt:

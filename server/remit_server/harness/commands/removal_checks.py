@@ -45,7 +45,7 @@ def find_held_back(changes: Iterable[FileChange], dropped: Sequence[Dropped]) ->
 
 
 def _gone(data: bytes, after: bytes | None) -> bool:
-    """Whether a file has lost its content, and is not merely edited beside a copy of what it was."""
+    """Returns whether a file has lost its content, and is not merely edited beside a copy of what it was."""
     return after is None or not _mostly(data, set(_lines(after)))
 
 
@@ -59,6 +59,6 @@ def _lines(data: bytes) -> list[bytes]:
 
 
 def _mostly(data: bytes, lines: set[bytes]) -> bool:
-    """Whether half of its lines are among these: it may have been moved, and changed then."""
+    """Returns whether half of its lines are among these: it may have been moved, and changed then."""
     own = _lines(data)
     return bool(own) and 2 * sum(line in lines for line in own) >= len(own)

@@ -159,7 +159,7 @@ class CallRecord:
         """Audits the intent to run, durably, before anything runs. Raises ToolError where that cannot be done."""
         if self.start_recorded:
             return
-        self._announce()
+        self._record_intent()
         self.start_recorded = True
 
     def note_rebase(self, shown: Plan, now: Plan) -> None:
@@ -187,21 +187,21 @@ class CallRecord:
     def record_merge(self, refused: Sequence[tuple[str, str]]) -> None:
         """Audits which of a command's changes were merged, and which were dropped and why."""
         if self.changed:
-            changed = self._summary(", ".join(self.changed))
+            changed = self._summarise(", ".join(self.changed))
             self._append(self._event(AuditKind.MERGE_APPROVED, metadata={"changed": changed}))
         if refused:
-            dropped = self._summary("; ".join(f"{path}: {why}" for path, why in refused))
+            dropped = self._summarise("; ".join(f"{path}: {why}" for path, why in refused))
             self._append(self._event(AuditKind.MERGE_REJECTED, metadata={"refused": dropped}))
 
     def record_commit(self, branch: str, parent: str | None, commit: str, tree: str) -> None:
         """Audits what a commit came to. Raises ToolError where that cannot be done."""
-        found = {"branch": self._summary(visible(branch, "show")), "parent": parent or "none"}
+        found = {"branch": self._summarise(visible(branch, "show")), "parent": parent or "none"}
         self._append(self._event(AuditKind.COMMITTED, metadata=found | {"commit": commit, "tree": tree}))
 
     def record_attempt(self, attempt: Attempt) -> None:
         """Audits what a command tried to reach. Raises ToolError where that cannot be done."""
         kind = AuditKind.NETWORK_ALLOWED if attempt.allowed else AuditKind.NETWORK_DENIED
-        host = self._summary(visible(attempt.target, "show"))
+        host = self._summarise(visible(attempt.target, "show"))
         self._append(self._event(kind, deny_reason=attempt.why or None, metadata={"host": host}))
 
     def show_output(self, text: str) -> None:
@@ -211,22 +211,22 @@ class CallRecord:
     def finish(self, outcome: Outcome, most_chars: int) -> CallResult:
         """Redacts and audits what the call came to, and shows it: what is shown and returned is the redacted text."""
         text = truncate(self.redactor.redact(outcome.text).text, most_chars, "middle").text
-        summary = self._clean(outcome.summary)
-        self._after(outcome.text, summary, exit_code=outcome.exit_code)
+        summary = self._redact(outcome.summary)
+        self._record_outcome(outcome.text, summary, exit_code=outcome.exit_code)
         self._show(summary, text, exit_code=outcome.exit_code, data=redact_data(outcome.data, self.redactor))
-        self._ended(None)
+        self._note_end(None)
         return CallResult(True, text, self.args_digest)
 
     def finish_refused(self, error: ToolError) -> CallResult:
         """Redacts and audits why the call was refused or failed, and shows it."""
-        text = self._clean(f"error {error.code}: {error.what}: {error.why}\nfix: {error.fix}")
-        reason = self._clean(f"{error.what}: {error.why}")
+        text = self._redact(f"error {error.code}: {error.what}: {error.why}\nfix: {error.fix}")
+        reason = self._redact(f"{error.what}: {error.why}")
         if not self.start_recorded:
-            self._announce(deny_reason=reason)
-        self._after(text, reason, failed=True)
+            self._record_intent(deny_reason=reason)
+        self._record_outcome(text, reason, failed=True)
         payload = redact_error(error, self.redactor)
         self._show(reason, text, error=payload, data=redact_data(error.data, self.redactor))
-        self._ended(payload)
+        self._note_end(payload)
         return CallResult(False, text, self.args_digest)
 
     def finish_interrupted(self, error: BaseException) -> None:
@@ -234,7 +234,7 @@ class CallRecord:
         text = f"interrupted: {type(error).__name__}"
         try:
             self.record_start()
-            self._after(text, text, failed=True)
+            self._record_outcome(text, text, failed=True)
         except ToolError:  # what cut the call short matters more than that it could not be recorded
             log.exception("the end of call %s could not be audited", self.call.id)
         try:
@@ -243,7 +243,7 @@ class CallRecord:
         except Exception:  # the client is gone, which may be what cut it short
             log.warning("nobody was told how call %s ended", self.call.id)
 
-    def _after(self, result: str, clean: str, *, failed: bool = False, exit_code: int | None = None) -> None:
+    def _record_outcome(self, result: str, clean: str, *, failed: bool = False, exit_code: int | None = None) -> None:
         result_digest, summary = digest(result), truncate(clean, MAX_SUMMARY, "middle").text
         event = self._event(
             AuditKind.TOOL_OUTCOME,
@@ -253,7 +253,7 @@ class CallRecord:
             duration_ms=self._elapsed_ms(),
             deny_reason=summary if failed else None,
             metadata={
-                name: self._summary(", ".join(texts))
+                name: self._summarise(", ".join(texts))
                 for name, texts in (("changed", self.changed), ("rebased", self.rebased))
                 if texts
             },
@@ -274,7 +274,7 @@ class CallRecord:
             )
         )
 
-    def _ended(self, error: ErrorPayload | None) -> None:
+    def _note_end(self, error: ErrorPayload | None) -> None:
         actions = self.judgement.actions if self.judgement else ()
         acts = any(action.syscall not in READING for action in actions)
         self.turn.ended.append(EndedCall(acts, self.turn.caller == "human", error))
@@ -326,15 +326,15 @@ class CallRecord:
             **more,
         )
 
-    def _announce(self, deny_reason: str | None = None) -> None:
-        """The one record that says what was judged, so that it can be judged anew."""
+    def _record_intent(self, deny_reason: str | None = None) -> None:
+        """Writes the one record that says what was judged, so that it can be judged anew."""
         judged = self.judgement
         actions, decision = (judged.actions, judged.decision) if judged else ((), None)
         kept = recorded(actions, decision, lambda text: self.redactor.redact(text).text)
-        given = {"run_metadata": self._summary(str(dict(self.turn.metadata)))} if self.turn.metadata else {}
+        given = {"run_metadata": self._summarise(str(dict(self.turn.metadata)))} if self.turn.metadata else {}
         event = self._event(
             AuditKind.TOOL_INTENT,
-            input_summary=self._input(),
+            input_summary=self._summarise_arguments(),
             actions=kept.actions,
             reasons=kept.reasons,
             deny_reason=deny_reason,
@@ -349,14 +349,14 @@ class CallRecord:
         """Who decided, in a word: policy's decision, else the gate or the check before it."""
         return self.named.word or ("refused_by_gate" if code in GATE_CODES else "refused")
 
-    def _input(self) -> str:
+    def _summarise_arguments(self) -> str:
         # Once more as a whole, for what is a secret only there; each part is cut first, after its own redaction.
-        return self._summary(str(shorten_strings(self.shown)))
+        return self._summarise(str(shorten_strings(self.shown)))
 
-    def _clean(self, text: str) -> str:
+    def _redact(self, text: str) -> str:
         return truncate(self.redactor.redact(text).text, MAX_ERROR, "middle").text
 
-    def _summary(self, text: str) -> str:
+    def _summarise(self, text: str) -> str:
         return truncate(self.redactor.redact(text).text, MAX_SUMMARY, "middle").text
 
     def _elapsed_ms(self) -> float:

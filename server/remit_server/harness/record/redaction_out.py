@@ -44,7 +44,7 @@ def redact_error(error: RemitError, redactor: Redactor) -> ErrorPayload:
 
 
 def describe_interruption(tool: str, changed: Sequence[str], *, cancelled: bool) -> ToolError:
-    """What a call ends with that did not come to its end, after it had `changed` these files."""
+    """Returns the error of a call that was cut short, after it had `changed` these files."""
     done = f"; it had changed {', '.join(f'`{path}`' for path in changed)} before" if changed else ""
     if cancelled:
         why, fix = f"it was cancelled{done}", "ask again to go on"

@@ -56,7 +56,7 @@ async def with_plan(proposal: Proposal, plan: Plan, ctx: CallContext) -> Proposa
 
 
 async def _has_layers(plan: Plan, parts: Parts) -> bool:
-    """Whether what this plan's command writes goes to a layer, to be judged when it is known.
+    """Returns whether what this plan's command writes goes to a layer, to be judged when it is known.
 
     Raises ToolError where nothing isolates: nobody is asked about a command that cannot run.
     """

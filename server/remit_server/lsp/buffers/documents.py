@@ -80,7 +80,7 @@ class Buffer:
     unconfirmed: tuple[str, str] | None = None
 
     def has_arrived(self) -> bool:
-        """Whether the text is now what an edit makes of it; tells who waits for that."""
+        """Returns whether the text is now what an edit makes of it; tells who waits for that."""
         if self.expected is not None:
             text, arrived = self.expected
             if not arrived.done() and same_but_for_line_ends(self.text, text):
@@ -124,11 +124,11 @@ class OpenBuffers:
             self._tell(f"`{buffer.unconfirmed[0]}`: {_CLOSED_BEFORE}")
 
     def at(self, uri: str) -> Buffer | None:
-        """The buffer with this URI, however it is percent-encoded."""
+        """Returns the buffer with this URI, however it is percent-encoded."""
         return self._by_path.get(file_path(uri) or uri)
 
     def of(self, path: Path) -> Buffer | None:
-        """The buffer of a file whose path has its links resolved."""
+        """Returns the buffer of a file whose path has its links resolved."""
         return next((buffer for buffer in self if buffer.path == path), None)
 
     def __iter__(self) -> Iterator[Buffer]:
@@ -146,17 +146,17 @@ class EditorDocuments:
         self._one_edit_at_a_time = asyncio.Lock()
 
     def get(self, relative: str) -> OpenDocument | None:
-        """The buffer of a workspace-relative path, or None where the file is not open."""
+        """Returns the buffer of a workspace-relative path, or None where the file is not open."""
         buffer = self._find(relative)
         return None if buffer is None else OpenDocument(buffer.version, buffer.text)
 
     def paths(self) -> tuple[str, ...]:
-        """The workspace-relative paths of all that is open."""
+        """Returns the workspace-relative paths of all that is open."""
         below = (buffer.path for buffer in self._buffers if buffer.path.is_relative_to(self._root))
         return tuple(path.relative_to(self._root).as_posix() for path in below)
 
     async def replace(self, relative: str, before: OpenDocument, after: str, label: str) -> None:
-        """Change the buffer from exactly `before` to exactly `after`, in one versioned edit, and see it done.
+        """Changes the buffer from exactly `before` to exactly `after`, in one versioned edit, and sees it done.
 
         Raises ToolError: `stale` when the buffer is no longer `before` or the editor refuses, `outcome_unknown` when
         the editor may have applied the edit and its new text has not arrived.

@@ -29,7 +29,7 @@ class Edit:
 
 
 def split_lines(text: str) -> list[str]:
-    """The lines with their ends; the last one may have none. Joined they are `text` again."""
+    """Returns the lines with their ends; the last one may have none. Joined they are `text` again."""
     lines: list[str] = []
     start = 0
     for end in _LINE_END.finditer(text):
@@ -65,7 +65,7 @@ def _edit_lines(lines: list[str], edit: Edit) -> None:
 
 
 def _in_lines(lines: list[str], place: Place) -> tuple[int, int]:
-    """A place as a line and an index into it; the end of the text is one line past the last, or the end of that."""
+    """Returns a place as a line and an index into it; the text's end is one line past the last, or the end of that."""
     if place.line >= len(lines):
         return len(lines), 0
     line = lines[place.line]
@@ -73,7 +73,7 @@ def _in_lines(lines: list[str], place: Place) -> tuple[int, int]:
 
 
 def offset_at(text: str, place: Place) -> int:
-    """The index into `text` of a place."""
+    """Returns the index into `text` of a place."""
     start = 0
     if place.line > 0:
         end = next(islice(_LINE_END.finditer(text), place.line - 1, None), None)
@@ -86,7 +86,7 @@ def offset_at(text: str, place: Place) -> int:
 
 
 def minimal_edit(before: str, after: str) -> Edit:
-    """The one edit that turns `before` into `after`, without the lines that both have at their ends."""
+    """Returns the one edit that turns `before` into `after`, without the lines that both have at their ends."""
     old, new = split_lines(before), split_lines(after)
     shortest = min(len(old), len(new))
     head = 0
@@ -103,7 +103,7 @@ def minimal_edit(before: str, after: str) -> Edit:
 
 
 def identifier_at(text: str, start: Place, end: Place) -> str | None:
-    """The identifier that the selection lies in or exactly covers; a cursor is an empty selection."""
+    """Returns the identifier that the selection lies in or exactly covers; a cursor is an empty selection."""
     first, last = sorted((offset_at(text, start), offset_at(text, end)))
     line_start = max(text.rfind("\n", 0, first), text.rfind("\r", 0, first)) + 1
     for found in _IDENTIFIER.finditer(text, line_start):
@@ -115,12 +115,12 @@ def identifier_at(text: str, start: Place, end: Place) -> str | None:
 
 
 def same_but_for_line_ends(one: str, other: str) -> bool:
-    """Whether two texts differ in nothing, or only in how lines end: those belong to the editor."""
+    """Returns whether two texts differ in nothing, or only in how lines end: those belong to the editor."""
     return one == other or _LINE_END.sub("\n", one) == _LINE_END.sub("\n", other)
 
 
 def _line_start(lines: list[str], index: int) -> Place:
-    """Where line `index` starts; the end of the text when its last line is not ended."""
+    """Returns where line `index` starts; the end of the text when its last line is not ended."""
     if 0 < index == len(lines) and not lines[-1].endswith(("\n", "\r")):
         return Place(index - 1, _units(lines[-1]))
     return Place(index, 0)

@@ -67,7 +67,7 @@ class PolicyBuffers:
         self._buffers: dict[str, PolicyBuffer] = {}
 
     def opened(self, uri: str, version: int, text: str) -> PolicyBuffer | None:
-        """Keep a document if its name is a policy's."""
+        """Keeps a document if its name is a policy's."""
         path = file_path(uri)
         if path is None or Path(path).name not in NAMES:
             return None
@@ -75,7 +75,7 @@ class PolicyBuffers:
         return self._buffers[path]
 
     def changed(self, uri: str, version: int, edits: Iterable[Edit | str]) -> PolicyBuffer | None:
-        """Apply edits in order, a bare string being the whole new text."""
+        """Applies edits in order, a bare string being the whole new text."""
         buffer = self.at(uri)
         if buffer is not None:
             buffer.text = apply_changes(buffer.text, edits)
@@ -83,15 +83,15 @@ class PolicyBuffers:
         return buffer
 
     def closed(self, uri: str) -> PolicyBuffer | None:
-        """Forget a document."""
+        """Forgets a document."""
         return self._buffers.pop(file_path(uri) or uri, None)
 
     def at(self, uri: str) -> PolicyBuffer | None:
-        """The document with this URI, however it is percent-encoded."""
+        """Returns the document with this URI, however it is percent-encoded."""
         return self._buffers.get(file_path(uri) or uri)
 
     def of(self, path: Path) -> PolicyBuffer | None:
-        """The document of a file, however its path is spelled."""
+        """Returns the document of a file, however its path is spelled."""
         return next((buffer for buffer in self if same_file(buffer.path, path)), None)
 
     def __iter__(self) -> Iterator[PolicyBuffer]:
@@ -99,7 +99,7 @@ class PolicyBuffers:
 
 
 def settings_here(root: Path | None) -> Settings | None:
-    """Where policy files and the audit log are. Without a workspace the person's own file is still known."""
+    """Finds where policy files and the audit log are. Without a workspace the person's own file is still known."""
     from remit_server.errors import SetupError
     from remit_server.runtime.settings import Settings
 
@@ -111,7 +111,7 @@ def settings_here(root: Path | None) -> Settings | None:
 
 
 def policy_paths(settings: Settings) -> dict[Kind, Path]:
-    """The files that policy can be made of."""
+    """Returns the files that policy can be made of."""
     from remit_governance.policy.load import default_source
 
     return {
@@ -122,12 +122,12 @@ def policy_paths(settings: Settings) -> dict[Kind, Path]:
 
 
 def kind_of(path: Path, settings: Settings) -> Kind | None:
-    """Which of them this file is. What is both, by a link, is the person's own."""
+    """Returns which of the policy files this one is. What is both, by a link, is the person's own."""
     return next((kind for kind, known in policy_paths(settings).items() if same_file(path, known)), None)
 
 
 def same_file(one: Path, other: Path) -> bool:
-    """Whether two paths lead to one file, which may not exist yet."""
+    """Returns whether two paths lead to one file, which may not exist yet."""
     try:
         return one.samefile(other)
     except OSError:  # one of them does not exist
@@ -152,7 +152,7 @@ class Positions:
             self._starts.pop()
 
     def range(self, span: Span) -> lsp.Range:
-        """The range of a span."""
+        """Returns the range of a span."""
         return lsp.Range(self._position(span.start), self._position(span.end))
 
     def _position(self, offset: int) -> lsp.Position:
@@ -161,8 +161,8 @@ class Positions:
         return lsp.Position(line, len(before) + sum(character > "\uffff" for character in before))
 
 
-async def aside(call: Callable[[], T]) -> T:
-    """The result of a call made on a thread of its own, for which nobody waits when the server ends.
+async def call_in_thread(call: Callable[[], T]) -> T:
+    """Makes a call on a thread of its own, for which nobody waits when the server ends.
 
     A policy that takes long to judge must neither hold up the editor nor keep the process alive.
     """

@@ -33,7 +33,7 @@ class NotHere:
     fix: str
 
     def error(self) -> RemitError:
-        """The refusal of whatever needs this folder."""
+        """Returns the refusal of whatever needs this folder."""
         from remit_server.errors import SetupError
 
         return SetupError(f"there is no folder to work in at `{self.uri[:_SHOWN]}`", self.why, self.fix)
@@ -59,13 +59,13 @@ _ELSEWHERE = {
 
 
 def file_path(uri: str) -> str | None:
-    """The path of a `file:` URI; None for what is no file of this machine."""
+    """Returns the path of a `file:` URI; None for what is no file of this machine."""
     found = classify_root(uri)
     return str(found.path) if isinstance(found, LocalFolder) else None
 
 
 def classify_root(uri: str) -> Root:
-    """Where the folder of a URI is. Looks at no disk."""
+    """Returns where the folder of a URI is. Looks at no disk."""
     parts = _URI.fullmatch(uri)
     if parts is None:
         return NotHere(uri, "this is no URI", "have the editor name the folder as `file:///PATH`")
@@ -85,7 +85,7 @@ def classify_root(uri: str) -> Root:
 
 
 def local_folder(path: str, name: str) -> Root:
-    """The folder of a path of this machine; `name` is what the editor calls it."""
+    """Returns the folder of a path of this machine; `name` is what the editor calls it."""
     if not path.startswith("/") or "\0" in path:
         return NotHere(name, "its path is no path of this machine", "have the editor name the folder as `file:///PATH`")
     return LocalFolder(Path(path))

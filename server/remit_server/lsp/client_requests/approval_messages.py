@@ -51,8 +51,8 @@ _GRACE_S = 5.0
 _SHOWN_S = 10.0
 
 
-def asker_of(connection: Connection, *, streams: bool) -> Asker:
-    """The asker of this client. One that wants its questions in a stream it did not ask for gets messages."""
+def choose_asker(connection: Connection, *, streams: bool) -> Asker:
+    """Chooses the asker of this client. One that wants its questions in a stream it did not ask for gets messages."""
     match connection.client.asking:
         case "stream" if streams:
             return StreamAsker()
@@ -71,7 +71,7 @@ class MessageAsker:
         self._connection = connection
 
     async def ask(self, question: ApprovalRequired) -> ApprovalAnswer | None:
-        """The person's answer; None when there is none, which is a deny. The runtime holds the deadline."""
+        """Returns the person's answer; None when there is none, which is a deny. The runtime holds the deadline."""
         text = question_text(question)
         pages = self._connection.client.name in _PAGES
         if len(text) <= (PAGED_LIMIT if pages else MESSAGE_LIMIT):
@@ -81,20 +81,20 @@ class MessageAsker:
             with as_document(text, settings.state if settings else None) as document:
                 if await self._connection.open_document(document, _SHOWN_S):
                     where = f"is in the document that was opened: {document}"
-                    return await self._ask(question, _pointing(question, text, where))
+                    return await self._ask(question, _point_to(question, text, where))
         if len(text) > SERIES_LIMIT:
-            refusal = cannot_show(len(text))
+            refusal = refuse_to_show(len(text))
             self._show(lsp.MessageType.Error, f"{refusal.what}: {refusal.why}\n{refusal.fix}")
             raise refusal
         return await self._ask_after_messages(question, text)
 
     async def _ask_after_messages(self, question: ApprovalRequired, text: str) -> ApprovalAnswer | None:
         """Shows the whole question in messages, which clients keep, and asks by a short one."""
-        parts = in_parts(text, f"the question {question.digest[:19]}")
+        parts = cut_into_messages(text, f"the question {question.digest[:19]}")
         for part in parts:
             self._show(lsp.MessageType.Info, part)
         where = f"is in the {len(parts)} messages before this one (in Emacs: the buffer *Messages*)"
-        return await self._ask(question, _pointing(question, text, where))
+        return await self._ask(question, _point_to(question, text, where))
 
     def _show(self, kind: lsp.MessageType, text: str) -> None:
         self._connection.show(kind, text)
@@ -124,7 +124,7 @@ class MessageAsker:
 
 @contextmanager
 def as_document(text: str, state: Path | None) -> Generator[Path]:
-    """A file with this text while it is needed, in the state folder: no tool can write there, nobody else can look."""
+    """Yields a file with this text, in the state folder: no tool can write there, and nobody else can look."""
     with TemporaryDirectory(prefix=prefix_of("question"), dir=state if state and state.is_dir() else None) as folder:
         document = Path(folder, "question.diff")
         document.write_text(text + "\n", encoding="utf-8", errors="backslashreplace")
@@ -132,8 +132,8 @@ def as_document(text: str, state: Path | None) -> Generator[Path]:
         yield document
 
 
-def cannot_show(length: int) -> CannotAsk:
-    """The refusal of a question that this editor has no room for."""
+def refuse_to_show(length: int) -> CannotAsk:
+    """Returns the refusal of a question that this editor has no room for."""
     return CannotAsk(
         "this was not done",
         f"it needs a person's approval, and the question has {length} characters: more than messages have "
@@ -143,8 +143,8 @@ def cannot_show(length: int) -> CannotAsk:
     )
 
 
-def in_parts(text: str, name: str) -> list[str]:
-    """The text as messages of at most `MESSAGE_LIMIT` characters, cut between lines where it can be, and numbered."""
+def cut_into_messages(text: str, name: str) -> list[str]:
+    """Cuts the text into numbered messages of at most `MESSAGE_LIMIT` characters, between lines where it can."""
     room = MESSAGE_LIMIT - 120
     parts, rest = list[str](), text
     while rest:
@@ -157,7 +157,7 @@ def in_parts(text: str, name: str) -> list[str]:
 
 
 def question_text(question: ApprovalRequired) -> str:
-    """What is asked, why, and exactly what would happen, with nothing hidden by invisible characters."""
+    """Says what is asked, why, and exactly what would happen, with nothing hidden by invisible characters."""
     lines = _summary(question)
     command = question.command or (shlex.join(question.argv) if question.argv else None)
     if command is not None:
@@ -177,7 +177,7 @@ def question_text(question: ApprovalRequired) -> str:
 
 
 def _summary(question: ApprovalRequired) -> list[str]:
-    """The title, why it is asked, and how risky it is."""
+    """Returns the title, why it is asked, and how risky it is."""
     why = [_one_line(f"Why: {r.reason}" + (f" (rule {r.rule})" if r.rule else "")) for r in question.reasons]
     return [_one_line(question.title), *why, *(["Risk: high"] if question.risk == "high" else [])]
 
@@ -187,8 +187,8 @@ def _one_line(text: str) -> str:
     return visible_again(text, "show")
 
 
-def _pointing(question: ApprovalRequired, text: str, where: str) -> str:
-    """A short question about a text that is shown in full elsewhere; the place comes first, where it is not cut off."""
+def _point_to(question: ApprovalRequired, text: str, where: str) -> str:
+    """Writes a short question about a text that is shown in full elsewhere; the place comes first, and is not cut."""
     size = f"{len(text)} characters, {question.digest[:19]}"
     place = f"The whole question ({size}) {where}. Allow it only if you read it to its end."
     return truncate("\n".join([place, *_summary(question)]), MESSAGE_LIMIT).text

@@ -39,7 +39,7 @@ class EditorCode:
         return self._connection.client.answers_queries
 
     async def ask(self, query: CodeQuery) -> Answer | Unavailable:
-        """The editor's answer, or why there is none: it took too long, it is gone, it refused, it made no sense."""
+        """Returns the editor's answer, or why there is none: it was late, it is gone, it refused, it made no sense."""
         from remit_server.tools.code.wire import parse_answer, question
 
         try:

@@ -67,7 +67,7 @@ async def work_done(
 
 
 def progress_line(event: Event) -> str | None:
-    """One line for the events a person waits on; None for the rest."""
+    """Returns one line for the events a person waits on; None for the rest."""
     line: str | None = None
     match event:
         case IntentSelected(intent=intent):
@@ -92,7 +92,7 @@ def progress_line(event: Event) -> str | None:
 
 
 def _last_line(text: str) -> str | None:
-    """The last line that says something: a progress has room for one."""
+    """Returns the last line that says something: a progress has room for one."""
     lines = [line for line in text.split("\n") if line.strip()]
     if not lines:
         return None

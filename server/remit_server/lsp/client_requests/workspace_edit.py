@@ -25,7 +25,7 @@ _NO_REASON = "it gave no reason"
 
 
 async def put_edit(connection: Connection, request: EditRequest) -> Refused | Unanswered | None:
-    """Put an edit to the editor; None when the editor says that it applied it.
+    """Puts an edit to the editor; None when the editor says that it applied it.
 
     It says which version it is of where the client knows versions; where not, an edit that met other text than it was
     made for is noticed by the content that comes of it.

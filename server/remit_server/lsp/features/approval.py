@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 async def respond(connection: Connection, params: AnswerParams) -> Json:
-    """An ApprovalReceipt as JSON: an answer that comes too late or twice is no error, but not accepted."""
+    """Takes an answer, and returns an ApprovalReceipt as JSON: one too late or twice is no error, but not accepted."""
     from pydantic import ValidationError
 
     from remit_server.contract import ApprovalAnswer, ApprovalReceipt

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 async def generate(connection: Connection, params: GenerateParams) -> Json:
-    """A GenerationResult as JSON. Cancelling the request stops the model within a token."""
+    """Has the model answer; returns a GenerationResult as JSON. Cancelling it stops the model within a token."""
     from pydantic import ValidationError
 
     from remit_server.contract import GenerationRequest

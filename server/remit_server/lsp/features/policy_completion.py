@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from lsprotocol import types as lsp
 
 from remit_server.lsp.buffers.edits import Place, offset_at
-from remit_server.lsp.buffers.policy_files import PolicyDocument, Positions, aside, kind_of, settings_here
+from remit_server.lsp.buffers.policy_files import PolicyDocument, Positions, call_in_thread, kind_of, settings_here
 
 if TYPE_CHECKING:
     from remit_server.lsp.connection import Snapshot
@@ -23,7 +23,7 @@ async def complete(snapshot: Snapshot, params: lsp.CompletionParams) -> lsp.Comp
     if document is None:
         return None
     place = Place(params.position.line, params.position.character)
-    return await aside(lambda: _complete(snapshot, document, place))
+    return await call_in_thread(lambda: _complete(snapshot, document, place))
 
 
 def _complete(snapshot: Snapshot, document: PolicyDocument, place: Place) -> lsp.CompletionList | None:

@@ -19,7 +19,7 @@ from remit_server.lsp.buffers.policy_files import (
     Kind,
     PolicyBuffer,
     Positions,
-    aside,
+    call_in_thread,
     kind_of,
     policy_paths,
     settings_here,
@@ -41,12 +41,12 @@ _SEVERITIES = {"error": lsp.DiagnosticSeverity.Error, "warning": lsp.DiagnosticS
 
 
 def opened(connection: Connection, document: lsp.TextDocumentItem) -> None:
-    """Look at a policy file that was opened."""
+    """Looks at a policy file that was opened."""
     _look_soon(connection, connection.policies.opened(document.uri, document.version, document.text))
 
 
 def changed(connection: Connection, document: lsp.VersionedTextDocumentIdentifier, edits: list[Edit | str]) -> None:
-    """Look at a policy file once nothing more is typed."""
+    """Looks at a policy file once nothing more is typed."""
     _look_soon(connection, connection.policies.changed(document.uri, document.version, edits))
 
 
@@ -58,7 +58,7 @@ def saved(connection: Connection, uri: str) -> None:
 
 
 def closed(connection: Connection, uri: str) -> None:
-    """Take back what was said of a file that was closed."""
+    """Takes back what was said of a file that was closed."""
     buffer = connection.policies.closed(uri)
     if buffer is not None:
         _publish(connection, buffer, [])
@@ -82,7 +82,7 @@ async def _look(connection: Connection, buffer: PolicyBuffer) -> None:
             continue
         looked_at = revision
         try:
-            found = await aside(partial(diagnose, buffer.path, text, connection.folders.root_of(buffer.path)))
+            found = await call_in_thread(partial(diagnose, buffer.path, text, connection.folders.root_of(buffer.path)))
         except Exception:  # a defect in one look must not end all later ones
             logger.exception("a policy file could not be looked at")
             continue
@@ -99,7 +99,7 @@ def _publish(connection: Connection, buffer: PolicyBuffer, diagnostics: list[lsp
 
 
 def diagnose(path: Path, text: str, root: Path | None) -> list[lsp.Diagnostic] | None:
-    """What is wrong with the text of an open file, judged with the files it is in force with; None for no policy."""
+    """Finds what is wrong with the text of an open file, beside the files it is in force with; None for no policy."""
     from remit_governance.policy.compile import Source
     from remit_governance.policy.editing.diagnosis import findings
     from remit_governance.policy.paths import FOLDS_CASE
@@ -132,7 +132,7 @@ def diagnose(path: Path, text: str, root: Path | None) -> list[lsp.Diagnostic] |
 
 
 def _in_force_with(kind: Kind, settings: Settings) -> list[Kind]:
-    """The other files that make up a policy with one of this kind, where they exist."""
+    """Returns the other files that make up a policy with one of this kind, where they exist."""
     from remit_governance.policy.load import is_given
 
     match kind:
@@ -145,7 +145,7 @@ def _in_force_with(kind: Kind, settings: Settings) -> list[Kind]:
 
 
 def _read(path: Path, kind: Kind) -> tuple[Source | None, list[Problem]]:
-    """A file as it is in force, and why there is none; one that does not exist is no problem."""
+    """Reads a file as it is in force, and why there is none; one that does not exist is no problem."""
     from remit_governance.errors import PolicyError
     from remit_governance.policy.load import is_given, read_source
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from lsprotocol import types as lsp
 
 from remit_server.lsp.buffers.edits import Place, offset_at
-from remit_server.lsp.buffers.policy_files import PolicyDocument, Positions, aside, kind_of, settings_here
+from remit_server.lsp.buffers.policy_files import PolicyDocument, Positions, call_in_thread, kind_of, settings_here
 
 if TYPE_CHECKING:  # slow to import
     from remit_server.lsp.connection import Snapshot
@@ -21,7 +21,7 @@ async def hover(snapshot: Snapshot, params: lsp.HoverParams) -> lsp.Hover | None
     if document is None:
         return None
     place = Place(params.position.line, params.position.character)
-    return await aside(lambda: _hover(snapshot, document, place))
+    return await call_in_thread(lambda: _hover(snapshot, document, place))
 
 
 def _hover(snapshot: Snapshot, document: PolicyDocument, place: Place) -> lsp.Hover | None:

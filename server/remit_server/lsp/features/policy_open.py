@@ -12,7 +12,7 @@ from lsprotocol import types as lsp
 from remit_server.lsp.buffers.policy_files import (
     PolicyBuffers,
     Positions,
-    aside,
+    call_in_thread,
     kind_of,
     policy_paths,
     settings_here,
@@ -52,7 +52,7 @@ async def open_rule(connection: Connection, params: lsp.ExecuteCommandParams) ->
     """
     wanted = _wanted(params)
     roots = [folder.root for folder in connection.folders]
-    found = await aside(lambda: find(wanted, roots, connection.policies))
+    found = await call_in_thread(lambda: find(wanted, roots, connection.policies))
     shown = await connection.open_document(found.path, _ANSWER_S, found.range)
     line = found.range.start.line + 1
     if not shown:
@@ -62,7 +62,7 @@ async def open_rule(connection: Connection, params: lsp.ExecuteCommandParams) ->
 
 
 def find(wanted: Wanted, roots: Sequence[Path], buffers: PolicyBuffers) -> Found:
-    """Look in the policy files of these workspaces, in the editor's text where they are open. Raises RemitError."""
+    """Looks in the policy files of these workspaces, in the editor's text where they are open. Raises RemitError."""
     from remit_server.errors import RemitError
 
     problem: RemitError | None = None

@@ -12,11 +12,11 @@ if TYPE_CHECKING:
 
 
 async def run(connection: Connection, params: RunParams) -> Json:
-    """A RunResult as JSON. Cancelling the request cancels the turn, whose last event is still streamed."""
+    """Runs a turn; returns a RunResult as JSON. Cancelling it cancels the turn, whose last event is still streamed."""
     from pydantic import ValidationError
 
     from remit_server.contract import RunRequest
-    from remit_server.lsp.client_requests.approval_messages import asker_of
+    from remit_server.lsp.client_requests.approval_messages import choose_asker
     from remit_server.lsp.rpc.refusals import from_validation
 
     try:
@@ -34,5 +34,5 @@ async def run(connection: Connection, params: RunParams) -> Json:
         here = request.context.model_copy(update={"workspace_folder": str(folder.root)})
         request = request.model_copy(update={"context": here})
     runtime = await folder.slot.get()
-    result = await runtime.run(request, emit, asker_of(connection, streams=token is not None))
+    result = await runtime.run(request, emit, choose_asker(connection, streams=token is not None))
     return result.model_dump(mode="json")

@@ -133,7 +133,7 @@ PLAIN_MESSAGES: frozenset[type] = frozenset({*CUSTOM_MESSAGES.values(), *CUSTOM_
 
 
 def converter() -> cattrs.Converter:
-    """The LSP converter, taught to leave the payload of custom methods alone, and to stop at the first error."""
+    """Makes the LSP converter, which leaves the payload of custom methods alone and stops at the first error."""
     made = get_converter(cattrs.Converter(detailed_validation=False))
     made.register_structure_hook(RunParams, _run_params)
     made.register_structure_hook(AnswerParams, _answer_params)
@@ -143,15 +143,15 @@ def converter() -> cattrs.Converter:
 
 
 def _run_params(raw: Json, _: type) -> RunParams:
-    return RunParams(*_streamed(raw))
+    return RunParams(*_split_token(raw))
 
 
 def _generate_params(raw: Json, _: type) -> GenerateParams:
-    return GenerateParams(*_streamed(raw))
+    return GenerateParams(*_split_token(raw))
 
 
-def _streamed(raw: Json) -> tuple[dict[str, Json], lsp.ProgressToken | None]:
-    """A request as it came, and the token taken out of it that it is to be streamed on."""
+def _split_token(raw: Json) -> tuple[dict[str, Json], lsp.ProgressToken | None]:
+    """Splits a request into what came and the token that it is to be streamed on."""
     request = dict(_object(raw))
     token = request.pop("partialResultToken", None)
     request.pop("workDoneToken", None)
@@ -180,7 +180,7 @@ def _object(raw: Json) -> dict[str, Json]:
 
 
 def _is_larger(raw: Json, most: int) -> bool:
-    """Whether a value holds more than `most` others, those inside them included."""
+    """Returns whether a value holds more than `most` others, those inside them included."""
     level: list[Json] = [raw]
     count = 0
     while level and count <= most:

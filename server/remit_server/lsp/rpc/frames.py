@@ -82,7 +82,7 @@ class FrameBuffer:
         return bool(self._buffer) or self._length is not None
 
     def feed(self, data: bytes) -> Iterator[Message | Garbage]:
-        """Take some bytes; yields what they complete."""
+        """Takes some bytes; yields what they complete."""
         self._buffer += data
         while (frame := self._next()) is not None:
             yield frame
@@ -164,13 +164,13 @@ class FrameBuffer:
         return Message(value, length)
 
     def _search_body(self) -> Message | Garbage | None:
-        """Look for a header in the part of a body that has come."""
+        """Looks for a header in the part of a body that has come."""
         found = _LENGTH_LINE.search(self._buffer, self._searched)
         self._searched = max(0, len(self._buffer) - _TAIL)
         return None if found is None else self._whole() or self._lose("the next message begins in its body")
 
     def _whole(self) -> Message | None:
-        """The object that the buffer begins with, if nothing or a header comes after it: only its length was wrong."""
+        """Returns the object that the buffer begins with, if nothing or a header follows: only its length was wrong."""
         if has_too_many_values(bytes(self._buffer)):
             return None
         text = self._buffer.decode("utf-8", "surrogateescape")
@@ -201,7 +201,7 @@ class FrameBuffer:
 
 
 def _length_in(header: bytes) -> int | str:
-    """The length that a header gives, or what is wrong with it."""
+    """Returns the length that a header gives, or what is wrong with it."""
     fields = [_FIELD.fullmatch(line.removesuffix(b"\r")) for line in header.removesuffix(b"\n").split(b"\n")]
     if None in fields:
         return _NO_FIELD

@@ -46,7 +46,7 @@ class FrameReader:
         self._free = threading.Semaphore(_PLACES)
 
     def start(self) -> None:
-        """Start reading. The thread is a daemon: a read that never returns must not keep the process alive."""
+        """Starts reading. The thread is a daemon: a read that never returns must not keep the process alive."""
         threading.Thread(target=self._work, name="remit-lsp-reader", daemon=True).start()
 
     def _work(self) -> None:
@@ -83,7 +83,7 @@ class FrameReader:
             self._free.release(places)
 
     def _read(self, frames: FrameBuffer) -> bytes:
-        """The next bytes; none at the end of the input. Where they are late, what is there is looked at meanwhile."""
+        """Reads the next bytes; none at the end of the input. Where they are late, it looks at what is there."""
         if frames.waits and not self._readable_within(STALL_S):
             self._hand_on(frames.stall())
         try:
@@ -127,7 +127,7 @@ class FrameWriter:
         raise ConnectionLost("the client no longer reads")
 
     def close(self, timeout_s: float = 2.0) -> None:
-        """Write out what waits, for at most `timeout_s` seconds, and stop. Never raises."""
+        """Writes out what waits, for at most `timeout_s` seconds, and stops. Never raises."""
         with self._changed:
             self._closing = True
             self._changed.notify()

@@ -119,26 +119,26 @@ class RemitProtocol(LanguageServerProtocol):
     # What comes in
 
     def take(self, frame: Frame) -> None:
-        """Handle one frame; the end of input is not one of the protocol's."""
+        """Handles one frame; the end of input is not one of the protocol's."""
         match frame:
             case Message(message):
                 try:
                     self.handle_message(message)
                 except Exception as error:  # a defect here must not leave the client without its answer
-                    self._refuse_unexpected(_known_id(message), error)
+                    self._refuse_unexpected(_read_id(message), error)
             case Garbage(problem):
                 self._refuse(None, JsonRpcParseError(f"cannot parse the message: {problem}"))
             case End():
                 pass
 
     def handle_message(self, message: Json) -> None:
-        """Hand a JSON value on to where it belongs, or refuse it."""
+        """Hands a JSON value on to where it belongs, or refuses it."""
         if not isinstance(message, dict):
             why = "batches are no part of LSP" if isinstance(message, list) else "a message is a JSON object"
             self._refuse(None, JsonRpcInvalidRequest(f"invalid request: {why}"))
             return
         envelope = cast("dict[str, Json]", message)
-        known_id, method = _known_id(envelope), envelope.get("method")
+        known_id, method = _read_id(envelope), envelope.get("method")
         if envelope.get("jsonrpc") != self.VERSION:
             self._refuse(known_id, JsonRpcInvalidRequest('invalid request: `jsonrpc` is not "2.0"'))
         elif isinstance(method, str) and "id" not in envelope:
@@ -203,7 +203,7 @@ class RemitProtocol(LanguageServerProtocol):
             else:
                 future.set_result(self._member("result", envelope, expected))
         except Exception as problem:  # whatever it is, the answer is unusable
-            future.set_exception(JsonRpcInvalidParams(f"the answer cannot be used: {_problem(problem)}"))
+            future.set_exception(JsonRpcInvalidParams(f"the answer cannot be used: {_describe_problem(problem)}"))
 
     def _check_phase(self, method: str) -> None:
         if self.phase is Phase.NEW and method != lsp.INITIALIZE:
@@ -214,23 +214,23 @@ class RemitProtocol(LanguageServerProtocol):
             raise JsonRpcInvalidRequest("invalid request: the server is shutting down")
 
     def _handler(self, method: str) -> Handler:
-        """What handles a method. Raises JsonRpcMethodNotFound."""
+        """Returns what handles a method. Raises JsonRpcMethodNotFound."""
         handler: Handler | None = self._table.builtin_features.get(method) or self._table.features.get(method)
         if handler is None:
             raise JsonRpcMethodNotFound(f"there is no method `{method[:_METHOD_SHOWN]}`")
         return handler
 
     def _params(self, method: str, envelope: dict[str, Json]) -> Any:
-        """The params as their type; None for methods that nobody knows. Raises JsonRpcInvalidParams."""
+        """Returns the params as their type; None for methods that nobody knows. Raises JsonRpcInvalidParams."""
         try:
             return self._member(
                 "params", envelope, None if method in _WITHOUT_PARAMS else self.get_message_type(method)
             )
         except Exception as problem:
-            raise JsonRpcInvalidParams(f"invalid params for `{method}`: {_problem(problem)}") from problem
+            raise JsonRpcInvalidParams(f"invalid params for `{method}`: {_describe_problem(problem)}") from problem
 
     def _member(self, name: Literal["params", "result"], envelope: dict[str, Json], message: type[Any] | None) -> Any:
-        """A member of a message of this type. Raises WrongParams at the first value that does not fit, before any is
+        """Returns a member of a message of this type. Raises WrongParams at the first wrong value, before any is
         converted, or whatever the converter raises."""
         if message is None:
             return None
@@ -246,7 +246,7 @@ class RemitProtocol(LanguageServerProtocol):
         done: Callable[[Any], None],
         keep: Callable[[asyncio.Future[Any]], object],
     ) -> None:
-        """Run a handler: a coroutine as a task of its own, anything else at once, so that order is kept."""
+        """Runs a handler: a coroutine as a task of its own, anything else at once, so that order is kept."""
         if inspect.iscoroutinefunction(handler):
             task = asyncio.ensure_future(handler(params))
             keep(task)
@@ -260,7 +260,7 @@ class RemitProtocol(LanguageServerProtocol):
         done(future)
 
     async def cancel_running(self) -> None:
-        """Cancel every handler but the one that asks, and wait until they have ended; what closes is let finish."""
+        """Cancels every handler but the one that asks, and waits until they have ended; what closes is let finish."""
         mine = asyncio.current_task()
         others = [task for task in (*self._running.values(), *self._notified) if task is not mine]
         for task in others:
@@ -271,7 +271,7 @@ class RemitProtocol(LanguageServerProtocol):
     # What goes out
 
     async def ask(self, method: str, params: Any, timeout_s: float) -> Any:
-        """Ask the client and wait for at most `timeout_s` seconds.
+        """Asks the client and waits for at most `timeout_s` seconds.
 
         Raises TimeoutError, ConnectionLost, or JsonRpcException for an error or an unusable answer. A question that
         is given up is cancelled at the client, so that it can close what it shows.
@@ -287,7 +287,7 @@ class RemitProtocol(LanguageServerProtocol):
             self._result_types.pop(msg_id, None)
 
     def stream(self, token: lsp.ProgressToken, value: Json) -> None:
-        """One `$/progress` value, as plain JSON. Raises ConnectionLost."""
+        """Sends one `$/progress` value, as plain JSON. Raises ConnectionLost."""
         self._send_data({"jsonrpc": self.VERSION, "method": lsp.PROGRESS, "params": {"token": token, "value": value}})
 
     def _tell(self, method: str, params: Json) -> None:
@@ -331,19 +331,19 @@ class RemitProtocol(LanguageServerProtocol):
     # The life of the connection
 
     def get_message_type(self, method: str) -> type[Any] | None:  # type: ignore[override]  # pyright: ignore[reportIncompatibleVariableOverride]
-        """The message class of a method, ours included; None for one that nobody knows."""
+        """Returns the message class of a method, ours included; None for one that nobody knows."""
         return CUSTOM_MESSAGES.get(method) or super().get_message_type(method)
 
     def get_result_type(self, method: str) -> type[Any] | None:  # type: ignore[override]  # pyright: ignore[reportIncompatibleVariableOverride]
-        """The class of a client's answer, to our own methods too; None for one that nobody knows."""
+        """Returns the class of a client's answer, to our own methods too; None for one that nobody knows."""
         return CUSTOM_RESULTS.get(method) or super().get_result_type(method)
 
     @lsp_method(lsp.INITIALIZE)
     def lsp_initialize(self, params: lsp.InitializeParams) -> lsp.InitializeResult:  # type: ignore[override]
-        """Answer with what the server can do; nothing heavy has been imported so far."""
+        """Answers with what the server can do; nothing heavy has been imported so far."""
         if params.capabilities.general is not None:
             params.capabilities.general.position_encodings = None  # everybody speaks UTF-16, and so do we
-        result = _finished(super().lsp_initialize(params))
+        result = _finish(super().lsp_initialize(params))
         result.capabilities.experimental = {"remit": {"protocol": PROTOCOL, "methods": sorted(CUSTOM_MESSAGES)}}
         client = describe_client(params)
         if not client.takes_code_actions:  # it may not know the options either
@@ -359,19 +359,19 @@ class RemitProtocol(LanguageServerProtocol):
 
     @lsp_method(lsp.SHUTDOWN)
     async def lsp_shutdown(self, *_: Any) -> None:  # type: ignore[override]
-        """Cancel what runs, close the runtime, and only then answer: some clients kill the server right after."""
+        """Cancels what runs, closes the runtime, and only then answers: some clients kill the server right after."""
         self._closing = asyncio.current_task()
         await self.cancel_running()
         await self._life.close()
 
     @lsp_method(lsp.EXIT)
     def lsp_exit(self, *_: Any) -> None:  # type: ignore[override]
-        """End the process: with 0 after `shutdown`, else with 1."""
+        """Ends the process: with 0 after `shutdown`, else with 1."""
         self._life.end(0 if self.phase is Phase.SHUT_DOWN else 1)
 
     @lsp_method(lsp.CANCEL_REQUEST)
     def lsp_cancel_request(self, params: lsp.CancelParams) -> None:
-        """Cancel a request that runs; any other is answered already."""
+        """Cancels a request that runs; any other is answered already."""
         task = self._running.get(params.id)
         if task is not None:
             task.cancel()
@@ -380,7 +380,7 @@ class RemitProtocol(LanguageServerProtocol):
     def lsp_set_trace(  # type: ignore[override]  # pyright: ignore[reportIncompatibleMethodOverride]
         self, params: lsp.SetTraceParams
     ) -> None:
-        """Remember the trace level."""
+        """Remembers the trace level."""
         self.trace = params.value
 
     @lsp_method(lsp.WINDOW_WORK_DONE_PROGRESS_CANCEL)
@@ -392,15 +392,15 @@ class RemitProtocol(LanguageServerProtocol):
 
     @lsp_method(lsp.WORKSPACE_EXECUTE_COMMAND)
     async def lsp_workspace__execute_command(self, params: lsp.ExecuteCommandParams) -> Any:  # type: ignore[override]
-        """Run a command inside the request's own task, so that cancelling the request cancels the command."""
+        """Runs a command inside the request's own task, so that cancelling the request cancels the command."""
         command: Handler | None = self._table.commands.get(params.command)
         if command is None:
             raise JsonRpcInvalidParams(f"invalid params: there is no command `{params.command}`")
         return await command(params)
 
 
-def _finished(steps: Generator[Any, Any, lsp.InitializeResult]) -> lsp.InitializeResult:
-    """The result of a pygls handler that yields only to handlers we do not have."""
+def _finish(steps: Generator[Any, Any, lsp.InitializeResult]) -> lsp.InitializeResult:
+    """Returns the result of a pygls handler that yields only to handlers we do not have."""
     try:
         next(steps)
     except StopIteration as stop:
@@ -408,12 +408,12 @@ def _finished(steps: Generator[Any, Any, lsp.InitializeResult]) -> lsp.Initializ
     raise AssertionError("a pygls handler yielded")
 
 
-def _known_id(message: Json) -> MessageId | None:
-    """The id of a message, if it has one that can be answered to."""
+def _read_id(message: Json) -> MessageId | None:
+    """Returns the id of a message, if it has one that can be answered to."""
     given = cast("dict[str, Json]", message).get("id") if isinstance(message, dict) else None
     return given if isinstance(given, int | str) and not isinstance(given, bool) else None
 
 
-def _problem(error: Exception) -> str:
-    """What is wrong with a value, without the value, which may be a secret."""
+def _describe_problem(error: Exception) -> str:
+    """Returns what is wrong with a value, without the value, which may be a secret."""
     return str(error) if isinstance(error, WrongParams) else "a value has the wrong kind"

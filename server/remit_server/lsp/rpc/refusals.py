@@ -30,21 +30,21 @@ def invalid_params(subject: str, why: str, fix: str) -> JsonRpcException:
 
 
 def from_validation(subject: str, error: ValidationError) -> JsonRpcException:
-    """Every field that the contract refuses, with its problem; never the value, which may be a secret."""
+    """Names every field that the contract refuses, and its problem; never the value, which may be a secret."""
     found = error.errors(include_url=False, include_context=False, include_input=False)
-    said = [(e["loc"], e["msg"].removeprefix("Value error, ")) for e in found[:_PROBLEMS_SHOWN]]
-    shown = [f"`{_where(place)}`: {why[:1].lower()}{why[1:]}" for place, why in said]
+    problems = [(e["loc"], e["msg"].removeprefix("Value error, ")) for e in found[:_PROBLEMS_SHOWN]]
+    shown = [f"`{_where(place)}`: {why[:1].lower()}{why[1:]}" for place, why in problems]
     more = f"; and {len(found) - _PROBLEMS_SHOWN} more" if len(found) > _PROBLEMS_SHOWN else ""
     return invalid_params(subject, "; ".join(shown) + more, "send what the contract's JSON Schema describes")
 
 
 def from_error(error: RemitError) -> JsonRpcException:
-    """A failure with words of its own."""
+    """Returns the refusal that says a failure in its own words."""
     return _failed(error.payload())
 
 
 def from_unexpected(error: BaseException) -> JsonRpcException:
-    """A defect. Its traceback goes to the log, and only there."""
+    """Returns the refusal that stands for a defect. Its traceback goes to the log, and only there."""
     from remit_server.contract import ErrorCode, ErrorPayload
     from remit_server.errors import RemitError
 

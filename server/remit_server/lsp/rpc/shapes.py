@@ -29,7 +29,7 @@ class Mismatch:
     problem: str
 
     def below(self, place: str) -> Mismatch:
-        """The same, seen from the value that holds it at `place`."""
+        """Returns the same, seen from the value that holds it at `place`."""
         joint = "" if not self.where or self.where.startswith("[") else "."
         return Mismatch(f"{place}{joint}{self.where}", self.problem)
 
@@ -41,7 +41,7 @@ Check: TypeAlias = Callable[[Json], Mismatch | None]
 
 
 def mismatch(envelope: Mapping[str, Json], message: type, member: Literal["params", "result"]) -> Mismatch | None:
-    """The first value of a message's member that does not fit; None where all do, or the type has no such member."""
+    """Finds the first value of a message's member that does not fit; None where all do, or the type has none."""
     attribute = attrs.fields_dict(message).get(member)
     if attribute is None:
         return None
@@ -53,7 +53,7 @@ def mismatch(envelope: Mapping[str, Json], message: type, member: Literal["param
 
 @cache
 def _check(kind: Hashable) -> Check:
-    """The check of one type."""
+    """Returns the check of one type."""
     origin, arguments = get_origin(kind), get_args(kind)
     made: Check
     if origin in {Union, types.UnionType}:
