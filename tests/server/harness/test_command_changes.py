@@ -113,7 +113,7 @@ async def test_thr_approvals_a_deny_of_the_persons_own_that_comes_meanwhile_coun
     )
     write(bench.workspace / "Makefile", "it:\n\tsh work.sh\n")
     write(bench.workspace / "work.sh", "echo '# new' >> a.py; echo x > made.txt")
-    rulebook = bench.runtime._dispatcher.parts.rulebook
+    rulebook = bench.runtime.dispatcher.parts.rulebook
     denies = PermissionConfig(deny=(PermissionRule(path=("a.py",)),))
 
     def deny() -> None:
@@ -299,7 +299,7 @@ async def test_thr_shell_without_layers_a_write_is_asked_about_beforehand(make_b
     """THR-shell-no-layers: nothing is laxer where a command's writes are not held back."""
     bench: Bench = await make_bench(policy=REVIEW)
     flat, asker = Flat(), Answering(decision="deny")
-    dispatcher = Dispatcher(replace(bench.runtime._dispatcher.parts, sandbox=flat))
+    dispatcher = Dispatcher(replace(bench.runtime.dispatcher.parts, sandbox=flat))
     turn = Turn("t", SessionMemory("s"), bench.events.append, asker, intent=IntentState(Intent.EXECUTE))
     result = await dispatcher.execute(ToolCall("1", "run_command", {"command": "echo x > made.txt"}), turn)
     assert not result.ok
