@@ -46,17 +46,21 @@ def callers(ends: str) -> set[str]:
 @pytest.mark.parametrize(
     ("ends", "modules"),
     [
-        ("tool.prepare", {"harness/dispatcher.py"}),
+        ("tool.prepare", {"harness/stages/prepare.py"}),
         # A policy file changes by a command of the person's own, which is `policy.update` and no tool.
         # A merge that a crash cut short was approved before it.
-        ("write_atomically", {"harness/merge.py", "runtime/policy_update.py", "workspace/recovery.py"}),
-        ("documents.replace", {"harness/merge.py"}),
+        ("write_atomically", {"harness/writes/merger.py", "runtime/policy_update.py", "workspace/recovery.py"}),
+        ("documents.replace", {"harness/writes/merger.py"}),
         # `remit sandbox check` tries the sandbox with attempts of its own, `remit sandbox run` runs a person's command.
         # What git's history holds is asked of git by a command without arguments from anywhere, which cannot write.
-        ("sandbox.run", {"cli/sandbox.py", "harness/dispatcher.py", "harness/history.py", "sandbox/probe.py"}),
-        ("carry_out", {"harness/dispatcher.py"}),
+        (
+            "sandbox.run",
+            {"cli/sandbox.py", "harness/stages/execute.py", "harness/commands/history.py", "sandbox/probe.py"},
+        ),
+        ("merger.merge", {"harness/stages/merge.py", "harness/commands/merge_command_output.py"}),
+        ("write_commit", {"harness/stages/merge.py"}),
         *(
-            (writes, {"harness/commit.py"})
+            (writes, {"harness/writes/commit.py"})
             for writes in ("write_object", "git_lock", "append_line", "clear_stale_locks")
         ),
         ("listed_by_ripgrep", {"tools/large_trees.py"}),
@@ -65,6 +69,23 @@ def callers(ends: str) -> set[str]:
 def test_only_the_harness_carries_out_a_plan(ends: str, modules: set[str]) -> None:
     """invariant 1: tools return plans, and nothing but the dispatcher's harness writes a file or runs a command."""
     assert callers(ends) == modules
+
+
+@pytest.mark.parametrize("asks", ["evaluate", "decide"])
+def test_judging_has_one_place(asks: str) -> None:
+    """Each stage takes its judgement from there: nothing else in the harness asks policy or the standing answers."""
+    assert {module for module in callers(asks) if module.startswith("harness/")} == {"harness/judgement.py"}
+
+
+def test_the_record_decides_nothing() -> None:
+    """A refusal is raised by the stage that refuses, and never by what records it."""
+    raised = {
+        ast.unparse(node.exc)
+        for path in (SERVER / "harness" / "record").glob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Raise) and node.exc is not None
+    }
+    assert raised == {"ToolError(error.what, error.why, error.fix, code=ErrorCode.AUDIT_BROKEN)"}
 
 
 def test_reading_needs_no_sandbox_and_commands_do(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from remit_server.harness.diffs import ONLY_FORM, unified
+from remit_server.harness.approval.diffs import ONLY_FORM, unified
 from remit_server.tools.patch.apply import Placed, applied, place
 from remit_server.tools.patch.parse import parse_diff
 from remit_server.tools.spec import FileChange

@@ -27,7 +27,7 @@ from remit_governance.policy.file import ConstraintsForm, MatchForm, RuleForm
 from remit_server.cli.main import COMMANDS, main
 from remit_server.contract import ErrorCode
 from remit_server.lsp.features.execute_command import COMMANDS as LSP_COMMANDS
-from remit_server.lsp.types import CUSTOM_MESSAGES, CUSTOM_RESULTS
+from remit_server.lsp.rpc.custom_methods import CUSTOM_MESSAGES, CUSTOM_RESULTS
 
 ROOT = Path(__file__).parents[2]
 DOCS = ("ARCHITECTURE.md", "README.md", "CONTRIBUTING.md", "client-vscode/README.md")

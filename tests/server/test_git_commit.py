@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
-from remit_server.harness.commit import carry_out
+from remit_server.harness.writes.commit import write_commit
 from remit_server.workspace.paths import Workspace
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="there is no git")
@@ -214,7 +214,7 @@ def test_what_policy_keeps_from_being_read_is_not_committed(shop: Path) -> None:
     write(shop, {"a.py": "changed\n", "gone.py": "secret\n", "key.pem": "secret\n"})
     git(shop, "add", "key.pem")
     plan = planned(shop, permits=lambda _, path: path not in {"gone.py", "key.pem"})
-    carry_out(Workspace(shop), plan)
+    write_commit(Workspace(shop), plan)
     assert git(shop, "show", "--format=", "--name-only") == "a.py\n"
     assert git(shop, "status", "--short") == " M gone.py\nA  key.pem\n"
     assert plan.remarks == ("2 files that policy keeps from being read are left out",)
@@ -229,12 +229,12 @@ def test_another_commit_in_between_is_not_lost(shop: Path) -> None:
     git(shop, "commit", "-qm", "theirs", "gone.py")
     theirs = head(shop)
     with pytest.raises(ToolError) as refused:
-        carry_out(Workspace(shop), plan)
+        write_commit(Workspace(shop), plan)
     assert (refused.value.code, head(shop)) == (ErrorCode.STALE, theirs)
     plan = planned(shop)
     git(shop, "checkout", "-qb", "other")
     with pytest.raises(ToolError) as refused:
-        carry_out(Workspace(shop), plan)
+        write_commit(Workspace(shop), plan)
     assert refused.value.code is ErrorCode.STALE
     assert git(shop, "rev-parse", "main", "other").split() == [theirs, theirs]
     is_sound(shop)
@@ -255,7 +255,7 @@ def test_thr_a_hostile_repository_starts_nothing_by_a_commit(shop: Path) -> None
     write(shop, {".gitattributes": "*.md diff=x\n*.dat filter=x\n", "a.py": "changed\n"})
     (shop.parent / "ran").unlink(missing_ok=True)
     plan = planned(shop)
-    carry_out(Workspace(shop), plan)
+    write_commit(Workspace(shop), plan)
     assert not (shop.parent / "ran").exists()
     assert plan.remarks == (
         "hooks are not run: pre-commit, prepare-commit-msg, commit-msg, post-commit, reference-transaction",

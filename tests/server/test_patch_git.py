@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from remit_server.errors import ToolError
-from remit_server.harness.merge import Merger
+from remit_server.harness.writes.merger import Merger
 from remit_server.tools.apply_diff import APPLY_DIFF, ApplyDiffArguments
 from remit_server.tools.spec import ToolContext, WritePlan
 from remit_server.workspace.merge_log import MergeLog

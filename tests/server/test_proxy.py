@@ -17,7 +17,7 @@ from tls import client_hello
 from remit_governance.hosts import Endpoint
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
-from remit_server.harness.attempts import MAX_DENIED, Attempts
+from remit_server.harness.commands.attempts import MAX_DENIED, Attempts
 from remit_server.sandbox.addresses import refused_address
 from remit_server.sandbox.client_hello import NoHello, check_hello, read_hello
 from remit_server.sandbox.proxy import MAX_HEAD, MAX_OPEN, Attempt, Denied, Proxy, requested
@@ -332,9 +332,9 @@ def test_attempts_are_recorded_once_each_and_not_without_end() -> None:
     recorded: list[Attempt] = []
     attempts = Attempts(recorded.append)
     for number in range(3 * MAX_DENIED):
-        attempts.tell(Attempt(f"h{number}.org", allowed=False, why="it is not listed"))
-        attempts.tell(Attempt("example.org", allowed=True))
-    attempts.tell(Attempt("other.org", allowed=True))
+        attempts.note(Attempt(f"h{number}.org", allowed=False, why="it is not listed"))
+        attempts.note(Attempt("example.org", allowed=True))
+    attempts.note(Attempt("other.org", allowed=True))
     assert len(recorded) == MAX_DENIED + 3
     assert recorded[-1] == Attempt("other.org", allowed=True)
     assert "network: allowed example.org, 300 times" in attempts.report()

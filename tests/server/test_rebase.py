@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from remit_server.harness.diffs import hunks_between
-from remit_server.harness.rebase import apply_hunks
+from remit_server.harness.approval.diffs import hunks_between
+from remit_server.harness.writes.rebase import apply_hunks
 
 CONTEXT = 3
 LINES = st.lists(st.sampled_from([f"line {n}\n" for n in range(60)]), min_size=1, max_size=40, unique=True)

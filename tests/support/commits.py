@@ -7,7 +7,7 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
-from remit_server.harness.commit import carry_out
+from remit_server.harness.writes.commit import write_commit
 from remit_server.tools.git_commit import GitCommitArguments, commit_plan
 from remit_server.tools.spec import CommitPlan, ToolContext
 from remit_server.workspace.paths import Workspace
@@ -73,7 +73,7 @@ def planned(
 
 def committed(folder: Path, message: str = "a change", **arguments: object) -> str:
     """The id of a commit that was planned and carried out."""
-    return carry_out(Workspace(folder), planned(folder, message, **arguments))  # type: ignore[arg-type]
+    return write_commit(Workspace(folder), planned(folder, message, **arguments))  # type: ignore[arg-type]
 
 
 def is_sound(folder: Path) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from commits import planned
 from merges_by_step import killer
 
-from remit_server.harness.commit import carry_out
+from remit_server.harness.writes.commit import write_commit
 from remit_server.workspace.paths import Workspace
 
 
@@ -23,7 +23,7 @@ def serve(root: Path) -> None:
             plan = planned(root, all=True)
             workspace = Workspace(root)
             sys.setprofile(killer(step))
-            carry_out(workspace, plan)
+            write_commit(workspace, plan)
             sys.setprofile(None)
             os._exit(0)
         _, status = os.waitpid(child, 0)

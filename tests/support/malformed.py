@@ -24,7 +24,7 @@ from pydantic import BaseModel
 
 from remit_server.contract import ApprovalAnswer, GenerationRequest, RunRequest
 from remit_server.gateway.protocol import COMMANDS, RequestForm
-from remit_server.lsp.types import APPROVAL_RESPOND, CUSTOM_MESSAGES, GENERATE, RUN, STATUS
+from remit_server.lsp.rpc.custom_methods import APPROVAL_RESPOND, CUSTOM_MESSAGES, GENERATE, RUN, STATUS
 
 Json = Any
 Place = tuple[str | int, ...]

@@ -173,7 +173,7 @@ async def test_THR_approvals_a_session_answer_never_outranks_a_deny(make_bench: 
         assert (await result(bench, "write_file", asker, path="b.py", content=content)).ok
     assert len(asker.asked) == 1
     denies = ASKS + "  - { name: no-b, match: { syscall: fs.write, path_glob: [b.py] }, action: deny }\n"
-    rulebook = bench.runtime._dispatcher.rulebook
+    rulebook = bench.runtime.dispatcher.parts.rulebook
     rulebook.replace(compile_policy([Source("p", denies)]), rulebook.permissions)
     answer = await result(bench, "write_file", asker, path="b.py", content="three")
     assert (answer.error.code, answer.rules, len(asker.asked)) == ("denied", ("no-b",), 1)

@@ -15,8 +15,8 @@ from hammer import LspHammer
 from malformed import MEBI, Case, frame
 
 from remit_server.gateway.lines import LineReader
-from remit_server.lsp.frames import End
-from remit_server.lsp.wire import FrameReader
+from remit_server.lsp.rpc.frames import End
+from remit_server.lsp.rpc.io_threads import FrameReader
 
 MOST_PROCESSOR_S = 2.0
 MOST_MEMORY_MB = 100.0

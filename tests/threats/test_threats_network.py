@@ -21,7 +21,7 @@ from threat_bench import LAX, own, result
 from tls import server_context
 
 from remit_governance.audit.record import AuditEvent, AuditKind
-from remit_server.harness.attempts import Attempts
+from remit_server.harness.commands.attempts import Attempts
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("sandbox")]
 

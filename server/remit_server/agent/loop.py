@@ -12,16 +12,15 @@ from typing import assert_never
 from remit_governance.canonical import digest
 from remit_governance.intents import SELECT_INTENT, canonical_tool
 from remit_governance.values import Intent
+from remit_server.agent.loops import History, Loop, Seen, after_step
 from remit_server.agent.offer import NEEDS_A_FILE, nameable
 from remit_server.agent.prompt import system_prompt, user_text
 from remit_server.contract import ContextPayload, ErrorCode, TextInput, TokenDelta, TokenUsage, UsageEvent, WarningEvent
 from remit_server.contract import ThinkingDelta as ThinkingEvent
 from remit_server.errors import ModelUnavailable, RemitError
-from remit_server.harness.arguments import ToolCall
+from remit_server.harness.calls import CallResult, ToolCall
 from remit_server.harness.dispatcher import Dispatcher
-from remit_server.harness.loops import History, Loop, Seen, after_step
 from remit_server.harness.parallel import execute_all
-from remit_server.harness.trail import CallResult
 from remit_server.harness.turn import Turn
 from remit_server.models.ports import (
     AssistantMessage,
@@ -144,7 +143,7 @@ class Agent:
 
     def _paths(self, messages: tuple[Message, ...], turn: Turn) -> PathsOnOffer:
         readable = partial(self.dispatcher.may_be_read, turn=turn)
-        workspace, documents = self.dispatcher.workspace, self.dispatcher.documents
+        workspace, documents = self.dispatcher.parts.workspace, self.dispatcher.parts.documents
         return PathsOnOffer(NEEDS_A_FILE, lambda: nameable(workspace, documents, messages, readable))
 
     async def _stream(self, request: GenerateRequest, turn: Turn) -> Reply:

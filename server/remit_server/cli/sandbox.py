@@ -14,7 +14,7 @@ from remit_governance.values import Action, Intent
 from remit_server.cli.console import print_json, say, styled
 from remit_server.cli.main import DONE, FAILED
 from remit_server.cli.usage import WrongUsage
-from remit_server.harness.hiding import denied_by, out_of_sight
+from remit_server.harness.commands.hidden_paths import deny_reading, find_hidden_paths
 from remit_server.runtime.policies import load_in_force
 from remit_server.runtime.settings import Settings
 from remit_server.sandbox.choose import RUNTIMES, choose_sandbox, sandbox_named
@@ -99,7 +99,7 @@ def _hidden(here: Path) -> tuple[Path, ...]:
     in_force = load_in_force(Settings.from_environment(here))
     try:
         asked = Action("fs.read", tool="run_command", intent=Intent.EXECUTE, caller_tags=frozenset({"model"}))
-        return out_of_sight(here, denied_by(lambda path: evaluate(in_force.policy, replace(asked, path=path))))
+        return find_hidden_paths(here, deny_reading(lambda path: evaluate(in_force.policy, replace(asked, path=path))))
     finally:
         in_force.close()
 

@@ -1,4 +1,4 @@
-"""Several calls of one step: side by side where they cannot meet, else in the order they were made (agent.md §1).
+"""Runs several calls of one step: side by side where they cannot meet, else in the order they were made (agent.md §1).
 
 An intent and whatever may touch everything are barriers: what stands before them has ended when they begin, and what
 stands after them is looked at only when they have ended. So every call runs under the intent declared before it.
@@ -17,11 +17,10 @@ from remit_governance.intents import SELECT_INTENT, canonical_tool
 from remit_governance.policy.paths import fold
 from remit_governance.policy.risk import risk_of
 from remit_governance.values import Action
-from remit_server.harness.arguments import ToolCall
+from remit_server.harness.calls import CallResult, RunDenied, ToolCall
 from remit_server.harness.dispatcher import Dispatcher
-from remit_server.harness.repositories import git_folders
-from remit_server.harness.trail import CallResult, RunDenied
 from remit_server.harness.turn import Turn
+from remit_server.harness.writes.repositories import git_folders
 
 MAX_AT_ONCE = 8
 """Calls that run at the same time; a read takes a thread and a few open files."""
@@ -43,7 +42,7 @@ class Touches:
 
 
 def touches(actions: Iterable[Action]) -> Touches:
-    """What these actions touch. A command touches everything; one that only reads, reads everything."""
+    """Returns what these actions touch. A command touches everything; one that only reads, reads everything."""
     reads: set[str] = set()
     writes: set[str] = set()
     for action in actions:
@@ -56,15 +55,15 @@ def touches(actions: Iterable[Action]) -> Touches:
     return Touches(frozenset(reads), frozenset(writes))
 
 
-def meet(one: Touches, other: Touches) -> bool:
-    """Whether the order of the two matters: one writes what the other reads or writes."""
+def collide(one: Touches, other: Touches) -> bool:
+    """Returns whether the order of the two matters: one writes what the other reads or writes."""
     return _overlap(one.writes, other.reads | other.writes) or _overlap(other.writes, one.reads)
 
 
-def plan(touched: Sequence[Touches]) -> tuple[tuple[int, ...], ...]:
-    """For each call the positions of the earlier ones that it has to wait for, which are those that it meets."""
+def order(touched: Sequence[Touches]) -> tuple[tuple[int, ...], ...]:
+    """Returns for each call the positions of the earlier ones that it has to wait for: those that it collides with."""
     return tuple(
-        tuple(earlier for earlier in range(later) if meet(touched[earlier], touched[later]))
+        tuple(earlier for earlier in range(later) if collide(touched[earlier], touched[later]))
         for later in range(len(touched))
     )
 
@@ -72,27 +71,27 @@ def plan(touched: Sequence[Touches]) -> tuple[tuple[int, ...], ...]:
 async def execute_all(
     dispatcher: Dispatcher, calls: Sequence[ToolCall], turn: Turn, results: list[CallResult | None]
 ) -> None:
-    """Execute the calls, each result at its call's place in `results`: those that ended are there however this ends.
+    """Executes the calls, each result at its call's place in `results`: those that ended are there however this ends.
 
     A refusal ends no other call. What ends the turn, be it a cancellation, RunDenied or a defect, stops all others:
     those that have begun are finished or audited as interrupted, the rest never begin.
     """
-    run = partial(_one, dispatcher, calls, turn, results)
+    run = partial(_execute_one, dispatcher, calls, turn, results)
     start = 0
     while start < len(calls):
-        touched = await _stretch(dispatcher, calls[start:], turn)
-        await _run(plan(touched), start, run)
+        touched = await _find_stretch(dispatcher, calls[start:], turn)
+        await _run(order(touched), start, run)
         start += len(touched)
 
 
-async def _one(
+async def _execute_one(
     dispatcher: Dispatcher, calls: Sequence[ToolCall], turn: Turn, results: list[CallResult | None], position: int
 ) -> None:
     results[position] = await dispatcher.execute(calls[position], turn)
 
 
-async def _stretch(dispatcher: Dispatcher, calls: Sequence[ToolCall], turn: Turn) -> list[Touches]:
-    """What the first calls touch, up to the next barrier; a barrier is a stretch of its own."""
+async def _find_stretch(dispatcher: Dispatcher, calls: Sequence[ToolCall], turn: Turn) -> list[Touches]:
+    """Returns what the first calls touch, up to the next barrier; a barrier is a stretch of its own."""
     if _declares(calls[0]):
         return [Touches()]
     together = list(takewhile(lambda call: not _declares(call), calls))
@@ -100,7 +99,7 @@ async def _stretch(dispatcher: Dispatcher, calls: Sequence[ToolCall], turn: Turn
         return [Touches()]
     found: list[Touches] = []
     for call in together:
-        touched = touches(await dispatcher.intended(call, turn))
+        touched = touches(await dispatcher.preview_actions(call, turn))
         if touched.everything:
             return found or [touched]
         found.append(touched)
@@ -108,7 +107,7 @@ async def _stretch(dispatcher: Dispatcher, calls: Sequence[ToolCall], turn: Turn
 
 
 async def _run(waits: Sequence[Sequence[int]], start: int, run: Callable[[int], Awaitable[None]]) -> None:
-    """Run each position, counted from `start`, once all that it waits for have ended.
+    """Runs each position, counted from `start`, once all that it waits for have ended.
 
     The first exception stops the others, and is raised when they have ended.
     """
@@ -130,11 +129,11 @@ async def _run(waits: Sequence[Sequence[int]], start: int, run: Callable[[int], 
             for position in range(len(waits)):
                 group.create_task(in_order(position))
     except BaseExceptionGroup as several:
-        raise _telling(several.exceptions) from None
+        raise _ending(several.exceptions) from None
 
 
-def _telling(errors: Sequence[BaseException]) -> BaseException:
-    """The one of several that says how the run ends."""
+def _ending(errors: Sequence[BaseException]) -> BaseException:
+    """Returns the one of several that says how the run ends."""
     return next((error for error in errors if isinstance(error, RunDenied)), errors[0])
 
 

@@ -1,4 +1,4 @@
-"""The capability token that a call runs under: minted for exactly what was judged, used at once, gone with the call
+"""The capability token that a call runs under: minted for exactly what was judged, used at once, revoked with the call
 (003 §Capability System, governance.md §5).
 """
 
@@ -6,21 +6,16 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
 from remit_governance.capabilities import Holder, NotMinted
-from remit_governance.permissions import Answer, decide
 from remit_governance.rulebook import Rulebook
 from remit_governance.values import Action, Decision
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
-from remit_server.harness.trail import Trail
-from remit_server.harness.turn import Turn
 
-STRICTNESS = ("allow", "ask", "deny", "final_deny")
-Judged = Sequence[tuple[Action, Decision]]
 SERVER = "server"
 """The sandbox id of what the server itself carries out."""
 
@@ -34,8 +29,13 @@ class Permit:
     holder: Holder
     actions: tuple[Action, ...]
 
+    @property
+    def id(self) -> str:
+        """The token's id in the audit log."""
+        return str(self.nonce)
+
     def use(self) -> None:
-        """Spend it, at the moment of execution. Raises ToolError where the policy is another by now."""
+        """Spends it, at the moment of execution. Raises ToolError where the policy is another by now."""
         now = time.monotonic()
         for action in self.actions:
             invalid = self.rulebook.tokens.use(self.nonce, self.holder, action, self.rulebook.policy, now)
@@ -44,12 +44,14 @@ class Permit:
 
 
 @contextmanager
-def permitted(rulebook: Rulebook, judged: Judged, trail: Trail, *, approved: bool) -> Generator[Permit]:
-    """A permit for one execution of these actions, as policy has judged them and a person `approved` them.
+def mint_permit(
+    rulebook: Rulebook, judged: Sequence[tuple[Action, Decision]], policy_version: str, *, approved: bool
+) -> Generator[Permit]:
+    """Mints a permit for one execution of what policy of `policy_version` has judged, and a person `approved`.
 
-    Raises ToolError where the policy in force is no longer the one that judged them.
+    Raises ToolError where the policy in force is no longer the one that judged, or where it denied.
     """
-    if trail.policy_version != rulebook.policy.version:
+    if policy_version != rulebook.policy.version:
         raise not_in_force("other_policy")
     holder = Holder(SERVER, os.getpid())
     token = rulebook.tokens.mint(
@@ -57,26 +59,14 @@ def permitted(rulebook: Rulebook, judged: Judged, trail: Trail, *, approved: boo
     )
     if isinstance(token, NotMinted):
         raise not_in_force("unknown")
-    trail.capability_id = str(token.nonce)
     try:
         yield Permit(rulebook, token.nonce, holder, tuple(action for action, _ in judged))
     finally:
         rulebook.tokens.revoke(token.nonce)
 
 
-def strictest_answer(rulebook: Rulebook, turn: Turn, judged: Iterable[tuple[Action, Decision]]) -> Answer:
-    """The person's standing answer about all parts of a call: the strictest of them."""
-    answers = [decide(rulebook.permissions, turn.memory.standing, *pair) for pair in judged]
-    return max(answers, key=lambda answer: STRICTNESS.index(answer.word))
-
-
-def answered(trail: Trail) -> bool:
-    """Whether the person's standing answers allowed what policy wanted reviewed."""
-    return trail.answer is not None and trail.answer.word == "allow"
-
-
 def not_in_force(why: str) -> ToolError:
-    """What was judged is not what holds now."""
+    """Returns the refusal of what was judged under rules that do not hold any more."""
     reasons = {"other_policy": "the policy was changed", "expired": "it took too long"}
     return ToolError(
         "this was not done",

@@ -25,7 +25,7 @@ class Keep(Protocol):
     """Writes what was answered for good into the person's permission file."""
 
     async def __call__(self, rule: PermissionRule, decision: Literal["allow", "deny"]) -> str | None:
-        """Write exactly this rule, and have it in force; where that cannot be done, why, in words."""
+        """Writes exactly this rule, and has it in force; where that cannot be done, why, in words."""
         ...
 
 
@@ -43,7 +43,7 @@ class Asker(Protocol):
         ...
 
     async def ask(self, question: ApprovalRequired) -> ApprovalAnswer | None:
-        """Put the question (`callback` style only); None means the person closed it, which is a deny.
+        """Puts the question (`callback` style only); None means the person closed it, which is a deny.
 
         Raises CannotAsk where not all of it could be shown.
         """

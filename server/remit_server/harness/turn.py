@@ -27,7 +27,7 @@ def utc_now() -> datetime:
 
 
 def timestamp(moment: datetime) -> str:
-    """A moment as events and audit records carry it: UTC, RFC 3339, milliseconds."""
+    """Returns a moment as events and audit records carry it: UTC, RFC 3339, milliseconds."""
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
@@ -40,7 +40,7 @@ class SessionMemory:
     standing: Standing = field(default_factory=Standing)
 
     def note_read(self, data: Mapping[str, JsonValue]) -> None:
-        """Remember what a read showed, where the result says which file at which content."""
+        """Remembers what a read showed, where the result says which file at which content."""
         path, digest = data.get("path"), data.get("digest")
         if isinstance(path, str) and isinstance(digest, str):
             self.read_digests[path] = digest
@@ -90,16 +90,16 @@ class Turn:
         return self.memory.session_id
 
     def begin_step(self) -> None:
-        """A new request to the model: the intent of the one before no longer holds (004 §Streaming Safety)."""
+        """Begins a new request to the model: the intent of the one before no longer holds (004 §Streaming Safety)."""
         self.step += 1
         self.clear_intent()
 
     def clear_intent(self) -> None:
-        """Also on retry and on abort."""
+        """Clears the intent; also on retry and on abort."""
         self.intent = IntentState()
 
     def own_id(self, call_id: str) -> str:
-        """The call's id, made one that no other call of this turn has: a model may use one twice."""
+        """Makes the call's id one that no other call of this turn has: a model may use one twice."""
         short = call_id[:MAX_CALL_ID]
         unique = short
         if short in self.call_ids:
@@ -109,7 +109,7 @@ class Turn:
         return unique
 
     def emit(self, kind: type[E], **fields: Any) -> E:
-        """Number, stamp and send one event."""
+        """Numbers, stamps and sends one event."""
         self.seq += 1
         event = kind(
             seq=self.seq,

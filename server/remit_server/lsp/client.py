@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, cast
 from lsprotocol import types as lsp
 from pygls.capabilities import get_capability
 
-from remit_server.lsp.types import Json
-from remit_server.lsp.uris import Root, classify_root, local_folder
+from remit_server.lsp.buffers.uris import Root, classify_root, local_folder
+from remit_server.lsp.rpc.custom_methods import Json
 
 if TYPE_CHECKING:  # the port knows the contract, which is slow to import
     from collections.abc import Callable
@@ -54,8 +54,8 @@ class Client:
 
 
 def describe_client(params: lsp.InitializeParams) -> Client:
-    """The client behind these params. Options it got wrong are taken as not given, and it is told so."""
-    told, complaints = read_options(params.initialization_options)
+    """Describes the client behind these params. Options it got wrong are taken as not given, and it is told so."""
+    given, complaints = read_options(params.initialization_options)
     has = params.capabilities
     annotations = get_capability(has, "workspace.workspace_edit.change_annotation_support")
     resolvable = get_capability(has, "text_document.code_action.resolve_support.properties") or ()
@@ -63,8 +63,8 @@ def describe_client(params: lsp.InitializeParams) -> Client:
     hover = get_capability(has, "text_document.hover.content_format") or ()
     return Client(
         name=params.client_info.name if params.client_info else "unknown",
-        asking=_STYLES[told.get("approvals", "message")],
-        commands=frozenset(told.get("client_commands", ())),
+        asking=_STYLES[given.get("approvals", "message")],
+        commands=frozenset(given.get("client_commands", ())),
         applies_edits=bool(get_capability(has, "workspace.apply_edit")),
         annotates_edits=annotations is not None,
         shows_progress=bool(get_capability(has, "window.work_done_progress")),
@@ -74,7 +74,7 @@ def describe_client(params: lsp.InitializeParams) -> Client:
         tags_generated=lsp.CodeActionTag.LlmGenerated in tags,
         shows_documents=bool(get_capability(has, "window.show_document.support")),
         hovers_in_markdown=lsp.MarkupKind.Markdown in hover,
-        answers_queries=told.get("editor_query", False),
+        answers_queries=given.get("editor_query", False),
         complaints=complaints,
     )
 
@@ -86,7 +86,7 @@ def _versions_edits(has: lsp.ClientCapabilities) -> bool:
 
 
 def workspace_roots(params: lsp.InitializeParams) -> tuple[Root, ...]:
-    """The workspace folders, in the client's order; without any, the root of older clients."""
+    """Returns the workspace folders, in the client's order; without any, the root of older clients."""
     if params.workspace_folders:
         return folder_roots(params.workspace_folders)
     if params.root_uri:
@@ -95,7 +95,7 @@ def workspace_roots(params: lsp.InitializeParams) -> tuple[Root, ...]:
 
 
 def folder_roots(folders: Iterable[lsp.WorkspaceFolder]) -> tuple[Root, ...]:
-    """Where these folders are."""
+    """Returns where these folders are."""
     return tuple(classify_root(folder.uri) for folder in folders)
 
 
@@ -118,7 +118,7 @@ OPTIONS: dict[str, tuple[Callable[[Json], bool], str]] = {
 
 
 def read_options(raw: Json) -> tuple[dict[str, Json], tuple[str, ...]]:
-    """The options that can be used, and a sentence for each that cannot."""
+    """Returns the options that can be used, and a sentence for each that cannot."""
     told = cast("dict[str, Json]", raw).get("remit") if isinstance(raw, dict) else None
     if told is None:
         return {}, ()

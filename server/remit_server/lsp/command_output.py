@@ -61,7 +61,7 @@ class ProgramRuns:
                 pass
 
     def report(self, state: Path | None) -> str:
-        """The programs in order; empty where none ran. What is too long for a message is whole in a file in `state`."""
+        """Lists the programs in order; empty where none ran. What is too long is whole in a file in `state`."""
         ended = [run for run in self.runs.values() if run.ended is not None]
         cut = any(len(run.text) > MAX_SHOWN for run in ended)
         kept = _keep("\n".join("\n".join(_lines(run, run.text)) for run in ended), state) if cut else None

@@ -11,40 +11,42 @@ from typing import TYPE_CHECKING, cast
 from lsprotocol import types as lsp
 
 from remit_server.contract import ContextPayload, Event, RunRequest, RunResult, TextInput
-from remit_server.lsp.asking import MessageAsker
+from remit_server.lsp.buffers.policy_files import settings_here
+from remit_server.lsp.client_requests.approval_messages import MessageAsker
+from remit_server.lsp.client_requests.progress import progress_line, work_done
 from remit_server.lsp.command_output import ProgramRuns
-from remit_server.lsp.features.policy_files import settings_here
-from remit_server.lsp.progress import progress_line, work_done
-from remit_server.lsp.refusals import from_validation, invalid_params
-from remit_server.lsp.types import Json
+from remit_server.lsp.rpc.custom_methods import Json
+from remit_server.lsp.rpc.refusals import from_validation, invalid_params
 from remit_server.runtime.ports import Asker, NobodyToAsk
 
 if TYPE_CHECKING:
+    from remit_server.lsp.connection import Connection
     from remit_server.lsp.folders import FolderDocument
-    from remit_server.lsp.server import RemitServer
 
 SESSION = "editor"
 """The session of commands that name none."""
 
 
-async def ask(ls: RemitServer, params: lsp.ExecuteCommandParams) -> Json:
+async def ask(connection: Connection, params: lsp.ExecuteCommandParams) -> Json:
     """`remit.ask [text, {session_id?, workspace_folder?, uri?}]`: `uri` is a document of the folder."""
     shape = "[text, {session_id?, workspace_folder?, uri?}]"
     text, options = _text_and(params, shape)
-    given = _known({} if options is None else options, params, shape)
-    return await _turn(ls, params, text, _about(ls, given, params, shape), given.get("session_id", SESSION))
+    given = _check_options({} if options is None else options, params, shape)
+    return await _turn(
+        connection, params, text, _find_place(connection, given, params, shape), given.get("session_id", SESSION)
+    )
 
 
-async def edit(ls: RemitServer, params: lsp.ExecuteCommandParams) -> Json:
+async def edit(connection: Connection, params: lsp.ExecuteCommandParams) -> Json:
     """`remit.edit [text, uri?]`: as `remit.ask`, with the document that the request is about."""
     text, uri = _text_and(params, "[text, uri?]")
     if not isinstance(uri, str | None):
         raise _wrong(params, "the second argument is no URI", "[text, uri?]")
-    document = ls.document(uri) if uri else None
-    return await _turn(ls, params, text, About.of(document))
+    document = connection.document(uri) if uri else None
+    return await _turn(connection, params, text, About.of(document))
 
 
-async def rename(ls: RemitServer, params: lsp.ExecuteCommandParams) -> Json:
+async def rename(connection: Connection, params: lsp.ExecuteCommandParams) -> Json:
     """`remit.rename [{path, name, new_name, workspace_folder?, uri?}]`."""
     shape = "[{path, name, new_name, workspace_folder?, uri?}]"
     given = _object(params, shape)
@@ -53,35 +55,35 @@ async def rename(ls: RemitServer, params: lsp.ExecuteCommandParams) -> Json:
         raise _wrong(params, "`path` or `name` is missing", shape)
     if not isinstance(new_name, str) or not new_name.isidentifier():
         raise _wrong(params, "`new_name` is missing or no identifier: LSP has no way to ask for it", shape)
-    about = About(path, _about(ls, given, params, shape).folder)
-    return await _turn(ls, params, f"rename {name} to {new_name} in {path}", about)
+    about = About(path, _find_place(connection, given, params, shape).folder)
+    return await _turn(connection, params, f"rename {name} to {new_name} in {path}", about)
 
 
-async def cancel(ls: RemitServer, params: lsp.ExecuteCommandParams) -> Json:
+async def cancel(connection: Connection, params: lsp.ExecuteCommandParams) -> Json:
     """`remit.cancel [{session_id?, turn_id?}]`: how many running turns were cancelled."""
     shape = "[{session_id?, turn_id?}]"
     given = _object(params, shape) if params.arguments else {}
     session, turn = given.get("session_id"), given.get("turn_id")
     if not isinstance(session, str | None) or not isinstance(turn, str | None):
         raise _wrong(params, "an id is no string", shape)
-    return {"cancelled": sum(runtime.cancel(session, turn) for runtime in ls.opened_runtimes)}
+    return {"cancelled": sum(runtime.cancel(session, turn) for runtime in connection.opened_runtimes)}
 
 
-async def verify_audit(ls: RemitServer, params: lsp.ExecuteCommandParams) -> Json:
+async def verify_audit(connection: Connection, params: lsp.ExecuteCommandParams) -> Json:
     """`remit.audit.verify [{workspace_folder?, uri?}]`: whether the audit chain of a folder holds, in words.
 
     Where none is named, the chains of all folders are verified.
     """
     shape = "[{workspace_folder?, uri?}]"
     given = _object(params, shape) if params.arguments else {}
-    folder = _about(ls, given, params, shape).folder
-    roots = [str(each.root) for each in ls.folders] if folder is None else [folder]
+    folder = _find_place(connection, given, params, shape).folder
+    roots = [str(each.root) for each in connection.folders] if folder is None else [folder]
     if not roots:
-        raise ls.folders.none_open()
-    found = {root: await (await ls.runtime(root)).verify_audit() for root in roots}
+        raise connection.folders.none_open()
+    found = {root: await (await connection.runtime(root)).verify_audit() for root in roots}
     ok = all(holds for holds, _ in found.values())
     message = "\n".join(f"{root}: {said}" if len(found) > 1 else said for root, (_, said) in found.items())
-    _show(ls, lsp.MessageType.Info if ok else lsp.MessageType.Error, message)
+    _show(connection, lsp.MessageType.Info if ok else lsp.MessageType.Error, message)
     return {"ok": ok, "message": message}
 
 
@@ -94,24 +96,24 @@ class About:
 
     @classmethod
     def of(cls, document: FolderDocument | None) -> About:
-        """The place of a document of the editor's."""
+        """Returns the place of a document of the editor's."""
         return cls() if document is None else cls(document.path, str(document.folder.root))
 
 
-def _about(ls: RemitServer, given: dict[str, Json], params: lsp.ExecuteCommandParams, shape: str) -> About:
-    """The folder that was named, or that of the file that was. A file elsewhere names none."""
+def _find_place(connection: Connection, given: dict[str, Json], params: lsp.ExecuteCommandParams, shape: str) -> About:
+    """Returns the folder that was named, or that of the file that was. A file elsewhere names none."""
     folder, uri = given.get("workspace_folder"), given.get("uri")
     if not isinstance(folder, str | None) or not isinstance(uri, str | None):
         raise _wrong(params, "`workspace_folder` or `uri` is no string", shape)
     if folder is not None or uri is None:
-        return About(folder=None if folder is None else str(ls.folders.named(folder).root))
-    document = ls.document(uri)
-    around = ls.folders.around(uri) if document is None else None
+        return About(folder=None if folder is None else str(connection.folders.named(folder).root))
+    document = connection.document(uri)
+    around = connection.folders.around(uri) if document is None else None
     return About.of(document) if around is None else About(folder=str(around.root))
 
 
 async def _turn(
-    ls: RemitServer,
+    connection: Connection,
     params: lsp.ExecuteCommandParams,
     text: str,
     about: About,
@@ -128,13 +130,13 @@ async def _turn(
         )
     except ValidationError as error:
         raise from_validation(params.command, error) from error
-    runtime = await ls.runtime(about.folder)
+    runtime = await connection.runtime(about.folder)
     programs = ProgramRuns()
 
     def stop() -> int:
         return runtime.cancel(request.session_id, request.turn_id)
 
-    async with work_done(ls, "Remit", params.work_done_token, stop) as report:
+    async with work_done(connection, "Remit", params.work_done_token, stop) as report:
 
         def emit(event: Event) -> None:
             programs.take(event)
@@ -142,20 +144,20 @@ async def _turn(
             if line is not None:
                 report(line)
 
-        result = await runtime.run(request, emit, _asker(ls))
-    _show_result(ls, result, programs)
+        result = await runtime.run(request, emit, _choose_asker(connection))
+    _show_result(connection, result, programs)
     return result.model_dump(mode="json")
 
 
-def _asker(ls: RemitServer) -> Asker:
+def _choose_asker(connection: Connection) -> Asker:
     """A command has no stream: even a client that reads streams is asked by message."""
-    return NobodyToAsk() if ls.client.asking == "never" else MessageAsker(ls)
+    return NobodyToAsk() if connection.client.asking == "never" else MessageAsker(connection)
 
 
-def _show_result(ls: RemitServer, result: RunResult, programs: ProgramRuns) -> None:
-    if ls.client.draws_results:
+def _show_result(connection: Connection, result: RunResult, programs: ProgramRuns) -> None:
+    if connection.client.draws_results:
         return
-    settings = settings_here(ls.first_root)
+    settings = settings_here(connection.folders.first_root)
     printed = programs.report(settings.state if settings else None)
     if result.error is not None:
         kind = lsp.MessageType.Error
@@ -163,22 +165,22 @@ def _show_result(ls: RemitServer, result: RunResult, programs: ProgramRuns) -> N
     else:
         plain = result.status == "completed" and result.reason is None and not programs.failed
         kind = lsp.MessageType.Info if plain else lsp.MessageType.Warning
-        said = ending(result)
-    _show(ls, kind, "\n".join(filter(None, [said, printed])))
+        said = describe_ending(result)
+    _show(connection, kind, "\n".join(filter(None, [said, printed])))
 
 
-def ending(result: RunResult) -> str:
-    """What a turn came to, in one message: its answer, and how it ended where something was not done."""
-    said = result.final_output or f"the turn ended: {result.status}"
+def describe_ending(result: RunResult) -> str:
+    """Says what a turn came to, in one message: its answer, and how it ended where something was not done."""
+    text = result.final_output or f"the turn ended: {result.status}"
     if result.reason is None:
-        return said
+        return text
     how = "not all was done" if result.status == "completed" else result.status
-    return f"{said} ({how}: {result.reason})"
+    return f"{text} ({how}: {result.reason})"
 
 
-def _show(ls: RemitServer, kind: lsp.MessageType, message: str) -> None:
-    if not ls.client.draws_results:
-        ls.window_show_message(lsp.ShowMessageParams(type=kind, message=message))
+def _show(connection: Connection, kind: lsp.MessageType, message: str) -> None:
+    if not connection.client.draws_results:
+        connection.show(kind, message)
 
 
 def _text_and(params: lsp.ExecuteCommandParams, shape: str) -> tuple[str, Json]:
@@ -192,13 +194,13 @@ def _text_and(params: lsp.ExecuteCommandParams, shape: str) -> tuple[str, Json]:
 def _object(params: lsp.ExecuteCommandParams, shape: str) -> dict[str, Json]:
     match params.arguments:
         case [dict()]:
-            return _known(params.arguments[0], params, shape)
+            return _check_options(params.arguments[0], params, shape)
         case _:
             raise _wrong(params, "the arguments have the wrong shape", shape)
 
 
-def _known(given: Json, params: lsp.ExecuteCommandParams, shape: str) -> dict[str, Json]:
-    """The options, where all of them are among those of `shape`."""
+def _check_options(given: Json, params: lsp.ExecuteCommandParams, shape: str) -> dict[str, Json]:
+    """Returns the options, where all of them are among those of `shape`."""
     if not isinstance(given, dict):
         raise _wrong(params, "the options are no object", shape)
     options = cast("dict[str, Json]", given)

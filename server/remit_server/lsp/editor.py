@@ -64,7 +64,7 @@ class Editor:
 
     @staticmethod
     async def start(command: Sequence[str], root: Path, environment: Mapping[str, str] | None = None) -> Editor:
-        """Start a server in its own process; its log goes to this process's stderr."""
+        """Starts a server in its own process; its log goes to this process's stderr."""
         process = await asyncio.create_subprocess_exec(
             *command,
             stdin=asyncio.subprocess.PIPE,
@@ -102,7 +102,7 @@ class Editor:
         return result
 
     def open(self, relative: str) -> Buffer:
-        """Open a file of the workspace in a buffer."""
+        """Opens a file of the workspace in a buffer."""
         path = self.root / relative
         buffer = Buffer(path, 1, path.read_bytes().decode("utf-8"))
         self.buffers[path.as_uri()] = buffer
@@ -111,12 +111,12 @@ class Editor:
         return buffer
 
     def save(self, buffer: Buffer) -> None:
-        """Write a buffer to disk, as the person's save would."""
+        """Writes a buffer to disk, as the person's save would."""
         buffer.path.write_bytes(buffer.text.encode("utf-8"))
         self.notify("textDocument/didSave", {"textDocument": {"uri": buffer.path.as_uri()}})
 
     async def request(self, method: str, params: Any) -> Any:
-        """Send a request and await its result. Raises ResponseError, or ServerGone."""
+        """Sends a request and awaits its result. Raises ResponseError, or ServerGone."""
         number = next(self._ids)
         answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         self._pending[number] = answer
@@ -130,7 +130,7 @@ class Editor:
             self._pending.pop(number, None)
 
     def notify(self, method: str, params: Any) -> None:
-        """Send a notification."""
+        """Sends a notification."""
         self._send({"jsonrpc": "2.0", "method": method, "params": params})
 
     async def run(self, request: Json, on_event: Callable[[Json], None]) -> Json:
@@ -211,7 +211,7 @@ class Editor:
             self._send(answer)
 
     async def _apply_edit(self, params: Json) -> Json:
-        """Change open buffers as told, if the versions are right, and tell the server what came of it."""
+        """Changes open buffers as told, if the versions are right, and tells the server what came of it."""
         for change in params["edit"].get("documentChanges", []):
             document = change["textDocument"]
             buffer = self.buffers.get(document["uri"])
@@ -230,7 +230,7 @@ class Editor:
 
 
 def apply_edits(text: str, edits: Sequence[Json]) -> str:
-    """Apply LSP text edits (zero-based, UTF-16 characters), last one first."""
+    """Applies LSP text edits (zero-based, UTF-16 characters), last one first."""
     for edit in sorted(edits, key=lambda e: _key(e["range"]["start"]), reverse=True):
         start, end = (offset_of(text, edit["range"][end]) for end in ("start", "end"))
         text = text[:start] + edit["newText"] + text[end:]
@@ -238,7 +238,7 @@ def apply_edits(text: str, edits: Sequence[Json]) -> str:
 
 
 def offset_of(text: str, position: Json) -> int:
-    """The index in `text` of an LSP position; a character beyond the line's end means its end."""
+    """Returns the index in `text` of an LSP position; a character beyond the line's end means its end."""
     number: int = position["line"]
     lines = text.splitlines(keepends=True)
     if number >= len(lines):
@@ -248,7 +248,7 @@ def offset_of(text: str, position: Json) -> int:
 
 
 def gone() -> ServerGone:
-    """The error of a server that is no longer there."""
+    """Returns the error of a server that is no longer there."""
     return ServerGone("the language server is gone", "its process ended", "look into its log and start it again")
 
 

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING
 gc.disable()
 from remit_server import streams  # noqa: E402
 from remit_server.log_lines import PrefixedLines, ThreadedHandler  # noqa: E402
-from remit_server.lsp.frames import End, Frame  # noqa: E402
+from remit_server.lsp.rpc.frames import End, Frame  # noqa: E402
+from remit_server.lsp.rpc.io_threads import FrameReader, FrameWriter  # noqa: E402
 from remit_server.lsp.server import RemitServer, build_server  # noqa: E402
-from remit_server.lsp.wire import FrameReader, FrameWriter  # noqa: E402
 
 gc.freeze()
 gc.enable()
@@ -37,7 +37,7 @@ only behind a line of HTTP."""
 
 
 def serve(tcp: str | None = None, open_runtime: OpenRuntime | None = None) -> int:
-    """Serve one client and return the exit code: 0 after `shutdown` and `exit`, 1 when it just went away.
+    """Serves one client and returns the exit code: 0 after `shutdown` and `exit`, 1 when it just went away.
 
     `tcp` is `HOST:PORT` on the loopback interface, for debugging. Raises SetupError for any other address, and
     OSError when it cannot be listened on.
@@ -54,7 +54,7 @@ def serve(tcp: str | None = None, open_runtime: OpenRuntime | None = None) -> in
 
 
 async def _converse(server: RemitServer, in_fd: int, out_fd: int) -> int:
-    """Carry messages both ways until the client leaves; then cancel what runs and close the runtime."""
+    """Carries messages both ways until the client leaves; then cancels what runs and closes the runtime."""
     loop = asyncio.get_running_loop()
     ended: asyncio.Future[int] = loop.create_future()
 
@@ -89,7 +89,7 @@ async def _converse(server: RemitServer, in_fd: int, out_fd: int) -> int:
 
 
 def _accept_one(address: str) -> socket.socket:
-    """Wait for the one client; a second one finds nobody listening. Who begins with no message is cut."""
+    """Waits for the one client; a second one finds nobody listening. Who begins with no message is cut."""
     host, _, port = address.rpartition(":")
     host = host.strip("[]")
     if host not in _LOOPBACK or not port.isdigit() or int(port) > 65535:

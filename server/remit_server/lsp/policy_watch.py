@@ -11,19 +11,19 @@ from typing import TYPE_CHECKING
 
 from lsprotocol import types as lsp
 
-from remit_server.lsp.features.policy_files import settings_here
+from remit_server.lsp.buffers.policy_files import settings_here
 
 if TYPE_CHECKING:  # slow to import
+    from remit_server.lsp.connection import Connection
     from remit_server.lsp.folders import WorkspaceFolder
     from remit_server.lsp.runtime_slot import RuntimeSlot
-    from remit_server.lsp.server import RemitServer
     from remit_server.runtime.ports import Notice
 
 logger = logging.getLogger(__name__)
 
 
-async def watch_policy(ls: RemitServer, folder: WorkspaceFolder) -> None:
-    """Follow the files of a folder's policy until cancelled, or the folder is closed."""
+async def watch_policy(connection: Connection, folder: WorkspaceFolder) -> None:
+    """Follows the files of a folder's policy until cancelled, or the folder is closed."""
     await asyncio.to_thread(importlib.import_module, "remit_server.runtime.reloading")
     from remit_server.runtime.reloading import policy_changes
 
@@ -34,14 +34,14 @@ async def watch_policy(ls: RemitServer, folder: WorkspaceFolder) -> None:
         async for _ in changes:
             if folder.slot.closed:
                 return
-            notice = await _reloaded(folder.slot)
+            notice = await _reload(folder.slot)
             if notice is not None:
-                _tell(ls, notice)
+                _tell(connection, notice)
 
 
-async def _reloaded(slot: RuntimeSlot) -> Notice | None:
-    """What came of it, where there is something new to tell. A runtime that nobody has needed yet will read the files
-    itself; one that could not be opened is opened now, if it can be."""
+async def _reload(slot: RuntimeSlot) -> Notice | None:
+    """Reloads the policy; returns what came of it, where that is new. A runtime that nobody has needed yet reads the
+    files by itself; one that could not be opened is opened now, if it can be."""
     from remit_server.errors import RemitError
     from remit_server.runtime.ports import Notice
 
@@ -57,6 +57,6 @@ async def _reloaded(slot: RuntimeSlot) -> Notice | None:
     return notice if before is None else notice or Notice(good=True, message="The policy can be used again")
 
 
-def _tell(ls: RemitServer, notice: Notice) -> None:
+def _tell(connection: Connection, notice: Notice) -> None:
     kind = lsp.MessageType.Info if notice.good else lsp.MessageType.Error
-    ls.window_show_message(lsp.ShowMessageParams(type=kind, message=notice.message))
+    connection.show(kind, notice.message)

@@ -65,7 +65,7 @@ class RuntimeSlot:
         return task.exception() if task and task.done() and not task.cancelled() else None
 
     async def get(self) -> AgentRuntime:
-        """The runtime, opened if need be. A caller that is cancelled leaves the opening to the next one.
+        """Returns the runtime, opened if need be. A caller that is cancelled leaves the opening to the next one.
 
         Raises SetupError, and asyncio.CancelledError after `close`.
         """
@@ -76,7 +76,7 @@ class RuntimeSlot:
         return await asyncio.shield(self._opening)
 
     async def close(self) -> None:
-        """Close the runtime, or give up opening it. Idempotent."""
+        """Closes the runtime, or gives up opening it. Idempotent."""
         self._closed = True
         if self._opening is None:
             return

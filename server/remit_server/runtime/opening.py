@@ -15,10 +15,10 @@ from remit_governance.intents import INTENT_TOOLS
 from remit_governance.redaction import Redactor, secret_values
 from remit_server.agent.loop import Agent
 from remit_server.errors import SetupError
-from remit_server.harness.approving import ApprovalDesk
+from remit_server.harness.approval.desk import ApprovalDesk
+from remit_server.harness.context import Parts
 from remit_server.harness.dispatcher import Dispatcher
-from remit_server.harness.merge import Merger
-from remit_server.harness.takeover import Takeover
+from remit_server.harness.writes.merger import Merger
 from remit_server.models.choose import PLAYED, choose_provider
 from remit_server.models.ports import ModelProvider
 from remit_server.models.recorder import Recorder
@@ -75,20 +75,20 @@ def _open(settings: Settings, documents: Documents, code: CodeIntelligence, mode
         redactor = Redactor(secrets=secret_values(os.environ), more=lambda: live.rulebook.policy.redact)
         desk = ApprovalDesk(audit, settings.approval_timeout_s, live.keep)
         merger = Merger(workspace, documents, merges)
-        dispatcher = Dispatcher(
+        parts = Parts(
             tools=TOOLS,
             matrix=INTENT_TOOLS,
             rulebook=live.rulebook,
             workspace=workspace,
             documents=documents,
             merger=merger,
-            takeover=Takeover(live.rulebook, merger, desk),
             sandbox=choose_sandbox(settings.workspace),
             desk=desk,
             audit=audit,
             redactor=redactor,
             code=code,
         )
+        dispatcher = Dispatcher(parts)
         agent = Agent(open_model(settings, redactor, models), dispatcher, settings.max_steps, settings.max_tokens)
         close = opened.pop_all().close
     told = (*settings.unknown, *(f"your policy: {warning}" for warning in loaded.policy.warnings), *recovered)

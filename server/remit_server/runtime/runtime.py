@@ -34,11 +34,10 @@ from remit_server.contract import (
     WarningEvent,
 )
 from remit_server.errors import RemitError
-from remit_server.harness.approving import ApprovalDesk
-from remit_server.harness.arguments import ToolCall
+from remit_server.harness.approval.desk import ApprovalDesk
+from remit_server.harness.calls import RunDenied, ToolCall
 from remit_server.harness.dispatcher import Dispatcher
 from remit_server.harness.ports import Asker, Emit
-from remit_server.harness.trail import RunDenied
 from remit_server.harness.turn import SessionMemory, Turn
 from remit_server.models.answers import OnText
 from remit_server.models.ports import LocalEngine
@@ -74,7 +73,8 @@ class RunningTurn:
 class Runtime:
     """The transport-free core: takes requests, streams events, gives results.
 
-    Invariant: a turn's last event is `run_completed`, exactly once, whatever ends it.
+    Invariant: a turn's last event is `run_completed`, exactly once, whatever ends it. `dispatcher` is what every call
+    of a turn goes through.
     """
 
     def __init__(
@@ -89,10 +89,10 @@ class Runtime:
         warnings: Callable[[], Sequence[str]] = tuple,
         audit_warnings: Callable[[], Sequence[str]] = tuple,
     ) -> None:
-        self._settings, self._agent, self._dispatcher, self._desk = settings, agent, dispatcher, desk
+        self._settings, self._agent, self.dispatcher, self._desk = settings, agent, dispatcher, desk
         self._live, self._close_resources = live, close
         self._warnings, self._warned, self._audit_warnings = warnings, 0, audit_warnings
-        self._sandbox = dispatcher.sandbox.isolation().name
+        self._sandbox = dispatcher.parts.sandbox.isolation().name
         self._sessions: OrderedDict[str, Session] = OrderedDict()
         self._turns: OrderedDict[tuple[str, str], RunningTurn] = OrderedDict()
         self._closed = False
@@ -157,7 +157,7 @@ class Runtime:
             abilities=tuple(sorted(provider.abilities)),
             running_turns=sum(not turn.task.done() for turn in self._turns.values()),
             pending_approvals=self._desk.pending,
-            policy=self._dispatcher.rulebook.policy.version,
+            policy=self.dispatcher.parts.rulebook.policy.version,
             policy_problem=self._live.problem,
             audit_problem=next(reversed(self._audit_warnings()), None),
             sandbox=self._sandbox,
@@ -249,7 +249,7 @@ class Runtime:
     def _flush_audit(self) -> None:
         """Whoever is told that a turn has ended finds all of it in the log."""
         try:
-            self._dispatcher.audit.flush()
+            self.dispatcher.parts.audit.flush()
         except AuditError as error:
             log.warning("the last audit records wait to be written: %s: %s", error.what, error.why)
 
@@ -260,8 +260,8 @@ class Runtime:
         try:
             name = f"{turn.turn_id}-own-{number}"
             if part.intent is not None:
-                self._dispatcher.declare(part.intent, None, f"{name}-intent", turn)
-            await self._dispatcher.execute(ToolCall(name, part.tool, part.arguments), turn)
+                self.dispatcher.declare(part.intent, None, f"{name}-intent", turn)
+            await self.dispatcher.execute(ToolCall(name, part.tool, part.arguments), turn)
         finally:
             turn.caller = "model"
 

@@ -290,7 +290,7 @@ async def test_run_policy_only_tightens_the_tools(make_bench: Any) -> None:
 
 async def test_an_audit_that_cannot_be_written_stops_the_call(make_bench: Any) -> None:
     bench = await make_bench({"calls": [intent("CODE"), EDIT]}, {"text": "ok"})
-    bench.runtime._dispatcher.audit.close()
+    bench.runtime.dispatcher.parts.audit.close()
     result = await bench.ask("go")
     assert result.status == "failed"
     assert result.error is not None

@@ -9,8 +9,8 @@ from bench_runtime import call, intent
 from hypothesis import given
 from hypothesis import strategies as st
 
+from remit_server.agent.loops import THRESHOLDS, History, Loop, Seen, after_step, count_trailing
 from remit_server.contract import RunRequest
-from remit_server.harness.loops import THRESHOLDS, History, Loop, Seen, after_step, trailing
 from remit_server.harness.ports import NobodyToAsk
 from remit_server.models.ports import ToolMessage
 
@@ -79,8 +79,8 @@ def test_nothing_ends_without_a_warning_in_an_earlier_step_and_one_warning_is_al
 
 @given(st.lists(st.sampled_from("ab"), max_size=8), st.text("ab", min_size=1, max_size=4), st.integers(1, 6))
 def test_trailing_counts_at_least_what_was_put_there(before: list[str], piece: str, times: int) -> None:
-    assert trailing([*before, *(piece * times)], len(piece)) >= times
-    assert trailing("abc" + piece * times, len(piece) + 3 + len(piece) * times) == 0
+    assert count_trailing([*before, *(piece * times)], len(piece)) >= times
+    assert count_trailing("abc" + piece * times, len(piece) + 3 + len(piece) * times) == 0
 
 
 @given(_STEPS)

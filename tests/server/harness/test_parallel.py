@@ -1,4 +1,4 @@
-"""Several calls of one step: side by side where they cannot meet, else in order (agent.md §1)."""
+"""Several calls of one step: side by side where they cannot collide, else in order (agent.md §1)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from threat_bench import LAX
 from remit_governance.audit.record import AuditKind
 from remit_governance.audit.verify import Verified, verify
 from remit_governance.values import Action
-from remit_server.harness.parallel import Touches, meet, plan, touches
+from remit_server.harness.dispatcher import Dispatcher
+from remit_server.harness.parallel import Touches, collide, order, touches
 from remit_server.models.ports import ToolMessage
 from remit_server.tools.spec import ReadPlan
 
@@ -30,17 +31,17 @@ def exec_of(command: str) -> Action:
 
 @given(st.lists(TOUCHES, max_size=8))
 def test_a_call_waits_for_exactly_the_earlier_ones_that_it_meets(touched: list[Touches]) -> None:
-    waits = plan(touched)
+    waits = order(touched)
     assert len(waits) == len(touched)
     for later, earlier in enumerate(waits):
-        assert list(earlier) == [n for n in range(later) if meet(touched[n], touched[later])]
+        assert list(earlier) == [n for n in range(later) if collide(touched[n], touched[later])]
 
 
 @given(TOUCHES, TOUCHES)
-def test_meeting_is_mutual_and_reads_alone_never_meet(one: Touches, other: Touches) -> None:
-    assert meet(one, other) == meet(other, one)
-    assert not meet(replace(one, writes=frozenset()), replace(other, writes=frozenset()))
-    assert meet(one, other) or not one.writes & (other.reads | other.writes)
+def test_colliding_is_mutual_and_reads_alone_never_collide(one: Touches, other: Touches) -> None:
+    assert collide(one, other) == collide(other, one)
+    assert not collide(replace(one, writes=frozenset()), replace(other, writes=frozenset()))
+    assert collide(one, other) or not one.writes & (other.reads | other.writes)
 
 
 @pytest.mark.parametrize(
@@ -61,7 +62,7 @@ def test_meeting_is_mutual_and_reads_alone_never_meet(one: Touches, other: Touch
     ],
 )
 def test_what_meets(one: Action, other: Action, met: bool) -> None:
-    assert meet(touches([one]), touches([other])) is met
+    assert collide(touches([one]), touches([other])) is met
 
 
 @dataclass
@@ -86,13 +87,14 @@ class Meeting:
 def behind(bench: Any, name: str, door: Callable[[Callable[[], Awaitable[Any]]], Callable[[], Awaitable[Any]]]) -> None:
     """Puts a door in front of what a read tool of the bench does."""
     dispatcher = bench.runtime._agent.dispatcher
-    tool = dispatcher.tools[name]
+    tool = dispatcher.parts.tools[name]
 
     async def prepare(arguments: Any, ctx: Any) -> Any:
         made = await tool.prepare(arguments, ctx)
         return ReadPlan(door(made.run))
 
-    changed = replace(dispatcher, tools={**dispatcher.tools, name: replace(tool, prepare=prepare)})
+    parts = dispatcher.parts
+    changed = Dispatcher(replace(parts, tools={**parts.tools, name: replace(tool, prepare=prepare)}))
     bench.runtime._agent = replace(bench.runtime._agent, dispatcher=changed)
 
 

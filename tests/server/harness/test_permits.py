@@ -18,7 +18,7 @@ STRICT = compile_policy([Source("p", "capabilities: [{ name: no, match: { syscal
 
 
 def rulebook_of(bench: Bench) -> Rulebook:
-    return bench.runtime._dispatcher.rulebook
+    return bench.runtime.dispatcher.parts.rulebook
 
 
 async def test_003_every_call_runs_under_a_token_that_ends_with_it(make_bench: Any) -> None:

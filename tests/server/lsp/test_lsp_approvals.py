@@ -8,7 +8,7 @@ import pytest
 from pygls.uris import to_fs_path
 
 from remit_server.contract import ApprovalRequired, FileDiff, ReasonPayload, Scope
-from remit_server.lsp.asking import MESSAGE_LIMIT, in_parts, question_text
+from remit_server.lsp.client_requests.approval_messages import MESSAGE_LIMIT, cut_into_messages, question_text
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.slow]
 
@@ -282,7 +282,7 @@ async def test_THR_approvals_long_command_that_cannot_be_shown_is_not_asked_abou
 
 async def test_the_parts_of_a_long_question_are_all_of_it():
     text = "\n".join("x" * (n % 700) for n in range(200)) + "\n" + "y" * 5_000
-    parts = in_parts(text, "the question")
+    parts = cut_into_messages(text, "the question")
     assert all(len(part) <= MESSAGE_LIMIT for part in parts)
     bodies = [part.partition("\n")[2] for part in parts]
     assert "".join(bodies).replace("\n", "") == text.replace("\n", "") + "(the end of the question)"

@@ -9,8 +9,8 @@ import pytest
 
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
-from remit_server.lsp.documents import EditorDocuments, EditRequest, OpenBuffers, Refused, Unanswered
-from remit_server.lsp.edits import apply_changes
+from remit_server.lsp.buffers.documents import EditorDocuments, EditRequest, OpenBuffers, Refused, Unanswered
+from remit_server.lsp.buffers.edits import apply_changes
 from remit_server.models.embedded.endings import UNKNOWN
 from remit_server.workspace.ports import OpenDocument
 

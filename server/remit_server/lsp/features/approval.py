@@ -4,24 +4,24 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from remit_server.lsp.types import APPROVAL_RESPOND, AnswerParams, Json
+from remit_server.lsp.rpc.custom_methods import APPROVAL_RESPOND, AnswerParams, Json
 
 if TYPE_CHECKING:
-    from remit_server.lsp.server import RemitServer
+    from remit_server.lsp.connection import Connection
 
 
-async def respond(ls: RemitServer, params: AnswerParams) -> Json:
-    """An ApprovalReceipt as JSON: an answer that comes too late or twice is no error, but not accepted."""
+async def respond(connection: Connection, params: AnswerParams) -> Json:
+    """Takes an answer, and returns an ApprovalReceipt as JSON: one too late or twice is no error, but not accepted."""
     from pydantic import ValidationError
 
     from remit_server.contract import ApprovalAnswer, ApprovalReceipt
-    from remit_server.lsp.refusals import from_validation
+    from remit_server.lsp.rpc.refusals import from_validation
 
     try:
         answer = ApprovalAnswer.model_validate(params.answer)
     except ValidationError as error:
         raise from_validation(APPROVAL_RESPOND, error) from error
-    runtimes = ls.opened_runtimes
+    runtimes = connection.opened_runtimes
     # Whoever asked it; a question that nobody asked is the first one's to refuse and to record.
     runtime = next((each for each in runtimes if each.asked(answer.approval_id)), runtimes[0] if runtimes else None)
     receipt = runtime.answer(answer) if runtime else ApprovalReceipt(accepted=False, reason="no turn is running")

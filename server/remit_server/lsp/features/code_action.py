@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from lsprotocol import types as lsp
 
-from remit_server.lsp.edits import Place, identifier_at
-from remit_server.lsp.types import Json
+from remit_server.lsp.buffers.edits import Place, identifier_at
+from remit_server.lsp.rpc.custom_methods import Json
 
 if TYPE_CHECKING:
     from remit_server.lsp.client import Client
+    from remit_server.lsp.connection import Snapshot
     from remit_server.lsp.runtime_slot import RuntimeSlot
-    from remit_server.lsp.server import RemitServer
 
 RENAME_KIND = "refactor.rewrite.remit"
 EXPLAIN_KIND = "refactor.remit.explain"
@@ -38,31 +38,31 @@ Producer: TypeAlias = "Callable[[Client, Subject], lsp.CodeAction | None]"
 """(client, subject) → the action, or None where this client cannot use it."""
 
 
-async def offer(ls: RemitServer, params: lsp.CodeActionParams) -> list[lsp.CodeAction | lsp.Command]:
-    """The actions that fit the selection and the kinds asked for, and that the model can do.
+async def offer(snapshot: Snapshot, params: lsp.CodeActionParams) -> list[lsp.CodeAction | lsp.Command]:
+    """Returns the actions that fit the selection and the kinds asked for, and that the model can do.
 
     A client that knows no code actions gets their commands.
     """
-    document = ls.document(params.text_document.uri)
+    document, client = snapshot.document, snapshot.client
     if document is None:
         return []
     start, end = params.range.start, params.range.end
-    name = identifier_at(document.buffer.text, Place(start.line, start.character), Place(end.line, end.character))
+    name = identifier_at(document.text, Place(start.line, start.character), Place(end.line, end.character))
     if name is None:
         return []
-    wanted = [row for kind, row in ACTIONS.items() if _wanted(kind, params.context.only)]
-    able = await _abilities(document.folder.slot) if wanted else ()
-    subject = Subject(document.buffer.uri, document.path, name)
-    made = [row.produce(ls.client, subject) for row in wanted if row.needs in able]
+    wanted = [row for kind, row in ACTIONS.items() if _is_wanted(kind, params.context.only)]
+    able = await _find_abilities(document.folder.slot) if wanted else ()
+    subject = Subject(document.uri, document.path, name)
+    made = [row.produce(client, subject) for row in wanted if row.needs in able]
     found = [action for action in made if action is not None]
-    if ls.client.takes_code_actions:
-        return [_tagged(ls.client, action) for action in found]
+    if client.takes_code_actions:
+        return [_tag(client, action) for action in found]
     return [action.command for action in found if action.command is not None]
 
 
-def resolve(ls: RemitServer, action: lsp.CodeAction) -> lsp.CodeAction:
-    """The action with its command filled in; one that was not ours comes back as it is."""
-    del ls
+def resolve(snapshot: Snapshot, action: lsp.CodeAction) -> lsp.CodeAction:
+    """Fills in the action's command; one that was not ours comes back as it is."""
+    del snapshot
     match action.data:
         case {"explain": {"uri": str() as uri, "path": str() as path, "name": str() as name}}:
             action.command = _explain_command(Subject(uri, path, name))
@@ -109,8 +109,8 @@ ACTIONS: Mapping[str, Row] = {
 """Kind → the action."""
 
 
-async def _abilities(slot: RuntimeSlot) -> Collection[str]:
-    """What the model can be asked for: nothing where the runtime failed to open, which is left alone.
+async def _find_abilities(slot: RuntimeSlot) -> Collection[str]:
+    """Returns what the model can be asked for: nothing where the runtime failed to open, which is left alone.
 
     Whoever asks for a turn has it tried again, and is told why.
     """
@@ -132,11 +132,11 @@ def _question(subject: Subject) -> str:
     return f"explain {subject.name} in {subject.path}"
 
 
-def _wanted(kind: str, only: Sequence[lsp.CodeActionKind | str] | None) -> bool:
+def _is_wanted(kind: str, only: Sequence[lsp.CodeActionKind | str] | None) -> bool:
     return only is None or any(f"{kind}.".startswith(f"{wanted}.") for wanted in only)
 
 
-def _tagged(client: Client, action: lsp.CodeAction) -> lsp.CodeAction:
+def _tag(client: Client, action: lsp.CodeAction) -> lsp.CodeAction:
     if client.tags_generated:
         action.tags = [lsp.CodeActionTag.LlmGenerated]
     return action

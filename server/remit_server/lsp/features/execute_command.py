@@ -9,30 +9,30 @@ from typing import TYPE_CHECKING, TypeAlias
 from lsprotocol import types as lsp
 
 from remit_server.lsp.features import policy_open
-from remit_server.lsp.types import Json
+from remit_server.lsp.rpc.custom_methods import Json
 
 if TYPE_CHECKING:
-    from remit_server.lsp.server import RemitServer
+    from remit_server.lsp.connection import Connection
 
-Command: TypeAlias = "Callable[[RemitServer, lsp.ExecuteCommandParams], Awaitable[Json]]"
+Command: TypeAlias = "Callable[[Connection, lsp.ExecuteCommandParams], Awaitable[Json]]"
 
 
-def _later(name: str) -> Command:
-    """The command of this name in `lsp.commands`, which is imported when it is first run."""
+def _import_later(name: str) -> Command:
+    """Returns the command of this name in `lsp.commands`, which is imported when it is first run."""
 
-    async def command(ls: RemitServer, params: lsp.ExecuteCommandParams) -> Json:
+    async def command(connection: Connection, params: lsp.ExecuteCommandParams) -> Json:
         run: Command = getattr(importlib.import_module("remit_server.lsp.commands"), name)
-        return await run(ls, params)
+        return await run(connection, params)
 
     return command
 
 
 COMMANDS: Mapping[str, Command] = {
-    "remit.ask": _later("ask"),
-    "remit.edit": _later("edit"),
-    "remit.rename": _later("rename"),
-    "remit.cancel": _later("cancel"),
-    "remit.audit.verify": _later("verify_audit"),
+    "remit.ask": _import_later("ask"),
+    "remit.edit": _import_later("edit"),
+    "remit.rename": _import_later("rename"),
+    "remit.cancel": _import_later("cancel"),
+    "remit.audit.verify": _import_later("verify_audit"),
     "remit.policy.open": policy_open.open_rule,
 }
 """Name → command; each is told the params as they came and answers JSON."""

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 from lsprotocol import types as lsp
 
 from remit_server.lsp.client import folder_roots
+from remit_server.lsp.open_folders import change_folders
 
 if TYPE_CHECKING:
-    from remit_server.lsp.server import RemitServer
+    from remit_server.lsp.connection import Connection
 
 
-def changed(ls: RemitServer, params: lsp.DidChangeWorkspaceFoldersParams) -> None:
-    """Open the folders that came, and close those that went."""
-    ls.change_folders(folder_roots(params.event.added), folder_roots(params.event.removed))
+def changed(connection: Connection, params: lsp.DidChangeWorkspaceFoldersParams) -> None:
+    """Opens the folders that came, and closes those that went."""
+    change_folders(connection, folder_roots(params.event.added), folder_roots(params.event.removed))

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from remit_server.lsp.types import GENERATE, GenerateParams, Json
+from remit_server.lsp.rpc.custom_methods import GENERATE, GenerateParams, Json
 
 if TYPE_CHECKING:
-    from remit_server.lsp.server import RemitServer
+    from remit_server.lsp.connection import Connection
 
 
-async def generate(ls: RemitServer, params: GenerateParams) -> Json:
-    """A GenerationResult as JSON. Cancelling the request stops the model within a token."""
+async def generate(connection: Connection, params: GenerateParams) -> Json:
+    """Has the model answer; returns a GenerationResult as JSON. Cancelling it stops the model within a token."""
     from pydantic import ValidationError
 
     from remit_server.contract import GenerationRequest
-    from remit_server.lsp.refusals import from_validation
+    from remit_server.lsp.rpc.refusals import from_validation
 
     try:
         request = GenerationRequest.model_validate(params.request)
@@ -25,8 +25,8 @@ async def generate(ls: RemitServer, params: GenerateParams) -> Json:
 
     async def on_text(text: str) -> None:
         if token is not None:
-            ls.rpc.stream(token, {"delta": text})
+            connection.channel.stream(token, {"delta": text})
 
-    first = ls.first_root  # no workspace is touched, and all of them have the same model
-    runtime = await ls.runtime(None if first is None else str(first))
+    first = connection.folders.first_root  # no workspace is touched, and all of them have the same model
+    runtime = await connection.runtime(None if first is None else str(first))
     return (await runtime.generate(request, on_text)).model_dump(mode="json")

@@ -6,35 +6,35 @@ from typing import TYPE_CHECKING
 
 from lsprotocol import types as lsp
 
-from remit_server.lsp.edits import Place, offset_at
-from remit_server.lsp.features.policy_files import PolicyBuffer, Positions, aside, kind_of, settings_here
+from remit_server.lsp.buffers.edits import Place, offset_at
+from remit_server.lsp.buffers.policy_files import PolicyDocument, Positions, call_in_thread, kind_of, settings_here
 
 if TYPE_CHECKING:
-    from remit_server.lsp.server import RemitServer
+    from remit_server.lsp.connection import Snapshot
 
 OPTIONS = lsp.CompletionOptions(trigger_characters=[":", "{", "[", ","])
 
 _KINDS = {"key": lsp.CompletionItemKind.Property, "word": lsp.CompletionItemKind.EnumMember}
 
 
-async def complete(ls: RemitServer, params: lsp.CompletionParams) -> lsp.CompletionList | None:
-    """What may stand at the position; None where the document is no policy."""
-    buffer = ls.policies.at(params.text_document.uri)
-    if buffer is None:
+async def complete(snapshot: Snapshot, params: lsp.CompletionParams) -> lsp.CompletionList | None:
+    """Returns what may stand at the position; None where the document is no policy."""
+    document = snapshot.policy
+    if document is None:
         return None
     place = Place(params.position.line, params.position.character)
-    return await aside(lambda: _complete(ls, buffer, place))
+    return await call_in_thread(lambda: _complete(snapshot, document, place))
 
 
-def _complete(ls: RemitServer, buffer: PolicyBuffer, place: Place) -> lsp.CompletionList | None:
+def _complete(snapshot: Snapshot, document: PolicyDocument, place: Place) -> lsp.CompletionList | None:
     from remit_governance.policy.editing.completion import completions
     from remit_server.tools.table import TOOLS
 
-    settings = settings_here(ls.root_of(buffer.path))
-    kind = kind_of(buffer.path, settings) if settings is not None else None
+    settings = settings_here(snapshot.folders.root_of(document.path))
+    kind = kind_of(document.path, settings) if settings is not None else None
     if kind is None:
         return None
-    text = buffer.text
+    text = document.text
     tools = {tool.name: tool.summary for tool in TOOLS.values()}
     found = completions(text, offset_at(text, place), tools, project=kind == "project")
     positions = Positions(text)

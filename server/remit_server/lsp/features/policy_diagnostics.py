@@ -14,22 +14,22 @@ from typing import TYPE_CHECKING
 
 from lsprotocol import types as lsp
 
-from remit_server.lsp.edits import Edit, same_but_for_line_ends
-from remit_server.lsp.features.policy_files import (
+from remit_server.lsp.buffers.edits import Edit, same_but_for_line_ends
+from remit_server.lsp.buffers.policy_files import (
     Kind,
     PolicyBuffer,
     Positions,
-    aside,
+    call_in_thread,
     kind_of,
     policy_paths,
     settings_here,
 )
-from remit_server.lsp.wire import ConnectionLost
+from remit_server.lsp.rpc.io_threads import ConnectionLost
 
 if TYPE_CHECKING:  # slow to import
     from remit_governance.errors import Problem
     from remit_governance.policy.compile import Source
-    from remit_server.lsp.server import RemitServer
+    from remit_server.lsp.connection import Connection
     from remit_server.runtime.settings import Settings
 
 logger = logging.getLogger(__name__)
@@ -40,67 +40,66 @@ PAUSE_S = 0.2
 _SEVERITIES = {"error": lsp.DiagnosticSeverity.Error, "warning": lsp.DiagnosticSeverity.Warning}
 
 
-def opened(ls: RemitServer, document: lsp.TextDocumentItem) -> None:
-    """Look at a policy file that was opened."""
-    _look_soon(ls, ls.policies.opened(document.uri, document.version, document.text))
+def opened(connection: Connection, document: lsp.TextDocumentItem) -> None:
+    """Looks at a policy file that was opened."""
+    _look_soon(connection, connection.policies.opened(document.uri, document.version, document.text))
 
 
-def changed(ls: RemitServer, document: lsp.VersionedTextDocumentIdentifier, edits: list[Edit | str]) -> None:
-    """Look at a policy file once nothing more is typed."""
-    _look_soon(ls, ls.policies.changed(document.uri, document.version, edits))
+def changed(connection: Connection, document: lsp.VersionedTextDocumentIdentifier, edits: list[Edit | str]) -> None:
+    """Looks at a policy file once nothing more is typed."""
+    _look_soon(connection, connection.policies.changed(document.uri, document.version, edits))
 
 
-def saved(ls: RemitServer, uri: str) -> None:
+def saved(connection: Connection, uri: str) -> None:
     """A policy file that was saved may be in force now, and so may be the others beside it."""
-    if ls.policies.at(uri) is not None:
-        for buffer in ls.policies:
-            _look_soon(ls, buffer)
+    if connection.policies.at(uri) is not None:
+        for buffer in connection.policies:
+            _look_soon(connection, buffer)
 
 
-def closed(ls: RemitServer, uri: str) -> None:
-    """Take back what was said of a file that was closed."""
-    buffer = ls.policies.closed(uri)
+def closed(connection: Connection, uri: str) -> None:
+    """Takes back what was said of a file that was closed."""
+    buffer = connection.policies.closed(uri)
     if buffer is not None:
-        _publish(ls, buffer, [])
+        _publish(connection, buffer, [])
 
 
-def _look_soon(ls: RemitServer, buffer: PolicyBuffer | None) -> None:
+def _look_soon(connection: Connection, buffer: PolicyBuffer | None) -> None:
     """One look at a time, and another one after it where there is a reason to."""
     if buffer is None:
         return
     buffer.revision += 1
     if buffer.checking is None or buffer.checking.done():
-        buffer.checking = ls.in_background(_look(ls, buffer))
+        buffer.checking = connection.in_background(_look(connection, buffer))
 
 
-async def _look(ls: RemitServer, buffer: PolicyBuffer) -> None:
+async def _look(connection: Connection, buffer: PolicyBuffer) -> None:
     looked_at = 0
-    while looked_at != buffer.revision and ls.policies.at(buffer.uri) is buffer:
+    while looked_at != buffer.revision and connection.policies.at(buffer.uri) is buffer:
         revision, text = buffer.revision, buffer.text
         await asyncio.sleep(PAUSE_S)
         if revision != buffer.revision:
             continue
         looked_at = revision
         try:
-            found = await aside(partial(diagnose, buffer.path, text, ls.root_of(buffer.path)))
+            found = await call_in_thread(partial(diagnose, buffer.path, text, connection.folders.root_of(buffer.path)))
         except Exception:  # a defect in one look must not end all later ones
             logger.exception("a policy file could not be looked at")
             continue
-        if found is not None and revision == buffer.revision and ls.policies.at(buffer.uri) is buffer:
-            _publish(ls, buffer, found)
+        if found is not None and revision == buffer.revision and connection.policies.at(buffer.uri) is buffer:
+            _publish(connection, buffer, found)
 
 
-def _publish(ls: RemitServer, buffer: PolicyBuffer, diagnostics: list[lsp.Diagnostic]) -> None:
+def _publish(connection: Connection, buffer: PolicyBuffer, diagnostics: list[lsp.Diagnostic]) -> None:
     try:
-        ls.text_document_publish_diagnostics(
-            lsp.PublishDiagnosticsParams(uri=buffer.uri, version=buffer.version, diagnostics=diagnostics)
-        )
+        params = lsp.PublishDiagnosticsParams(uri=buffer.uri, version=buffer.version, diagnostics=diagnostics)
+        connection.channel.notify(lsp.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS, params)
     except ConnectionLost:
         logger.debug("the client is gone")
 
 
 def diagnose(path: Path, text: str, root: Path | None) -> list[lsp.Diagnostic] | None:
-    """What is wrong with the text of an open file, judged with the files it is in force with; None for no policy."""
+    """Finds what is wrong with the text of an open file, beside the files it is in force with; None for no policy."""
     from remit_governance.policy.compile import Source
     from remit_governance.policy.editing.diagnosis import findings
     from remit_governance.policy.paths import FOLDS_CASE
@@ -133,7 +132,7 @@ def diagnose(path: Path, text: str, root: Path | None) -> list[lsp.Diagnostic] |
 
 
 def _in_force_with(kind: Kind, settings: Settings) -> list[Kind]:
-    """The other files that make up a policy with one of this kind, where they exist."""
+    """Returns the other files that make up a policy with one of this kind, where they exist."""
     from remit_governance.policy.load import is_given
 
     match kind:
@@ -146,7 +145,7 @@ def _in_force_with(kind: Kind, settings: Settings) -> list[Kind]:
 
 
 def _read(path: Path, kind: Kind) -> tuple[Source | None, list[Problem]]:
-    """A file as it is in force, and why there is none; one that does not exist is no problem."""
+    """Reads a file as it is in force, and why there is none; one that does not exist is no problem."""
     from remit_governance.errors import PolicyError
     from remit_governance.policy.load import is_given, read_source
 

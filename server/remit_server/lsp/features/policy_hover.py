@@ -7,38 +7,38 @@ from typing import TYPE_CHECKING
 
 from lsprotocol import types as lsp
 
-from remit_server.lsp.edits import Place, offset_at
-from remit_server.lsp.features.policy_files import PolicyBuffer, Positions, aside, kind_of, settings_here
+from remit_server.lsp.buffers.edits import Place, offset_at
+from remit_server.lsp.buffers.policy_files import PolicyDocument, Positions, call_in_thread, kind_of, settings_here
 
 if TYPE_CHECKING:  # slow to import
-    from remit_server.lsp.server import RemitServer
+    from remit_server.lsp.connection import Snapshot
     from remit_server.runtime.settings import Settings
 
 
-async def hover(ls: RemitServer, params: lsp.HoverParams) -> lsp.Hover | None:
-    """What is to be said about the position; None where the document is no policy."""
-    buffer = ls.policies.at(params.text_document.uri)
-    if buffer is None:
+async def hover(snapshot: Snapshot, params: lsp.HoverParams) -> lsp.Hover | None:
+    """Says what there is to say about the position; None where the document is no policy."""
+    document = snapshot.policy
+    if document is None:
         return None
     place = Place(params.position.line, params.position.character)
-    return await aside(lambda: _hover(ls, buffer, place))
+    return await call_in_thread(lambda: _hover(snapshot, document, place))
 
 
-def _hover(ls: RemitServer, buffer: PolicyBuffer, place: Place) -> lsp.Hover | None:
-    from remit_governance.policy.editing.hover import hover as about
+def _hover(snapshot: Snapshot, document: PolicyDocument, place: Place) -> lsp.Hover | None:
+    from remit_governance.policy.editing.hover import hover as explain
     from remit_server.tools.table import TOOLS
 
-    root = ls.root_of(buffer.path)
+    root = snapshot.folders.root_of(document.path)
     settings = settings_here(root)
-    if settings is None or kind_of(buffer.path, settings) is None:
+    if settings is None or kind_of(document.path, settings) is None:
         return None
-    text = buffer.text
-    said = about(text, offset_at(text, place), {tool.name: tool.summary for tool in TOOLS.values()})
-    if said is None:
+    text = document.text
+    found = explain(text, offset_at(text, place), {tool.name: tool.summary for tool in TOOLS.values()})
+    if found is None:
         return None
-    counted = f"\n\n{_hits(settings, said.rule)}" if said.rule and root is not None else ""
-    kind = lsp.MarkupKind.Markdown if ls.client.hovers_in_markdown else lsp.MarkupKind.PlainText
-    return lsp.Hover(lsp.MarkupContent(kind, said.text + counted), Positions(text).range(said.span))
+    counted = f"\n\n{_hits(settings, found.rule)}" if found.rule and root is not None else ""
+    kind = lsp.MarkupKind.Markdown if snapshot.client.hovers_in_markdown else lsp.MarkupKind.PlainText
+    return lsp.Hover(lsp.MarkupContent(kind, found.text + counted), Positions(text).range(found.span))
 
 
 def _hits(settings: Settings, rule: str) -> str:

@@ -2,32 +2,27 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from lsprotocol import types as lsp
-from pygls.exceptions import JsonRpcException
 
-from remit_server.lsp.features.policy_files import (
+from remit_server.lsp.buffers.policy_files import (
     PolicyBuffers,
     Positions,
-    aside,
+    call_in_thread,
     kind_of,
     policy_paths,
     settings_here,
 )
-from remit_server.lsp.types import Json
-from remit_server.lsp.wire import ConnectionLost
+from remit_server.lsp.rpc.custom_methods import Json
 
 if TYPE_CHECKING:  # slow to import
     from remit_governance.policy.editing.spans import Span
     from remit_server.errors import RemitError
-    from remit_server.lsp.server import RemitServer
-
-logger = logging.getLogger(__name__)
+    from remit_server.lsp.connection import Connection
 
 SHAPE = "[{rule?, file?, line?}]"
 _ANSWER_S = 10.0
@@ -50,24 +45,24 @@ class Found:
     range: lsp.Range
 
 
-async def open_rule(ls: RemitServer, params: lsp.ExecuteCommandParams) -> Json:
+async def open_rule(connection: Connection, params: lsp.ExecuteCommandParams) -> Json:
     """`remit.policy.open [{rule?, file?, line?}]`, as an entry of a result's `reasons` has them.
 
     The editor shows the place where it can, else a message names it. Raises RemitError (`not_found`).
     """
     wanted = _wanted(params)
-    roots = [folder.root for folder in ls.folders]
-    found = await aside(lambda: find(wanted, roots, ls.policies))
-    shown = await _show(ls, found)
+    roots = [folder.root for folder in connection.folders]
+    found = await call_in_thread(lambda: find(wanted, roots, connection.policies))
+    shown = await connection.open_document(found.path, _ANSWER_S, found.range)
     line = found.range.start.line + 1
     if not shown:
         what = f"rule `{wanted.rule}` is at" if wanted.rule else "it is at"
-        ls.window_show_message(lsp.ShowMessageParams(lsp.MessageType.Info, f"{what} {found.path}:{line}"))
+        connection.show(lsp.MessageType.Info, f"{what} {found.path}:{line}")
     return {"file": str(found.path), "line": line, "shown": shown}
 
 
 def find(wanted: Wanted, roots: Sequence[Path], buffers: PolicyBuffers) -> Found:
-    """Look in the policy files of these workspaces, in the editor's text where they are open. Raises RemitError."""
+    """Looks in the policy files of these workspaces, in the editor's text where they are open. Raises RemitError."""
     from remit_server.errors import RemitError
 
     problem: RemitError | None = None
@@ -119,20 +114,8 @@ def _text(path: Path, buffers: PolicyBuffers, *, project: bool) -> str | None:
         return None
 
 
-async def _show(ls: RemitServer, found: Found) -> bool:
-    if not ls.client.shows_documents:
-        return False
-    params = lsp.ShowDocumentParams(uri=found.path.as_uri(), take_focus=True, selection=found.range)
-    try:
-        answer = await ls.rpc.ask(lsp.WINDOW_SHOW_DOCUMENT, params, _ANSWER_S)
-    except (TimeoutError, ConnectionLost, JsonRpcException) as error:
-        logger.warning("the client could not show a document: %s", type(error).__name__)
-        return False
-    return bool(answer.success)
-
-
 def _wanted(params: lsp.ExecuteCommandParams) -> Wanted:
-    from remit_server.lsp.refusals import invalid_params
+    from remit_server.lsp.rpc.refusals import invalid_params
 
     match params.arguments:
         case [dict()]:

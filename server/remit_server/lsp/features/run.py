@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from remit_server.lsp.types import RUN, Json, RunParams
+from remit_server.lsp.rpc.custom_methods import RUN, Json, RunParams
 
 if TYPE_CHECKING:
     from remit_server.contract import Event
-    from remit_server.lsp.server import RemitServer
+    from remit_server.lsp.connection import Connection
 
 
-async def run(ls: RemitServer, params: RunParams) -> Json:
-    """A RunResult as JSON. Cancelling the request cancels the turn, whose last event is still streamed."""
+async def run(connection: Connection, params: RunParams) -> Json:
+    """Runs a turn; returns a RunResult as JSON. Cancelling it cancels the turn, whose last event is still streamed."""
     from pydantic import ValidationError
 
     from remit_server.contract import RunRequest
-    from remit_server.lsp.asking import asker_of
-    from remit_server.lsp.refusals import from_validation
+    from remit_server.lsp.client_requests.approval_messages import choose_asker
+    from remit_server.lsp.rpc.refusals import from_validation
 
     try:
         request = RunRequest.model_validate(params.request)
@@ -27,12 +27,12 @@ async def run(ls: RemitServer, params: RunParams) -> Json:
 
     def emit(event: Event) -> None:
         if token is not None:
-            ls.rpc.stream(token, event.model_dump(mode="json"))
+            connection.channel.stream(token, event.model_dump(mode="json"))
 
-    folder = ls.folders.named(request.context.workspace_folder if request.context else None)
+    folder = connection.folders.named(request.context.workspace_folder if request.context else None)
     if request.context is not None:  # however it was named, the runtime knows it by its path
         here = request.context.model_copy(update={"workspace_folder": str(folder.root)})
         request = request.model_copy(update={"context": here})
     runtime = await folder.slot.get()
-    result = await runtime.run(request, emit, asker_of(ls, streams=token is not None))
+    result = await runtime.run(request, emit, choose_asker(connection, streams=token is not None))
     return result.model_dump(mode="json")

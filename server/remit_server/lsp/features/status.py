@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from remit_server.lsp.types import Json, StatusParams
+from remit_server.lsp.rpc.custom_methods import Json, StatusParams
 
 if TYPE_CHECKING:
-    from remit_server.lsp.server import RemitServer
+    from remit_server.lsp.connection import Snapshot
 
 
-async def status(ls: RemitServer, params: StatusParams) -> Json:
-    """A StatusResult as JSON, of the folder that is named, else of the first one; an error says why there is none."""
-    named, first = params.workspace_folder, ls.first_root
-    folder = str(first) if named is None and first is not None else named
-    runtime = await ls.runtime(folder)
-    told = {"model_stats": await runtime.model_stats(), "folders": tuple(str(each.root) for each in ls.folders)}
-    return runtime.status().model_copy(update=told).model_dump(mode="json")
+async def status(snapshot: Snapshot, params: StatusParams) -> Json:
+    """Returns a StatusResult as JSON, of the folder that is named, else of the first one. Raises RemitError."""
+    named, folders = params.workspace_folder, snapshot.folders
+    first = folders.first_root
+    runtime = await folders.named(str(first) if named is None and first is not None else named).slot.get()
+    more = {"model_stats": await runtime.model_stats(), "folders": tuple(str(each.root) for each in folders)}
+    return runtime.status().model_copy(update=more).model_dump(mode="json")

@@ -6,36 +6,36 @@ from typing import TYPE_CHECKING
 
 from lsprotocol import types as lsp
 
-from remit_server.lsp.edits import Edit, Place
+from remit_server.lsp.buffers.edits import Edit, Place
 from remit_server.lsp.features import policy_diagnostics
 
 if TYPE_CHECKING:
-    from remit_server.lsp.server import RemitServer
+    from remit_server.lsp.connection import Connection
 
 
-def opened(ls: RemitServer, params: lsp.DidOpenTextDocumentParams) -> None:
+def opened(connection: Connection, params: lsp.DidOpenTextDocumentParams) -> None:
     """`textDocument/didOpen`."""
     document = params.text_document
-    ls.buffers.opened(document.uri, document.version, document.text)
-    policy_diagnostics.opened(ls, document)
+    connection.buffers.opened(document.uri, document.version, document.text)
+    policy_diagnostics.opened(connection, document)
 
 
-def changed(ls: RemitServer, params: lsp.DidChangeTextDocumentParams) -> None:
+def changed(connection: Connection, params: lsp.DidChangeTextDocumentParams) -> None:
     """`textDocument/didChange`."""
     document, edits = params.text_document, [_edit(c) for c in params.content_changes]
-    ls.buffers.changed(document.uri, document.version, edits)
-    policy_diagnostics.changed(ls, document, edits)
+    connection.buffers.changed(document.uri, document.version, edits)
+    policy_diagnostics.changed(connection, document, edits)
 
 
-def saved(ls: RemitServer, params: lsp.DidSaveTextDocumentParams) -> None:
+def saved(connection: Connection, params: lsp.DidSaveTextDocumentParams) -> None:
     """`textDocument/didSave`."""
-    policy_diagnostics.saved(ls, params.text_document.uri)
+    policy_diagnostics.saved(connection, params.text_document.uri)
 
 
-def closed(ls: RemitServer, params: lsp.DidCloseTextDocumentParams) -> None:
+def closed(connection: Connection, params: lsp.DidCloseTextDocumentParams) -> None:
     """`textDocument/didClose`."""
-    ls.buffers.closed(params.text_document.uri)
-    policy_diagnostics.closed(ls, params.text_document.uri)
+    connection.buffers.closed(params.text_document.uri)
+    policy_diagnostics.closed(connection, params.text_document.uri)
 
 
 def _edit(change: lsp.TextDocumentContentChangeEvent) -> Edit | str:

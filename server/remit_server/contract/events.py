@@ -1,0 +1,213 @@
+"""What a client receives while a turn runs, in order; the union `AgentEvent` is closed (002 §4.3)."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field, JsonValue, SkipValidation
+
+from remit_governance.values import Effect, Intent
+from remit_server.contract.results import RunResult
+from remit_server.contract.values import ErrorPayload, FileDiff, ReasonPayload, Scope, TokenUsage, Wire
+
+
+class Event(Wire):
+    """What all events carry; `seq` is contiguous from 1 in a turn, `time` is UTC in RFC 3339."""
+
+    seq: int = Field(ge=1)
+    session_id: str
+    turn_id: str
+    time: str
+    step: int = Field(default=0, ge=0)
+
+
+class RunStarted(Event):
+    """The turn was accepted."""
+
+    kind: Literal["run_started"] = "run_started"
+    model: str
+    workspace: str
+
+
+class IntentSelected(Event):
+    """Stage one: the step declared its intent (rule 2), or switched it (rule 4)."""
+
+    kind: Literal["intent_selected"] = "intent_selected"
+    intent: Intent
+    justification: str | None = None
+    previous: Intent | None = None
+    allowed_tools: tuple[str, ...] = ()
+
+
+class TokenDelta(Event):
+    """Text of the answer, as it is generated."""
+
+    kind: Literal["token_delta"] = "token_delta"
+    text: str
+
+
+class ThinkingDelta(Event):
+    """Text the model thinks aloud, apart from its answer."""
+
+    kind: Literal["thinking_delta"] = "thinking_delta"
+    text: str
+
+
+class ToolCallEvent(Event):
+    """Stage two: a tool is asked for. Nothing has run yet."""
+
+    kind: Literal["tool_call"] = "tool_call"
+    tool_call_id: str
+    tool: str
+    intent: Intent | None = None
+    arguments: dict[str, JsonValue]
+
+
+class ToolResultEvent(Event):
+    """How a call ended. `decision` says who decided: a rule, the gate, the person. `output` is what the model sees.
+
+    `data` is the same for programs, by tool (docs/editors.md); empty where it would be longer than 256 KiB.
+    """
+
+    kind: Literal["tool_result"] = "tool_result"
+    tool_call_id: str
+    tool: str
+    ok: bool
+    summary: str
+    output: str = ""
+    data: SkipValidation[dict[str, JsonValue]] = Field(default={})
+    error: ErrorPayload | None = None
+    decision: str
+    rules: tuple[str, ...] = ()
+    reasons: tuple[ReasonPayload, ...] = ()
+    changed_files: tuple[str, ...] = ()
+    exit_code: int | None = None
+    duration_ms: float = Field(ge=0)
+
+
+class ToolOutput(Event):
+    """Lines that a command has printed while it runs, for the person; the model sees what its result shows."""
+
+    kind: Literal["tool_output"] = "tool_output"
+    tool_call_id: str
+    text: str
+
+
+class ApprovalRequired(Event):
+    """A question to the person. `digest` covers exactly what will run; no answer by `deadline` is a deny.
+
+    `title` is one short line; `command`, which may have several, and `diffs` say it whole. `hosts` are what a command
+    may reach. Hidden characters are spelled out in all of these.
+
+    `session_rule` says in words what an answer for the session would remember; `always_rule` is the rule that an
+    answer for good in this workspace would write, as it will stand in the person's permission file, `everywhere_rule`
+    that of an answer for good in every workspace.
+    """
+
+    kind: Literal["approval_required"] = "approval_required"
+    approval_id: str
+    tool_call_id: str
+    tool: str
+    intent: Intent | None = None
+    effect: Effect
+    digest: str
+    title: str
+    reasons: tuple[ReasonPayload, ...]
+    diffs: tuple[FileDiff, ...] = ()
+    argv: tuple[str, ...] | None = None
+    command: str | None = None
+    cwd: str | None = None
+    hosts: tuple[str, ...] = ()
+    risk: Literal["low", "medium", "high"] = "medium"
+    scopes: tuple[Scope, ...] = (Scope.ONCE,)
+    session_rule: str | None = None
+    always_rule: str | None = None
+    everywhere_rule: str | None = None
+    deadline: str
+
+
+class ApprovalResolved(Event):
+    """How the question ended and who answered.
+
+    By `standing_answer` there was no question: an answer given before decided, and `approval_id` is the call's id.
+    """
+
+    kind: Literal["approval_resolved"] = "approval_resolved"
+    approval_id: str
+    decision: Literal["allow", "deny"]
+    scope: Scope = Scope.ONCE
+    by: Literal["person", "standing_answer", "deadline", "disconnected", "unavailable", "cancelled"]
+
+
+class StateChanged(Event):
+    """The session moved to another workflow state or mode."""
+
+    kind: Literal["state_changed"] = "state_changed"
+    state: str
+    mode: str
+
+
+class ReviewRequired(Event):
+    """Changes wait for a review of their hunks."""
+
+    kind: Literal["review_required"] = "review_required"
+    review_id: str
+    diffs: tuple[FileDiff, ...]
+
+
+class ReviewResolved(Event):
+    """A review ended."""
+
+    kind: Literal["review_resolved"] = "review_resolved"
+    review_id: str
+    accepted: int = Field(ge=0)
+    rejected: int = Field(ge=0)
+
+
+class UsageEvent(Event):
+    """What one step cost."""
+
+    kind: Literal["usage"] = "usage"
+    usage: TokenUsage
+
+
+class WarningEvent(Event):
+    """Something the person should know that does not end the turn."""
+
+    kind: Literal["warning"] = "warning"
+    message: str
+
+
+class ErrorEvent(Event):
+    """Something that ends the step or the turn."""
+
+    kind: Literal["error"] = "error"
+    error: ErrorPayload
+
+
+class RunCompleted(Event):
+    """Always the last event of a turn, exactly once."""
+
+    kind: Literal["run_completed"] = "run_completed"
+    result: RunResult
+
+
+AgentEvent = Annotated[
+    RunStarted
+    | IntentSelected
+    | TokenDelta
+    | ThinkingDelta
+    | ToolCallEvent
+    | ToolOutput
+    | ToolResultEvent
+    | ApprovalRequired
+    | ApprovalResolved
+    | StateChanged
+    | ReviewRequired
+    | ReviewResolved
+    | UsageEvent
+    | WarningEvent
+    | ErrorEvent
+    | RunCompleted,
+    Field(discriminator="kind"),
+]

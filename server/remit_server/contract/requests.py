@@ -1,0 +1,118 @@
+"""What a client sends: a turn to run, an answer to a question, a text to generate (protocol.md §1)."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field, JsonValue, model_validator
+
+from remit_governance.values import Intent
+from remit_server.contract.values import Position, Scope, Selection, Wire
+
+
+class FileAttachment(Wire):
+    """A whole file the person attached; `path` is relative to the workspace."""
+
+    type: Literal["file"] = "file"
+    path: str
+
+
+class SelectionAttachment(Wire):
+    """Selected text the person attached."""
+
+    type: Literal["selection"] = "selection"
+    path: str
+    range: Selection
+    text: str = Field(max_length=100_000)
+
+
+Attachment = Annotated[FileAttachment | SelectionAttachment, Field(discriminator="type")]
+
+
+class TextInput(Wire):
+    """A message of the person, for the model."""
+
+    type: Literal["text"] = "text"
+    text: str = Field(min_length=1, max_length=200_000)
+    attachments: tuple[Attachment, ...] = ()
+
+
+class CallInput(Wire):
+    """A tool call of the person's own (`!command`, `run-tool`): no model, the same dispatcher, the same rules."""
+
+    type: Literal["call"] = "call"
+    tool: str
+    arguments: dict[str, JsonValue] = Field(default_factory=dict)
+    intent: Intent | None = None
+
+
+InputPart = Annotated[TextInput | CallInput, Field(discriminator="type")]
+
+
+class ContextPayload(Wire):
+    """What the editor shows right now."""
+
+    open_document: str | None = None
+    cursor: Position | None = None
+    visible_range: Selection | None = None
+    workspace_folder: str | None = None
+
+
+def _has(given: object, key: str) -> bool:
+    return isinstance(given, dict) and key in given
+
+
+class ExecutionPolicy(Wire):
+    """Limits for one run. They may only tighten what the configuration says."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _no_mode(cls, given: object) -> object:
+        if _has(given, "mode"):
+            raise ValueError("`mode` is not enforced by this version; leave it out")
+        return given
+
+    max_steps: int | None = Field(default=None, ge=1, le=100)
+    timeout_s: float | None = Field(default=None, gt=0, le=3600)
+    allow_tools: tuple[str, ...] | None = None
+
+
+class RunRequest(Wire):
+    """One turn. The same `session_id` and `turn_id` given twice yield the first one's result.
+
+    `input` is one part or several, worked off in order inside the one turn.
+    """
+
+    session_id: str = Field(min_length=1, max_length=128)
+    turn_id: str = Field(min_length=1, max_length=128)
+    input: InputPart | Annotated[tuple[InputPart, ...], Field(min_length=1, max_length=32)]
+    context: ContextPayload | None = None
+    policy: ExecutionPolicy | None = None
+    metadata: dict[str, str] | None = None
+
+    @property
+    def parts(self) -> tuple[TextInput | CallInput, ...]:
+        """The input as a sequence, however it was given."""
+        return self.input if isinstance(self.input, tuple) else (self.input,)
+
+
+class ApprovalAnswer(Wire):
+    """`remit/approval/respond`: the person's answer to one question."""
+
+    approval_id: str
+    decision: Literal["allow", "deny"]
+    scope: Scope = Scope.ONCE
+    digest: str | None = None
+
+
+class GenerationRequest(Wire):
+    """`remit/generate`: one answer of the model by itself, in a wanted format; it has no tools and sees no workspace.
+
+    `output_format` may be a JSON Schema. With `content`, the model is asked `prompt` of it.
+    """
+
+    prompt: str = Field(min_length=1)
+    content: str | None = None
+    instructions: str | None = None
+    output_format: Literal["text", "string_list"] | dict[str, JsonValue] = "text"
+    max_tokens: int = Field(default=1024, ge=1, le=32_768)

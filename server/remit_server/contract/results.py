@@ -1,0 +1,116 @@
+"""What a client receives once: how a turn ended, what became of an answer, what the status is (002 §4.3)."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Literal
+
+from pydantic import Field, JsonValue
+
+from remit_governance.values import Intent
+from remit_server.contract.values import ErrorPayload, TokenUsage, Wire
+
+
+class ToolTrace(Wire):
+    """One line of the run's audit trail (002 §4.5)."""
+
+    tool_call_id: str
+    tool: str
+    intent: Intent | None = None
+    args_digest: str
+    decision: str
+    rule: str | None = None
+    approval_id: str | None = None
+    duration_ms: float = Field(ge=0)
+    exit_code: int | None = None
+    result_digest: str
+
+
+RunStatus = Literal["completed", "declined", "failed", "cancelled", "denied", "timed_out"]
+
+
+class RunResult(Wire):
+    """How a turn ended.
+
+    `declined`: nothing that was asked for was done, and the model says so; `denied`: nothing was, because policy or the
+    person refused it. `reason` says why in these two, and what was refused where something else was done.
+    """
+
+    session_id: str
+    turn_id: str
+    status: RunStatus
+    final_output: str | None = None
+    reason: str | None = None
+    usage: TokenUsage | None = None
+    tool_trace: tuple[ToolTrace, ...] = ()
+    error: ErrorPayload | None = None
+
+
+class ApprovalReceipt(Wire):
+    """What became of an answer; `accepted` is false for one that was replayed, expired or crossed."""
+
+    accepted: bool
+    reason: str | None = None
+
+
+class ModelStats(Wire):
+    """What a local model's process holds now, and sums since it started.
+
+    `cache_bytes` are held for the next step of `sessions`; `hits` generations found part of their prompt there,
+    `shared` of them in another session's; of their prompts' tokens some were `cached`, the others `read`.
+    """
+
+    sessions: int = Field(ge=0)
+    cache_bytes: int = Field(ge=0)
+    waiting: int = Field(ge=0)
+    running: int = Field(ge=0)
+    generations: int = Field(ge=0)
+    hits: int = Field(ge=0)
+    shared: int = Field(ge=0)
+    cached_tokens: int = Field(ge=0)
+    read_tokens: int = Field(ge=0)
+    generated_tokens: int = Field(ge=0)
+    tokens_per_s: float = Field(ge=0)
+
+
+class Ability(StrEnum):
+    """What a model can be asked for by an offer of the editor: to rename a name in a file, to explain code in words."""
+
+    RENAME = "rename"
+    EXPLAIN = "explain"
+
+
+class StatusResult(Wire):
+    """`remit/status`: what a status bar shows.
+
+    `model_loaded` is the share of a model's weights that is in memory, while it is loaded; `model_stats` is there while
+    a local model runs. `abilities` are what the model can be asked for: an editor offers nothing else. `mode` and
+    `state` are null as long as no workflow is enforced. `policy` is the version in force; `policy_problem` says why
+    it is not that of the files on disk, `audit_problem` what was last found wrong with the audit log. `folders` are
+    the roots of all workspace folders that the client has open; each has its own status.
+    """
+
+    version: str
+    protocol: int
+    workspace: str | None
+    folders: tuple[str, ...] = ()
+    model: str
+    model_state: Literal["stopped", "starting", "ready", "busy", "failed"]
+    model_loaded: float | None = Field(default=None, ge=0, le=1)
+    model_stats: ModelStats | None = None
+    abilities: tuple[Ability, ...] = ()
+    mode: str | None = None
+    state: str | None = None
+    running_turns: int = Field(ge=0)
+    pending_approvals: int = Field(ge=0)
+    policy: str
+    policy_problem: ErrorPayload | None = None
+    audit_problem: str | None = None
+    sandbox: str
+
+
+class GenerationResult(Wire):
+    """The answer: a string, a list of strings, or a value of the schema."""
+
+    result: JsonValue
+    usage: TokenUsage

@@ -1,0 +1,119 @@
+"""What requests, events and results are made of: codes, places, reasons, diffs, scopes, counts."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from pydantic import BaseModel, ConfigDict, Field
+
+PROTOCOL = 1
+
+
+class Wire(BaseModel):
+    """What crosses a boundary: unknown fields are errors, values do not change."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+
+class ErrorCode(StrEnum):
+    """Every code an error can carry, on any transport."""
+
+    INVALID_REQUEST = "invalid_request"
+    INVALID_ARGUMENTS = "invalid_arguments"
+    UNKNOWN_TOOL = "unknown_tool"
+    INTENT_REQUIRED = "intent_required"
+    TOOL_NOT_ALLOWED_FOR_INTENT = "tool_not_allowed_for_intent"
+    TOOL_UNAVAILABLE = "tool_unavailable"
+    OUTSIDE_WORKSPACE = "outside_workspace"
+    NOT_FOUND = "not_found"
+    NOT_A_FILE = "not_a_file"
+    BINARY_FILE = "binary_file"
+    TOO_LARGE = "too_large"
+    NOT_UNIQUE = "not_unique"
+    NO_MATCH = "no_match"
+    DENIED = "denied"
+    APPROVAL_DENIED = "approval_denied"
+    APPROVAL_EXPIRED = "approval_expired"
+    APPROVAL_UNAVAILABLE = "approval_unavailable"
+    STALE = "stale"
+    OUTCOME_UNKNOWN = "outcome_unknown"
+    READ_ONLY = "read_only"
+    SANDBOX_UNAVAILABLE = "sandbox_unavailable"
+    COMMAND_FAILED = "command_failed"
+    TIMED_OUT = "timed_out"
+    CANCELLED = "cancelled"
+    MODEL_UNAVAILABLE = "model_unavailable"
+    MODEL_FAILED = "model_failed"
+    LIMIT_REACHED = "limit_reached"
+    POLICY_INVALID = "policy_invalid"
+    AUDIT_BROKEN = "audit_broken"
+    BUSY = "busy"
+    INTERNAL = "internal"
+
+
+class ErrorPayload(Wire):
+    """An error as a person reads it: what happened, why, and what to do."""
+
+    code: ErrorCode
+    message: str
+    retryable: bool = False
+    what: str
+    why: str
+    fix: str
+
+
+class Position(Wire):
+    """A place in a document: zero-based line and UTF-16 character, as in LSP."""
+
+    line: int = Field(ge=0)
+    character: int = Field(ge=0)
+
+
+class Selection(Wire):
+    """A range in a document, end exclusive."""
+
+    start: Position
+    end: Position
+
+
+class ReasonPayload(Wire):
+    """One rule's word on an action, with the place where it is written."""
+
+    rule: str | None = None
+    layer: str
+    action: str
+    reason: str
+    file: str | None = None
+    line: int | None = None
+
+
+class Scope(StrEnum):
+    """For how long and where an answer holds; `always` is for good in this workspace, `everywhere` in every one."""
+
+    ONCE = "once"
+    SESSION = "session"
+    ALWAYS = "always"
+    EVERYWHERE = "everywhere"
+
+
+class FileDiff(Wire):
+    """A proposed change to one file, as a unified diff with hostile characters made visible.
+
+    A file that is only moved has no diff.
+    """
+
+    path: str
+    diff: str
+    before_digest: str | None = None
+    after_digest: str | None = None
+    created: bool = False
+    deleted: bool = False
+    moved_from: str | None = None
+
+
+class TokenUsage(Wire):
+    """Tokens of one request or of a run; `cached_tokens` of the prompt were not computed again."""
+
+    prompt_tokens: int = Field(default=0, ge=0)
+    cached_tokens: int = Field(default=0, ge=0)
+    completion_tokens: int = Field(default=0, ge=0)

@@ -1,0 +1,218 @@
+"""Asks the person: a question is opened for one digest, answered once, and anything but a clear yes in time is a no
+(002 §5, governance.md §4)."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import AsyncGenerator, Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any, Literal
+
+from remit_governance.approvals import Accepted, ApprovalBook, ApprovalSubject, Pending, Refused
+from remit_governance.audit.record import AuditEvent, AuditKind
+from remit_governance.audit.store import AuditLog
+from remit_governance.permissions import remember
+from remit_governance.standing import Offer, rule_text
+from remit_server.contract import (
+    ApprovalAnswer,
+    ApprovalReceipt,
+    ApprovalRequired,
+    ApprovalResolved,
+    ErrorCode,
+    Scope,
+    WarningEvent,
+)
+from remit_server.errors import ToolError
+from remit_server.harness.calls import RunDenied
+from remit_server.harness.ports import CannotAsk, Keep
+from remit_server.harness.record.audit_append import append
+from remit_server.harness.record.call_record import CallRecord
+from remit_server.harness.turn import Turn, timestamp
+
+AnsweredBy = Literal["person", "standing_answer", "deadline", "disconnected", "unavailable", "cancelled"]
+
+REFUSALS = {
+    "unknown": "there is no such question",
+    "used": "this question was already answered",
+    "expired": "this question was not answered in time",
+    "crossed": "this answer belongs to another question",
+    "not_offered": "this scope was not on offer",
+}
+
+
+class ApprovalDesk:
+    """The open questions of a server, and who waits for their answers."""
+
+    def __init__(self, audit: AuditLog, ttl_s: float, keep: Keep, clock: Callable[[], float] = time.monotonic) -> None:
+        self._book = ApprovalBook()
+        self._audit, self._keep = audit, keep
+        self._ttl_s = ttl_s
+        self._clock = clock
+        self._waiting: dict[str, asyncio.Future[Accepted]] = {}
+
+    @property
+    def pending(self) -> int:
+        """How many questions are open."""
+        return len(self._waiting)
+
+    def asks(self, approval_id: str) -> bool:
+        """Returns whether this question is open."""
+        return approval_id in self._waiting
+
+    def answer(self, answer: ApprovalAnswer) -> ApprovalReceipt:
+        """Takes an answer, once, in time, for that very question."""
+        taken = self._book.answer(answer.approval_id, answer.decision, answer.scope.value, answer.digest, self._clock())
+        if isinstance(taken, Refused):
+            self._record_refusal(answer, taken)
+            return ApprovalReceipt(accepted=False, reason=REFUSALS[taken.reason])
+        waiting = self._waiting.get(answer.approval_id)
+        if waiting is not None and not waiting.done():
+            waiting.set_result(taken)
+        return ApprovalReceipt(accepted=True)
+
+    async def ask(self, subject: ApprovalSubject, shown: dict[str, Any], record: CallRecord) -> None:
+        """Asks about exactly `subject`, showing `shown`; returns only on a yes. Remembers what stands from now on.
+
+        Raises RunDenied where nobody can be asked, else ToolError (`approval_denied`, `approval_expired`,
+        `approval_unavailable` where this question cannot be shown).
+        """
+        turn = record.turn
+        if turn.asker.style == "never":
+            raise nobody_can_be_asked()
+        scopes = Offer(subject.standing, subject.always).scopes
+        question = self._book.open(subject, self._clock(), self._ttl_s, scopes)
+        record.record_question(question.id, question.digest)
+        accepted = await self._wait_for_answer(question, shown, record)
+        if accepted is None:
+            raise _refuse_late(self._ttl_s)
+        await self._remember(accepted, turn)
+        if accepted.decision == "deny":
+            raise _refuse_by_person()
+
+    async def _remember(self, accepted: Accepted, turn: Turn) -> None:
+        """Remembers what stands from now on: the file's rule where it could be written, else the session's."""
+        if accepted.always is not None:
+            problem = await self._keep(accepted.always, accepted.decision)
+            if problem is None:
+                return
+            turn.emit(WarningEvent, message=f"your answer holds for this session only: {problem}")
+        turn.memory.standing = remember(turn.memory.standing, accepted.standing, accepted.decision)
+
+    async def _wait_for_answer(self, question: Pending, shown: dict[str, Any], record: CallRecord) -> Accepted | None:
+        """Waits for the answer; however the wait ends, the question is closed and its end is shown and audited."""
+        waiting: asyncio.Future[Accepted] = asyncio.get_running_loop().create_future()
+        self._waiting[question.id] = waiting
+        accepted: Accepted | None = None
+        by: AnsweredBy = "disconnected"
+        try:
+            event = self._announce(question, shown, record.turn)
+            accepted = await self._wait(question, event, waiting, record.turn)
+            by = "person" if accepted else "deadline"
+        except asyncio.CancelledError:
+            by = "cancelled"
+            raise
+        except CannotAsk:
+            by = "unavailable"
+            raise
+        finally:
+            del self._waiting[question.id]
+            self._book.close(question.id)
+            self._close(record, question, accepted, by)
+        return accepted
+
+    def _announce(self, question: Pending, shown: dict[str, Any], turn: Turn) -> ApprovalRequired:
+        deadline = datetime.now(UTC) + timedelta(seconds=self._ttl_s)
+        return turn.emit(
+            ApprovalRequired,
+            approval_id=question.id,
+            digest=question.digest,
+            scopes=tuple(Scope(scope) for scope in question.scopes),
+            deadline=timestamp(deadline),
+            **shown,
+        )
+
+    async def _wait(
+        self, question: Pending, event: ApprovalRequired, waiting: asyncio.Future[Accepted], turn: Turn
+    ) -> Accepted | None:
+        asking = asyncio.create_task(self._ask(event, waiting, turn)) if turn.asker.style == "callback" else None
+        try:
+            async with asyncio.timeout(max(0.0, question.deadline - self._clock())):
+                return await waiting
+        except TimeoutError:
+            return None
+        finally:
+            if asking is not None:
+                asking.cancel()
+                with contextlib.suppress(asyncio.CancelledError):
+                    await asking
+
+    async def _ask(self, event: ApprovalRequired, waiting: asyncio.Future[Accepted], turn: Turn) -> None:
+        """Asks by the transport's own means; a closed prompt, a lost client and a failing prompt are all a no."""
+        no = ApprovalAnswer(approval_id=event.approval_id, decision="deny")
+        try:
+            answer = await turn.asker.ask(event)
+        except CannotAsk as error:
+            if not waiting.done():
+                waiting.set_exception(error)
+            return
+        except Exception:  # whatever broke, nobody said yes
+            answer = None
+        self.answer(answer or no)
+
+    def _close(self, record: CallRecord, question: Pending, accepted: Accepted | None, by: AnsweredBy) -> None:
+        decision = accepted.decision if accepted else "deny"
+        scope = Scope(accepted.scope) if accepted else Scope.ONCE
+        always = accepted.always if accepted else None
+        record.record_answer(decision, by, scope, None if always is None else rule_text(always))
+        if by != "disconnected":
+            record.turn.emit(ApprovalResolved, approval_id=question.id, decision=decision, scope=scope, by=by)
+
+    def _record_refusal(self, answer: ApprovalAnswer, refused: Refused) -> None:
+        append(
+            self._audit,
+            AuditEvent(
+                AuditKind.APPROVAL_REFUSED,
+                caller="client",
+                approval_id=answer.approval_id[:64],
+                deny_reason=refused.reason,
+            ),
+        )
+
+
+@contextlib.asynccontextmanager
+async def one_question(record: CallRecord) -> AsyncGenerator[bool]:
+    """Has the calls of a turn ask one after the other. Yields whether this one had to wait for others."""
+    waits, since = record.turn.asking.locked(), time.monotonic()
+    async with record.turn.asking:
+        record.note_waiting(time.monotonic() - since)
+        yield waits
+
+
+def nobody_can_be_asked() -> RunDenied:
+    """Returns the refusal of what would be asked: denied at once where this client cannot ask (002 §5)."""
+    return RunDenied(
+        "this was not done",
+        "it needs a person's approval, and this client cannot ask anyone",
+        "run it from an editor or a terminal, or allow it in the policy",
+        code=ErrorCode.APPROVAL_UNAVAILABLE,
+    )
+
+
+def _refuse_by_person() -> ToolError:
+    return ToolError(
+        "this was not done",
+        "the person said no",
+        "do not try it again; say what was refused, or ask what to do instead",
+        code=ErrorCode.APPROVAL_DENIED,
+    )
+
+
+def _refuse_late(seconds: float) -> ToolError:
+    return ToolError(
+        "this was not done",
+        f"nobody answered within {seconds:g} seconds",
+        "ask again when somebody is there",
+        code=ErrorCode.APPROVAL_EXPIRED,
+    )

@@ -1,0 +1,105 @@
+"""What a call proposes to do, and the digest that binds an answer to it (governance.md §4, invariant 4)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, assert_never
+
+from pydantic import BaseModel
+
+from remit_governance.approvals import ApprovalSubject, PathBinding
+from remit_governance.standing import Offer
+from remit_governance.values import Action
+from remit_server.harness.approval.diffs import name_mode
+from remit_server.harness.approval.executed_files import find_executed_files
+from remit_server.harness.turn import Turn
+from remit_server.tools.spec import CommandPlan, CommitPlan, FileChange, Plan, ReadPlan, Tool, WritePlan
+from remit_server.workspace.files import digest_of
+from remit_server.workspace.paths import Workspace, WorkspacePath
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """A call that policy has judged, and the plan it would carry out."""
+
+    tool: Tool[Any]
+    arguments: BaseModel
+    actions: tuple[Action, ...]
+    plan: Plan
+
+    @property
+    def name(self) -> str:
+        """What it is about, in a word: the first path, or the tool."""
+        return next((a.path for a in self.actions if a.path), self.tool.name)
+
+
+def measure_actions(actions: tuple[Action, ...], plan: Plan, *, layers: bool = False) -> tuple[Action, ...]:
+    """Adds to the actions what only the plan knows: how large each file becomes that it writes, and whether what a
+    command writes is held back: the plan wants that, and the sandbox has `layers`."""
+    if isinstance(plan, CommandPlan):
+        held = plan.spec.writes and layers
+        return tuple(replace(action, held=held and action.script is not None) for action in actions)
+    if isinstance(plan, CommitPlan):
+        return _commit_actions(actions, plan)
+    if not isinstance(plan, WritePlan):
+        return actions
+    sizes = {path.relative: 0 for change in plan.changes for path, _, _ in change.touched}
+    sizes |= {change.path.relative: change.size for change in plan.changes}
+    unjudged = sizes.keys() - {action.path for action in actions if action.syscall == "fs.write"}
+    assert not unjudged, f"a tool planned a write that policy has not seen: {sorted(unjudged)}"
+    return tuple(replace(a, size=sizes.get(a.path or "")) if a.syscall == "fs.write" else a for a in actions)
+
+
+def _commit_actions(actions: tuple[Action, ...], plan: CommitPlan) -> tuple[Action, ...]:
+    """Adds an action for each file that the commit changes: only the plan knows which."""
+    (first, *_) = (action for action in actions if action.syscall == "git.commit")
+    known = {action.path for action in actions if action.syscall == "git.commit"}
+    more = (change.path.relative for change in plan.changes if change.path.relative not in known)
+    return (*actions, *(replace(first, path=path) for path in more))
+
+
+def subject_of(
+    proposal: Proposal, turn: Turn, policy_version: str, workspace: Workspace, offer: Offer
+) -> ApprovalSubject:
+    """Returns what the approval is about: arguments, bytes before and after, argv, cwd, environment, policy, intent.
+
+    For a command, also the contents of the workspace files it names, so that a script cannot be rewritten while its
+    approval is pending.
+    """
+    paths, command = _bind_plan(proposal, workspace)
+    return ApprovalSubject(
+        tool=proposal.tool.name,
+        arguments=proposal.arguments.model_dump(mode="json"),
+        policy_version=policy_version,
+        session=turn.session_id,
+        intent=turn.intent.active,
+        paths=paths,
+        argv=command.spec.argv if command else None,
+        cwd=str(command.spec.cwd) if command else None,
+        environment=dict(command.spec.environment) if command else {},
+        standing=offer.standing,
+        always=offer.always,
+        everywhere=offer.everywhere,
+    )
+
+
+def _bind_change(change: FileChange, path: WorkspacePath, before: str | None, after: str | None) -> PathBinding:
+    mode = "" if change.executable is None else f" {name_mode(change.executable)}"
+    return PathBinding(path.relative, before, None if after is None else after + mode)
+
+
+def _bind_plan(proposal: Proposal, workspace: Workspace) -> tuple[tuple[PathBinding, ...], CommandPlan | None]:
+    match proposal.plan:
+        case WritePlan(changes=changes):
+            return tuple(_bind_change(c, *touched) for c in changes for touched in c.touched), None
+        case CommandPlan() as command:
+            return find_executed_files(command, workspace), command
+        case CommitPlan(changes=changes) as commit:
+            files = tuple(_bind_change(c, *touched) for c in changes for touched in c.touched)
+            # Without a time, for only the commit itself has one: tree, parent, author and message to the letter.
+            head = PathBinding(".git/HEAD", digest_of(commit.head), digest_of(commit.written("")))
+            return (head, *files), None
+        case ReadPlan():
+            return tuple(PathBinding(a.path) for a in proposal.actions if a.path), None
+        case _:
+            assert_never(proposal.plan)

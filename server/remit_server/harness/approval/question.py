@@ -1,0 +1,121 @@
+"""What a person is shown of a proposal: a title, the whole of what would be done, and why they are asked
+(governance.md §4)."""
+
+from __future__ import annotations
+
+from typing import Any, assert_never
+
+from remit_governance.canonical import digest_bytes
+from remit_governance.policy.risk import risk_of
+from remit_governance.standing import Offer, rule_text, sentence
+from remit_governance.values import Decision, Effect
+from remit_governance.visible import visible
+from remit_server.contract import ReasonPayload
+from remit_server.harness.approval.diffs import describe_file, name_mode
+from remit_server.harness.approval.proposal import Proposal
+from remit_server.harness.judgement import Judgement
+from remit_server.harness.record.redaction_out import reason_payload
+from remit_server.harness.turn import Turn
+from remit_server.tools.spec import CommandPlan, CommitPlan, FileChange, Plan, ReadPlan, WritePlan
+
+RISKS = ("low", "medium", "high")
+MAX_TITLE = 120
+"""Characters of a command or a subject in a title. The whole stands below it."""
+MAX_NAMED = 8
+"""Files that a title names."""
+
+
+def describe_question(
+    proposal: Proposal, call_id: str, turn: Turn, offer: Offer, reasons: tuple[ReasonPayload, ...]
+) -> dict[str, Any]:
+    """Returns what the person is shown, as fields of `approval_required`; hostile characters are made visible."""
+    plan = proposal.plan
+    command = plan if isinstance(plan, CommandPlan) else None
+    return {
+        "tool_call_id": call_id,
+        "tool": proposal.tool.name,
+        "intent": turn.intent.active,
+        "effect": proposal.tool.effect,
+        "title": write_title(proposal),
+        "reasons": reasons,
+        "diffs": tuple(describe_file(c) for c in plan.changes) if isinstance(plan, WritePlan | CommitPlan) else (),
+        "argv": tuple(visible(word, "show") for word in command.spec.argv) if command else None,
+        "command": _command_text(plan),
+        "cwd": visible(str(command.spec.cwd), "show") if command else None,
+        "hosts": tuple(visible(host, "show") for host in command.spec.network) if command else (),
+        "risk": max((risk_of(action) for action in proposal.actions), key=RISKS.index),
+        "session_rule": sentence(offer.standing) or None,
+        "always_rule": None if offer.always is None else rule_text(offer.always),
+        "everywhere_rule": None if offer.everywhere is None else rule_text(offer.everywhere),
+    }
+
+
+def reasons_to_ask(judgement: Judgement) -> tuple[ReasonPayload, ...]:
+    """Returns the reasons that carry the verdict; the milder ones beside them do not explain a question.
+
+    Where the person's own configuration asks, that it does comes first.
+    """
+    carrying = carrying_reasons(judgement.decision)
+    if not judgement.asks or judgement.answer.source == "policy":
+        return carrying
+    own = ReasonPayload(layer="permissions", action="require_review", reason=judgement.answer.reason)
+    return (own, *(reason for reason in carrying if reason.action != "allow"))
+
+
+def carrying_reasons(decision: Decision) -> tuple[ReasonPayload, ...]:
+    """Returns the reasons that carry the verdict, each once."""
+    carrying = dict.fromkeys(r for r in decision.reasons if r.verdict is decision.verdict)
+    return tuple(map(reason_payload, carrying))
+
+
+def write_title(proposal: Proposal) -> str:
+    """Says in one line what will happen."""
+    match proposal.plan:
+        case WritePlan(changes=changes):
+            what = "; ".join(_describe_change(change) for change in changes[:MAX_NAMED])
+            what += f"; and {len(changes) - MAX_NAMED} files more, shown below" if len(changes) > MAX_NAMED else ""
+            return f"keep what the command changed: {what}" if proposal.tool.effect is Effect.EXECUTE else what
+        case CommandPlan(spec=spec, display=display):
+            hosts = [*spec.network[:3], *(["and more, shown below"] if len(spec.network) > 3 else [])]
+            return f"run {_cut_for_title(display)}{' with network to ' if hosts else ''}{', '.join(hosts)}"
+        case CommitPlan(message=message, where=where):
+            subject = _cut_for_title(message.partition("\n")[0])
+            return f"commit {len(proposal.plan.changes)} files to {visible(where, 'show')}: {subject}"
+        case ReadPlan():
+            return f"read {visible(proposal.name, 'show')}"
+        case _:
+            assert_never(proposal.plan)
+
+
+def _cut_for_title(text: str) -> str:
+    """Returns a text as far as a title has room for it, with the digest of the whole, which stands below."""
+    line = text.partition("\n")[0]
+    cut = line if len(line) <= MAX_TITLE else line[:MAX_TITLE]
+    if len(cut) == len(text):
+        return visible(text, "show")
+    whole = digest_bytes(text.encode(errors="replace"))[:19]
+    return f"{visible(cut, 'show')}… ({len(text) - len(cut):,} characters more, shown below; {whole})"
+
+
+def _command_text(plan: Plan) -> str | None:
+    """Returns what is run, or committed and by whom, in full; None where the diffs say it all."""
+    match plan:
+        case CommandPlan(display=display):
+            return visible(display)
+        case CommitPlan(author=author, message=message, remarks=remarks):
+            lines = (f"git commit by {visible(author, 'show')}", *(visible(each, "show") for each in remarks))
+            return "\n".join([*lines, "", visible(message.rstrip("\n"))])
+        case WritePlan() | ReadPlan():
+            return None
+        case _:
+            assert_never(plan)
+
+
+def _describe_change(change: FileChange) -> str:
+    name = visible(change.path.relative, "show")
+    if change.moved_from is not None:
+        return f"move {visible(change.moved_from.relative, 'show')} to {name}"
+    if change.after is None:
+        return f"delete {name}"
+    text = f"{'create' if change.before is None else 'change'} {name}"
+    return text if change.executable is None else f"{text} ({name_mode(change.executable)})"

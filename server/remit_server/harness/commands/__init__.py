@@ -1,0 +1,1 @@
+"""Keeps what a command may see within policy, and judges and merges what it changed."""

@@ -1,0 +1,150 @@
+"""Classifies what a command changed, file by file: taken over, asked about, or dropped with the reason (003 §Output and
+Merge, architecture.md invariant 5).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from remit_governance.values import Verdict
+from remit_governance.visible import visible
+from remit_server.errors import ToolError
+from remit_server.harness.commands.removal_checks import Dropped, find_held_back
+from remit_server.harness.judgement import Judgement
+from remit_server.sandbox.layer import Left
+from remit_server.tools.spec import FileChange
+from remit_server.workspace.files import FileImage, image_of_text, is_executable, read_image
+from remit_server.workspace.paths import Workspace
+from remit_server.workspace.ports import Documents
+from remit_server.workspace.text import Text, plain
+
+MAX_LISTED = 20
+"""Paths of one kind that a model is told of."""
+
+
+@dataclass(frozen=True, slots=True)
+class CommandChanges:
+    """The changes a command left that could be taken over, why others cannot be, and what of those holds something."""
+
+    changes: tuple[FileChange, ...]
+    refused: tuple[tuple[str, str], ...]
+    dropped: tuple[Dropped, ...]
+
+
+def find_changes(left: Sequence[Left], workspace: Workspace, documents: Documents, started_ns: int) -> CommandChanges:
+    """Finds the changes of a command that began at `started_ns`: a file that somebody else changed since is theirs."""
+    changes: list[FileChange] = []
+    refused: dict[str, str] = {}
+    for each in left:
+        try:
+            if each.odd is not None:
+                refused[each.path] = each.odd
+            elif (change := _make_change(each, workspace, documents, started_ns)) is not None:
+                changes.append(change)
+        except ToolError as error:
+            refused[each.path] = error.why
+    dropped = (Dropped(each.path, each.data) for each in left if each.path in refused and each.holds)
+    return CommandChanges(tuple(changes), tuple(refused.items()), tuple(dropped))
+
+
+def _make_change(left: Left, workspace: Workspace, documents: Documents, started_ns: int) -> FileChange | None:
+    path = workspace.resolve(left.path)
+    if path.relative != left.path:
+        raise ToolError(f"cannot take over `{left.path}`", f"it leads to `{path.relative}`", "name that file")
+    before = _read_before(left.path, workspace, documents, started_ns)
+    if left.data is None:
+        return FileChange(path, before, None) if before else None
+    was = before is not None and is_executable(path.absolute.lstat().st_mode)
+    if left.executable == was:
+        return FileChange(path, before, left.data)
+    if documents.get(left.path) is not None:
+        raise ToolError(f"cannot take over `{left.path}`", "its mode changes, and it is open in the editor", "close it")
+    return FileChange(path, before, left.data, executable=left.executable)
+
+
+def _read_before(relative: str, workspace: Workspace, documents: Documents, started_ns: int) -> FileImage | None:
+    path = workspace.resolve(relative)
+    try:
+        status = path.absolute.lstat()
+    except FileNotFoundError:
+        return None
+    if max(status.st_mtime_ns, status.st_ctime_ns) >= started_ns:
+        raise ToolError(f"cannot take over `{relative}`", "it was changed while the command ran", "run it again")
+    image = read_image(workspace, path)
+    document = documents.get(relative)
+    if document is None:
+        return image
+    if plain(document.text) != Text.decode(image.data, relative).content:
+        raise ToolError(f"cannot take over `{relative}`", "it is open in the editor, and not saved", "save it first")
+    return image_of_text(document.text)
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedChange:
+    """One change, and how it is judged by itself."""
+
+    change: FileChange
+    judgement: Judgement
+
+    @property
+    def path(self) -> str:
+        """The relative path that is changed."""
+        return self.change.path.relative
+
+    @property
+    def denial(self) -> str:
+        """Why it is denied, and by which rules."""
+        answer, decision = self.judgement.answer, self.judgement.decision
+        rules = ", ".join(decision.rules) if decision.verdict is Verdict.DENY else answer.source
+        return f"{answer.reason} ({rules or 'default deny'})"
+
+
+@dataclass(frozen=True, slots=True)
+class ClassifiedChanges:
+    """Changes that are taken over, changes that a person is asked about, and paths that are dropped, and why."""
+
+    allowed: tuple[JudgedChange, ...]
+    asked: tuple[JudgedChange, ...]
+    refused: tuple[tuple[str, str], ...]
+
+
+def classify_changes(
+    judged: Sequence[JudgedChange], ignored: frozenset[str], dropped: Sequence[Dropped]
+) -> ClassifiedChanges:
+    """Classifies changes by their judgements; `dropped` is what could not be taken over anyway.
+
+    A person is not asked about what the project ignores: caches and build output are dropped.
+    """
+    refused: dict[str, str] = {}
+    for each in judged:
+        if each.judgement.denies:
+            refused[each.path] = each.denial
+        elif each.judgement.asks and each.path in ignored:
+            refused[each.path] = "the project ignores it"
+    gone = [Dropped(each.path, each.change.after) for each in judged if each.path in refused and each.change.after]
+    for path, why in find_held_back((each.change for each in judged), (*dropped, *gone)).items():
+        refused.setdefault(path, why)
+    left = [each for each in judged if each.path not in refused]
+    return ClassifiedChanges(
+        tuple(each for each in left if not each.judgement.asks),
+        tuple(each for each in left if each.judgement.asks),
+        tuple(refused.items()),
+    )
+
+
+def describe_merge(taken: Iterable[str], refused: Sequence[tuple[str, str]]) -> str:
+    """Says for a model what came of a command's changes; empty where it changed nothing."""
+    parts: list[str] = []
+    if names := list(taken):
+        parts.append(f"changed in the workspace: {_list_paths(names)}")
+    for why in dict.fromkeys(why for _, why in refused):
+        paths = [path for path, reason in refused if reason == why]
+        parts.append(f"not taken over, because {why}: {_list_paths(paths)}")
+    return "\n".join(parts)
+
+
+def _list_paths(paths: Sequence[str]) -> str:
+    more = f" and {len(paths) - MAX_LISTED} more" if len(paths) > MAX_LISTED else ""
+    # A name may hold line ends, or bytes that are no text: it is one name, and says nothing else.
+    return ", ".join(visible(path, "show") for path in paths[:MAX_LISTED]) + more

@@ -1,0 +1,137 @@
+"""Merges a command's changes after review: judged file by file, asked about in one question, merged and audited, or
+dropped (architecture.md, invariant 5). `classify_changes.py` says which is which.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from remit_governance.rulebook import Rulebook
+from remit_governance.standing import Offer
+from remit_governance.values import Action
+from remit_server.errors import ToolError
+from remit_server.harness.approval.desk import ApprovalDesk, one_question
+from remit_server.harness.approval.proposal import Proposal, subject_of
+from remit_server.harness.approval.question import carrying_reasons, describe_question
+from remit_server.harness.commands.classify_changes import (
+    JudgedChange,
+    classify_changes,
+    describe_merge,
+    find_changes,
+)
+from remit_server.harness.commands.removal_checks import Dropped, find_held_back
+from remit_server.harness.judgement import action_for, answer_again, judge_each
+from remit_server.harness.permit import mint_permit
+from remit_server.harness.record.call_record import CallRecord
+from remit_server.harness.turn import Turn
+from remit_server.harness.writes.merger import Merger, stale
+from remit_server.harness.writes.repositories import mark_repositories
+from remit_server.sandbox.ports import CommandOutput
+from remit_server.tools.spec import FileChange, Outcome, WritePlan
+from remit_server.uninterrupted import uninterrupted
+from remit_server.workspace.walk import ignored_in
+
+STOPPED = "the command was stopped, and may have been in the middle of it"
+
+
+@dataclass(frozen=True, slots=True)
+class CommandMerge:
+    """One command that has run, and what its changes are judged, asked about, merged and recorded by."""
+
+    proposal: Proposal
+    call_id: str
+    turn: Turn
+    record: CallRecord
+    rulebook: Rulebook
+    merger: Merger
+    desk: ApprovalDesk
+
+    async def merge(self, output: CommandOutput, started_ns: int) -> str:
+        """Takes over what policy and the person allow of what the command left; says what came of it, or nothing.
+
+        Of a command that was stopped nothing is taken over: a file may be half written.
+        """
+        if not output.left:
+            return ""
+        if output.exit_code is None:
+            refused = [(left.path, STOPPED) for left in output.left]
+        else:
+            refused = await self._review(output, started_ns)
+        self.record.record_merge(refused)
+        return describe_merge(self.record.changed, refused)
+
+    async def _review(self, output: CommandOutput, started_ns: int) -> list[tuple[str, str]]:
+        """Merges what may be; returns the other paths, each with the reason."""
+        workspace, documents = self.merger.workspace, self.merger.documents
+        found = await asyncio.to_thread(find_changes, output.left, workspace, documents, started_ns)
+        self.record.note_policy(self.rulebook.policy.version)
+        judged = await asyncio.to_thread(self._judge, found.changes)
+        ignored = await asyncio.to_thread(ignored_in, workspace, [each.path for each in judged])
+        classified = classify_changes(judged, ignored, found.dropped)
+        taken, refused = await self._ask(classified.allowed, classified.asked)
+        refused = [*found.refused, *classified.refused, *refused]
+        try:
+            await self._merge(taken)
+        except ToolError as error:
+            refused += [(each.path, error.why) for each in taken if each.path not in self.record.changed]
+        return refused
+
+    def _judge(self, changes: Sequence[FileChange]) -> list[JudgedChange]:
+        """Judges each change by itself, of which each is seen beside the others."""
+        actions = mark_repositories([self._action(change) for change in changes], self.merger.workspace.root)
+        judgements = judge_each(actions, self.rulebook, self.turn)
+        return [JudgedChange(*pair) for pair in zip(changes, judgements, strict=True)]
+
+    def _action(self, change: FileChange) -> Action:
+        size = len(change.after or b"")
+        return action_for(self.turn, self.proposal.tool.name, "fs.write", change.path.relative, size=size)
+
+    async def _ask(
+        self, allowed: Sequence[JudgedChange], asked: Sequence[JudgedChange]
+    ) -> tuple[list[JudgedChange], list[tuple[str, str]]]:
+        """Asks one question about all that are to be asked about; returns what may be merged, and what not, and why."""
+        if not asked:
+            return list(allowed), []
+        wanted = [*allowed, *asked]
+        try:
+            await self._put_question(asked)
+            # A person's own deny that came meanwhile counts.
+            now = [replace(each, judgement=answer_again(each.judgement, self.rulebook, self.turn)) for each in wanted]
+            refused = {each.path: each.denial for each in now if each.judgement.denies}
+        except ToolError as no:
+            refused = {each.path: no.why for each in asked}
+        gone = [Dropped(each.path, each.change.after) for each in wanted if each.path in refused and each.change.after]
+        taken = [each for each in wanted if each.path not in refused]
+        held = find_held_back((each.change for each in taken), gone)
+        return [each for each in taken if each.path not in held], [*refused.items(), *held.items()]
+
+    async def _put_question(self, asked: Sequence[JudgedChange]) -> None:
+        """Asks one question about all of them. Raises ToolError on a no."""
+        actions = tuple(action for each in asked for action in each.judgement.actions)
+        plan = WritePlan(tuple(each.change for each in asked), Outcome("", ""))
+        kept = replace(self.proposal, actions=actions, plan=plan)
+        reasons = (reason for each in asked for reason in carrying_reasons(each.judgement.decision))
+        shown = describe_question(kept, self.call_id, self.turn, Offer(), tuple(dict.fromkeys(reasons)))
+        version = self.rulebook.policy.version
+        subject = await asyncio.to_thread(subject_of, kept, self.turn, version, self.merger.workspace, Offer())
+        async with one_question(self.record):
+            await self.desk.ask(subject, shown, self.record)
+
+    async def _merge(self, taken: Sequence[JudgedChange]) -> None:
+        """Merges under a permit of its own. Raises ToolError where the policy has changed since they were judged."""
+        if not taken:
+            return
+        # Removals last: should one of the others fail, what was moved is still where it was.
+        taken = sorted(taken, key=lambda each: each.change.after is None)
+        judged = [pair for each in taken for pair in each.judgement.pairs]
+        actions = tuple(action for action, _ in judged)
+        if await asyncio.to_thread(mark_repositories, actions, self.merger.workspace.root) != actions:
+            raise stale(taken[0].path)
+        version, changed = self.record.policy_version, self.record.changed
+        with mint_permit(self.rulebook, judged, version, approved=True) as permit:
+            self.record.note_permit(permit.id)
+            permit.use()
+            changes, label = tuple(each.change for each in taken), f"Remit: {self.proposal.tool.name}"
+            await uninterrupted(self.merger.merge(changes, label, changed, version))

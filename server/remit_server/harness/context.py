@@ -1,0 +1,49 @@
+"""What the stages of a call work with: the parts of the harness, and the call in its turn."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from remit_governance.audit.store import AuditLog
+from remit_governance.intents import Matrix
+from remit_governance.redaction import Redactor
+from remit_governance.rulebook import Rulebook
+from remit_server.harness.approval.desk import ApprovalDesk
+from remit_server.harness.calls import ToolCall
+from remit_server.harness.commands.history import PastPaths
+from remit_server.harness.turn import Turn
+from remit_server.harness.writes.merger import Merger
+from remit_server.sandbox.ports import Sandbox
+from remit_server.tools.spec import Tool
+from remit_server.workspace.code import CodeIntelligence, NoEditor
+from remit_server.workspace.paths import Workspace
+from remit_server.workspace.ports import Documents
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """The parts of the harness, the same for every call of a workspace."""
+
+    tools: Mapping[str, Tool[Any]]
+    matrix: Matrix
+    rulebook: Rulebook
+    workspace: Workspace
+    documents: Documents
+    merger: Merger
+    sandbox: Sandbox
+    desk: ApprovalDesk
+    audit: AuditLog
+    redactor: Redactor
+    code: CodeIntelligence = field(default_factory=NoEditor)
+    past: PastPaths = field(default_factory=PastPaths)
+
+
+@dataclass(frozen=True, slots=True)
+class CallContext:
+    """One call, the turn that it belongs to, and the parts that its stages work with."""
+
+    call: ToolCall
+    turn: Turn
+    parts: Parts

@@ -1,0 +1,129 @@
+"""Judges actions: policy first, then the person's standing answers. Nothing else in the harness asks the rules.
+
+A judgement is a value. Whether it stops a call is `denial`, whether a person has to be asked is `asks`; recording it is
+`record/`'s.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from remit_governance.permissions import Answer, decide
+from remit_governance.policy.evaluate import evaluate, may_take_long
+from remit_governance.policy.rules import Policy
+from remit_governance.rulebook import Rulebook
+from remit_governance.values import Action, Decision, Verdict, strictest
+from remit_server.contract import ErrorCode
+from remit_server.errors import ToolError
+from remit_server.harness.calls import RunDenied
+from remit_server.harness.turn import Turn
+
+STRICTNESS = ("allow", "ask", "deny", "final_deny")
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What policy of `policy_version` says of each action, and the person's standing answer: the strictest of all.
+
+    `basis` is all that it was derived from; None where an equal basis may be judged differently, by a rule that is a
+    program.
+    """
+
+    actions: tuple[Action, ...]
+    decisions: tuple[Decision, ...]
+    answer: Answer
+    policy_version: str
+    basis: object = field(default=None, compare=False, repr=False)
+
+    @property
+    def decision(self) -> Decision:
+        """The decisions combined: the strictest verdict, all reasons."""
+        return strictest(self.decisions)
+
+    @property
+    def pairs(self) -> tuple[tuple[Action, Decision], ...]:
+        """Each action with its decision."""
+        return tuple(zip(self.actions, self.decisions, strict=True))
+
+    @property
+    def asks(self) -> bool:
+        """Whether the person has to be asked."""
+        return self.answer.word == "ask"
+
+    @property
+    def denies(self) -> bool:
+        """Whether policy or the person's configuration denies it."""
+        return self.answer.word in {"deny", "final_deny"}
+
+    def denial(self, tool: str) -> ToolError | None:
+        """Returns the refusal of a call of `tool` that is denied, RunDenied where the deny is final; else None."""
+        if not self.denies:
+            return None
+        kind = RunDenied if self.answer.word == "final_deny" else ToolError
+        decision = self.decision
+        rules = ", ".join(decision.rules) if decision.verdict is Verdict.DENY else self.answer.source
+        by_default = decision.deciding.layer == "default"
+        unruled = "default deny" if by_default else f"the {decision.deciding.layer} layer"
+        return kind(
+            f"`{tool}` was denied by {rules or unruled}",
+            self.answer.reason,
+            "a person can add a rule that allows it"
+            if by_default and not rules
+            else "leave it as it is; a person can change the policy",
+            code=ErrorCode.DENIED,
+        )
+
+
+def action_for(turn: Turn, tool: str, syscall: str, path: str | None, **more: Any) -> Action:
+    """Returns an action of this turn: who does it, in which intent; `more` are other fields of it."""
+    return Action(syscall, path, tool=tool, intent=turn.intent.active, caller_tags=turn.caller_tags, **more)
+
+
+async def judge_actions(
+    actions: tuple[Action, ...], rulebook: Rulebook, turn: Turn, known: Judgement | None = None
+) -> Judgement:
+    """Judges the actions of one call under the rules in force; returns `known` where it was derived from the same."""
+    policy = rulebook.policy
+    basis = (policy.version, actions, rulebook.permissions, turn.memory.standing) if policy.extension is None else None
+    if known is not None and basis is not None and basis == known.basis:
+        return known
+    if may_take_long(policy, actions):
+        decisions = await asyncio.to_thread(decide_actions, policy, actions)
+    else:
+        decisions = decide_actions(policy, actions)
+    answer = standing_answer(rulebook, turn, zip(actions, decisions, strict=True))
+    return Judgement(actions, decisions, answer, policy.version, basis)
+
+
+def judge_each(actions: Sequence[Action], rulebook: Rulebook, turn: Turn) -> tuple[Judgement, ...]:
+    """Judges each action by itself, all under the same policy."""
+    policy = rulebook.policy
+    pairs = zip(actions, decide_actions(policy, actions), strict=True)
+    return tuple(
+        Judgement((action,), (decision,), standing_answer(rulebook, turn, [(action, decision)]), policy.version)
+        for action, decision in pairs
+    )
+
+
+def answer_again(judgement: Judgement, rulebook: Rulebook, turn: Turn) -> Judgement:
+    """Returns the judgement with the standing answers as they are now: a person's own deny may have come meanwhile."""
+    return replace(judgement, answer=standing_answer(rulebook, turn, judgement.pairs))
+
+
+def judge_path(rulebook: Rulebook, turn: Turn, tool: str, syscall: str, path: str) -> Decision:
+    """Returns what policy says of a path that a call meets by itself: in a search, or for a command."""
+    return evaluate(rulebook.policy, action_for(turn, tool, syscall, path))
+
+
+def decide_actions(policy: Policy, actions: Sequence[Action]) -> tuple[Decision, ...]:
+    """Returns policy's decision about each action."""
+    return tuple(evaluate(policy, action) for action in actions)
+
+
+def standing_answer(rulebook: Rulebook, turn: Turn, judged: Iterable[tuple[Action, Decision]]) -> Answer:
+    """Returns the person's standing answer about all parts of a call: the strictest of them."""
+    answers = [decide(rulebook.permissions, turn.memory.standing, *pair) for pair in judged]
+    return max(answers, key=lambda answer: STRICTNESS.index(answer.word))

@@ -1,0 +1,1 @@
+"""Records what a call leaves behind; decides nothing."""

@@ -1,0 +1,42 @@
+"""Appends events to the audit log: what cannot be recorded is not done (architecture.md, invariant 6)."""
+
+from __future__ import annotations
+
+from remit_governance.audit.record import MAX_SUMMARY, AuditEvent, AuditKind
+from remit_governance.audit.store import AuditLog
+from remit_governance.errors import AuditError
+from remit_governance.redaction import Redactor, truncate
+from remit_governance.values import Intent
+from remit_server.contract import ErrorCode
+from remit_server.errors import ToolError
+from remit_server.harness.turn import Turn
+
+
+def append(audit: AuditLog, event: AuditEvent) -> None:
+    """Records one event, durably unless it may wait. Raises ToolError (`audit_broken`): what cannot be recorded is not
+    done."""
+    try:
+        audit.write(event)
+    except AuditError as error:
+        raise ToolError(error.what, error.why, error.fix, code=ErrorCode.AUDIT_BROKEN) from error
+
+
+def intent_event(
+    declared: tuple[Intent, str | None], call_id: str, turn: Turn, redactor: Redactor, policy_version: str
+) -> AuditEvent:
+    """Returns the record of a declared intent (rule 2) or a switch (rule 4)."""
+    intent, justification = declared
+    clean = truncate(redactor.redact(justification).text, MAX_SUMMARY).text if justification else None
+    previous = turn.intent.active
+    return AuditEvent(
+        kind=AuditKind.INTENT_SELECTED,
+        caller=turn.caller,
+        session_id=turn.session_id,
+        turn_id=turn.turn_id,
+        step=turn.step,
+        tool_call_id=call_id,
+        intent=intent,
+        justification=clean,
+        policy_version=policy_version,
+        metadata={"previous": previous} if previous else {},
+    )

@@ -1,0 +1,363 @@
+"""Records one call: two chained audit records, one `tool_result`, one line of the run's trace (002 §4.5,
+architecture.md invariant 6). It decides nothing; all it refuses is what cannot be recorded."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from pydantic import JsonValue
+
+from remit_governance.audit.buffer import READING
+from remit_governance.audit.record import MAX_SUMMARY, AuditEvent, AuditKind
+from remit_governance.audit.store import AuditLog
+from remit_governance.canonical import digest
+from remit_governance.policy.recorded import recorded
+from remit_governance.redaction import Redactor, truncate
+from remit_governance.values import Verdict
+from remit_governance.visible import visible
+from remit_server.contract import (
+    ApprovalResolved,
+    ErrorCode,
+    ErrorPayload,
+    ReasonPayload,
+    Scope,
+    ToolCallEvent,
+    ToolOutput,
+    ToolResultEvent,
+    ToolTrace,
+)
+from remit_server.errors import ToolError
+from remit_server.harness.calls import CallResult, ToolCall
+from remit_server.harness.judgement import Judgement
+from remit_server.harness.record.audit_append import append
+from remit_server.harness.record.redaction_out import (
+    MAX_ERROR,
+    describe_interruption,
+    reason_payload,
+    redact_data,
+    redact_error,
+    redact_json,
+    shorten_strings,
+)
+from remit_server.harness.turn import EndedCall, Turn
+from remit_server.sandbox.proxy import Attempt
+from remit_server.tools.spec import Outcome, Plan, WritePlan
+
+log = logging.getLogger(__name__)
+
+WORDS = {Verdict.ALLOW: "allowed", Verdict.REQUIRE_REVIEW: "review_required", Verdict.DENY: "denied"}
+GATE_CODES = {ErrorCode.INTENT_REQUIRED, ErrorCode.TOOL_NOT_ALLOWED_FOR_INTENT}
+
+
+@dataclass(frozen=True, slots=True)
+class _Named:
+    """A judgement in the words of records: who decided, the rules, where the deciding one is written, and of the
+    actions the first that does more than read, else the first."""
+
+    word: str | None = None
+    rules: tuple[str, ...] = ()
+    rule: str | None = None
+    rule_at: str | None = None
+    syscall: str | None = None
+    reasons: tuple[ReasonPayload, ...] = ()
+
+    @classmethod
+    def of(cls, judgement: Judgement) -> _Named:
+        """Puts a judgement into words, once for all records of a call."""
+        decision = judgement.decision
+        deciding = decision.deciding
+        syscalls = [action.syscall for action in judgement.actions]
+        return cls(
+            WORDS[decision.verdict],
+            decision.rules,
+            ", ".join(decision.rules) or None,
+            f"{deciding.file}:{deciding.line}" if deciding.file else None,
+            next((s for s in syscalls if s not in READING), syscalls[0] if syscalls else None),
+            tuple(map(reason_payload, decision.reasons)),
+        )
+
+
+_UNJUDGED = _Named()
+
+
+@dataclass(slots=True)
+class CallRecord:
+    """What is known of one call so far, and where it is recorded. It decides nothing.
+
+    `tool` is its name as it is shown, `shown` its arguments without secrets, `waited` the seconds a person took.
+    `changed` are the relative paths that have been changed, as the merger adds them; `rebased` says which changes went
+    into a text that had changed.
+    """
+
+    call: ToolCall
+    turn: Turn
+    audit: AuditLog
+    redactor: Redactor
+    policy_version: str
+    args_digest: str
+    started: float
+    tool: str
+    shown: dict[str, JsonValue]
+    judgement: Judgement | None = None
+    named: _Named = _UNJUDGED
+    approval_id: str | None = None
+    capability_id: str | None = None
+    changed: list[str] = field(default_factory=list[str])
+    rebased: list[str] = field(default_factory=list[str])
+    start_recorded: bool = False
+    asked_at: float | None = None
+    waited: float = 0.0
+
+    @classmethod
+    def begin(cls, call: ToolCall, turn: Turn, audit: AuditLog, redactor: Redactor, policy_version: str) -> CallRecord:
+        """Announces the call; nothing has been decided."""
+        tool = redactor.redact(visible(call.name, "show")).text
+        shown = redact_json(call.arguments, redactor)
+        record = cls(call, turn, audit, redactor, policy_version, digest(call.arguments), time.monotonic(), tool, shown)
+        turn.emit(
+            ToolCallEvent,
+            tool_call_id=call.id,
+            tool=tool,
+            intent=turn.intent.active,
+            arguments=shown,
+        )
+        return record
+
+    def note_judgement(self, judgement: Judgement) -> None:
+        """Notes how the call is judged from now on."""
+        self.judgement, self.named = judgement, _Named.of(judgement)
+        self.policy_version = judgement.policy_version
+
+    def note_policy(self, version: str) -> None:
+        """Notes which policy judges what the call has changed."""
+        self.policy_version = version
+
+    def note_permit(self, capability_id: str) -> None:
+        """Notes the permit that the call runs under from now on."""
+        self.capability_id = capability_id
+
+    def note_waiting(self, seconds: float) -> None:
+        """Notes time that is no part of running: others were asked."""
+        self.waited += seconds
+
+    def record_standing_answer(self) -> None:
+        """Audits and shows that a review was answered in advance, where it was: so the person sees why nobody asks."""
+        judged = self.judgement
+        if judged is None or judged.decision.verdict is not Verdict.REQUIRE_REVIEW:
+            return
+        word: Literal["allow", "deny"] = "allow" if judged.answer.word == "allow" else "deny"
+        scope = Scope.SESSION if judged.answer.source == "session" else Scope.ALWAYS
+        self.record_answer(word, "standing_answer", scope)
+        self.turn.emit(ApprovalResolved, approval_id=self.call.id, decision=word, scope=scope, by="standing_answer")
+
+    def record_start(self) -> None:
+        """Audits the intent to run, durably, before anything runs. Raises ToolError where that cannot be done."""
+        if self.start_recorded:
+            return
+        self._record_intent()
+        self.start_recorded = True
+
+    def note_rebase(self, shown: Plan, now: Plan) -> None:
+        """Notes which changes go into a text that has changed since they were prepared or shown."""
+        if isinstance(shown, WritePlan) and isinstance(now, WritePlan):
+            pairs = zip(shown.changes, now.changes, strict=True)
+            moved = ((old.touched[-1][2], *new.touched[-1]) for old, new in pairs if old != new)
+            self.rebased += [f"{path.relative}: {was} as {before} to {after}" for was, path, before, after in moved]
+
+    def record_question(self, approval_id: str, subject_digest: str) -> None:
+        """Audits that a person is asked."""
+        self.approval_id, self.asked_at = approval_id, time.monotonic()
+        self._append(self._event(AuditKind.APPROVAL_REQUIRED, metadata={"digest": subject_digest}))
+
+    def record_answer(self, decision: str, by: str, scope: str, rule: str | None = None) -> None:
+        """Audits how the question ended, and how long that took: waiting is no part of running.
+
+        `rule` is what the answer writes.
+        """
+        metadata = {"decision": decision, "by": by, "scope": scope} | ({"rule": rule} if rule else {})
+        took = time.monotonic() - self.asked_at if self.asked_at is not None else 0.0
+        self.asked_at, self.waited = None, self.waited + took
+        self._append(self._event(AuditKind.APPROVAL_RESOLVED, metadata=metadata, duration_ms=round(took * 1000, 3)))
+
+    def record_merge(self, refused: Sequence[tuple[str, str]]) -> None:
+        """Audits which of a command's changes were merged, and which were dropped and why."""
+        if self.changed:
+            changed = self._summarise(", ".join(self.changed))
+            self._append(self._event(AuditKind.MERGE_APPROVED, metadata={"changed": changed}))
+        if refused:
+            dropped = self._summarise("; ".join(f"{path}: {why}" for path, why in refused))
+            self._append(self._event(AuditKind.MERGE_REJECTED, metadata={"refused": dropped}))
+
+    def record_commit(self, branch: str, parent: str | None, commit: str, tree: str) -> None:
+        """Audits what a commit came to. Raises ToolError where that cannot be done."""
+        found = {"branch": self._summarise(visible(branch, "show")), "parent": parent or "none"}
+        self._append(self._event(AuditKind.COMMITTED, metadata=found | {"commit": commit, "tree": tree}))
+
+    def record_attempt(self, attempt: Attempt) -> None:
+        """Audits what a command tried to reach. Raises ToolError where that cannot be done."""
+        kind = AuditKind.NETWORK_ALLOWED if attempt.allowed else AuditKind.NETWORK_DENIED
+        host = self._summarise(visible(attempt.target, "show"))
+        self._append(self._event(kind, deny_reason=attempt.why or None, metadata={"host": host}))
+
+    def show_output(self, text: str) -> None:
+        """Shows what a command has printed so far, redacted already."""
+        self.turn.emit(ToolOutput, tool_call_id=self.call.id, text=text)
+
+    def finish(self, outcome: Outcome, most_chars: int) -> CallResult:
+        """Redacts and audits what the call came to, and shows it: what is shown and returned is the redacted text."""
+        text = truncate(self.redactor.redact(outcome.text).text, most_chars, "middle").text
+        summary = self._redact(outcome.summary)
+        self._record_outcome(outcome.text, summary, exit_code=outcome.exit_code)
+        self._show(summary, text, exit_code=outcome.exit_code, data=redact_data(outcome.data, self.redactor))
+        self._note_end(None)
+        return CallResult(True, text, self.args_digest)
+
+    def finish_refused(self, error: ToolError) -> CallResult:
+        """Redacts and audits why the call was refused or failed, and shows it."""
+        text = self._redact(f"error {error.code}: {error.what}: {error.why}\nfix: {error.fix}")
+        reason = self._redact(f"{error.what}: {error.why}")
+        if not self.start_recorded:
+            self._record_intent(deny_reason=reason)
+        self._record_outcome(text, reason, failed=True)
+        payload = redact_error(error, self.redactor)
+        self._show(reason, text, error=payload, data=redact_data(error.data, self.redactor))
+        self._note_end(payload)
+        return CallResult(False, text, self.args_digest)
+
+    def finish_interrupted(self, error: BaseException) -> None:
+        """Audits and shows that a cancellation or a defect cut the call short, and what it had changed by then."""
+        text = f"interrupted: {type(error).__name__}"
+        try:
+            self.record_start()
+            self._record_outcome(text, text, failed=True)
+        except ToolError:  # what cut the call short matters more than that it could not be recorded
+            log.exception("the end of call %s could not be audited", self.call.id)
+        try:
+            cut = describe_interruption(self.tool, self.changed, cancelled=isinstance(error, asyncio.CancelledError))
+            self._show(f"{cut.what}: {cut.why}", f"error {cut.code}: {cut.what}: {cut.why}", error=cut.payload())
+        except Exception:  # the client is gone, which may be what cut it short
+            log.warning("nobody was told how call %s ended", self.call.id)
+
+    def _record_outcome(self, result: str, clean: str, *, failed: bool = False, exit_code: int | None = None) -> None:
+        result_digest, summary = digest(result), truncate(clean, MAX_SUMMARY, "middle").text
+        event = self._event(
+            AuditKind.TOOL_OUTCOME,
+            result_digest=result_digest,
+            output_summary=summary,
+            exit_code=exit_code,
+            duration_ms=self._elapsed_ms(),
+            deny_reason=summary if failed else None,
+            metadata={
+                name: self._summarise(", ".join(texts))
+                for name, texts in (("changed", self.changed), ("rebased", self.rebased))
+                if texts
+            },
+        )
+        self._append(event)
+        self.turn.trace.append(
+            ToolTrace(
+                tool_call_id=self.call.id,
+                tool=self.tool,
+                intent=self.turn.intent.active,
+                args_digest=self.args_digest,
+                decision=self._decision_word(),
+                rule=self.named.rule,
+                approval_id=self.approval_id,
+                duration_ms=self._elapsed_ms(),
+                exit_code=exit_code,
+                result_digest=result_digest,
+            )
+        )
+
+    def _note_end(self, error: ErrorPayload | None) -> None:
+        actions = self.judgement.actions if self.judgement else ()
+        acts = any(action.syscall not in READING for action in actions)
+        self.turn.ended.append(EndedCall(acts, self.turn.caller == "human", error))
+
+    def _show(
+        self,
+        clean: str,
+        text: str,
+        *,
+        error: ErrorPayload | None = None,
+        exit_code: int | None = None,
+        data: Mapping[str, JsonValue] | None = None,
+    ) -> None:
+        self.turn.emit(
+            ToolResultEvent,
+            tool_call_id=self.call.id,
+            tool=self.tool,
+            ok=error is None,
+            summary=clean,
+            output=text,
+            data=data or {},
+            error=error,
+            decision=self._decision_word(error.code if error else None),
+            rules=self.named.rules,
+            reasons=self.named.reasons,
+            changed_files=tuple(self.changed),
+            exit_code=exit_code,
+            duration_ms=self._elapsed_ms(),
+        )
+
+    def _event(self, kind: AuditKind, **more: Any) -> AuditEvent:
+        return AuditEvent(
+            kind=kind,
+            caller=self.turn.caller,
+            session_id=self.turn.session_id,
+            turn_id=self.turn.turn_id,
+            step=self.turn.step,
+            tool_call_id=self.call.id,
+            tool_name=self.tool,
+            syscall_type=self.named.syscall,
+            intent=self.turn.intent.active,
+            policy_decision=self._decision_word(),
+            policy_rule_name=self.named.rule,
+            policy_rule_at=self.named.rule_at,
+            policy_version=self.policy_version,
+            approval_id=self.approval_id,
+            capability_id=self.capability_id,
+            args_digest=self.args_digest,
+            **more,
+        )
+
+    def _record_intent(self, deny_reason: str | None = None) -> None:
+        """Writes the one record that says what was judged, so that it can be judged anew."""
+        judged = self.judgement
+        actions, decision = (judged.actions, judged.decision) if judged else ((), None)
+        kept = recorded(actions, decision, lambda text: self.redactor.redact(text).text)
+        given = {"run_metadata": self._summarise(str(dict(self.turn.metadata)))} if self.turn.metadata else {}
+        event = self._event(
+            AuditKind.TOOL_INTENT,
+            input_summary=self._summarise_arguments(),
+            actions=kept.actions,
+            reasons=kept.reasons,
+            deny_reason=deny_reason,
+            metadata={**kept.notes, **given},
+        )
+        self._append(event)
+
+    def _append(self, event: AuditEvent) -> None:
+        append(self.audit, event)
+
+    def _decision_word(self, code: ErrorCode | None = None) -> str:
+        """Who decided, in a word: policy's decision, else the gate or the check before it."""
+        return self.named.word or ("refused_by_gate" if code in GATE_CODES else "refused")
+
+    def _summarise_arguments(self) -> str:
+        # Once more as a whole, for what is a secret only there; each part is cut first, after its own redaction.
+        return self._summarise(str(shorten_strings(self.shown)))
+
+    def _redact(self, text: str) -> str:
+        return truncate(self.redactor.redact(text).text, MAX_ERROR, "middle").text
+
+    def _summarise(self, text: str) -> str:
+        return truncate(self.redactor.redact(text).text, MAX_SUMMARY, "middle").text
+
+    def _elapsed_ms(self) -> float:
+        return round(max(0.0, time.monotonic() - self.started - self.waited) * 1000, 3)

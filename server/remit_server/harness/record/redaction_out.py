@@ -1,0 +1,88 @@
+"""Reasons, refusals and arguments as they leave the harness, without secrets (governance.md §8)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Any, cast
+
+from pydantic import JsonValue
+from pydantic_core import PydanticSerializationError, to_json
+
+from remit_governance.audit.record import MAX_SUMMARY
+from remit_governance.redaction import Redactor, truncate
+from remit_governance.values import Reason
+from remit_server.contract import ErrorCode, ErrorPayload, ReasonPayload
+from remit_server.errors import RemitError, ToolError
+
+MAX_ERROR = 16_000
+"""Characters of an error that the model sees: 4,000 tokens, roughly."""
+
+MAX_DATA = 256 * 1024
+"""Characters of a result's data as JSON."""
+
+
+@lru_cache(maxsize=256)
+def reason_payload(reason: Reason) -> ReasonPayload:
+    """Returns a rule's reason as it crosses the wire."""
+    return ReasonPayload(
+        rule=reason.rule,
+        layer=reason.layer,
+        action=reason.verdict.word,
+        reason=reason.message,
+        file=reason.file,
+        line=reason.line,
+    )
+
+
+def redact_error(error: RemitError, redactor: Redactor) -> ErrorPayload:
+    """Returns an error as it crosses the wire, without secrets, and no longer than a result."""
+    payload = error.payload()
+    texts = {name: redactor.redact(getattr(payload, name)).text for name in ("message", "what", "why", "fix")}
+    return payload.model_copy(update={name: truncate(text, MAX_ERROR, "middle").text for name, text in texts.items()})
+
+
+def describe_interruption(tool: str, changed: Sequence[str], *, cancelled: bool) -> ToolError:
+    """Returns the error of a call that was cut short, after it had `changed` these files."""
+    done = f"; it had changed {', '.join(f'`{path}`' for path in changed)} before" if changed else ""
+    if cancelled:
+        why, fix = f"it was cancelled{done}", "ask again to go on"
+        return ToolError(f"`{tool}` was stopped", why, fix, code=ErrorCode.CANCELLED)
+    why, fix = f"something went wrong inside Remit{done}", "look into the server's log and report it"
+    return ToolError(f"`{tool}` failed", why, fix, code=ErrorCode.INTERNAL)
+
+
+def shorten_strings(value: Any) -> Any:
+    """Cuts every long string in a redacted JSON value in the middle: no more of it is summarised."""
+    if isinstance(value, str):
+        return truncate(value, 2 * MAX_SUMMARY, "middle").text
+    if isinstance(value, dict):
+        return {key: shorten_strings(item) for key, item in cast("dict[str, JsonValue]", value).items()}
+    if isinstance(value, list):
+        return [shorten_strings(item) for item in cast("list[JsonValue]", value)]
+    return value
+
+
+def redact_data(data: Mapping[str, JsonValue], redactor: Redactor) -> dict[str, JsonValue]:
+    """Redacts a result's data; returns nothing where it is longer than `MAX_DATA`."""
+    try:
+        written = to_json(dict(data)).decode()
+    except PydanticSerializationError:  # half a character, of which only some writers speak
+        written = json.dumps(dict(data))
+    if len(written) > MAX_DATA:
+        return {}
+    return dict(data) if redactor.finds_nothing(written) else redact_json(data, redactor)
+
+
+def redact_json(value: Any, redactor: Redactor) -> Any:
+    """Redacts every string in a JSON value, keys included."""
+    if isinstance(value, str):
+        return redactor.redact(value).text
+    if isinstance(value, Mapping):
+        entries = cast("Mapping[str, JsonValue]", value)
+        return {redactor.redact(key).text: redact_json(item, redactor) for key, item in entries.items()}
+    if isinstance(value, Sequence):
+        items = cast("Sequence[JsonValue]", value)
+        return [redact_json(item, redactor) for item in items]
+    return value

@@ -1,0 +1,1 @@
+"""The stages of a call, one file each, in the order in which `dispatcher.Dispatcher` runs them."""

@@ -1,0 +1,111 @@
+"""Stage 6: the person is asked where policy or their own configuration wants it, about exactly what would be done
+(governance.md §4).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, replace
+
+from remit_governance.approvals import ApprovalSubject
+from remit_governance.standing import Offer, offer_for
+from remit_server.harness.approval.desk import one_question
+from remit_server.harness.approval.proposal import Proposal, subject_of
+from remit_server.harness.approval.question import describe_question, reasons_to_ask
+from remit_server.harness.context import CallContext
+from remit_server.harness.judgement import Judgement, answer_again
+from remit_server.harness.record.call_record import CallRecord
+from remit_server.harness.stages.judge import judge_or_refuse, refuse_denied
+from remit_server.harness.stages.prepare import Prepared, propose, with_plan
+from remit_server.harness.writes.merger import stale
+from remit_server.harness.writes.rebase import rebase_plan
+from remit_server.tools.spec import WritePlan
+
+MAX_QUESTIONS = 3
+"""How often a person is asked about one call whose files change while they decide."""
+
+
+@dataclass(frozen=True, slots=True)
+class Approved:
+    """A plan that may be carried out: policy allows it, or the person's answer does, now (`by_person`) or before."""
+
+    proposal: Proposal
+    judgement: Judgement
+    by_person: bool = False
+
+    @property
+    def reviewed(self) -> bool:
+        """Whether the person allowed what policy wanted reviewed."""
+        return self.by_person or self.judgement.answer.word == "allow"
+
+
+async def approve(prepared: Prepared, ctx: CallContext, record: CallRecord) -> Approved:
+    """Asks the person where that is due. What was shown is what may run.
+
+    Raises ToolError: `approval_denied`, `approval_expired`, `approval_unavailable`, `denied`, and `stale` where
+    anything but the shown files has changed; RunDenied where nobody can be asked.
+    """
+    if not prepared.judgement.asks:
+        return _approve_unasked(prepared, record)
+    async with one_question(record) as others_were_asked:
+        if others_were_asked:
+            # What the person answered meanwhile may answer this as well.
+            again = await judge_or_refuse(prepared.proposal.actions, ctx, record, prepared.judgement)
+            prepared = replace(prepared, judgement=again)
+            if not again.asks:
+                return _approve_unasked(prepared, record)
+        proposal, judgement = await _ask(prepared, ctx, record)
+    # A person's own deny that came meanwhile counts; a policy that did is another digest.
+    judgement = refuse_denied(answer_again(judgement, ctx.parts.rulebook, ctx.turn), record)
+    return Approved(proposal, judgement, by_person=True)
+
+
+def _approve_unasked(prepared: Prepared, record: CallRecord) -> Approved:
+    record.record_standing_answer()
+    return Approved(prepared.proposal, prepared.judgement)
+
+
+async def _ask(prepared: Prepared, ctx: CallContext, record: CallRecord) -> tuple[Proposal, Judgement]:
+    """Asks about exactly this proposal, and returns it as it can be carried out now, with how that is judged.
+
+    Where a file has changed since it was shown, and the change does not fit as it was, the person is asked again about
+    what would be done now.
+    """
+    proposal, judgement, rulebook = prepared.proposal, prepared.judgement, ctx.parts.rulebook
+    for _ in range(MAX_QUESTIONS):
+        offer = offer_for(judgement.pairs, rulebook.permissions, rulebook.here)
+        asked = await _subject(proposal, offer, ctx)
+        shown = describe_question(proposal, ctx.call.id, ctx.turn, offer, reasons_to_ask(judgement))
+        await ctx.parts.desk.ask(asked, shown, record)
+        if (fitted := await _fit(proposal, asked, offer, ctx)) is not None:
+            judgement = await judge_or_refuse(fitted.actions, ctx, record, judgement)
+            record.note_rebase(proposal.plan, fitted.plan)
+            return fitted, judgement
+        anew = await propose(proposal.tool, proposal.arguments, proposal.actions, prepared.tool_context, ctx)
+        now = await _subject(anew, offer, ctx)
+        if now.digest == asked.digest and anew.actions == proposal.actions:
+            return anew, judgement
+        if not isinstance(anew.plan, WritePlan) or now.policy_version != asked.policy_version:
+            raise stale(proposal.name)
+        proposal = anew
+        judgement = await judge_or_refuse(proposal.actions, ctx, record, judgement)
+        if not judgement.asks:
+            return proposal, judgement
+    raise stale(proposal.name)
+
+
+async def _fit(proposal: Proposal, asked: ApprovalSubject, offer: Offer, ctx: CallContext) -> Proposal | None:
+    """Fits the proposal into what was typed elsewhere meanwhile; None where nothing was, or it does not fit."""
+    if not isinstance(proposal.plan, WritePlan):
+        return None
+    plan = rebase_plan(proposal.plan, ctx.parts.documents)
+    if plan is None or plan.changes == proposal.plan.changes:
+        return None
+    fitted = await with_plan(proposal, plan, ctx)
+    now = await _subject(fitted, offer, ctx)
+    return fitted if replace(now, paths=()).digest == replace(asked, paths=()).digest else None
+
+
+async def _subject(proposal: Proposal, offer: Offer, ctx: CallContext) -> ApprovalSubject:
+    version, workspace = ctx.parts.rulebook.policy.version, ctx.parts.workspace
+    return await asyncio.to_thread(subject_of, proposal, ctx.turn, version, workspace, offer)

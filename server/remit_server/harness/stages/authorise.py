@@ -1,0 +1,38 @@
+"""Stage 7: a permit for exactly what was judged, and the audit of the intent to run; nothing has run before."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from remit_server.harness.approval.proposal import Proposal
+from remit_server.harness.context import CallContext
+from remit_server.harness.judgement import Judgement
+from remit_server.harness.permit import Permit, mint_permit
+from remit_server.harness.record.call_record import CallRecord
+from remit_server.harness.stages.approve import Approved
+
+
+@dataclass(frozen=True, slots=True)
+class Authorised:
+    """A plan under a permit that is in force until the call has ended."""
+
+    proposal: Proposal
+    judgement: Judgement
+    permit: Permit
+
+
+@contextmanager
+def authorise(approved: Approved, ctx: CallContext, record: CallRecord) -> Generator[Authorised]:
+    """Mints the call's permit, audits that it is going to run, and spends the permit; revokes it at the end.
+
+    Raises ToolError: `stale` where the policy in force is no longer the one that judged, `audit_broken`.
+    """
+    judgement = approved.judgement
+    rulebook = ctx.parts.rulebook
+    with mint_permit(rulebook, judgement.pairs, judgement.policy_version, approved=approved.reviewed) as permit:
+        record.note_permit(permit.id)
+        record.record_start()
+        permit.use()
+        yield Authorised(approved.proposal, judgement, permit)

@@ -1,0 +1,96 @@
+"""Stage 8: a read runs in process, a command in the sandbox; nothing of the workspace has changed after it."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+from typing import TypeVar, assert_never
+
+from remit_server.contract import ErrorCode
+from remit_server.errors import ToolError
+from remit_server.harness.approval.proposal import Proposal
+from remit_server.harness.commands.attempts import Attempts
+from remit_server.harness.commands.hidden_paths import deny_reading, find_hidden_paths, past_objects
+from remit_server.harness.commands.live_output import show_live
+from remit_server.harness.context import CallContext
+from remit_server.harness.judgement import Judgement, judge_path
+from remit_server.harness.record.call_record import CallRecord
+from remit_server.harness.stages.authorise import Authorised
+from remit_server.sandbox.ports import CommandOutput
+from remit_server.tools.spec import CommandPlan, CommitPlan, Outcome, ReadPlan, WritePlan
+from remit_server.workspace.transient import PAUSE_S, is_transient
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class CommandEnded:
+    """A command that ran from `started_ns` on: what it came to, what it left, and what it tried to reach, in words."""
+
+    outcome: Outcome
+    output: CommandOutput
+    started_ns: int
+    network: str
+
+
+@dataclass(frozen=True, slots=True)
+class Executed:
+    """A plan as far as it could go without changing the workspace: what ran came to `result`, or it is still to do."""
+
+    proposal: Proposal
+    judgement: Judgement
+    result: Outcome | CommandEnded | WritePlan | CommitPlan
+
+
+async def execute(authorised: Authorised, ctx: CallContext, record: CallRecord) -> Executed:
+    """Runs what the plan runs. Raises ToolError, as a read or the sandbox does."""
+    proposal, plan = authorised.proposal, authorised.proposal.plan
+    result: Outcome | CommandEnded | WritePlan | CommitPlan
+    match plan:
+        case ReadPlan(run=run):
+            result = await retry_read(run)
+            ctx.turn.memory.note_read(result.data)
+        case CommandPlan():
+            result = await _run_command(proposal, plan, ctx, record)
+        case WritePlan() | CommitPlan():
+            result = plan
+        case _:
+            assert_never(plan)
+    return Executed(proposal, authorised.judgement, result)
+
+
+async def _run_command(proposal: Proposal, plan: CommandPlan, ctx: CallContext, record: CallRecord) -> CommandEnded:
+    parts, tool = ctx.parts, proposal.tool.name
+    denied = deny_reading(lambda path: judge_path(parts.rulebook, ctx.turn, tool, "fs.read", path))
+    hidden = await asyncio.to_thread(find_hidden_paths, parts.workspace.root, denied)
+    hidden += past_objects(parts.workspace.root, proposal.actions)
+    started_ns = time.time_ns()
+    attempts = Attempts(record.record_attempt)
+    spec = replace(plan.spec, hidden=hidden, attempted=attempts.note)
+    with show_live(record.show_output, lambda text: parts.redactor.redact(text).text) as show:
+        output = await parts.sandbox.run(spec, show if plan.streams else None)
+    outcome = await asyncio.to_thread(plan.render, output)
+    return CommandEnded(outcome, output, started_ns, attempts.report())
+
+
+async def retry_read(read: Callable[[], Awaitable[T]]) -> T:
+    """Returns what `read` gives; where it fails for a transient reason, what it gives 100 ms later. Writes never are.
+
+    Raises ToolError: a refusal at once, an error of the system that lasts with what the system says (agent.md §1).
+    """
+    try:
+        return await read()
+    except (OSError, ToolError) as error:
+        if not is_transient(error):
+            raise
+    await asyncio.sleep(PAUSE_S)
+    try:
+        return await read()
+    except OSError as error:
+        why = (error.strerror or str(error)).lower()
+        fix = "check the disk, then try again"
+        raise ToolError(
+            "this could not be read", f"{why}, twice", fix, code=ErrorCode.INTERNAL, retryable=True
+        ) from error

@@ -1,0 +1,82 @@
+"""Stage 1, the gate: the intent matrix, and the tools that this run allows (001 §3, agent.md §1)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import JsonValue
+
+from remit_governance.intents import allowed_tools, canonical_tool, gate
+from remit_governance.values import Intent
+from remit_server.contract import ErrorCode
+from remit_server.errors import ToolError
+from remit_server.harness.context import CallContext, Parts
+from remit_server.harness.turn import Turn
+from remit_server.models.ports import UNREADABLE_CALL
+from remit_server.tools.spec import Tool
+
+
+@dataclass(frozen=True, slots=True)
+class Admitted:
+    """A call of a tool that the active intent and the run open; its arguments have not been looked at."""
+
+    tool: Tool[Any]
+
+
+def admit(ctx: CallContext) -> Admitted:
+    """Admits a call of a tool that the active intent and the run open.
+
+    Raises ToolError: `invalid_arguments` for what was no call, `intent_required`, `tool_not_allowed_for_intent`,
+    `tool_unavailable`, `unknown_tool`.
+    """
+    call, turn, parts = ctx.call, ctx.turn, ctx.parts
+    if call.name == UNREADABLE_CALL:
+        raise unreadable(call.arguments)
+    name = canonical_tool(call.name)
+    if refusal := gate(turn.intent, name, parts.matrix):
+        raise ToolError(
+            refusal.message, "every call has to fit the declared intent", refusal.fix, code=ErrorCode(refusal.code)
+        )
+    tool = parts.tools.get(name)
+    if tool is None or (turn.allow_tools is not None and name not in turn.allow_tools):
+        usable = opened_tools(turn.intent.active, turn, parts) if turn.intent.active else ()
+        raise unavailable(call.name, known=tool is not None, instead=usable)
+    return Admitted(tool)
+
+
+def opened_tools(intent: Intent, turn: Turn, parts: Parts) -> tuple[str, ...]:
+    """Returns the tools that an intent opens and that the run allows."""
+    named = (name for name in allowed_tools(intent, parts.matrix) if name in parts.tools)
+    return tuple(name for name in named if turn.allow_tools is None or name in turn.allow_tools)
+
+
+def unreadable(arguments: Mapping[str, JsonValue]) -> ToolError:
+    """Returns the refusal of what a model meant as a call: `arguments` say why it is none (`UNREADABLE_CALL`)."""
+    return ToolError(
+        "this call could not be read, and nothing was done",
+        str(arguments.get("why", "it is no call")),
+        "make the call again, whole and in the format of the tools' descriptions",
+        code=ErrorCode.INVALID_ARGUMENTS,
+    )
+
+
+def unavailable(name: str, *, known: bool, instead: Sequence[str]) -> ToolError:
+    """Returns the refusal of a call of `name`: this run leaves it out if it is `known`, else there is no such tool.
+
+    `instead` are the tools that the active intent and this run do open (003 §Tool Unavailability Handling).
+    """
+    error = ToolError(
+        f"`{name}` cannot be used now",
+        "this run was started without it" if known else "there is no such tool here",
+        f"use one of: {', '.join(instead)}" if instead else "select another intent: this one opens no tool here",
+        code=ErrorCode.TOOL_UNAVAILABLE if known else ErrorCode.UNKNOWN_TOOL,
+    )
+    error.data = {
+        "error": error.code.value,
+        "tool_name": name,
+        "reason": error.why,
+        "available_tools": list(instead),
+    }
+    return error

@@ -1,0 +1,109 @@
+"""Stage 9: the workspace changes, here and nowhere before: by the call's own writes, its commit, or what its command
+left (architecture.md, invariant 5).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import assert_never
+
+from pydantic import JsonValue
+
+from remit_server.contract import ErrorCode
+from remit_server.errors import ToolError
+from remit_server.harness.approval.proposal import measure_actions
+from remit_server.harness.commands.merge_command_output import CommandMerge
+from remit_server.harness.context import CallContext
+from remit_server.harness.judgement import decide_actions
+from remit_server.harness.record.call_record import CallRecord
+from remit_server.harness.stages.execute import CommandEnded, Executed
+from remit_server.harness.writes.commit import write_commit
+from remit_server.harness.writes.merger import stale
+from remit_server.harness.writes.rebase import rebase_plan
+from remit_server.harness.writes.repositories import mark_repositories
+from remit_server.tools.spec import CommitPlan, Outcome, WritePlan
+from remit_server.uninterrupted import uninterrupted
+
+MAX_TRIES = 3
+"""How often a merge is tried while the person types elsewhere in the file."""
+OTHER_LINES_CHANGED = "the person had changed other lines of it meanwhile; they are kept"
+
+
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """What the call came to, not yet redacted; the model sees `most_chars` characters of it."""
+
+    outcome: Outcome
+    most_chars: int
+
+
+async def merge(executed: Executed, ctx: CallContext, record: CallRecord) -> Merged:
+    """Changes the workspace as the plan and its permit say. A cancellation waits until what has begun is finished.
+
+    Raises ToolError: `stale` where a file is not what it was when it was approved; what had been changed stays noted.
+    """
+    match executed.result:
+        case Outcome() as outcome:
+            pass
+        case CommandEnded() as ended:
+            outcome = await _merge_command(ended, executed, ctx, record)
+        case WritePlan() as plan:
+            outcome = await _write(plan, executed, ctx, record)
+        case CommitPlan() as plan:
+            outcome = await _commit(plan, ctx, record)
+        case _:
+            assert_never(executed.result)
+    return Merged(outcome, executed.proposal.tool.most_chars)
+
+
+async def _merge_command(ended: CommandEnded, executed: Executed, ctx: CallContext, record: CallRecord) -> Outcome:
+    parts = ctx.parts
+    merging = CommandMerge(executed.proposal, ctx.call.id, ctx.turn, record, parts.rulebook, parts.merger, parts.desk)
+    report = await merging.merge(ended.output, ended.started_ns)
+    notes = [text for text in (ended.network, report) if text]
+    text = "\n".join(filter(None, [ended.outcome.text, *notes]))
+    return replace(ended.outcome, text=text, data=with_notes(ended.outcome.data, notes))
+
+
+async def _commit(plan: CommitPlan, ctx: CallContext, record: CallRecord) -> Outcome:
+    commit = await uninterrupted(asyncio.to_thread(write_commit, ctx.parts.workspace, plan))
+    record.record_commit(plan.where, plan.parent, commit, plan.tree)
+    return plan.render(commit)
+
+
+async def _write(plan: WritePlan, executed: Executed, ctx: CallContext, record: CallRecord) -> Outcome:
+    """Merges the changes. What the person types elsewhere at that very moment is followed, a few times."""
+    proposal, version = executed.proposal, executed.judgement.policy_version
+    root, merger = ctx.parts.workspace.root, ctx.parts.merger
+    if await asyncio.to_thread(mark_repositories, proposal.actions, root) != proposal.actions:
+        raise stale(proposal.name)
+    for left in reversed(range(MAX_TRIES)):
+        fitted = _fit_as_judged(plan, executed, ctx)
+        record.note_rebase(plan, fitted)
+        plan = fitted
+        try:
+            await uninterrupted(merger.merge(plan.changes, f"Remit: {proposal.tool.name}", record.changed, version))
+            break
+        except ToolError as error:
+            moved_on = _fit_as_judged(plan, executed, ctx).changes != plan.changes
+            if error.code is not ErrorCode.STALE or record.changed or not left or not moved_on:
+                raise
+    beside = f"\n{OTHER_LINES_CHANGED}" if record.rebased else ""
+    return replace(plan.outcome, text=plan.outcome.text + beside)
+
+
+def _fit_as_judged(plan: WritePlan, executed: Executed, ctx: CallContext) -> WritePlan:
+    """Fits the plan into what the buffers hold now, where policy decides the same about it; else it stays as it is."""
+    fitted = rebase_plan(plan, ctx.parts.documents)
+    if fitted is None or fitted.changes == plan.changes:
+        return plan
+    decisions = decide_actions(ctx.parts.rulebook.policy, measure_actions(executed.proposal.actions, fitted))
+    verdicts = [decision.verdict for decision in decisions]
+    return fitted if verdicts == [decision.verdict for decision in executed.judgement.decisions] else plan
+
+
+def with_notes(data: Mapping[str, JsonValue], notes: Sequence[str]) -> Mapping[str, JsonValue]:
+    """Adds to a result's data what the harness adds to its text, where it adds something."""
+    return {**data, "notes": list(notes)} if notes else data

@@ -1,0 +1,67 @@
+"""Stage 2: arguments parsed at the boundary; from here on a tool sees only its own type."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, Field, JsonValue, ValidationError
+
+from remit_governance.intents import SELECT_INTENT
+from remit_governance.values import Intent
+from remit_server.contract import ErrorCode
+from remit_server.errors import ToolError
+from remit_server.harness.context import CallContext
+from remit_server.harness.stages.gate import Admitted
+from remit_server.tools.spec import Arguments, Tool
+
+A = TypeVar("A", bound=BaseModel)
+
+MAX_JUSTIFICATION = 500
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedCall:
+    """A tool, and arguments of its own type."""
+
+    tool: Tool[Any]
+    arguments: BaseModel
+
+
+class SelectIntent(Arguments):
+    """The arguments of `select_active_intent` (004 §Governance Tool)."""
+
+    intent: str
+    justification: str | None = Field(default=None, max_length=MAX_JUSTIFICATION)
+
+
+def parse(admitted: Admitted, ctx: CallContext) -> ParsedCall:
+    """Parses the arguments as the tool's own type. Raises ToolError (`invalid_arguments`)."""
+    tool = admitted.tool
+    return ParsedCall(tool, _validate(tool.name, tool.arguments, ctx.call.arguments))
+
+
+def parse_intent(arguments: Mapping[str, JsonValue]) -> tuple[Intent, str | None]:
+    """Parses a declared intent and its justification. Raises ToolError where it declares none of the seven."""
+    parsed = _validate(SELECT_INTENT, SelectIntent, arguments)
+    if parsed.intent not in Intent.__members__:
+        raise _invalid(SELECT_INTENT, f"`{parsed.intent}` is no intent", f"use one of: {', '.join(Intent)}")
+    return Intent(parsed.intent), parsed.justification
+
+
+def _validate(name: str, model: type[A], arguments: Mapping[str, JsonValue]) -> A:
+    try:
+        return model.model_validate(dict(arguments))
+    except ValidationError as error:
+        fields = ", ".join(model.model_fields)
+        raise _invalid(name, _describe(error), f"{name} takes: {fields}") from error
+
+
+def _describe(error: ValidationError) -> str:
+    problems: list[Any] = error.errors(include_url=False, include_context=False, include_input=False)
+    return "; ".join(f"`{'.'.join(map(str, p['loc'])) or 'arguments'}`: {p['msg'].lower()}" for p in problems[:5])
+
+
+def _invalid(name: str, why: str, fix: str) -> ToolError:
+    return ToolError(f"the arguments of `{name}` cannot be used", why, fix, code=ErrorCode.INVALID_ARGUMENTS)

@@ -1,0 +1,68 @@
+"""Stage 5: the tool reads what it must and returns a plan, which is judged once more with what only a plan can tell."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, replace
+from typing import Any
+
+from pydantic import BaseModel
+
+from remit_governance.values import Action
+from remit_server.harness.approval.proposal import Proposal, measure_actions
+from remit_server.harness.context import CallContext, Parts
+from remit_server.harness.judgement import Judgement
+from remit_server.harness.record.call_record import CallRecord
+from remit_server.harness.stages.judge import JudgedCall, judge_or_refuse
+from remit_server.harness.writes.repositories import mark_repositories
+from remit_server.sandbox.nothing import no_sandbox
+from remit_server.tools.spec import CommandPlan, Plan, Tool, ToolContext, WritePlan
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A plan that nothing denies; `judgement` is about the actions as the plan makes them."""
+
+    proposal: Proposal
+    judgement: Judgement
+    tool_context: ToolContext
+
+
+async def prepare(judged: JudgedCall, ctx: CallContext, record: CallRecord) -> Prepared:
+    """Has the tool prepare its plan, and judges what the plan makes of the actions.
+
+    Raises ToolError, as the tool's `prepare` does; `sandbox_unavailable` for a command that nothing isolates; `denied`.
+    """
+    call = judged.call
+    proposal = await propose(call.tool, call.arguments, call.actions, call.tool_context, ctx)
+    judgement = await judge_or_refuse(proposal.actions, ctx, record, judged.judgement)
+    return Prepared(proposal, judgement, call.tool_context)
+
+
+async def propose(
+    tool: Tool[Any], arguments: BaseModel, actions: tuple[Action, ...], tool_context: ToolContext, ctx: CallContext
+) -> Proposal:
+    """Has the tool prepare a plan for what its files hold now. Raises ToolError, as its `prepare` does."""
+    plan = await tool.prepare(arguments, tool_context)
+    return await with_plan(Proposal(tool, arguments, actions, plan), plan, ctx)
+
+
+async def with_plan(proposal: Proposal, plan: Plan, ctx: CallContext) -> Proposal:
+    """Returns the proposal with this plan, and its actions as only the plan can tell. Raises ToolError."""
+    actions = measure_actions(proposal.actions, plan, layers=await _has_layers(plan, ctx.parts))
+    if isinstance(plan, WritePlan):
+        actions = await asyncio.to_thread(mark_repositories, actions, ctx.parts.workspace.root)
+    return replace(proposal, actions=actions, plan=plan)
+
+
+async def _has_layers(plan: Plan, parts: Parts) -> bool:
+    """Returns whether what this plan's command writes goes to a layer, to be judged when it is known.
+
+    Raises ToolError where nothing isolates: nobody is asked about a command that cannot run.
+    """
+    if not isinstance(plan, CommandPlan):
+        return False
+    isolation = await asyncio.to_thread(parts.sandbox.isolation)
+    if not isolation.available:
+        raise no_sandbox(isolation)
+    return isolation.layers

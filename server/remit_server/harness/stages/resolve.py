@@ -1,0 +1,116 @@
+"""Stage 3: what a call touches, as actions that policy can judge: resolved paths, under every name that a file has."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, replace
+from typing import Any
+
+from pydantic import BaseModel
+
+from remit_governance.values import Action, Verdict
+from remit_server.harness.commands.hidden_paths import deny_reading
+from remit_server.harness.context import CallContext
+from remit_server.harness.judgement import action_for, judge_path
+from remit_server.harness.stages.parse import ParsedCall
+from remit_server.harness.turn import Turn
+from remit_server.tools.spec import Target, Tool, ToolContext
+from remit_server.workspace.hard_links import HardLinks
+
+
+@dataclass(frozen=True, slots=True)
+class ResolvedCall:
+    """A call and the actions that it is made of. `tool_context` remembers where its paths lead."""
+
+    tool: Tool[Any]
+    arguments: BaseModel
+    tool_context: ToolContext
+    actions: tuple[Action, ...]
+
+
+async def resolve(parsed: ParsedCall, ctx: CallContext) -> ResolvedCall:
+    """Resolves the call to its actions. Raises ToolError, as the tool's `targets` does."""
+    resolved = await resolve_targets(parsed, ctx)
+    named = replace(resolved, actions=await _add_other_names(resolved.actions, ctx))
+    return replace(named, actions=await _mark_history(named, ctx))
+
+
+async def resolve_targets(parsed: ParsedCall, ctx: CallContext) -> ResolvedCall:
+    """Resolves the call to the actions that its tool names, each file under the name that the call gave it."""
+    tool_context = _make_tool_context(parsed.tool, ctx)
+    targets = await _find_targets(parsed.tool, parsed.arguments, tool_context)
+    actions = tuple(_action_of(target, parsed.tool, ctx.turn) for target in targets)
+    return ResolvedCall(parsed.tool, parsed.arguments, tool_context, actions)
+
+
+def _make_tool_context(tool: Tool[Any], ctx: CallContext) -> ToolContext:
+    parts, turn = ctx.parts, ctx.turn
+    links = HardLinks(parts.workspace.root)
+
+    def permits(syscall: str, path: str) -> bool:
+        names = (path, *(links.other_names(path) if syscall == "fs.read" else ()))
+        decisions = (judge_path(parts.rulebook, turn, tool.name, syscall, name) for name in names)
+        return all(decision.verdict is Verdict.ALLOW for decision in decisions)
+
+    return ToolContext(
+        parts.workspace,
+        parts.documents,
+        turn.memory.read_digests,
+        permits=permits,
+        redact=lambda text: parts.redactor.redact(text, keep_lines=True).text,
+        policy_version=lambda: parts.rulebook.policy.version,
+        code=parts.code,
+    )
+
+
+async def _find_targets(tool: Tool[Any], arguments: BaseModel, tool_context: ToolContext) -> tuple[Target, ...]:
+    """Returns what the call touches. Raises what `targets` raises."""
+    if tool.only_resolves:
+        return tool.targets(arguments, tool_context)
+    return await asyncio.to_thread(_targets_in_thread, tool, arguments, tool_context)
+
+
+def _targets_in_thread(tool: Tool[Any], arguments: BaseModel, tool_context: ToolContext) -> tuple[Target, ...]:
+    try:
+        return tool.targets(arguments, tool_context)
+    except StopIteration as error:
+        # No thread can hand it over, and whoever waits for it would wait for ever.
+        raise RuntimeError(f"{tool.name} has no next one") from error
+
+
+def _action_of(target: Target, tool: Tool[Any], turn: Turn) -> Action:
+    return action_for(
+        turn,
+        tool.name,
+        target.syscall,
+        target.path.relative if target.path else None,
+        command=target.command,
+        cwd=target.cwd.relative if target.cwd else None,
+        script=target.script,
+        size=target.size,
+        host=target.host,
+    )
+
+
+async def _add_other_names(actions: tuple[Action, ...], ctx: CallContext) -> tuple[Action, ...]:
+    """Adds each read once more for every other name that its file has. Raises ToolError."""
+    links = HardLinks(ctx.parts.workspace.root)
+    named = [(each, each.path) for each in actions if each.syscall == "fs.read" and each.path is not None]
+    if not any(links.may_have_others(path) for _, path in named):
+        return actions
+    others = await asyncio.to_thread(lambda: [replace(a, path=o) for a, path in named for o in links.other_names(path)])
+    return (*actions, *others)
+
+
+async def _mark_history(resolved: ResolvedCall, ctx: CallContext) -> tuple[Action, ...]:
+    """Marks the actions that run something where git's history holds what policy denies reading."""
+    actions, parts = resolved.actions, ctx.parts
+    if not any(action.syscall == "process.exec" for action in actions):
+        return actions
+    if not (await asyncio.to_thread(parts.sandbox.isolation)).available:
+        return actions
+    by = (parts.rulebook.policy.version, action_for(ctx.turn, resolved.tool.name, "fs.read", None))
+    denied = deny_reading(lambda path: judge_path(parts.rulebook, ctx.turn, resolved.tool.name, "fs.read", path))
+    if not await parts.past.hold(denied, by, resolved.tool_context, parts.sandbox):
+        return actions
+    return tuple(replace(a, history=True) if a.syscall == "process.exec" else a for a in actions)

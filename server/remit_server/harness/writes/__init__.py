@@ -1,0 +1,1 @@
+"""Writes approved changes into the workspace, and approved commits into its repository."""

@@ -1,0 +1,97 @@
+"""Writes an approved commit into the repository: objects first, then index and ref under git's own locks
+(agent.md §2; architecture.md, invariants 4 and 5).
+
+Killed at any step, it leaves the old head or the new one, and nothing that `git fsck` minds: objects nobody refers to
+yet, at most an index that already has what was to be committed, as after `git add`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from contextlib import ExitStack
+
+from remit_server.contract import ErrorCode
+from remit_server.errors import ToolError
+from remit_server.harness.writes.merger import stale
+from remit_server.tools.spec import CommitPlan
+from remit_server.workspace.files import digest_of
+from remit_server.workspace.git_folder import (
+    append_line,
+    clear_stale_locks,
+    git_lock,
+    inside,
+    read_or_none,
+    read_ref,
+    write_object,
+)
+from remit_server.workspace.paths import Workspace
+
+_NOTHING = "0" * 40
+
+
+def write_commit(workspace: Workspace, plan: CommitPlan) -> str:
+    """Writes the commit, and moves its branch from exactly `plan.parent`; returns the commit's id.
+
+    Raises ToolError: `stale` where branch, HEAD or index is no longer what was approved, `busy` where git works on the
+    repository; the head is then as it was.
+    """
+    when = f"{int(time.time())} {time.strftime('%z')}"
+    body = plan.written(when)
+    whole = b"commit %d\x00" % len(body) + body
+    commit = hashlib.sha1(whole, usedforsecurity=False).hexdigest()
+    try:
+        clear_stale_locks(workspace, ("index", "HEAD", *([plan.ref] if plan.ref else [])))
+        _require_unchanged(workspace, plan)
+        for sha, data in (*plan.objects.items(), (commit, whole)):
+            write_object(workspace, sha, data)
+        _move(workspace, plan, commit, when)
+    except OSError as error:
+        why = (error.strerror or str(error)).lower()
+        raise ToolError(
+            "nothing was committed",
+            f"the repository cannot be written: {why}",
+            "free some space, or look at the rights of `.git`, and try again",
+            code=ErrorCode.COMMAND_FAILED,
+        ) from error
+    return commit
+
+
+def _move(workspace: Workspace, plan: CommitPlan, commit: str, when: str) -> None:
+    """Moves the index before the ref: a crash between them leaves changes staged, never a commit that looks undone."""
+    new = f"{commit}\n".encode()
+    with ExitStack() as held:
+        index = held.enter_context(git_lock(workspace, "index", plan.index_after, _index_mode(workspace)))
+        head = held.enter_context(git_lock(workspace, "HEAD", new if plan.ref is None else plan.head))
+        moved = head if plan.ref is None else held.enter_context(git_lock(workspace, plan.ref, new))
+        _require_unchanged(workspace, plan)
+        _append_reflog(workspace, plan, commit, when)
+        index.finish()
+        moved.finish()
+
+
+def _require_unchanged(workspace: Workspace, plan: CommitPlan) -> None:
+    if read_or_none(workspace, "HEAD") != plan.head:
+        raise stale("HEAD")
+    if plan.ref is not None and read_ref(workspace, plan.ref) != plan.parent:
+        raise stale(plan.where)
+    index = read_or_none(workspace, "index")
+    if (None if index is None else digest_of(index)) != plan.index_before:
+        raise stale("the index")
+
+
+def _append_reflog(workspace: Workspace, plan: CommitPlan, commit: str, when: str) -> None:
+    if not plan.logs:
+        return
+    kind = "commit" if plan.parent else "commit (initial)"
+    subject = plan.message.partition("\n")[0]
+    line = f"{plan.parent or _NOTHING} {commit} {plan.author} {when}\t{kind}: {subject}\n".encode()
+    for name in dict.fromkeys(("HEAD", plan.ref or "HEAD")):
+        append_line(workspace, f"logs/{name}", line)
+
+
+def _index_mode(workspace: Workspace) -> int:
+    try:
+        return inside(workspace, "index").absolute.lstat().st_mode & 0o666
+    except FileNotFoundError:
+        return 0o644

@@ -1,0 +1,143 @@
+"""Text as LSP addresses it: lines ended by LF, CRLF or CR, characters counted in UTF-16 units (protocol.md §3)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import islice
+
+_LINE_END = re.compile(r"\r\n|\r|\n")
+_IDENTIFIER = re.compile(r"[^\W\d]\w*")
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Place:
+    """A zero-based line and a character in UTF-16 units."""
+
+    line: int
+    character: int
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """The text between two places, end exclusive, becomes `text`."""
+
+    start: Place
+    end: Place
+    text: str
+
+
+def split_lines(text: str) -> list[str]:
+    """Returns the lines with their ends; the last one may have none. Joined they are `text` again."""
+    lines: list[str] = []
+    start = 0
+    for end in _LINE_END.finditer(text):
+        lines.append(text[start : end.end()])
+        start = end.end()
+    if start < len(text):
+        lines.append(text[start:])
+    return lines
+
+
+def apply_changes(text: str, edits: Iterable[Edit | str]) -> str:
+    """`text` after `edits`, one after the other; a bare string is the whole new text.
+
+    Places past the end of a line or of the text mean that end, as LSP says. Each edit looks at the lines it touches and
+    at no others, so that thousands of them in a long text are no more work than the text itself.
+    """
+    lines = split_lines(text)
+    for edit in edits:
+        if isinstance(edit, str):
+            lines = split_lines(edit)
+        else:
+            _edit_lines(lines, edit)
+    return "".join(lines)
+
+
+def _edit_lines(lines: list[str], edit: Edit) -> None:
+    (first, before), (last, after) = sorted((_in_lines(lines, edit.start), _in_lines(lines, edit.end)))
+    head = lines[first][:before] if first < len(lines) else ""
+    tail = lines[last][after:] if last < len(lines) else ""
+    low, high = max(0, first - 1), last + 2  # with the lines beside: a CR may get its LF, or an end its next line
+    beside = ("".join(lines[low:first]), "".join(lines[last + 1 : high]))
+    lines[low:high] = split_lines(beside[0] + head + edit.text + tail + beside[1])
+
+
+def _in_lines(lines: list[str], place: Place) -> tuple[int, int]:
+    """Returns a place as a line and an index into it; the text's end is one line past the last, or the end of that."""
+    if place.line >= len(lines):
+        return len(lines), 0
+    line = lines[place.line]
+    return place.line, _index_of_unit(line.rstrip("\r\n"), place.character)
+
+
+def offset_at(text: str, place: Place) -> int:
+    """Returns the index into `text` of a place."""
+    start = 0
+    if place.line > 0:
+        end = next(islice(_LINE_END.finditer(text), place.line - 1, None), None)
+        if end is None:
+            return len(text)
+        start = end.end()
+    stop = _LINE_END.search(text, start)
+    line = text[start : stop.start() if stop else len(text)]
+    return start + _index_of_unit(line, place.character)
+
+
+def minimal_edit(before: str, after: str) -> Edit:
+    """Returns the one edit that turns `before` into `after`, without the lines that both have at their ends."""
+    old, new = split_lines(before), split_lines(after)
+    shortest = min(len(old), len(new))
+    head = 0
+    while head < shortest and old[head] == new[head]:
+        head += 1
+    tail = 0
+    while tail < shortest - head and old[-1 - tail] == new[-1 - tail]:
+        tail += 1
+    return Edit(
+        _line_start(old, head),
+        _line_start(old, len(old) - tail),
+        "".join(new[head : len(new) - tail]),
+    )
+
+
+def identifier_at(text: str, start: Place, end: Place) -> str | None:
+    """Returns the identifier that the selection lies in or exactly covers; a cursor is an empty selection."""
+    first, last = sorted((offset_at(text, start), offset_at(text, end)))
+    line_start = max(text.rfind("\n", 0, first), text.rfind("\r", 0, first)) + 1
+    for found in _IDENTIFIER.finditer(text, line_start):
+        if found.start() > first:
+            return None
+        if last <= found.end():
+            return found.group()
+    return None
+
+
+def same_but_for_line_ends(one: str, other: str) -> bool:
+    """Returns whether two texts differ in nothing, or only in how lines end: those belong to the editor."""
+    return one == other or _LINE_END.sub("\n", one) == _LINE_END.sub("\n", other)
+
+
+def _line_start(lines: list[str], index: int) -> Place:
+    """Returns where line `index` starts; the end of the text when its last line is not ended."""
+    if 0 < index == len(lines) and not lines[-1].endswith(("\n", "\r")):
+        return Place(index - 1, _units(lines[-1]))
+    return Place(index, 0)
+
+
+def _units(text: str) -> int:
+    return len(text) + sum(character > "\uffff" for character in text)
+
+
+def _index_of_unit(line: str, unit: int) -> int:
+    if unit <= 0:
+        return 0
+    if line[:unit].isascii():
+        return min(unit, len(line))
+    seen = 0
+    for index, character in enumerate(line[:unit]):
+        seen += 2 if character > "\uffff" else 1
+        if seen >= unit:
+            return index + 1 if seen == unit else index
+    return len(line)

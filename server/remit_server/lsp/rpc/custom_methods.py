@@ -1,0 +1,195 @@
+"""The custom methods of the language server and the shapes of their params (002 §4.3; protocol.md §3).
+
+What a request carries stays plain JSON here; the pydantic contract judges it in the handler, because importing it
+takes longer than an editor should wait for `initialize`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from itertools import chain, islice
+from typing import Any, TypeAlias, cast
+
+import attrs
+import cattrs
+from lsprotocol import types as lsp
+from lsprotocol.converters import get_converter
+
+RUN = "remit/run"
+APPROVAL_RESPOND = "remit/approval/respond"
+STATUS = "remit/status"
+EDITOR_QUERY = "remit/editor/query"
+"""What the server asks of a client that said it answers."""
+GENERATE = "remit/generate"
+
+PROTOCOL = 1
+"""The same as `contract.PROTOCOL`, which is too slow to import here; a test compares them."""
+
+Json: TypeAlias = Any
+"""A JSON value as `json.loads` gives it."""
+
+
+_MOST_VALUES = 20_000
+"""Values in the params of a custom method: the contract names each that it refuses, at some 10 µs."""
+
+
+class WrongParams(ValueError):
+    """Params that have not the shape of their method; the text is for the caller."""
+
+
+@attrs.frozen
+class RunParams:
+    """Params of `remit/run`: the request as it came, less the token that its events are streamed on."""
+
+    request: dict[str, Json]
+    partial_result_token: lsp.ProgressToken | None = None
+
+
+@attrs.frozen
+class AnswerParams:
+    """Params of `remit/approval/respond`, as they came."""
+
+    answer: dict[str, Json]
+
+
+@attrs.frozen
+class StatusParams:
+    """Params of `remit/status`: the workspace folder, where it is not the first."""
+
+    workspace_folder: str | None = None
+
+
+@attrs.frozen
+class GenerateParams:
+    """Params of `remit/generate`: the request as it came, less the token that its text is streamed on."""
+
+    request: dict[str, Json]
+    partial_result_token: lsp.ProgressToken | None = None
+
+
+@attrs.frozen
+class RunMessage:
+    """A `remit/run` request."""
+
+    id: int | str
+    params: RunParams
+    method: str = RUN
+    jsonrpc: str = "2.0"
+
+
+@attrs.frozen
+class AnswerMessage:
+    """A `remit/approval/respond` request."""
+
+    id: int | str
+    params: AnswerParams
+    method: str = APPROVAL_RESPOND
+    jsonrpc: str = "2.0"
+
+
+@attrs.frozen
+class StatusMessage:
+    """A `remit/status` request; `params` may be left out."""
+
+    id: int | str
+    params: StatusParams = StatusParams()
+    method: str = STATUS
+    jsonrpc: str = "2.0"
+
+
+@attrs.frozen
+class EditorQueryResult:
+    """The answer to a `remit/editor/query`, as it came."""
+
+    id: int | str
+    result: Json = None
+    jsonrpc: str = "2.0"
+
+
+@attrs.frozen
+class GenerateMessage:
+    """A `remit/generate` request."""
+
+    id: int | str
+    params: GenerateParams
+    method: str = GENERATE
+    jsonrpc: str = "2.0"
+
+
+CUSTOM_MESSAGES: Mapping[str, type] = {
+    RUN: RunMessage,
+    APPROVAL_RESPOND: AnswerMessage,
+    STATUS: StatusMessage,
+    GENERATE: GenerateMessage,
+}
+"""What a client asks, by method."""
+
+CUSTOM_RESULTS: Mapping[str, type] = {EDITOR_QUERY: EditorQueryResult}
+"""What a client answers, by the method that asked."""
+
+
+PLAIN_MESSAGES: frozenset[type] = frozenset({*CUSTOM_MESSAGES.values(), *CUSTOM_RESULTS.values()})
+"""The messages that are read as plain JSON: the hooks of `converter` look at no more than their outermost object."""
+
+
+def converter() -> cattrs.Converter:
+    """Makes the LSP converter, which leaves the payload of custom methods alone and stops at the first error."""
+    made = get_converter(cattrs.Converter(detailed_validation=False))
+    made.register_structure_hook(RunParams, _run_params)
+    made.register_structure_hook(AnswerParams, _answer_params)
+    made.register_structure_hook(StatusParams, _status_params)
+    made.register_structure_hook(GenerateParams, _generate_params)
+    return made
+
+
+def _run_params(raw: Json, _: type) -> RunParams:
+    return RunParams(*_split_token(raw))
+
+
+def _generate_params(raw: Json, _: type) -> GenerateParams:
+    return GenerateParams(*_split_token(raw))
+
+
+def _split_token(raw: Json) -> tuple[dict[str, Json], lsp.ProgressToken | None]:
+    """Splits a request into what came and the token that it is to be streamed on."""
+    request = dict(_object(raw))
+    token = request.pop("partialResultToken", None)
+    request.pop("workDoneToken", None)
+    if token is not None and (isinstance(token, bool) or not isinstance(token, int | str)):
+        raise WrongParams("`partialResultToken` is a string or a whole number")
+    return request, token
+
+
+def _answer_params(raw: Json, _: type) -> AnswerParams:
+    return AnswerParams(dict(_object(raw)))
+
+
+def _status_params(raw: Json, _: type) -> StatusParams:
+    folder = None if raw is None else _object(raw).get("workspace_folder")
+    if not isinstance(folder, str | None):
+        raise WrongParams("`workspace_folder` is a string")
+    return StatusParams(folder)
+
+
+def _object(raw: Json) -> dict[str, Json]:
+    if not isinstance(raw, dict):
+        raise WrongParams("params are a JSON object")
+    if _is_larger(raw, _MOST_VALUES):
+        raise WrongParams(f"params have at most {_MOST_VALUES} values")
+    return raw  # pyright: ignore[reportUnknownVariableType]  # JSON keys are strings
+
+
+def _is_larger(raw: Json, most: int) -> bool:
+    """Returns whether a value holds more than `most` others, those inside them included."""
+    level: list[Json] = [raw]
+    count = 0
+    while level and count <= most:
+        level = list(islice(chain.from_iterable(map(_inside, level)), most + 1))
+        count += len(level)
+    return count > most
+
+
+def _inside(value: Json) -> Collection[Json]:
+    if isinstance(value, dict):
+        return cast("Collection[Json]", value.values())
+    return cast("Collection[Json]", value) if isinstance(value, list) else ()

@@ -1,0 +1,105 @@
+"""What a call leaves behind when it waits, is stopped or is huge; and what the log says of the runtime itself."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import Any
+
+from bench_runtime import Answering, call, intent
+
+from remit_governance.audit.record import AuditKind
+from remit_governance.redaction import Redactor
+from remit_server import __version__
+from remit_server.contract import ApprovalAnswer, ApprovalRequired
+from remit_server.harness.record.redaction_out import redact_data, shorten_strings
+
+WRITE = call("write_file", path="b.py", content="x")
+READ = call("read_file", path="a.py")
+TOKEN = "ghp_" + "a1B2" * 9
+
+
+async def test_a_call_that_is_cancelled_ends_with_a_result_before_its_turn_does(make_bench: Any) -> None:
+    bench = await make_bench({"calls": [intent("CODE"), WRITE]}, {"text": "ok"})
+    running = asyncio.create_task(bench.ask("go", asker=Answering(style="stream")))
+    while not bench.of("approval_required"):
+        await asyncio.sleep(0.01)
+    bench.runtime.cancel()
+    await running
+    (result,) = bench.of("tool_result")
+    assert (result.ok, result.error.code) == (False, "cancelled")
+    assert bench.kinds()[-3:-1] == ["tool_result", "error"]
+    assert bench.kinds()[-1] == "run_completed"
+
+
+@dataclass
+class Slow(Answering):
+    """Takes longer to answer than the call takes to run."""
+
+    async def ask(self, question: ApprovalRequired) -> ApprovalAnswer | None:
+        await asyncio.sleep(0.6)
+        return await super().ask(question)
+
+
+async def test_the_time_a_person_takes_is_not_the_calls_own(make_bench: Any) -> None:
+    bench = await make_bench({"calls": [intent("CODE"), WRITE]}, {"text": "ok"})
+    run = await bench.ask("go", asker=Slow())
+    (asked,) = [r.event for r in bench.audit() if r.event.kind is AuditKind.APPROVAL_RESOLVED]
+    (ended,) = [r.event for r in bench.audit() if r.event.kind is AuditKind.TOOL_OUTCOME]
+    assert asked.duration_ms >= 500
+    for took in (ended.duration_ms, bench.of("tool_result")[0].duration_ms, run.tool_trace[0].duration_ms):
+        assert took < asked.duration_ms
+
+
+async def test_a_secret_at_the_cut_of_a_huge_argument_is_in_no_summary(make_bench: Any) -> None:
+    """Every part is redacted before it is cut, and what is a secret only as a whole is found in what is left."""
+    sizes = (0, 180, 225, 240, 480, 490, 500, 980, 1_000, 400_000)
+    pieces = [call("write_file", path=f"{n}.py", content="x" * n + " " + TOKEN + " " + "y" * 400_000) for n in sizes]
+    bench = await make_bench({"calls": [intent("CODE"), *pieces]}, {"text": "ok"})
+    await bench.ask("go", asker=Answering("deny"))
+    records = [r.event for r in bench.audit() if r.event.kind is AuditKind.TOOL_INTENT]
+    assert len(records) == len(sizes)
+    for record in records:
+        assert record.input_summary is not None
+        assert len(record.input_summary) <= 500
+        assert TOKEN[:8] not in record.input_summary
+
+
+async def test_a_result_has_data_for_programs_without_secrets(make_bench: Any) -> None:
+    bench = await make_bench({"calls": [intent("ANALYZE"), call("list_files", pattern="*.py"), READ]}, {"text": "ok"})
+    (bench.workspace / f"{TOKEN}.py").write_text("x = 1\n")
+    await bench.ask("go")
+    data = {result.tool: result.data for result in bench.of("tool_result")}
+    assert sorted(data["list_files"]["files"]) == ["[redacted github token].py", "a.py"]
+    read = data["read_file"]
+    assert (read["path"], read["first_line"], read["truncated"]) == ("a.py", 1, False)
+
+
+def test_data_that_is_too_long_is_left_out() -> None:
+    assert redact_data({"matches": ["x" * 1000] * 300, "total": 300}, Redactor()) == {}
+    assert redact_data({"matches": [{"text": TOKEN}], "total": 1}, Redactor()) == {
+        "matches": [{"text": "[redacted github token]"}],
+        "total": 1,
+    }
+
+
+def test_only_long_strings_are_shorten_strings() -> None:
+    value = {"a": ["b" * 5_000, {"c": "d"}], "e": 7, "f": None}
+    short = shorten_strings(value)
+    assert len(short["a"][0]) <= 1_000
+    assert (short["a"][1], short["e"], short["f"]) == ({"c": "d"}, 7, None)
+
+
+async def test_the_log_says_when_the_runtime_opened_and_closed(make_bench: Any) -> None:
+    bench = await make_bench({"text": "ok"})
+    version = bench.runtime.status().policy
+    await bench.ask("go")
+    await bench.runtime.close()
+    first, last = (
+        [r for r in bench.audit() if r.event.kind is kind][-1].event
+        for kind in (AuditKind.KERNEL_START, AuditKind.KERNEL_SHUTDOWN)
+    )
+    for event in (first, last):
+        assert (event.policy_version, event.metadata["version"]) == (version, __version__)
+    assert first.metadata["server"] == last.metadata["server"]
+    assert bench.audit()[0].event.kind is AuditKind.KERNEL_START

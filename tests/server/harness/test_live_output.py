@@ -1,0 +1,172 @@
+"""What a command prints is shown while it runs, and no secret of it, however it comes (agent.md §3)."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from typing import Any
+
+import pytest
+from bench_runtime import call, intent
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from remit_governance.redaction import Redactor
+from remit_server.harness.commands import live_output
+from remit_server.harness.commands.live_output import MAX_SHOWN, SHOWN_WHOLE, LiveOutput
+
+needs_bwrap = pytest.mark.skipif(shutil.which("bwrap") is None, reason="there is no bwrap")
+
+POLICY = "capabilities:\n  - { name: run, match: { syscall: process.exec }, action: allow }\n"
+TOKEN = "ghp_" + "a1B2" * 9
+BODY = ["MIIEvQIBADANBgkqhkiG9w0BAQEFAASC" + letter * 32 for letter in "abcdef"]
+KEY = "\n".join(["-----BEGIN RSA PRIVATE KEY-----", *BODY, "-----END RSA PRIVATE KEY-----"])
+
+
+async def events_of(make_bench: Any, command: str) -> list[Any]:
+    bench = await make_bench(
+        {"calls": [intent("EXECUTE"), call("run_command", command="sh work.sh")]}, {"text": "ok"}, policy=POLICY
+    )
+    (bench.workspace / "work.sh").write_text(command)
+    await bench.ask("go")
+    return [event for event in bench.events if event.kind in {"tool_call", "tool_output", "tool_result"}]
+
+
+@needs_bwrap
+async def test_lines_are_shown_before_the_command_has_ended(make_bench: Any) -> None:
+    events = await events_of(make_bench, "for n in 1 2 3; do echo line $n; sleep 0.5; done; echo last >&2")
+    first, *shown, result = events
+    assert (first.kind, result.kind) == ("tool_call", "tool_result")
+    assert {event.kind for event in shown} == {"tool_output"}
+    assert {event.tool_call_id for event in events} == {first.tool_call_id}
+    assert "\n".join(event.text for event in shown).splitlines()[:3] == ["line 1", "line 2", "line 3"]
+    assert len(shown) >= 3
+    assert "line 3" in result.output
+
+
+@pytest.mark.slow
+@needs_bwrap
+async def test_a_secret_that_comes_in_halves_is_not_shown(make_bench: Any) -> None:
+    halves = f"printf {TOKEN[:9]}; sleep 0.6; printf {TOKEN[9:]}; echo; sleep 0.6"
+    key = "; ".join(f"echo '{line}'; sleep 0.3" for line in KEY.splitlines())
+    *shown, _ = await events_of(make_bench, f"{halves}; {key}; echo end; sleep 0.6")
+    text = "\n".join(event.text for event in shown if event.kind == "tool_output")
+    assert text.splitlines() == ["[redacted github token]", "[redacted private key]", "end"]
+
+
+@needs_bwrap
+async def test_a_flood_is_shown_in_few_pieces(make_bench: Any) -> None:
+    *shown, result = await events_of(make_bench, "yes some words | head -c 3000000")
+    assert result.ok
+    pieces = [event.text for event in shown if event.kind == "tool_output"]
+    assert all(len(piece) <= SHOWN_WHOLE + 100 for piece in pieces)
+    assert sum(map(len, pieces)) <= SHOWN_WHOLE + (MAX_SHOWN + 100) * len(pieces)
+    assert len(pieces) < 100
+    assert "some words" in "".join(pieces[-2:])  # the last line may be cut off by `head`
+    assert " lines not shown ...]" in "".join(pieces)
+
+
+@needs_bwrap
+@pytest.mark.parametrize(
+    ("work", "expected"),
+    [
+        ("echo out; echo err >&2", ["err", "out"]),
+        ("printf 'no line end'", ["no line end"]),
+        ("echo before; exit 3", ["before"]),
+        (f"echo {TOKEN}", ["[redacted github token]"]),
+        ("seq 1 3000", [str(number) for number in range(1, 3001)]),
+    ],
+    ids=["both streams", "no line end", "failed", "secret", "many lines"],
+)
+async def test_all_that_a_short_command_prints_is_shown_before_its_result(
+    make_bench: Any, work: str, expected: list[str]
+) -> None:
+    """What the last interval held was lost: a command that ended at once showed nothing."""
+    *shown, result = await events_of(make_bench, work)
+    text = "\n".join(event.text for event in shown if event.kind == "tool_output")
+    assert sorted(text.split("\n")) == sorted(expected)
+    assert (result.kind, result.ok) == ("tool_result", True)
+
+
+@needs_bwrap
+async def test_what_a_stopped_command_has_printed_is_shown(make_bench: Any) -> None:
+    bench = await make_bench(
+        {"calls": [intent("EXECUTE"), call("run_command", command="echo begun; sleep 60", timeout=1)]},
+        {"text": "ok"},
+        policy=POLICY,
+    )
+    await bench.ask("go")
+    assert [event.text for event in bench.of("tool_output")] == ["begun"]
+    (result,) = bench.of("tool_result")
+    assert "time limit" in result.summary
+
+
+@needs_bwrap
+async def test_what_is_said_of_a_command_besides_its_output_is_in_its_data(make_bench: Any) -> None:
+    *_, result = await events_of(make_bench, "echo hi > new.txt")
+    assert [note.startswith("not taken over") for note in result.data["notes"]] == [True]
+    assert result.output.endswith(result.data["notes"][0])
+    *_, result = await events_of(make_bench, "true")
+    assert "notes" not in result.data
+
+
+def shown_of(chunks: list[bytes]) -> str:
+    """What is shown of chunks that come one after the other, each in a moment of its own."""
+
+    async def come() -> list[str]:
+        shown: list[str] = []
+        live = LiveOutput(shown.append, lambda text: Redactor().redact(text).text)
+        for chunk in chunks:
+            live.feed(chunk)
+            await asyncio.sleep(0)
+            await asyncio.sleep(0)
+        live.finish()
+        return shown
+
+    return "\n".join(asyncio.run(come()))
+
+
+PIECES = st.lists(st.sampled_from([KEY, TOKEN, "plain", f"x={TOKEN};", "\r", "\n", "y" * 20_000]), max_size=8)
+
+
+def test_no_half_of_a_secret_is_shown_where_a_line_is_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(live_output, "EVERY_S", 0.0)
+    shown = shown_of([b"y" * 20_000 + TOKEN[:12].encode(), TOKEN[12:].encode() + b"\nnext\n"])
+    assert shown == "[... a long line ...]\nnext"
+
+
+def test_no_line_is_missing_without_a_word(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The beginning is whole; after that each piece says how many lines it lacks."""
+    whole = b"".join(b"%06d\n" % number for number in range(SHOWN_WHOLE // 7))
+    more = b"".join(b"%06d\n" % number for number in range(100_000, 102_000))
+    monkeypatch.setattr(live_output, "EVERY_S", 0.0)
+    lines = shown_of([whole, more, b"end"]).split("\n")
+    assert lines[: SHOWN_WHOLE // 7] == whole.decode().split()
+    kept = [line for line in lines[SHOWN_WHOLE // 7 :] if line.isdigit()]
+    assert f"[... {2_000 - len(kept)} lines not shown ...]" in lines
+    assert lines[-2:] == ["101999", "end"]
+
+
+@settings(deadline=None)
+@given(pieces=PIECES, cuts=st.lists(st.integers(0, 3_000), max_size=12))
+def test_no_secret_is_shown_wherever_the_output_is_cut(pieces: list[str], cuts: list[int]) -> None:
+    data, ends = "\n".join(pieces).encode(), sorted(cuts)
+    chunks = [data[start:end] for start, end in zip([0, *ends], [*ends, len(data)], strict=True)]
+    before, live_output.EVERY_S = live_output.EVERY_S, 0.0
+    try:
+        text = shown_of(chunks)
+    finally:
+        live_output.EVERY_S = before
+    assert TOKEN not in text
+    assert not any(line in text for line in BODY)
+
+
+def test_what_is_for_programs_is_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(live_output, "EVERY_S", 0.0)
+    assert shown_of([b"one\n", b"two\n\0{}\n", b"three\n"]) == "one\ntwo"
+
+
+def test_what_follows_a_key_is_shown_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(live_output, "EVERY_S", 0.0)
+    assert shown_of([f"{KEY}\nafter\n".encode()]) == "[redacted private key]\nafter"
+    assert "after" in shown_of([b"-----BEGIN PRIVATE KEY-----\n" + b"x\n" * 600 + b"after\n"])
