@@ -19,7 +19,7 @@ def installed_by() -> str:
     """How bubblewrap is installed on this machine, as far as this test knows its system."""
     system = platform.freedesktop_os_release()
     known = [INSTALLS[each] for each in (system["ID"], *system.get("ID_LIKE", "").split()) if each in INSTALLS]
-    return f"`{known[0]} bubblewrap`" if known else "bubblewrap"
+    return f"`{known[0]} bubblewrap" if known else "bubblewrap"
 
 
 @pytest.mark.parametrize("program", [None, "docker", "podman"])

@@ -36,6 +36,11 @@ class PipeClient:
         process.stdin.close()
         return cls(process.pid, reading, writing, process.wait)
 
+    @property
+    def pid(self) -> int:
+        """The server's process."""
+        return self._pid
+
     def initialize(self, root: Path, *others: Path) -> None:
         """The handshake of a client that draws its own questions, with one folder open or several."""
         options = {"remit": {"approvals": "stream"}}
