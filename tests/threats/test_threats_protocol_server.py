@@ -120,3 +120,32 @@ def test_THR_protocol_a_server_answers_after_bytes_that_are_no_message(name: str
         running.client.send_bytes(JUNK[name])
         running.client.result(running.client.request("remit/status", {}))
         assert running.call("write_file", path="a.txt", content="x").code is None
+
+
+def test_THR_protocol_a_second_client_of_a_running_server_is_not_heard(listening: Listening) -> None:
+    """THR-protocol-second-client-server: nothing of what it says is done, and the first client is served as before."""
+    params = {"processId": None, "rootUri": listening.workspace.as_uri(), "capabilities": {}}
+    first = _frame({"id": 1, "method": "initialize", "params": params})
+    rest = listening.written.removeprefix(first)
+    with socket.create_connection(("127.0.0.1", listening.port)) as talk:
+        talk.settimeout(60)
+        talk.sendall(first)
+        _until(talk, b'"id":1')
+        for _ in range(3):
+            try:
+                assert listening.say(listening.written) == b""
+            except ConnectionError:
+                continue  # nobody listens any more
+        assert list(listening.workspace.iterdir()) == []
+        talk.sendall(rest)
+        _until(talk, b'"id":2')
+    assert (listening.workspace / "evil.txt").exists()
+
+
+def _until(talk: socket.socket, text: bytes) -> None:
+    """Read what a server says up to this."""
+    got = b""
+    while text not in got:
+        chunk = talk.recv(65536)
+        assert chunk, got
+        got += chunk
