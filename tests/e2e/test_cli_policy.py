@@ -12,6 +12,8 @@ import pytest
 from command_line import CommandLine, Done, Terminal
 from step_by_step import Order, Writers
 
+from remit_governance.audit.query import query_audit
+from remit_governance.audit.record import AuditKind
 from remit_server.workspace.files import TEMPORARY_PREFIX
 
 DONE, FAILED, USAGE, DENIED = 0, 1, 2, 3
@@ -266,6 +268,7 @@ def test_thr_storage_kill_policy_update_at_every_step(
     new(used, NO_READS)
     outcomes = list[str]()
     left = 0
+    known = set[str]()
     with Writers(root, policy_steps.__file__) as writers:
         for step in range(1000):
             file = mine(used, READS)
@@ -276,21 +279,38 @@ def test_thr_storage_kill_policy_update_at_every_step(
                 break
             assert report.ended == "killed"
             outcomes.append(file.read_text())
+            # The log's own thread takes steps meanwhile, so that the same step is not always the same moment. Each run by
+            # itself: the file is the old one up to the call that puts the new one in its place, and the new one after it,
+            # and what the log says was so.
+            placed = "rename" in report.made
+            assert outcomes[-1] == (NO_READS if placed else READS), report
+            told = told_by_sessions(used)
+            (said,) = [told[session] for session in told.keys() - known if told[session] != ("refused",)] or [()]
+            assert said in ({("begun",), ("begun", "done")} if placed else {(), ("begun",)}), report
+            known = set(told)
             assert file.stat().st_mode & 0o777 == 0o640
             left += len(temporary(used))
             assert policy_steps.command(root, "--dry-run") == DONE
             assert temporary(used) == []
             assert file.read_text() == outcomes[-1]
-    # The thread that keeps the log takes steps of its own meanwhile, so that the same step is not always the same moment.
     assert set(outcomes) == {READS, NO_READS}
     assert left
     assert used("audit", "verify").code == DONE
     used(*READ)  # whoever opens the log next says so of what nobody heard the end of
-    by_session: dict[str, list[str]] = {}
-    for record in updates(used):
-        by_session.setdefault(record["session_id"], []).append(record["output_summary"].split(":")[0])
-    ended = {tuple(said) for said in by_session.values()}
+    ended = set(told_by_sessions(used).values())
     assert ended == {("begun", "done"), ("begun", "interrupted"), ("refused",)}
+
+
+def told_by_sessions(remit: CommandLine) -> dict[str, tuple[str, ...]]:
+    """What the log says of each update, by the session that made it."""
+    (database,) = remit.state.rglob("audit.sqlite3")
+    found: dict[str, tuple[str, ...]] = {}
+    for record in query_audit(database):
+        event = record.event
+        if event.kind is AuditKind.POLICY_UPDATE and event.session_id:
+            said = (event.output_summary or "").partition(":")[0]
+            found[event.session_id] = (*found.get(event.session_id, ()), said)
+    return found
 
 
 def phrase_here(root: Path, capfd: pytest.CaptureFixture[str]) -> str:

@@ -15,7 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from malformed import Case, frame
+from sent_cases import Case, frame
 
 Json = dict[str, Any]
 PATIENCE_S = 60.0

@@ -36,16 +36,30 @@ class PipeClient:
         process.stdin.close()
         return cls(process.pid, reading, writing, process.wait)
 
-    def initialize(self, root: Path) -> None:
-        """The handshake of a client that draws its own questions."""
+    @property
+    def pid(self) -> int:
+        """The server's process."""
+        return self._pid
+
+    def initialize(self, root: Path, *others: Path) -> None:
+        """The handshake of a client that draws its own questions, with one folder open or several."""
         options = {"remit": {"approvals": "stream"}}
-        params = {"processId": None, "rootUri": root.as_uri(), "capabilities": {}, "initializationOptions": options}
+        params: Json = {
+            "processId": None,
+            "rootUri": root.as_uri(),
+            "capabilities": {},
+            "initializationOptions": options,
+        }
+        if others:
+            params["workspaceFolders"] = [{"uri": each.as_uri(), "name": each.name} for each in (root, *others)]
         self.result(self.request("initialize", params))
         self._send({"method": "initialized", "params": {}})
 
-    def run(self, turn: str, part: Json) -> int:
-        """Start a turn; returns the id to wait for."""
-        params = {"session_id": "s", "turn_id": turn, "input": part, "partialResultToken": TOKEN}
+    def run(self, turn: str, part: Json, folder: Path | None = None) -> int:
+        """Start a turn, in this folder of several; returns the id to wait for."""
+        params: Json = {"session_id": "s", "turn_id": turn, "input": part, "partialResultToken": TOKEN}
+        if folder is not None:
+            params["context"] = {"workspace_folder": str(folder)}
         return self.request("remit/run", params)
 
     def request(self, method: str, params: Json) -> int:
@@ -71,8 +85,10 @@ class PipeClient:
                 return message["result"]
         raise AssertionError("the server ended without an answer")
 
-    def turn(self, name: str, number: int, answer: str) -> list[Json]:
-        """All events of this turn, which runs as request `number`; each question in it is answered with `answer`."""
+    def turn(self, name: str, number: int, answer: str, scope: str | None = None) -> list[Json]:
+        """All events of this turn, which runs as request `number`; each question in it is answered with `answer`, for
+        as long as `scope` says."""
+        lasting = {} if scope is None else {"scope": scope}
         events: list[Json] = []
         for message in self.messages():
             if message.get("id") == number and "method" not in message:
@@ -83,7 +99,8 @@ class PipeClient:
                 continue
             events.append(event)
             if event["kind"] == "approval_required":
-                self.request("remit/approval/respond", {"approval_id": event["approval_id"], "decision": answer})
+                given = {"approval_id": event["approval_id"], "decision": answer, **lasting}
+                self.request("remit/approval/respond", given)
         raise AssertionError("the server ended in the middle of a turn")
 
     def event(self, kind: str, turn: str | None = None) -> Json:

@@ -14,13 +14,13 @@ import random
 import types
 import typing
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Annotated, Any, Literal, Union
 
 import attrs
 from lsprotocol import types as lsp
 from lsprotocol.converters import get_converter
 from pydantic import BaseModel
+from sent_cases import MEBI, Case, frame
 
 from remit_server.contract import ApprovalAnswer, GenerationRequest, RunRequest
 from remit_server.gateway.protocol import COMMANDS, RequestForm
@@ -29,7 +29,6 @@ from remit_server.lsp.rpc.custom_methods import APPROVAL_RESPOND, CUSTOM_MESSAGE
 Json = Any
 Place = tuple[str | int, ...]
 
-MEBI = 1 << 20
 DEEPEST = 6
 PAYLOADS: Mapping[str, type[BaseModel] | None] = {
     RUN: RunRequest,
@@ -38,17 +37,6 @@ PAYLOADS: Mapping[str, type[BaseModel] | None] = {
     STATUS: None,
 }
 """What the contract reads of the custom methods' params."""
-
-
-@dataclass(frozen=True)
-class Case:
-    """`data` is what is sent. An `answer_id` of None: the answer is an error without one; missing: none is due."""
-
-    name: str
-    method: str
-    data: bytes
-    answered: bool
-    answer_id: int | str | None = None
 
 
 get_converter()  # finds out what the names in the protocol's types mean
@@ -225,10 +213,6 @@ def _forever(known: Mapping[str, tuple[Json, bool]], dice: random.Random) -> Ite
     while True:
         method = dice.choice(list(known))
         yield method, dice.choice(all_places[method])
-
-
-def frame(body: bytes) -> bytes:
-    return b"Content-Length: %d\r\n\r\n%b" % (len(body), body)
 
 
 def _sent(name: str, method: str, message: Json, body: bytes) -> Case:

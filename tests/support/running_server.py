@@ -43,11 +43,21 @@ class Called:
 
 
 class RunningServer:
-    """The process and its workspace `shop`; use as a context."""
+    """The process and its workspace `shop`, or those that are named, the first of them unless a call says another; use
+    as a context."""
 
-    def __init__(self, folder: Path, policy: str = POLICY, command: tuple[str, ...] = (), **environment: str) -> None:
-        self.folder, self.workspace = folder, folder / "shop"
-        self.workspace.mkdir(exist_ok=True)
+    def __init__(
+        self,
+        folder: Path,
+        policy: str = POLICY,
+        command: tuple[str, ...] = (),
+        names: tuple[str, ...] = ("shop",),
+        **environment: str,
+    ) -> None:
+        self.folder, self.workspace = folder, folder / names[0]
+        self.others = tuple(folder / name for name in names[1:])
+        for each in (self.workspace, *self.others):
+            each.mkdir(exist_ok=True)
         (folder / "config").mkdir(exist_ok=True)
         (folder / "config" / "policy.yaml").write_text(policy)
         mine = {"REMIT_STATE_DIR": str(folder / "state"), "REMIT_CONFIG_DIR": str(folder / "config")}
@@ -55,16 +65,20 @@ class RunningServer:
         self._command = [*command, str(Path(sys.executable).with_name("remit")), "serve"]
         self._numbers = itertools.count(1)
 
-    def call(self, tool: str, answer: str = "deny", **arguments: Any) -> Called:
-        """One call of the person's own, as `remit run-tool` makes it; whatever is asked is answered with `answer`."""
+    def call(
+        self, tool: str, answer: str = "deny", folder: Path | None = None, scope: str | None = None, **arguments: Any
+    ) -> Called:
+        """One call of the person's own, as `remit run-tool` makes it; whatever is asked is answered with `answer`, for
+        as long as `scope` says."""
         turn = f"t{next(self._numbers)}"
-        events = self.client.turn(turn, self.client.run(turn, own(tool, **arguments)), answer)
+        folder = folder or (self.workspace if self.others else None)
+        events = self.client.turn(turn, self.client.run(turn, own(tool, **arguments), folder), answer, scope)
         (result,) = (event for event in events if event["kind"] == "tool_result")
         return Called(result, tuple(event for event in events if event["kind"] == "approval_required"))
 
     def __enter__(self) -> Self:
         self.client = PipeClient.spawn(self._command, self.environment)
-        self.client.initialize(self.workspace)
+        self.client.initialize(self.workspace, *self.others)
         return self
 
     def __exit__(self, *exception: object) -> None:

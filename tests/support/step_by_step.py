@@ -32,10 +32,12 @@ class Order:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """How it went: `killed`, `done`, or an error's code. `call` is the call of that step, None past the last one."""
+    """How it went: `killed`, `done`, or an error's code. `call` is the call of that step, None past the last one;
+    `made` are the calls before it, in order."""
 
     ended: str
     call: str | None
+    made: tuple[str, ...] = ()
 
 
 class Writers:
@@ -51,7 +53,8 @@ class Writers:
         assert self._process.stdout is not None
         self._process.stdin.write(json.dumps(asdict(order)) + "\n")
         self._process.stdin.flush()
-        return Report(**json.loads(self._process.stdout.readline()))
+        said = json.loads(self._process.stdout.readline())
+        return Report(said["ended"], said["call"], tuple(said["made"]))
 
     def __enter__(self) -> Self:
         return self
@@ -73,11 +76,12 @@ def serve(root: Path, write: Callable[[Path, Order, int], None]) -> None:
             os._exit(0)
         os.close(writing)
         with os.fdopen(reading) as pipe:
-            said = pipe.read().split()  # the call, then how it ended
+            said = pipe.read().split()  # the calls before, the call, then how it ended
         _, status = os.waitpid(child, 0)
         killed = os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL
         call = next((word.removeprefix("call:") for word in said if word.startswith("call:")), None)
-        print(json.dumps({"ended": "killed" if killed else said[-1], "call": call}), flush=True)
+        made = [word.removeprefix("made:") for word in said if word.startswith("made:")]
+        print(json.dumps({"ended": "killed" if killed else said[-1], "call": call, "made": made}), flush=True)
 
 
 def write(root: Path, order: Order, out: int) -> None:
@@ -106,15 +110,18 @@ class Fault:
     """A profiler that counts calls of the system, and sees to it that something happens at one of them."""
 
     def __init__(self, workspace: Any, order: Order, out: int) -> None:
-        self._workspace, self._order, self._out, self._seen = workspace, order, out, 0
+        self._workspace, self._order, self._out = workspace, order, out
+        self._made: list[str] = []
 
     def __call__(self, frame: FrameType, event: str, function: Any) -> None:
         if event != "c_call" or not isinstance(function, BuiltinFunctionType) or not self._counts(function):
             return
-        self._seen += 1
-        if self._seen - 1 != self._order.step:
+        self._made.append(function.__name__)
+        if len(self._made) - 1 != self._order.step:
             return
-        os.write(self._out, f"call:{function.__name__}".encode())
+        os.write(
+            self._out, " ".join([*(f"made:{name}" for name in self._made[:-1]), f"call:{function.__name__}"]).encode()
+        )
         match self._order.fault:
             case "kill":
                 os.kill(os.getpid(), signal.SIGKILL)

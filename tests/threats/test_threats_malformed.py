@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 from hammer import Costs, GatewayHammer, LspHammer
-from malformed import Case, gateway_cases, lsp_cases, lsp_methods
+from malformed import gateway_cases, lsp_cases, lsp_methods
+from sent_cases import Case
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(7_200)]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import sys
@@ -12,11 +11,7 @@ from typing import Any
 
 import pytest
 from hammer import LspHammer
-from malformed import MEBI, Case, frame
-
-from remit_server.gateway.lines import LineReader
-from remit_server.lsp.rpc.frames import End
-from remit_server.lsp.rpc.io_threads import FrameReader
+from sent_cases import MEBI, Case, frame
 
 MOST_PROCESSOR_S = 2.0
 MOST_MEMORY_MB = 100.0
@@ -186,44 +181,3 @@ def test_THR_protocol_a_log_that_nobody_reads(tmp_path):
         assert "error" in server.request("remit/unknown", {})
     os.close(reading)
     os.close(writing)
-
-
-async def test_THR_protocol_a_frame_whose_handling_fails_frees_its_places():
-    reading, writing = os.pipe()
-    handled: list[Any] = []
-    ended = asyncio.Event()
-
-    def fail(one: Any) -> None:
-        handled.append(one)
-        if isinstance(one, End):
-            ended.set()
-        raise ValueError("a defect")
-
-    asyncio.get_running_loop().set_exception_handler(lambda _, __: None)
-    FrameReader(reading, fail).start()
-    os.write(writing, frame(b"{}") * 500)
-    os.write(writing, frame(b'"' + b"x" * 40_000 + b'"'))
-    os.close(writing)
-    await asyncio.wait_for(ended.wait(), 60)
-    os.close(reading)
-    assert len(handled) == 502
-
-
-@pytest.mark.parametrize("returns", [False, True])
-async def test_THR_protocol_a_line_whose_handling_fails_frees_its_places(returns):
-    reading, writing = os.pipe()
-    handled: list[Any] = []
-    ended = asyncio.Event()
-
-    def fail(line: bytes | None) -> None:
-        handled.append(line)
-        if not returns:
-            raise ValueError("a defect")
-
-    asyncio.get_running_loop().set_exception_handler(lambda _, __: None)
-    LineReader(reading, fail, ended.set).start()
-    os.write(writing, b"{}\n" * 500)
-    os.close(writing)
-    await asyncio.wait_for(ended.wait(), 60)
-    os.close(reading)
-    assert len(handled) == 500

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from typing import Any
 
 import pytest
 from bench_runtime import SHOP, Answering, Bench, call, intent
-from threat_bench import LAX, own, result
+from threat_bench import LAX, own
 
 from remit_governance.audit.record import AuditKind
 from remit_governance.audit.verify import Verified, verify
@@ -155,45 +154,6 @@ async def test_THR_model_a_turn_of_endless_calls_ends(make_bench: Any) -> None:
     assert outcome.error is not None
     assert outcome.error.code == "limit_reached"
     assert len(bench.of("tool_call")) <= 5 * 32
-
-
-SLOW = {
-    "a pattern that calls itself": ("search_files", {"pattern": "(?R)?a"}),
-    "a pattern that calls a part of itself": ("search_files", {"pattern": "(?P<x>a(?&x)?)+b"}),
-    "a pattern that goes back for ever": ("search_files", {"pattern": "(a|aa|a?)+$", "path": "letters.txt"}),
-    "a pattern of nested counts": ("search_files", {"pattern": "((a{0,99}){0,99}){0,99}b", "path": "letters.txt"}),
-    "a fuzzy pattern": ("search_files", {"pattern": "(?:abcabcabcabc){e<=11}x", "path": "letters.txt"}),
-    "a glob of stars": ("list_files", {"pattern": "*a" * 100 + "b"}),
-    "a glob of folders": ("list_files", {"pattern": "**/a/" * 50 + "b"}),
-    "a word in a run of letters": (
-        "edit_file",
-        {"path": "letters.txt", "old_text": "a" * 150, "new_text": "b", "whole_word": True},
-    ),
-    "a long word": (
-        "edit_file",
-        {"path": "dashes.txt", "old_text": "-a" * 50_000, "new_text": "b", "whole_word": True},
-    ),
-    "a text that almost is there": (
-        "edit_file",
-        {"path": "letters.txt", "old_text": "a" * 5_000 + "b", "new_text": "c"},
-    ),
-    "lines that almost are there": (
-        "edit_file",
-        {"path": "lines.txt", "old_text": "a\n" * 40_000 + "b", "new_text": "c"},
-    ),
-}
-
-
-@pytest.mark.parametrize("name", SLOW)
-async def test_THR_model_no_call_takes_time_or_memory_without_end(make_bench: Any, name: str) -> None:
-    tool, arguments = SLOW[name]
-    bench: Bench = await make_bench(policy=LAX)
-    (bench.workspace / "letters.txt").write_text("a" * 1_000_000)
-    (bench.workspace / "dashes.txt").write_text("-a" * 500_000)
-    (bench.workspace / "lines.txt").write_text("a\n" * 200_000)
-    began = time.monotonic()
-    await result(bench, tool, **arguments)
-    assert time.monotonic() - began < 30
 
 
 async def test_THR_model_words_in_files_and_results_are_no_instructions_to_the_server(make_bench: Any) -> None:

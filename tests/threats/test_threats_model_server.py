@@ -214,3 +214,54 @@ def test_THR_redaction_a_running_server_gives_away_neither_its_own_secrets_nor_t
         assert secret not in json.dumps(seen), secret
         kept = [path for path in (tmp_path / "state").rglob("*") if path.is_file()]
         assert not any(secret.encode() in path.read_bytes() for path in kept)
+
+
+SLOW = {
+    "a pattern that calls itself": ("search_files", {"pattern": "(?R)?a"}),
+    "a pattern that calls a part of itself": ("search_files", {"pattern": "(?P<x>a(?&x)?)+b"}),
+    "a pattern that goes back for ever": ("search_files", {"pattern": "(a|aa|a?)+$", "path": "letters.txt"}),
+    "a pattern of nested counts": ("search_files", {"pattern": "((a{0,99}){0,99}){0,99}b", "path": "letters.txt"}),
+    "a fuzzy pattern": ("search_files", {"pattern": "(?:abcabcabcabc){e<=11}x", "path": "letters.txt"}),
+    "a glob of stars": ("list_files", {"pattern": "*a" * 100 + "b"}),
+    "a glob of folders": ("list_files", {"pattern": "**/a/" * 50 + "b"}),
+    "a word in a run of letters": (
+        "edit_file",
+        {"path": "letters.txt", "old_text": "a" * 150, "new_text": "b", "whole_word": True},
+    ),
+    "a long word": (
+        "edit_file",
+        {"path": "dashes.txt", "old_text": "-a" * 50_000, "new_text": "b", "whole_word": True},
+    ),
+    "a text that almost is there": (
+        "edit_file",
+        {"path": "letters.txt", "old_text": "a" * 5_000 + "b", "new_text": "c"},
+    ),
+    "lines that almost are there": (
+        "edit_file",
+        {"path": "lines.txt", "old_text": "a\n" * 40_000 + "b", "new_text": "c"},
+    ),
+}
+
+
+def _most_memory_mb(pid: int) -> int:
+    """The most that a process ever used."""
+    return int(Path(f"/proc/{pid}/status").read_text().partition("VmHWM:")[2].split()[0]) >> 10
+
+
+@pytest.mark.parametrize("name", SLOW)
+def test_THR_model_no_call_takes_time_or_memory_without_end(name: str, tmp_path: Path) -> None:
+    """The call ends, in memory that a server has, while other questions are answered; and the next call is served."""
+    tool, arguments = SLOW[name]
+    with RunningServer(tmp_path) as server:
+        shop = server.workspace
+        (shop / "letters.txt").write_text("a" * 1_000_000)
+        (shop / "dashes.txt").write_text("-a" * 500_000)
+        (shop / "lines.txt").write_text("a\n" * 200_000)
+        assert server.call("read_file", path="lines.txt", limit=1).code is None
+        before = _most_memory_mb(server.client.pid)
+        running = server.client.run("slow", own(tool, **arguments))
+        asked = [server.client.request("remit/status", {}) for _ in range(3)]
+        answers = server.client.answers(running, *asked)
+        assert all("result" in answers[number] for number in asked)
+        assert _most_memory_mb(server.client.pid) - before < 500
+        assert server.call("read_file", path="lines.txt", limit=1).code is None

@@ -4,10 +4,13 @@ Paths)."""
 from __future__ import annotations
 
 import io
+import itertools
+import json
 import os
 import tarfile
+import threading
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import pytest
 from running_server import RunningServer
@@ -220,3 +223,62 @@ def test_THR_paths_temporary_names_cannot_be_foreseen(tmp_path: Path) -> None:
 def _names(folder: Path) -> list[str]:
     kept = (path for path in folder.rglob("*") if not {"state", "data"} & set(path.relative_to(folder).parts))
     return sorted(str(path.relative_to(folder)) for path in kept)
+
+
+class Swapping(threading.Thread):
+    """Turns a name round between two links without end, each time in one step; use as a context."""
+
+    def __init__(self, name: Path, targets: tuple[str, str]) -> None:
+        super().__init__(daemon=True)
+        self._name, self._targets, self._over = name, targets, threading.Event()
+
+    def run(self) -> None:
+        spare = self._name.with_name(f"{self._name.name}-spare")
+        for target in itertools.cycle(self._targets):
+            if self._over.is_set():
+                return
+            spare.symlink_to(target)
+            spare.replace(self._name)
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._over.set()
+        self.join()
+
+
+RACED = {
+    "a denied file": ("good.py", ".env", "{}"),
+    "a file outside": ("good.py", "../kept/secret.txt", "{}"),
+    "a hook": ("good.py", ".git/hooks/pre-commit", "{}"),
+    "a folder outside": ("inside", "../kept", "{}/secret.txt"),
+}
+
+
+@pytest.mark.parametrize("what", RACED)
+def test_THR_paths_a_link_that_turns_round_all_the_time_leads_a_running_server_nowhere(
+    what: str, tmp_path: Path
+) -> None:
+    """THR-paths-symlink-race: whatever moment of a call it falls into, what policy judged is what is read and written."""
+    good, bad, shape = RACED[what]
+    kept = [tmp_path / name for name in ("kept/secret.txt", "shop/.env", "shop/.git/hooks/pre-commit")]
+    for path in (*kept, tmp_path / "shop/good.py", tmp_path / "shop/inside/secret.txt"):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"{SECRET} outside\n" if path in kept else "outside = 1\n")
+    path, met = shape.format("link"), set[str | None]()
+    with RunningServer(tmp_path) as running, Swapping(running.workspace / "link", (good, bad)):
+        for number in range(25):
+            for tool, rest in (
+                ("read_file", {}),
+                ("search_files", {"pattern": "outside"}),
+                ("write_file", {"content": f"outside = {number}\n"}),
+                ("edit_file", {"old_text": "outside", "new_text": "outside "}),
+            ):
+                called = running.call(tool, "deny", path=path, **rest)
+                assert what == "a hook" or SECRET not in json.dumps(called.result), (tool, number)
+                met.add(called.code)
+    assert [each.read_text() for each in kept] == [f"{SECRET} outside\n"] * 3
+    assert None in met, "some calls met the good one"
+    assert len(met) > 1, "and some the other"

@@ -92,11 +92,24 @@ def test_THR_protocol_a_web_page_is_no_client(name: str, listening: Listening) -
     assert (listening.workspace / "evil.txt").exists()
 
 
+ASKED = _frame({"id": "in it", "method": "remit/status", "params": {}}).partition(b"\r\n\r\n")[2]
+SIZE = len(ASKED)
 JUNK = {
     "THR-protocol-server-lines-of-a-wrapper": b"starting up\nplease wait\n\n",
     "THR-protocol-server-another-protocol": b"GET / HTTP/1.1\r\nHost: x\r\n\r\n",
     "THR-protocol-server-bytes": bytes(range(256)) * 50,
     "THR-protocol-server-lines-of-json": b'{"jsonrpc":"2.0","id":9,"method":"shutdown"}\n',
+    "THR-protocol-server-a-negative-length": b"Content-Length: -%d\r\n\r\n%b" % (SIZE, ASKED),
+    "THR-protocol-server-length-with-a-sign": b"Content-Length: +%d\r\n\r\n%b" % (SIZE, ASKED),
+    "THR-protocol-server-length-in-hexadecimal": b"Content-Length: 0x%x\r\n\r\n%b" % (SIZE, ASKED),
+    "THR-protocol-server-length-on-a-folded-line": b"Content-Length:\r\n %d\r\n\r\n%b" % (SIZE, ASKED),
+    "THR-protocol-server-length-folded-in-two": b"Content-Length: 5\r\n 3\r\n\r\n%b" % ASKED,
+    "THR-protocol-server-two-lengths": b"Content-Length: 2\r\nContent-Length: %d\r\n\r\n%b" % (SIZE, ASKED),
+    "THR-protocol-server-cr-alone": b"Content-Length: %d\r\r%b" % (SIZE, ASKED),
+    "THR-protocol-server-no-empty-line": b"Content-Length: %d\r\n%b" % (SIZE, ASKED),
+    "THR-protocol-server-half-a-header": b"Content-Length: %d" % SIZE,
+    "THR-protocol-server-half-a-body": b"Content-Length: %d\r\n\r\n%b" % (SIZE, ASKED[:9]),
+    "THR-protocol-server-far-too-long": b"Content-Length: %d\r\n\r\n%b" % (SIZE + 10**8, ASKED),
 }
 
 
@@ -107,3 +120,32 @@ def test_THR_protocol_a_server_answers_after_bytes_that_are_no_message(name: str
         running.client.send_bytes(JUNK[name])
         running.client.result(running.client.request("remit/status", {}))
         assert running.call("write_file", path="a.txt", content="x").code is None
+
+
+def test_THR_protocol_a_second_client_of_a_running_server_is_not_heard(listening: Listening) -> None:
+    """THR-protocol-second-client-server: nothing of what it says is done, and the first client is served as before."""
+    params = {"processId": None, "rootUri": listening.workspace.as_uri(), "capabilities": {}}
+    first = _frame({"id": 1, "method": "initialize", "params": params})
+    rest = listening.written.removeprefix(first)
+    with socket.create_connection(("127.0.0.1", listening.port)) as talk:
+        talk.settimeout(60)
+        talk.sendall(first)
+        _until(talk, b'"id":1')
+        for _ in range(3):
+            try:
+                assert listening.say(listening.written) == b""
+            except ConnectionError:
+                continue  # nobody listens any more
+        assert list(listening.workspace.iterdir()) == []
+        talk.sendall(rest)
+        _until(talk, b'"id":2')
+    assert (listening.workspace / "evil.txt").exists()
+
+
+def _until(talk: socket.socket, text: bytes) -> None:
+    """Read what a server says up to this."""
+    got = b""
+    while text not in got:
+        chunk = talk.recv(65536)
+        assert chunk, got
+        got += chunk

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import shutil
-import sys
-from pathlib import Path
+import re
 
 import pytest
-from command_line import CommandLine
 
 from remit_server.sandbox.advice import (
     APPARMOR,
@@ -18,7 +15,6 @@ from remit_server.sandbox.advice import (
     missing_advice,
     namespaces_advice,
     sandbox_advice,
-    this_machine,
 )
 
 pytestmark = pytest.mark.slow
@@ -72,28 +68,4 @@ def test_other_systems_are_told_of_what_they_have() -> None:
     ],
 )
 def test_what_forbids_namespaces_is_named(settings: dict[str, str], advice: str) -> None:
-    import re
-
     assert re.search(advice, namespaces_advice(Machine("linux", settings=settings)))
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="bubblewrap is for Linux")
-@pytest.mark.parametrize("program", [None, "docker", "podman"])
-def test_without_bubblewrap_it_comes_before_a_daemon(tmp_path: Path, program: str | None) -> None:
-    """Where docker(1) was there and its daemon was not, only that daemon was named."""
-    (tmp_path / "shop").mkdir()
-    remit = CommandLine.alone(tmp_path / "shop", tmp_path)
-    there = tmp_path / "bin"
-    there.mkdir()
-    if program is not None:
-        (there / program).write_text("#!/bin/sh\necho 'Cannot connect to the daemon' >&2\nexit 1\n")
-        (there / program).chmod(0o755)
-    words = ("run-tool", "run_command", '{"command": "touch made"}', "--intent", "EXECUTE", "--json")
-    done = remit(*words, PATH=str(there))
-    (error,) = (r["error"] for r in done.of("tool_result"))
-    assert error["code"] == "sandbox_unavailable"
-    assert error["why"].startswith("there is no sandbox: there is no program `bwrap`")
-    assert error["fix"].startswith(sandbox_advice(this_machine()))
-    assert ("daemon" in error["why"] or program == "podman") is (program is not None)
-    assert f"fix: {sandbox_advice(this_machine())}" in remit("sandbox", "check", PATH=str(there)).out
-    assert shutil.which("bwrap", path=str(there)) is None

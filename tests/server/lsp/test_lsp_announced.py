@@ -1,0 +1,108 @@
+"""A real server does only what its client announced, and says of a folder that is elsewhere where it is (protocol.md §3)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+WRITES = """\
+version: 1
+capabilities:
+  - { name: any, match: { syscall: [fs.read, fs.write], path_glob: ["**"] }, action: allow }
+"""
+LITERALS = {"codeActionLiteralSupport": {"codeActionKind": {"valueSet": ["refactor"]}}}
+ELSEWHERE = {
+    "untitled:Untitled-1": ("has not been saved to a disk", "save it into a folder"),
+    "vscode-remote://ssh-remote%2Bbox/home/me": ("other end of the editor's connection", "install Remit on that machine"),
+    "vscode-vfs://github/owner/name": ("without a copy on a disk", "clone the repository"),
+    "file://fileserver/share/project": ("on another machine, `fileserver`", "mount it"),
+}  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("uri", ELSEWHERE)
+async def test_B11_a_folder_elsewhere_gets_a_message_of_its_own(start_real: Any, uri: str) -> None:
+    """It was one message for all of them, or a path of this machine that the URI does not mean."""
+    client = await start_real()
+    await client.initialize(rootUri=uri)
+    data = (await client.error("remit/status"))["data"]
+    why, fix = ELSEWHERE[uri]
+    assert uri in data["what"]
+    assert why in data["why"]
+    assert fix in data["fix"]
+
+
+@pytest.mark.parametrize("capabilities", [{}, {"textDocument": {"codeAction": {"dynamicRegistration": True}}}])
+async def test_B11_a_client_without_code_action_literals_gets_commands(start_real: Any, capabilities: Any) -> None:
+    client = await start_real()
+    await client.initialize(capabilities)
+    for action in await offers(client):
+        assert isinstance(action["command"], str), "a `Command`, as LSP has it for such a client"
+        assert set(action) <= {"title", "command", "arguments"}
+    literal = await start_real()
+    await literal.initialize({"textDocument": {"codeAction": LITERALS}})
+    assert [action["kind"] for action in await offers(literal)]
+
+
+async def offers(client: Any) -> list[Any]:
+    """What is offered on a name; something is."""
+    uri = client.open("a.py", "total = 1\n")
+    here = {"line": 0, "character": 2}
+    params = {"textDocument": {"uri": uri}, "range": {"start": here, "end": here}, "context": {"diagnostics": []}}
+    found: list[Any] = await client.result("textDocument/codeAction", params)
+    assert found
+    return found
+
+
+@pytest.fixture
+def workspace(start_real: Any, tmp_path: Path) -> None:
+    """A file to edit, and a policy that lets it be edited unasked."""
+    del start_real  # which makes the folder
+    (tmp_path / "config").mkdir()
+    (tmp_path / "config" / "policy.yaml").write_text(WRITES)
+    (tmp_path / "work" / "a.py").write_text("total = 1\n")
+
+
+async def edit(client: Any, capabilities: Any) -> Any:
+    """An edit of the person's own of a buffer that is open, in an editor that does what it is asked; its `tool_result`."""
+    await client.initialize(capabilities)
+    uri = client.open("a.py", "total = 1\n")
+
+    def apply(_: Any) -> Any:
+        client.change(uri, 2, {"text": "total = 2\n"})
+        return {"applied": True}
+
+    client.handlers["workspace/applyEdit"] = apply
+    arguments = {"path": "a.py", "old_text": "= 1", "new_text": "= 2"}
+    part = {"type": "call", "tool": "edit_file", "arguments": arguments, "intent": "CODE"}
+    await client.result("remit/run", {"session_id": "s", "turn_id": "t", "input": part, "partialResultToken": "T"})
+    (result,) = (event for event in client.events("T") if event["kind"] == "tool_result")
+    return result
+
+
+@pytest.mark.usefixtures("workspace")
+@pytest.mark.parametrize(
+    ("announced", "form"),
+    [({}, "changes"), ({"documentChanges": False}, "changes"), ({"documentChanges": True}, "documentChanges")],
+)
+async def test_B11_edits_have_the_form_that_the_client_announced(start_real: Any, announced: Any, form: str) -> None:
+    client = await start_real()
+    result = await edit(client, {"workspace": {"applyEdit": True, "workspaceEdit": announced}})
+    (asked,) = (one["params"] for one in client.asked if one["method"] == "workspace/applyEdit")
+    assert list(asked["edit"]) == [form]
+    assert result["ok"], result
+
+
+@pytest.mark.usefixtures("workspace")
+async def test_B11_where_no_retry_can_work_none_is_offered(start_real: Any) -> None:
+    """An editor that takes no edits takes none the next time; `stale` says to read the file and try again."""
+    client = await start_real()
+    result = await edit(client, {})
+    assert not result["ok"]
+    assert (result["error"]["code"], result["error"]["retryable"]) == ("read_only", False)
+    assert "does not take edits" in result["error"]["why"]
+    assert [one["method"] for one in client.asked if one["method"] == "workspace/applyEdit"] == []
