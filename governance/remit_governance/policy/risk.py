@@ -223,8 +223,14 @@ _LABELS = frozenset({"bazel", "bazelisk", "buck2", "pants"})
 """Programs for which `//x` names a target and no file."""
 
 
+_PRINTERS = frozenset({"echo", "printf"})
+"""Programs whose words are text and name no file."""
+
+
 def _named(command: tuple[str, ...]) -> Iterator[str]:
-    """What may be a file among the words of a command: operands, and values of options."""
+    """Yields what may be a file among the words of a command: operands, and values of options."""
+    if command[0] in _PRINTERS:
+        return
     for word in command[1:]:
         if word.startswith("//") and command[0] in _LABELS:
             continue

@@ -374,6 +374,8 @@ def _assignment(node: Node, draft: Draft, depth: int) -> None:
     name, value = node.child_by_field_name("name"), node.child_by_field_name("value")
     word = _known(value, draft, depth, loose=True) if value is not None else Word()
     named = spelled(name) if name else "?"
+    if any(child.type == "+=" for child in node.children):
+        draft.doubt("`+=` means different things to different shells")
     if word is not None:
         draft.keep(named, word, certain=is_certain(node))
     if word is not None and not word.vague and harmless_there(node, named, word.text):
