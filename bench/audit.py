@@ -23,7 +23,7 @@ from remit_governance.audit.head_file import HeadFile
 from remit_governance.audit.keeper import Keeper
 from remit_governance.audit.keys import FileVault
 from remit_governance.audit.notary import CheckpointFile, Notary
-from remit_governance.audit.record import AuditEvent, AuditKind, Entry, record_content
+from remit_governance.audit.record import AuditEvent, AuditKind, Entry
 from remit_governance.audit.report import examine
 from remit_governance.audit.retention import AuditRules
 from remit_governance.audit.sealing import Sealer
@@ -61,7 +61,7 @@ def main() -> None:
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(dir=arguments.folder) as folder:
         report = {
-            "record_bytes": len(record_content(1, wall_clock_ms(), EVENT)),
+            "record_bytes": len(Entry.of(wall_clock_ms(), EVENT).content(1)),
             "append": appended(Path(folder), arguments.appends),
             "verify": verified(Path(folder), arguments.records, arguments.rounds),
         }
@@ -70,7 +70,7 @@ def main() -> None:
 
 def appended(folder: Path, count: int) -> dict[str, float]:
     """Microseconds of an append, each durable before the next begins, and with its head signed as a server does it."""
-    content = record_content(1, wall_clock_ms(), EVENT)
+    content = Entry.of(wall_clock_ms(), EVENT).content(1)
     raw, governed = list[float](), list[float]()
     fd = os.open(folder / "raw", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     data = folder / "heads"

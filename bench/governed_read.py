@@ -18,7 +18,7 @@ from pathlib import Path
 from statistics import median, quantiles
 
 from remit_governance.audit.query import query_audit
-from remit_governance.audit.record import AuditKind, record_content
+from remit_governance.audit.record import AuditKind, Entry
 from remit_server.contract import Event, RunRequest, TextInput, ToolCallEvent, ToolResultEvent
 from remit_server.harness.ports import NobodyToAsk
 from remit_server.runtime.opening import open_runtime
@@ -110,7 +110,7 @@ def sizes(settings: Settings) -> list[int]:
     records = query_audit(settings.audit_database)
     kinds = (AuditKind.TOOL_INTENT, AuditKind.TOOL_OUTCOME)
     last = [next(r for r in reversed(records) if r.event.kind is kind) for kind in kinds]
-    return [len(record_content(r.number, r.timestamp, r.event)) for r in last]
+    return [len(Entry.of(r.timestamp, r.event).content(r.number)) for r in last]
 
 
 def durable(path: Path, records: Sequence[int]) -> list[float]:

@@ -25,6 +25,7 @@ from remit_governance.audit.store import AuditLog
 from remit_governance.audit.verify import verify
 from remit_governance.errors import AuditError
 
+READ = AuditEvent(AuditKind.TOOL_INTENT, syscall_type="fs.read", policy_decision="allowed")
 SERVER = AuditEvent(AuditKind.KERNEL_START, metadata={"server": "s1"})
 KEY = bytes(range(32))
 SAID = Head("a" * 32, 3, "b" * 64, 1, 2, 7)
@@ -91,12 +92,32 @@ def test_what_a_killed_server_could_not_sign_is_no_fault(kept: Kept) -> None:
     assert any("record 22: not vouched for: written as a server was killed" in note for note in report.notes)
 
 
-def test_a_record_appended_after_an_orderly_end_is_a_fault_for_ever(kept: Kept) -> None:
+def test_what_waited_for_the_disk_when_its_server_was_killed_is_no_trouble(kept: Kept) -> None:
+    """Nothing is signed before the disk has it, so half a second of reads has no signature then."""
+    kept.log.append(SERVER)
+    kept.log.close()
+    with AuditLog(kept.path) as killed:
+        killed.write(READ)
+    report = kept.examined()
+    assert (report.good, report.until, report.count) == (True, 21, 22)
+    kept.open()
+    kept.notary.prepare()
+    assert kept.log.settle() == 12, "ten calls of the bench, the server and the read"
+    report = kept.examined()
+    assert (report.faults, report.until) == ((), report.count)
+    assert AuditKind.AUDIT_CHAIN_BREAK not in {record.event.kind for record in query_audit(kept.path)}
+    assert kept.keeper.warnings == ()
+    kept.close()
+
+
+@pytest.mark.parametrize("forged", [events(1)[0], READ], ids=["a call", "a read that may wait"])
+def test_a_record_appended_after_an_orderly_end_is_a_fault_for_ever(kept: Kept, forged: AuditEvent) -> None:
     kept.log.append(SERVER)
     kept.log.append(AuditEvent(AuditKind.KERNEL_SHUTDOWN, metadata={"server": "s1"}))
     kept.close()
     count = kept.examined().count
-    written(kept.path, 1)
+    with AuditLog(kept.path) as log:
+        log.append(forged)
     (fault,) = kept.examined().faults
     assert fault.record_number == count + 1
     kept.open()

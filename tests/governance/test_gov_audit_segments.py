@@ -307,7 +307,7 @@ COLUMNS = ("content", "hash", "number", "before", "previous", "started", "count"
 
 @pytest.mark.slow
 @given(st.lists(EVENT | st.none(), max_size=12), st.integers(0, 10**6), st.sampled_from(COLUMNS), st.booleans())
-@example([None, AuditEvent(AuditKind.DENIED), None], 0, "count", True)
+@example([None, AuditEvent(AuditKind.APPROVAL_REFUSED), None], 0, "count", True)
 @settings(max_examples=60, deadline=None)
 def test_two_implementations_agree_whatever_is_recorded_and_changed(
     tmp_path_factory: pytest.TempPathFactory, said: list[AuditEvent | None], luck: int, column: str, damaged: bool

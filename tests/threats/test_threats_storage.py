@@ -175,7 +175,7 @@ def test_THR_storage_clock_that_goes_back(used: CommandLine) -> None:
         return 4_102_444_800_000
 
     with AuditLog(database(used), clock, sealer=Sealer(notary, clock)) as log:
-        log.append(AuditEvent(AuditKind.RUN_STARTED))
+        log.append(AuditEvent(AuditKind.INTENT_SELECTED))
     (used.workspace / "new.py").unlink()
     assert used(*READ).code == 0
     assert used(*WRITE).code == 0

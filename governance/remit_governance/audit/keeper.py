@@ -11,7 +11,7 @@ import shutil
 import sqlite3
 import threading
 from collections.abc import Callable, Generator, Mapping
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 from remit_governance.audit.checkpoint import SignedCheckpoint
@@ -35,9 +35,6 @@ from remit_governance.errors import AuditError
 
 LOOK_EVERY = 1_000
 """Records after which sizes are looked at again."""
-
-LOOK_FIRST = 16
-"""The same at the start: a command that leaves a few records is not worth making room for more."""
 
 PATIENCE_S = 15.0
 """How long closing waits for what is under way."""
@@ -74,24 +71,23 @@ class Keeper:
         self.warnings: tuple[str, ...] = ()
         for message in log.notices:
             self._warn(message)
-        log.told = self._told
+        log.notify = self._told
         self.storage: Storage | None = None
         self._opened = log.segment()
         self._vouched = ("", 0)
         self._began = ""
         self._due = False
         self._vouching = threading.Lock()
-        self._roomy = False
         self._wake = threading.Event()
         self._closing = False
         self._thread = threading.Thread(target=self._run, name="remit-audit", daemon=True)
-        self._next_look = self._opened.count + min(LOOK_FIRST, rules.checkpoint_every)
+        self._next_look = self._opened.count + min(LOOK_EVERY, rules.checkpoint_every)
         self._day = self._opened.started // DAY_MS
 
     def start(self) -> None:
         """Look at the log as it is now, and keep it from here on."""
-        self.log.grown = self._grown
-        self.log.security = self._secure
+        self.log.on_append = self._grown
+        self.log.on_security_event = self._secure
         self._wake.set()
         self._thread.start()
 
@@ -136,7 +132,7 @@ class Keeper:
         """Do now what is due: a checkpoint, closing the segment, deleting old ones, a warning about room."""
         with self._warning(UNKEPT):
             now, segment, rules = self.log.clock(), self.log.segment(), self._rules
-            self._next_look = segment.count + min(LOOK_EVERY if self._roomy else LOOK_FIRST, rules.checkpoint_every)
+            self._next_look = segment.count + min(LOOK_EVERY, rules.checkpoint_every)
             self._day = max(self._day, now // DAY_MS)
             to_close = due_for_closing(segment.started, self.log.used_bytes(), now, rules)
             due, self._due = self._due, False
@@ -146,10 +142,6 @@ class Keeper:
                 self.log.close_segment(segment.ordinal)
             self._delete_old(now)
             self._measure()
-            if not self._roomy and segment.count - self._opened.count >= LOOK_FIRST:
-                self._roomy = True
-                with suppress(AuditError):  # records are written as well without it
-                    self.log.reserve()
 
     def _grown(self, number: int) -> None:
         if number >= self._next_look or self.log.clock() // DAY_MS > self._day:
