@@ -51,7 +51,7 @@ def test_thr_storage_deleted_beyond_what_was_recorded(kept: Kept) -> None:
     archive_path(kept.path, 2).unlink()
     result = verify(kept.path)
     assert isinstance(result, Broken)
-    assert "records 1 to 22 are missing" in result.why
+    assert "records 1 to 23 are missing" in result.why
 
 
 def test_thr_storage_start_recomputed_after_deletion(kept: Kept) -> None:

@@ -20,6 +20,7 @@ from remit_governance.audit.database import (
     archive_path,
     connect,
     create,
+    create_index,
     live_segment,
     upgrade,
     write_segment,
@@ -284,6 +285,7 @@ def _write_archive(archive: Path, segment: Segment, source: sqlite3.Connection) 
         target.execute("BEGIN")
         create(target, segment)
         target.executemany("INSERT INTO records VALUES (?, ?, ?)", source.execute("SELECT * FROM records"))
+        create_index(target)
         target.execute("COMMIT")
     finally:
         target.close()

@@ -15,7 +15,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 from remit_governance.audit.checkpoint import SignedCheckpoint
-from remit_governance.audit.database import archives, connect
+from remit_governance.audit.database import archives, connect, digest_of
 from remit_governance.audit.notary import Notary
 from remit_governance.audit.record import MAX_SUMMARY, AuditEvent, AuditKind, read_content
 from remit_governance.audit.report import examine_start
@@ -138,8 +138,10 @@ class Keeper:
             due, self._due = self._due, False
             if to_close or due or segment.count - self._vouched_until(segment.log) >= rules.checkpoint_every:
                 self.checkpoint()
-            if to_close:
-                self.log.close_segment(segment.ordinal)
+            if to_close and (archive := self.log.close_segment(segment.ordinal)):
+                # Its records are chained; this vouches for its indexes too.
+                metadata = {"segment": str(segment.ordinal), "digest": digest_of(archive)}
+                self.log.append(AuditEvent(AuditKind.AUDIT_SEGMENT_CLOSED, metadata=metadata))
             self._delete_old(now)
             self._measure()
 

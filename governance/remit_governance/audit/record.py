@@ -44,6 +44,7 @@ class AuditKind(StrEnum):
     AUDIT_STORAGE_WARNING = "audit_storage_warning"
     AUDIT_STORAGE_CRITICAL = "audit_storage_critical"
     AUDIT_SET_ASIDE = "audit_set_aside"
+    AUDIT_SEGMENT_CLOSED = "audit_segment_closed"
     AUDIT_ARCHIVE_DELETED = "audit_archive_deleted"
     CHECKPOINT = "checkpoint"
 

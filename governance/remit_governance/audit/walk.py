@@ -8,8 +8,9 @@ import hashlib
 import sqlite3
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
-from remit_governance.audit.database import APPLICATION_ID, SCHEMA, SCHEMA_VERSION, Segment, read_segment
+from remit_governance.audit.database import APPLICATION_ID, INDEX, SCHEMA, SCHEMA_VERSION, Segment, read_segment
 from remit_governance.audit.record import AuditKind
 from remit_governance.audit.wal import damaged_frame
 
@@ -39,7 +40,7 @@ class Position:
 def segment_of(connection: sqlite3.Connection, at: Position) -> Segment | Broken:
     """Which segment a database is, if it is what we would have created."""
     found = dict(connection.execute("SELECT name, sql FROM sqlite_schema WHERE type != 'index'"))
-    if found != SCHEMA:
+    if found not in (SCHEMA, SCHEMA | INDEX):
         return at.broken("the tables are not those of an audit log")
     if (_pragma(connection, "application_id"), _pragma(connection, "user_version")) != (APPLICATION_ID, SCHEMA_VERSION):
         return at.broken("the file's header is not that of an audit log")
@@ -104,10 +105,19 @@ def hash_at(connection: sqlite3.Connection, segment: Segment, number: int) -> st
 
 def newest(connection: sqlite3.Connection, kind: AuditKind) -> str | None:
     """The content of the last record of a kind."""
+    return _content_of(connection, kind, "DESC")
+
+
+def oldest(connection: sqlite3.Connection, kind: AuditKind) -> str | None:
+    """The content of the first record of a kind."""
+    return _content_of(connection, kind, "ASC")
+
+
+def _content_of(connection: sqlite3.Connection, kind: AuditKind, order: Literal["ASC", "DESC"]) -> str | None:
     # Canonical JSON: the text is there in each record of the kind, and looking for it is much faster than reading JSON.
     row = connection.execute(
-        "SELECT content FROM records WHERE instr(content, ?) AND json_extract(content, '$.kind') = ?"
-        " ORDER BY number DESC LIMIT 1",
+        "SELECT content FROM records WHERE instr(content, ?) AND json_extract(content, '$.kind') = ?"  # noqa: S608 no input in it
+        f" ORDER BY number {order} LIMIT 1",
         (f'"kind":"{kind}"', kind.value),
     ).fetchone()
     return row[0] if row else None
