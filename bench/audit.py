@@ -17,16 +17,16 @@ from contextlib import closing
 from pathlib import Path
 from statistics import median
 
-from remit_governance.audit.chain import Chain
-from remit_governance.audit.database import archives
-from remit_governance.audit.head_file import HeadFile
-from remit_governance.audit.keeper import Keeper
-from remit_governance.audit.keys import FileVault
-from remit_governance.audit.notary import CheckpointFile, Notary
+from remit_governance.audit.log.chain import Chain
+from remit_governance.audit.log.database import archives
+from remit_governance.audit.log.retention import AuditRules
+from remit_governance.audit.maintenance import Maintenance
+from remit_governance.audit.proof.head_file import HeadFile
+from remit_governance.audit.proof.keys import FileVault
+from remit_governance.audit.proof.notary import CheckpointFile, Notary
+from remit_governance.audit.proof.sealing import Sealer
+from remit_governance.audit.reading.report import examine
 from remit_governance.audit.record import AuditEvent, AuditKind, Entry
-from remit_governance.audit.report import examine
-from remit_governance.audit.retention import AuditRules
-from remit_governance.audit.sealing import Sealer
 from remit_governance.audit.store import AuditLog, wall_clock_ms
 from remit_governance.values import Intent
 
@@ -133,10 +133,10 @@ def written(path: Path, notary: Notary, count: int) -> None:
     rules = AuditRules(max_bytes=1 << 34)
     small = AuditRules()
     with AuditLog(path) as log, closing(Chain(path, wall_clock_ms())) as chain:
-        keeper = Keeper(log, notary, rules)
+        maintenance = Maintenance(log, notary, rules)
         while log.segment().count < count:
             chain.append([Entry.of(wall_clock_ms(), EVENT)] * AT_ONCE)
-            keeper.checkpoint()
+            maintenance.checkpoint()
             if chain.used_bytes() > small.segment_bytes:
                 chain.close_segment(chain.segment().ordinal, wall_clock_ms())
 

@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from statistics import median, quantiles
 
-from remit_governance.audit.query import query_audit
+from remit_governance.audit.reading.query import query_audit
 from remit_governance.audit.record import AuditKind, Entry
 from remit_server.contract import Event, RunRequest, TextInput, ToolCallEvent, ToolResultEvent
 from remit_server.harness.ports import NobodyToAsk

@@ -20,10 +20,10 @@ from audit_logs import edit, events, second_opinion, written
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from remit_governance.audit.query import AuditFilter, query_audit
+from remit_governance.audit.reading.query import AuditFilter, query_audit
+from remit_governance.audit.reading.verify import Broken, Verified, verify
 from remit_governance.audit.record import AuditEvent, AuditKind, Entry, read_content
 from remit_governance.audit.store import AuditLog
-from remit_governance.audit.verify import Broken, Verified, verify
 from remit_governance.canonical import canonical
 from remit_governance.errors import AuditError
 from remit_governance.values import Intent
@@ -330,7 +330,7 @@ READ_ONLY = """
 import os, sys
 from pathlib import Path
 from remit_governance.audit.store import AuditLog
-from remit_governance.audit.verify import verify
+from remit_governance.audit.reading.verify import verify
 from remit_governance.errors import AuditError
 if os.geteuid() == 0:
     os.setgid(65534); os.setuid(65534)

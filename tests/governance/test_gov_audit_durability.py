@@ -21,16 +21,16 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from remit_governance.audit.durability import may_wait
-from remit_governance.audit.head import SignedHead
-from remit_governance.audit.head_file import MemoryHead, StoredHead
-from remit_governance.audit.keys import MemoryVault
-from remit_governance.audit.notary import MemoryPlace, Notary
-from remit_governance.audit.query import AuditFilter, query_audit
+from remit_governance.audit.log.durability import may_wait
+from remit_governance.audit.proof.head import SignedHead
+from remit_governance.audit.proof.head_file import MemoryHead, StoredHead
+from remit_governance.audit.proof.keys import MemoryVault
+from remit_governance.audit.proof.notary import MemoryPlace, Notary
+from remit_governance.audit.proof.sealing import Sealer
+from remit_governance.audit.reading.query import AuditFilter, query_audit
+from remit_governance.audit.reading.verify import Verified, verify
 from remit_governance.audit.record import AuditEvent, AuditKind
-from remit_governance.audit.sealing import Sealer
 from remit_governance.audit.store import AuditLog
-from remit_governance.audit.verify import Verified, verify
 from remit_governance.errors import AuditError
 
 DECLARED = AuditEvent(AuditKind.INTENT_SELECTED)

@@ -20,14 +20,14 @@ from audit_logs import DAY, Kept, edit, events, recompute, second_opinion, writt
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from remit_governance.audit.database import archive_path, archives
-from remit_governance.audit.query import AuditFilter, query_audit, stream_audit
-from remit_governance.audit.record import AuditEvent, AuditKind, AuditRecord
-from remit_governance.audit.retention import (
+from remit_governance.audit.log.database import archive_path, archives
+from remit_governance.audit.log.retention import (
     AuditRules,
 )
+from remit_governance.audit.reading.query import AuditFilter, query_audit, stream_audit
+from remit_governance.audit.reading.verify import Broken, Verified, verify
+from remit_governance.audit.record import AuditEvent, AuditKind, AuditRecord
 from remit_governance.audit.store import AuditLog
-from remit_governance.audit.verify import Broken, Verified, verify
 from remit_governance.errors import AuditError
 
 MIB = 1 << 20
@@ -108,12 +108,12 @@ def test_thr_storage_an_index_that_hides_a_record_is_found(kept: Kept, *, record
 
 
 def test_nothing_is_closed_before_its_time(kept: Kept) -> None:
-    kept.keeper.upkeep()
+    kept.maintenance.upkeep()
     kept.now += DAY - kept.now % DAY - 1
-    kept.keeper.upkeep()
+    kept.maintenance.upkeep()
     assert kept.log.segment().ordinal == 4
     kept.now -= 5 * DAY
-    kept.keeper.upkeep()
+    kept.maintenance.upkeep()
     assert kept.log.segment().ordinal == 4, "THR-storage-clock-back"
 
 
@@ -122,10 +122,10 @@ def test_a_large_segment_is_closed_the_same_day(tmp_path: Path) -> None:
     kept.append(1)
     for _ in range(200):
         kept.log.append(replace(events(1)[0], input_summary="x" * 500))
-    kept.keeper.upkeep()
+    kept.maintenance.upkeep()
     assert kept.log.segment().ordinal == 2
     kept.append(1)
-    kept.keeper.upkeep()
+    kept.maintenance.upkeep()
     assert kept.log.segment().ordinal == 2, "the room that the closed one left does not count"
     kept.close()
     assert kept.examined().good
@@ -133,7 +133,7 @@ def test_a_large_segment_is_closed_the_same_day(tmp_path: Path) -> None:
 
 def test_upkeep_is_done_by_itself(tmp_path: Path) -> None:
     kept = Kept(tmp_path / "a", AuditRules(checkpoint_every=10))
-    kept.keeper.start()
+    kept.maintenance.start()
     kept.append(30)
     until(lambda: kept.place.data is not None)
     kept.now += DAY
@@ -144,7 +144,7 @@ def test_upkeep_is_done_by_itself(tmp_path: Path) -> None:
     report = kept.examined()
     assert report.good
     assert report.agreed >= 3, "by number, by day, and at the end"
-    assert kept.keeper.warnings == ()
+    assert kept.maintenance.warnings == ()
 
 
 def until(condition: Callable[[], bool]) -> None:
@@ -234,7 +234,7 @@ def test_thr_storage_recomputed_segment(kept: Kept) -> None:
 CRASH = """
 import os, signal, sqlite3, sys
 from pathlib import Path
-from remit_governance.audit import chain
+from remit_governance.audit.log import chain
 from remit_governance.audit.store import AuditLog
 log = AuditLog(Path(sys.argv[1]), clock=lambda: int(sys.argv[2]))
 steps = iter(range(10**9))
@@ -276,7 +276,7 @@ def test_thr_storage_kill_in_the_middle_of_closing_a_segment(tmp_path: Path) -> 
 def test_a_checkpoint_of_a_log_whose_active_segment_is_empty(kept: Kept) -> None:
     """Another process has closed it since."""
     kept.log.close_segment(4)
-    assert kept.keeper.checkpoint() is not None
+    assert kept.maintenance.checkpoint() is not None
     kept.close()
     report = kept.examined()
     assert (report.faults, report.agreed) == ((), 4)
@@ -326,11 +326,11 @@ def test_a_segment_that_cannot_be_closed_leaves_the_log_as_it_was(kept: Kept) ->
     with pytest.raises(AuditError, match="cannot be rotated"):
         kept.log.close_segment(4)
     kept.now += DAY
-    kept.keeper.upkeep()
-    assert "the audit log cannot be rotated" in kept.keeper.warnings[0]
+    kept.maintenance.upkeep()
+    assert "the audit log cannot be rotated" in kept.maintenance.warnings[0]
     kept.append(1)
     shutil.rmtree(blocked)
-    kept.keeper.upkeep()
+    kept.maintenance.upkeep()
     assert kept.log.segment().ordinal == 5
     assert isinstance(verify(kept.path), Verified)
 

@@ -9,11 +9,11 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from remit_governance.audit.calls import calls_of
-from remit_governance.audit.query import AuditFilter, latest_audit, query_audit
+from remit_governance.audit.log.unfinished_calls import outcome_not_known
+from remit_governance.audit.reading.calls import calls_of
+from remit_governance.audit.reading.query import AuditFilter, latest_audit, query_audit
 from remit_governance.audit.record import AuditEvent, AuditKind, AuditRecord, Entry, read_content
 from remit_governance.audit.store import AuditLog
-from remit_governance.audit.unended import outcome_not_known
 from remit_governance.policy.action import form_of, parse_action
 from remit_governance.policy.commands import command_words
 from remit_governance.policy.compile import Source, compile_policy

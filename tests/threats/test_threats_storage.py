@@ -21,11 +21,11 @@ from command_line import CommandLine, Done
 from lsp_pipe import PipeClient
 from threat_bench import own
 
-from remit_governance.audit.head_file import HeadFile
-from remit_governance.audit.keys import FileVault
-from remit_governance.audit.notary import CheckpointFile, Notary
+from remit_governance.audit.proof.head_file import HeadFile
+from remit_governance.audit.proof.keys import FileVault
+from remit_governance.audit.proof.notary import CheckpointFile, Notary
+from remit_governance.audit.proof.sealing import Sealer
 from remit_governance.audit.record import AuditEvent, AuditKind
-from remit_governance.audit.sealing import Sealer
 from remit_governance.audit.store import AuditLog
 
 pytestmark = [pytest.mark.slow]

@@ -19,14 +19,14 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Self
 
-from remit_governance.audit.aside import beyond_use, not_whole, renewing, set_aside, try_new
-from remit_governance.audit.chain import Chain, failing
-from remit_governance.audit.database import Segment
-from remit_governance.audit.durability import MAX_AGE_S, may_wait, wants_checkpoint
-from remit_governance.audit.presence import Presence
+from remit_governance.audit.log.chain import Chain, failing
+from remit_governance.audit.log.database import Segment
+from remit_governance.audit.log.durability import MAX_AGE_S, may_wait, wants_checkpoint
+from remit_governance.audit.log.presence import Presence
+from remit_governance.audit.log.set_aside import beyond_use, not_whole, renewing, set_aside, try_new
+from remit_governance.audit.log.unfinished_calls import outcome_not_known, unfinished_calls
+from remit_governance.audit.proof.sealing import Sealer
 from remit_governance.audit.record import MAX_SUMMARY, AuditEvent, AuditKind, AuditRecord, Entry
-from remit_governance.audit.sealing import Sealer
-from remit_governance.audit.unended import outcome_not_known, unended
 from remit_governance.errors import AuditError
 
 LOOKED_BACK = 10_000
@@ -103,7 +103,7 @@ class AuditLog:
         Nothing is recorded while another process uses the log: the call may be running there. Raises AuditError.
         """
         with self._presence.alone() if self._presence else nullcontext(False) as alone:
-            begun = unended(self._latest()) if alone else ()
+            begun = unfinished_calls(self._latest()) if alone else ()
             for event in begun:
                 self.append(outcome_not_known(event))
         return len(begun)

@@ -11,14 +11,14 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
-from remit_governance.audit.chain import Chain
-from remit_governance.audit.checkpoint import Signer
-from remit_governance.audit.durability import may_wait
-from remit_governance.audit.head import Head, sign_head
-from remit_governance.audit.head_file import StoredHead
-from remit_governance.audit.notary import Notary
+from remit_governance.audit.log.chain import Chain
+from remit_governance.audit.log.durability import may_wait
+from remit_governance.audit.proof.checkpoint import Signer
+from remit_governance.audit.proof.checkpoint_file import span
+from remit_governance.audit.proof.head import Head, sign_head
+from remit_governance.audit.proof.head_file import StoredHead
+from remit_governance.audit.proof.notary import Notary
 from remit_governance.audit.record import AuditEvent, AuditKind
-from remit_governance.audit.vouched import span
 from remit_governance.errors import AuditError
 
 Span = tuple[int, int]

@@ -8,11 +8,9 @@ import hashlib
 import sqlite3
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
-from remit_governance.audit.database import APPLICATION_ID, INDEX, SCHEMA, SCHEMA_VERSION, Segment, read_segment
-from remit_governance.audit.record import AuditKind
-from remit_governance.audit.wal import damaged_frame
+from remit_governance.audit.log.database import APPLICATION_ID, INDEX, SCHEMA, SCHEMA_VERSION, Segment, read_segment
+from remit_governance.audit.log.wal import damaged_frame
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,26 +98,6 @@ def hash_at(connection: sqlite3.Connection, segment: Segment, number: int) -> st
     if number == segment.before:
         return segment.previous or segment.genesis
     row = connection.execute("SELECT hash FROM records WHERE number = ?", (number,)).fetchone()
-    return row[0] if row else None
-
-
-def newest(connection: sqlite3.Connection, kind: AuditKind) -> str | None:
-    """The content of the last record of a kind."""
-    return _content_of(connection, kind, "DESC")
-
-
-def oldest(connection: sqlite3.Connection, kind: AuditKind) -> str | None:
-    """The content of the first record of a kind."""
-    return _content_of(connection, kind, "ASC")
-
-
-def _content_of(connection: sqlite3.Connection, kind: AuditKind, order: Literal["ASC", "DESC"]) -> str | None:
-    # Canonical JSON: the text is there in each record of the kind, and looking for it is much faster than reading JSON.
-    row = connection.execute(
-        "SELECT content FROM records WHERE instr(content, ?) AND json_extract(content, '$.kind') = ?"  # noqa: S608 no input in it
-        f" ORDER BY number {order} LIMIT 1",
-        (f'"kind":"{kind}"', kind.value),
-    ).fetchone()
     return row[0] if row else None
 
 

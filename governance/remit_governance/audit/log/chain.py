@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from remit_governance.audit.database import (
+from remit_governance.audit.log.database import (
     APPLICATION_ID,
     SCHEMA_VERSION,
     Segment,
@@ -22,12 +22,12 @@ from remit_governance.audit.database import (
     create,
     create_index,
     live_segment,
+    newest,
     upgrade,
     write_segment,
 )
+from remit_governance.audit.log.servers import open_servers, records_about_log
 from remit_governance.audit.record import AuditEvent, AuditKind, AuditRecord, Entry, chain_hash, read_content
-from remit_governance.audit.testimony import kept_records, open_servers
-from remit_governance.audit.walk import newest
 from remit_governance.errors import AuditError
 
 HEAD_KEPT = '"head":"signed"'
@@ -160,7 +160,7 @@ class Chain:
         """The starts of servers that no end follows, among the latest records but those in `own`; where there are none,
         of those that had not ended at record `until`. Raises AuditError."""
         with failing(self.path, "read"):
-            records = kept_records(self._connection)
+            records = records_about_log(self._connection)
         still = open_servers((n, event) for n, event in records if not any(a <= n <= b for a, b in own))
         return still or open_servers((n, event) for n, event in records if n <= until)
 

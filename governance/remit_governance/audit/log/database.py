@@ -13,9 +13,10 @@ import sqlite3
 import uuid
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Literal
 from urllib.parse import quote
 
-from remit_governance.audit.record import genesis_hash
+from remit_governance.audit.record import AuditKind, genesis_hash
 
 APPLICATION_ID = 0x52454D54
 """`REMT`, in the database's header."""
@@ -188,6 +189,26 @@ def upgrade(connection: sqlite3.Connection) -> None:
     connection.execute(SCHEMA["chain"])
     write_segment(connection, replace(Segment.first(started), count=count, head=head))
     connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+
+
+def newest(connection: sqlite3.Connection, kind: AuditKind) -> str | None:
+    """The content of the last record of a kind."""
+    return _content_of(connection, kind, "DESC")
+
+
+def oldest(connection: sqlite3.Connection, kind: AuditKind) -> str | None:
+    """The content of the first record of a kind."""
+    return _content_of(connection, kind, "ASC")
+
+
+def _content_of(connection: sqlite3.Connection, kind: AuditKind, order: Literal["ASC", "DESC"]) -> str | None:
+    # Canonical JSON: the text is there in each record of the kind, and looking for it is much faster than reading JSON.
+    row = connection.execute(
+        "SELECT content FROM records WHERE instr(content, ?) AND json_extract(content, '$.kind') = ?"  # noqa: S608 no input in it
+        f" ORDER BY number {order} LIMIT 1",
+        (f'"kind":"{kind}"', kind.value),
+    ).fetchone()
+    return row[0] if row else None
 
 
 def archive_path(path: Path, ordinal: int) -> Path:

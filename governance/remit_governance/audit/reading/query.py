@@ -8,7 +8,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from remit_governance.audit.database import archives, connect, field_of, is_indexed, read_segment
+from remit_governance.audit.log.database import archives, connect, field_of, is_indexed, read_segment
 from remit_governance.audit.record import AuditKind, AuditRecord, read_content
 from remit_governance.errors import AuditError
 

@@ -1,4 +1,4 @@
-"""Keeps one log (effect): has its end vouched for, closes its segments, deletes what is too old, says when its room
+"""Maintains one log (effect): has its end signed, closes its segments, deletes what is too old, says when its room
 runs out, and looks at it when it is opened (003 §Audit Log Module; governance.md §7).
 
 All this is done on a thread of its own, so that no call waits for it; what goes wrong in it is a warning.
@@ -14,12 +14,8 @@ from collections.abc import Callable, Generator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from remit_governance.audit.checkpoint import SignedCheckpoint
-from remit_governance.audit.database import archives, connect, digest_of
-from remit_governance.audit.notary import Notary
-from remit_governance.audit.record import MAX_SUMMARY, AuditEvent, AuditKind, read_content
-from remit_governance.audit.report import examine_start
-from remit_governance.audit.retention import (
+from remit_governance.audit.log.database import archives, connect, digest_of
+from remit_governance.audit.log.retention import (
     DAY_MS,
     Archive,
     AuditRules,
@@ -29,8 +25,12 @@ from remit_governance.audit.retention import (
     storage,
     to_delete,
 )
+from remit_governance.audit.proof.checkpoint import SignedCheckpoint
+from remit_governance.audit.proof.checkpoint_file import Lines
+from remit_governance.audit.proof.notary import Notary
+from remit_governance.audit.reading.report import examine_start
+from remit_governance.audit.record import MAX_SUMMARY, AuditEvent, AuditKind, read_content
 from remit_governance.audit.store import AuditLog
-from remit_governance.audit.vouched import Lines
 from remit_governance.errors import AuditError
 
 LOOK_EVERY = 1_000
@@ -56,8 +56,8 @@ def free_bytes(folder: Path) -> int:
     return shutil.disk_usage(folder).free
 
 
-class Keeper:
-    """Keeps `log` to `rules`. Without a notary no checkpoints are made."""
+class Maintenance:
+    """Maintains `log` by `rules`. Without a notary no checkpoints are made."""
 
     def __init__(
         self,

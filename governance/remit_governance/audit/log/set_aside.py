@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from remit_governance.audit.chain import Chain, failing
-from remit_governance.audit.database import digest_of
+from remit_governance.audit.log.chain import Chain, failing
+from remit_governance.audit.log.database import digest_of
 from remit_governance.audit.record import MAX_SUMMARY, AuditEvent, AuditKind
 from remit_governance.errors import AuditError
 

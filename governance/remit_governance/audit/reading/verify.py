@@ -15,23 +15,30 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeVar
 
-from remit_governance.audit.checkpoint import Checkpoint
-from remit_governance.audit.database import Segment, archives, connect, digest_of, index_is_whole, live_segment
-from remit_governance.audit.record import AuditKind, read_content
-from remit_governance.audit.testimony import said_of_itself, time_at
-from remit_governance.audit.vouched import Claim, Evidence, Fault
-from remit_governance.audit.walk import (
+from remit_governance.audit.log.database import (
+    Segment,
+    archives,
+    connect,
+    digest_of,
+    index_is_whole,
+    live_segment,
+    newest,
+    oldest,
+)
+from remit_governance.audit.proof.checkpoint import Checkpoint
+from remit_governance.audit.proof.checkpoint_file import Claim, Evidence, Fault
+from remit_governance.audit.reading.self_reports import said_of_itself, time_at
+from remit_governance.audit.reading.walk import (
     Broken,
     Position,
     begin,
     end,
     follow,
     hash_at,
-    newest,
-    oldest,
     segment_of,
     sound,
 )
+from remit_governance.audit.record import AuditKind, read_content
 
 __all__ = ["Broken", "Verified", "verify", "verify_recent"]
 
