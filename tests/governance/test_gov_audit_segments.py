@@ -234,7 +234,6 @@ def test_thr_storage_recomputed_segment(kept: Kept) -> None:
 CRASH = """
 import os, signal, sqlite3, sys
 from pathlib import Path
-from remit_governance.audit.log import chain
 from remit_governance.audit.store import AuditLog
 log = AuditLog(Path(sys.argv[1]), clock=lambda: int(sys.argv[2]))
 steps = iter(range(10**9))
