@@ -1,10 +1,10 @@
 """The audit log beside plain SQLite that does the same, by turns in one run.
 
 Append: one record of the same bytes, hashed after the one before it and inserted in one transaction, with the same
-`synchronous` mode on both sides; ours also signs its head with the key where it is durable. Verify: the whole examination
-(chain, checkpoints, index digests, the database's own check) beside reading the same rows from the same files and
+`synchronous` mode on both sides; ours also signs its head where it is durable. Verify: the whole examination (chain,
+checkpoints, digests of closed segments, the database's own check) beside reading the same rows from the same files and
 hashing them. Query: rare values of each filter among a million records, beside one plain table with an index for each
-field, read by its rows alone. Files are in the page cache on both sides; connections are opened for each query on both.
+field. Files are in the page cache on both sides; connections are opened for each query on both.
 """
 
 from __future__ import annotations
@@ -171,7 +171,7 @@ def varied(number: int) -> AuditEvent:
 
 
 def verified(path: Path, notary: Notary, rounds: int) -> dict[str, float]:
-    """Records a second: the whole examination, and reading and hashing the same rows. The best of some rounds of each."""
+    """Records a second: the whole examination, and reading and hashing the same rows; the best of some rounds."""
     examined, hashed = list[float](), list[float]()
     for _ in range(rounds):
         begun = time.perf_counter()

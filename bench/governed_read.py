@@ -1,10 +1,10 @@
 """A governed `read_file` beside a bare read, and beside what its two records alone cost, by turns in one run.
 
 Governed: a scripted model asks the real runtime; a call is timed from its `tool_call` event to its `tool_result`, so
-through the whole dispatcher, with both audit records in the log. Recorded: two records of the same bytes, each hashed after
-the one before and inserted into a plain SQLite table in a transaction of its own, with the same promise on both sides
-(WAL, `synchronous = NORMAL`: they outlive the process, and are on the disk half a second later). Bare: open, read,
-close. The file is in the page cache on all sides; what policy thinks of its path is remembered after the warm-up.
+through the whole dispatcher, with both audit records in the log. Recorded: two records of the same bytes, each hashed
+after the one before and inserted into a plain SQLite table by itself, with the same promise on both sides (WAL,
+`synchronous = NORMAL`: they outlive the process, and are on the disk half a second later). Bare: open, read, close. The
+file is in the page cache on all sides; where rules about its path are filed is remembered after the warm-up.
 """
 
 from __future__ import annotations
