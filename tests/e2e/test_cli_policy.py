@@ -12,7 +12,7 @@ import pytest
 from command_line import CommandLine, Done, Terminal
 from step_by_step import Order, Writers
 
-from remit_governance.audit.query import query_audit
+from remit_governance.audit.reading.query import query_audit
 from remit_governance.audit.record import AuditKind
 from remit_server.workspace.files import TEMPORARY_PREFIX
 

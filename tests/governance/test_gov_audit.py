@@ -20,10 +20,10 @@ from audit_logs import edit, events, second_opinion, written
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from remit_governance.audit.query import AuditFilter, query_audit
-from remit_governance.audit.record import AuditEvent, AuditKind, read_content, record_content
+from remit_governance.audit.reading.query import AuditFilter, query_audit
+from remit_governance.audit.reading.verify import Broken, Verified, verify
+from remit_governance.audit.record import AuditEvent, AuditKind, Entry, read_content
 from remit_governance.audit.store import AuditLog
-from remit_governance.audit.verify import Broken, Verified, verify
 from remit_governance.canonical import canonical
 from remit_governance.errors import AuditError
 from remit_governance.values import Intent
@@ -172,11 +172,11 @@ def test_a_flipped_byte_of_the_file_never_goes_unseen_where_records_are(tmp_path
     """Every byte of the file in turn (a sample): inside a record's text the record is named, and nothing ever raises."""
     path = written(tmp_path / "a", 12)
     data = path.read_bytes()
-    marks = [(data.index(record_content(r.number, r.timestamp, r.event)), r) for r in query_audit(path)]
+    marks = [(data.index(Entry.of(r.timestamp, r.event).content(r.number)), r) for r in query_audit(path)]
     rng = random.Random(5)
     copy = tmp_path / "copy"
     for start, record in marks:
-        at = start + rng.randrange(len(record_content(record.number, record.timestamp, record.event)))
+        at = start + rng.randrange(len(Entry.of(record.timestamp, record.event).content(record.number)))
         copy.write_bytes(data[:at] + bytes([data[at] ^ 0x40]) + data[at + 1 :])
         result = verify(copy)
         assert isinstance(result, Broken)
@@ -330,7 +330,7 @@ READ_ONLY = """
 import os, sys
 from pathlib import Path
 from remit_governance.audit.store import AuditLog
-from remit_governance.audit.verify import verify
+from remit_governance.audit.reading.verify import verify
 from remit_governance.errors import AuditError
 if os.geteuid() == 0:
     os.setgid(65534); os.setuid(65534)
@@ -378,11 +378,11 @@ EVENTS = st.builds(
 
 @given(EVENTS, st.integers(1, 10**9), st.integers(0, 2**53))
 def test_a_record_reads_back_as_written(event: AuditEvent, number: int, timestamp: int) -> None:
-    content = record_content(number, timestamp, event)
+    content = Entry.of(timestamp, event).content(number)
     read = read_content(content.decode("utf-8"))
     if not PAIR.search(content.decode("utf-8")):  # JSON has one way to read two surrogates, and Python two to hold them
         assert read == (number, timestamp, event)
-    assert read_content(record_content(*read).decode("utf-8")) == read
+    assert read_content(Entry.of(*read[1:]).content(read[0]).decode("utf-8")) == read
 
 
 @given(EVENTS, st.integers(1, 10**9), st.integers(0, 2**53))
@@ -390,7 +390,9 @@ def test_a_record_is_canonical_json(event: AuditEvent, number: int, timestamp: i
     """The encoder of records, made for speed, says what the one for everything says."""
     fields = {f.name: getattr(event, f.name) for f in dataclasses.fields(event)}
     present = {name: value for name, value in fields.items() if value is not None and value != {}}
-    assert record_content(number, timestamp, event) == canonical({"number": number, "timestamp": timestamp, **present})
+    assert Entry.of(timestamp, event).content(number) == canonical(
+        {"number": number, "timestamp": timestamp, **present}
+    )
 
 
 def test_every_kind_of_event_can_be_stored(tmp_path: Path) -> None:

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from remit_governance.audit.checkpoint import Checkpoint, Signer, make, read_line, signature_holds
-from remit_governance.audit.vouched import Evidence, Lines, judge
+from remit_governance.audit.proof.checkpoint import Checkpoint, Signer, make, read_line, signature_holds
+from remit_governance.audit.proof.checkpoint_file import Evidence, Lines, judge
 
 KEY = bytes(range(32))
 OURS = frozenset({Signer(KEY).key})

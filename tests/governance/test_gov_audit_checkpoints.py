@@ -10,15 +10,15 @@ from pathlib import Path
 import pytest
 from audit_logs import Kept, edit, recompute, written
 
-from remit_governance.audit.checkpoint import Checkpoint, SignedCheckpoint, Signer, make, read_line
-from remit_governance.audit.keys import MemoryVault
-from remit_governance.audit.notary import CheckpointFile, MemoryPlace, Notary
-from remit_governance.audit.query import query_audit
+from remit_governance.audit.proof.checkpoint import Checkpoint, SignedCheckpoint, Signer, make, read_line
+from remit_governance.audit.proof.checkpoint_file import Lines, judge
+from remit_governance.audit.proof.keys import MemoryVault
+from remit_governance.audit.proof.notary import CheckpointFile, MemoryPlace, Notary
+from remit_governance.audit.reading.query import query_audit
+from remit_governance.audit.reading.report import examine, examine_start
+from remit_governance.audit.reading.verify import Verified, verify
 from remit_governance.audit.record import AuditKind
-from remit_governance.audit.report import examine, examine_start
 from remit_governance.audit.store import AuditLog
-from remit_governance.audit.verify import Verified, verify
-from remit_governance.audit.vouched import Lines, judge
 from remit_governance.errors import AuditError
 
 KEY, OTHER_KEY = bytes(range(32)), bytes(range(1, 33))
@@ -106,7 +106,7 @@ def test_thr_storage_replaced_log_is_not_made_good_by_going_on(kept: Kept) -> No
     """A server that goes on in the attacker's log vouches for it, but not for its beginning."""
     replaced(kept)
     kept.open()
-    kept.keeper.checkpoint()
+    kept.maintenance.checkpoint()
     kept.close()
     assert "it was replaced" in kept.examined().faults[0].why
 
@@ -122,10 +122,12 @@ def test_thr_storage_recomputed_log_is_not_made_good_by_going_on(kept: Kept) -> 
 def test_a_log_begun_anew_here_is_good_and_the_earlier_one_is_not_forgotten(kept: Kept) -> None:
     kept.path.unlink()
     kept.open()
-    kept.keeper.start()
+    kept.maintenance.start()
     kept.append(3)
     kept.close()
-    assert kept.keeper.warnings == ("the audit log is begun anew: an earlier one of 43 records is not here any more",)
+    assert kept.maintenance.warnings == (
+        "the audit log is begun anew: an earlier one of 43 records is not here any more",
+    )
     report = kept.examined()
     assert (report.good, report.agreed) == (True, 2)
     assert report.notes[0] == "an earlier log of 43 records is not here any more"
@@ -256,10 +258,10 @@ def test_a_broken_chain_at_the_start_is_recorded_and_blocks_nothing(kept: Kept) 
     """003 §Storage: logged as a warning."""
     edit(kept.path, "UPDATE records SET content = content || ' ' WHERE number = 43")
     kept.open()
-    kept.keeper.start()
+    kept.maintenance.start()
     kept.append(1)
     kept.close()
-    assert kept.keeper.warnings == ("the audit log is not whole: record 43 does not match its hash",)
+    assert kept.maintenance.warnings == ("the audit log is not whole: record 43 does not match its hash",)
     found = [r.event for r in query_audit(kept.path) if r.event.kind is AuditKind.AUDIT_CHAIN_BREAK]
     assert [event.metadata for event in found] == [{"record": "43"}]
 
@@ -283,7 +285,7 @@ def test_the_file_is_the_owners_alone_and_outside_the_logs_folder(tmp_path: Path
 def test_a_line_that_a_crash_cut_off_is_noted_and_then_dropped(tmp_path: Path) -> None:
     kept = Kept(tmp_path / "state" / "audit.sqlite3")
     file = CheckpointFile(tmp_path / "w.jsonl")
-    kept.keeper._notary = kept.notary = Notary(file, kept.vault)
+    kept.maintenance._notary = kept.notary = Notary(file, kept.vault)
     kept.append(5, checkpoint=True)
     with file.path.open("ab") as out:
         out.write(b'{"count":7,"he')

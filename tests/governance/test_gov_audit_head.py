@@ -12,19 +12,20 @@ from pathlib import Path
 import pytest
 from audit_logs import Kept, edit, events, recompute, written
 
-from remit_governance.audit.checkpoint import Signer
-from remit_governance.audit.head import Head, read_head, sign_head
-from remit_governance.audit.head_file import SLOT, HeadFile, StoredHead
-from remit_governance.audit.keys import FileVault
-from remit_governance.audit.notary import CheckpointFile, MemoryPlace, Notary
-from remit_governance.audit.proven import prove
-from remit_governance.audit.query import query_audit
+from remit_governance.audit.proof.checkpoint import Signer
+from remit_governance.audit.proof.head import Head, read_head, sign_head
+from remit_governance.audit.proof.head_file import SLOT, HeadFile, StoredHead
+from remit_governance.audit.proof.keys import FileVault
+from remit_governance.audit.proof.notary import CheckpointFile, MemoryPlace, Notary
+from remit_governance.audit.proof.proven import prove
+from remit_governance.audit.reading.query import query_audit
+from remit_governance.audit.reading.report import examine
+from remit_governance.audit.reading.verify import verify
 from remit_governance.audit.record import AuditEvent, AuditKind
-from remit_governance.audit.report import examine
 from remit_governance.audit.store import AuditLog
-from remit_governance.audit.verify import verify
 from remit_governance.errors import AuditError
 
+READ = AuditEvent(AuditKind.TOOL_INTENT, syscall_type="fs.read", policy_decision="allowed")
 SERVER = AuditEvent(AuditKind.KERNEL_START, metadata={"server": "s1"})
 KEY = bytes(range(32))
 SAID = Head("a" * 32, 3, "b" * 64, 1, 2, 7)
@@ -60,17 +61,17 @@ def test_going_on_after_a_cut_keeps_what_the_head_said_as_a_checkpoint(kept: Kep
     kept.log.close()
     recompute(kept.path, keep=15)
     kept.open()
-    kept.keeper.start()
+    kept.maintenance.start()
     kept.append(10)
     kept.close()
-    assert any("vouches for a record 20 that is not here" in warning for warning in kept.keeper.warnings)
+    assert any("vouches for a record 20 that is not here" in warning for warning in kept.maintenance.warnings)
     assert kept.examined().faults[0].why.startswith("the chain was recomputed: a checkpoint vouches for another hash")
 
 
 def test_a_cut_under_a_running_server_is_found_by_its_next_record(kept: Kept) -> None:
     recompute(kept.path, keep=15)
     kept.append(1)
-    assert any("vouches for a record 20 that is not here" in warning for warning in kept.keeper.warnings)
+    assert any("vouches for a record 20 that is not here" in warning for warning in kept.maintenance.warnings)
     kinds = [record.event.kind for record in query_audit(kept.path)]
     assert kinds[15:] == [AuditKind.TOOL_INTENT, AuditKind.AUDIT_CHAIN_BREAK]
 
@@ -91,12 +92,32 @@ def test_what_a_killed_server_could_not_sign_is_no_fault(kept: Kept) -> None:
     assert any("record 22: not vouched for: written as a server was killed" in note for note in report.notes)
 
 
-def test_a_record_appended_after_an_orderly_end_is_a_fault_for_ever(kept: Kept) -> None:
+def test_what_waited_for_the_disk_when_its_server_was_killed_is_no_trouble(kept: Kept) -> None:
+    """Nothing is signed before the disk has it, so half a second of reads has no signature then."""
+    kept.log.append(SERVER)
+    kept.log.close()
+    with AuditLog(kept.path) as killed:
+        killed.write(READ)
+    report = kept.examined()
+    assert (report.good, report.until, report.count) == (True, 21, 22)
+    kept.open()
+    kept.notary.prepare()
+    assert kept.log.settle() == 12, "ten calls of the bench, the server and the read"
+    report = kept.examined()
+    assert (report.faults, report.until) == ((), report.count)
+    assert AuditKind.AUDIT_CHAIN_BREAK not in {record.event.kind for record in query_audit(kept.path)}
+    assert kept.maintenance.warnings == ()
+    kept.close()
+
+
+@pytest.mark.parametrize("forged", [events(1)[0], READ], ids=["a call", "a read that may wait"])
+def test_a_record_appended_after_an_orderly_end_is_a_fault_for_ever(kept: Kept, forged: AuditEvent) -> None:
     kept.log.append(SERVER)
     kept.log.append(AuditEvent(AuditKind.KERNEL_SHUTDOWN, metadata={"server": "s1"}))
     kept.close()
     count = kept.examined().count
-    written(kept.path, 1)
+    with AuditLog(kept.path) as log:
+        log.append(forged)
     (fault,) = kept.examined().faults
     assert fault.record_number == count + 1
     kept.open()
@@ -202,17 +223,17 @@ def test_a_head_that_cannot_be_written_stops_no_record(tmp_path: Path) -> None:
     kept.append(3)
     assert len(query_audit(kept.path)) == 3
     kept.close()
-    assert any("the signed head of the audit log cannot be read" in warning for warning in kept.keeper.warnings)
+    assert any("the signed head of the audit log cannot be read" in warning for warning in kept.maintenance.warnings)
 
 
 CHILD = """
 import os, sys
 from pathlib import Path
-from remit_governance.audit.head_file import HeadFile
-from remit_governance.audit.keys import FileVault
-from remit_governance.audit.notary import CheckpointFile, Notary
+from remit_governance.audit.proof.head_file import HeadFile
+from remit_governance.audit.proof.keys import FileVault
+from remit_governance.audit.proof.notary import CheckpointFile, Notary
 from remit_governance.audit.record import AuditEvent, AuditKind
-from remit_governance.audit.sealing import Sealer
+from remit_governance.audit.proof.sealing import Sealer
 from remit_governance.audit.store import AuditLog, wall_clock_ms
 folder = Path(sys.argv[1])
 notary = Notary(CheckpointFile(folder / "c"), FileVault(folder / "key"), HeadFile(folder / "head"))

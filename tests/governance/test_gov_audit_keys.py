@@ -12,8 +12,16 @@ import keyring.backends.null
 import pytest
 from keyring.backend import KeyringBackend
 
-from remit_governance.audit.checkpoint import KEY_BYTES, Checkpoint, Signer, make
-from remit_governance.audit.keys import ACCOUNT, SERVICE, FileVault, FirstVault, KeyringVault, MemoryVault, person_vault
+from remit_governance.audit.proof.checkpoint import KEY_BYTES, Checkpoint, Signer, make
+from remit_governance.audit.proof.keys import (
+    ACCOUNT,
+    SERVICE,
+    FileVault,
+    FirstVault,
+    KeyringVault,
+    MemoryVault,
+    person_vault,
+)
 from remit_governance.errors import AuditError
 
 KEY = bytes(range(32))

@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 from audit_logs import DAY, Kept, edit, events
 
-from remit_governance.audit.database import archive_path, archives
-from remit_governance.audit.query import query_audit
+from remit_governance.audit.log.database import archive_path, archives
+from remit_governance.audit.log.retention import Archive, AuditRules, StorageLevel, due_for_closing, storage, to_delete
+from remit_governance.audit.reading.query import query_audit
+from remit_governance.audit.reading.verify import Broken, Verified, verify
 from remit_governance.audit.record import AuditKind
-from remit_governance.audit.retention import Archive, AuditRules, StorageLevel, due_for_closing, storage, to_delete
-from remit_governance.audit.verify import Broken, Verified, verify
 
 MIB = 1 << 20
 
@@ -28,11 +28,11 @@ def kept(tmp_path: Path) -> Kept:
 
 def test_old_segments_are_deleted_recorded_and_not_missed(kept: Kept) -> None:
     kept.now += 89 * DAY
-    kept.keeper.upkeep()
+    kept.maintenance.upkeep()
     assert [ordinal for ordinal, _ in archives(kept.path)] == [2, 3, 4]
     kept.now += 2 * DAY
     kept.append(3)
-    kept.keeper.upkeep()
+    kept.maintenance.upkeep()
     kept.close()
     assert [ordinal for ordinal, _ in archives(kept.path)] == [4, 5]
     gone = [
@@ -46,18 +46,18 @@ def test_old_segments_are_deleted_recorded_and_not_missed(kept: Kept) -> None:
 
 def test_thr_storage_deleted_beyond_what_was_recorded(kept: Kept) -> None:
     kept.now += 89 * DAY
-    kept.keeper.upkeep()
+    kept.maintenance.upkeep()
     kept.close()
     archive_path(kept.path, 2).unlink()
     result = verify(kept.path)
     assert isinstance(result, Broken)
-    assert "records 1 to 22 are missing" in result.why
+    assert "records 1 to 23 are missing" in result.why
 
 
 def test_thr_storage_start_recomputed_after_deletion(kept: Kept) -> None:
     """The oldest segment that is left names the last hash of one that is gone; a checkpoint vouches for that."""
     kept.now += 89 * DAY
-    kept.keeper.upkeep()
+    kept.maintenance.upkeep()
     kept.close()
     edit(archive_path(kept.path, 2), "UPDATE chain SET previous = 'forged'")
     numbers = {"before": 11, "previous": "forged"}
@@ -129,13 +129,13 @@ def test_running_out_of_room_is_said_and_recorded_once(kept: Kept) -> None:
     size = sum(file.stat().st_size for file in kept.path.parent.iterdir() if "lock" not in file.name)
     for free in (1 << 40, size // 6, size // 6, 0, 0):
         kept.free = free
-        kept.keeper.upkeep()
+        kept.maintenance.upkeep()
     kinds = [r.event.kind for r in query_audit(kept.path) if "storage" in r.event.kind]
     assert kinds == [AuditKind.AUDIT_STORAGE_WARNING, AuditKind.AUDIT_STORAGE_CRITICAL]
-    assert len(kept.keeper.warnings) == 2
-    assert "are left for the audit log on its disk" in kept.keeper.warnings[1]
-    assert kept.keeper.storage is not None
-    assert kept.keeper.storage.level is StorageLevel.CRITICAL
+    assert len(kept.maintenance.warnings) == 2
+    assert "are left for the audit log on its disk" in kept.maintenance.warnings[1]
+    assert kept.maintenance.storage is not None
+    assert kept.maintenance.storage.level is StorageLevel.CRITICAL
     assert len(archives(kept.path)) == 3, "a full disk deletes nothing"
 
 
@@ -144,7 +144,7 @@ def test_too_large_a_log_loses_its_oldest_segment(tmp_path: Path) -> None:
     for _ in range(22):
         for _ in range(40):
             kept.log.append(replace(events(1)[0], input_summary="x" * 8_000))
-        kept.keeper.upkeep()
+        kept.maintenance.upkeep()
     kept.close()
     ordinals = [ordinal for ordinal, _ in archives(kept.path)]
     assert ordinals[0] > 1

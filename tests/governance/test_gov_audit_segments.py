@@ -11,7 +11,7 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import closing
-from dataclasses import replace
+from dataclasses import fields, replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -20,14 +20,14 @@ from audit_logs import DAY, Kept, edit, events, recompute, second_opinion, writt
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from remit_governance.audit.database import archive_path, archives
-from remit_governance.audit.query import AuditFilter, query_audit, stream_audit
-from remit_governance.audit.record import AuditEvent, AuditKind
-from remit_governance.audit.retention import (
+from remit_governance.audit.log.database import archive_path, archives
+from remit_governance.audit.log.retention import (
     AuditRules,
 )
+from remit_governance.audit.reading.query import AuditFilter, query_audit, stream_audit
+from remit_governance.audit.reading.verify import Broken, Verified, verify
+from remit_governance.audit.record import AuditEvent, AuditKind, AuditRecord
 from remit_governance.audit.store import AuditLog
-from remit_governance.audit.verify import Broken, Verified, verify
 from remit_governance.errors import AuditError
 
 MIB = 1 << 20
@@ -43,38 +43,77 @@ def test_each_day_has_a_segment_and_the_chain_goes_on(kept: Kept) -> None:
     assert kept.log.segment().ordinal == 4
     kept.close()
     report = kept.examined()
-    assert (report.good, report.count, report.agreed) == (True, 44, 4)
+    assert (report.good, report.count, report.agreed) == (True, 47, 4)
     assert second_opinion(kept.path)
     assert all(path.stat().st_mode & 0o777 == 0o600 for path in kept.path.parent.iterdir())
 
 
 def test_each_segment_ends_with_a_checkpoint(kept: Kept) -> None:
     """So what is left after the oldest is deleted still hangs on something."""
-    assert [line["count"] for line in kept.lines()] == [10, 21, 32]
+    assert [line["count"] for line in kept.lines()] == [10, 22, 34]
     records = query_audit(kept.path)
-    assert [r.number for r in records if r.event.kind is AuditKind.CHECKPOINT] == [11, 22, 33]
+    assert [r.number for r in records if r.event.kind is AuditKind.CHECKPOINT] == [11, 23, 35]
 
 
 def test_records_are_found_in_every_segment(kept: Kept) -> None:
     everything = query_audit(kept.path)
-    assert [r.number for r in everything] == list(range(1, 44))
+    assert [r.number for r in everything] == list(range(1, 47))
     assert [b.prev_hash == a.hash for a, b in pairwise(everything)].count(False) == 3
     assert tuple(stream_audit(kept.path)) == everything
     assert query_audit(kept.path, AuditFilter(limit=15)) == everything[-15:]
     assert query_audit(kept.path, AuditFilter(limit=0)) == ()
     day_two = AuditFilter(since=20_001 * DAY, until=20_002 * DAY)
     # The checkpoint that ends a day's segment is made on the next day.
-    assert [r.number for r in query_audit(kept.path, day_two)] == list(range(11, 22))
+    assert [r.number for r in query_audit(kept.path, day_two)] == list(range(11, 23))
     assert len(query_audit(kept.path, AuditFilter(session_id="s1", limit=5))) == 5
 
 
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        AuditFilter(session_id="s1"),
+        AuditFilter(tool_call_id="c3"),
+        AuditFilter(policy_decision="denied", session_id="s2"),
+        AuditFilter(kind=AuditKind.CHECKPOINT),
+        AuditFilter(tool_name="x' OR 1=1 --"),
+        AuditFilter(policy_rule_name="write-workspace", limit=3),
+        AuditFilter(turn_id="t", since=20_001 * DAY, until=20_002 * DAY),
+        AuditFilter(kind=AuditKind.TOOL_INTENT, until=20_002 * DAY, limit=12),
+    ],
+    ids=str,
+)
+def test_an_index_finds_what_reading_everything_finds(kept: Kept, wanted: AuditFilter) -> None:
+    def fits(record: AuditRecord) -> bool:
+        asked = {f.name: value for f in fields(wanted) if (value := getattr(wanted, f.name)) is not None}
+        since, until, _ = asked.pop("since", 0), asked.pop("until", 1 << 62), asked.pop("limit", None)
+        return since <= record.timestamp < until and all(getattr(record.event, k) == v for k, v in asked.items())
+
+    everything = [record for record in query_audit(kept.path) if fits(record)]
+    assert query_audit(kept.path, wanted) == tuple(everything[-(wanted.limit or 1000) :])
+    assert list(stream_audit(kept.path, wanted)) == everything
+
+
+@pytest.mark.parametrize("recorded", [True, False])
+def test_thr_storage_an_index_that_hides_a_record_is_found(kept: Kept, *, recorded: bool) -> None:
+    """Also where a crash came before it was recorded which file was closed."""
+    if recorded:
+        kept.close()
+    else:
+        kept.log.close_segment(4)
+        kept.log.close()
+    assert kept.examined().good
+    edit(archive_path(kept.path, 3 if recorded else 4), "DELETE FROM fields WHERE value = 'denied' AND number % 2 = 0")
+    (fault,) = kept.examined().faults
+    assert fault.why.startswith(f"segment {3 if recorded else 4} was changed: its ")
+
+
 def test_nothing_is_closed_before_its_time(kept: Kept) -> None:
-    kept.keeper.upkeep()
+    kept.maintenance.upkeep()
     kept.now += DAY - kept.now % DAY - 1
-    kept.keeper.upkeep()
+    kept.maintenance.upkeep()
     assert kept.log.segment().ordinal == 4
     kept.now -= 5 * DAY
-    kept.keeper.upkeep()
+    kept.maintenance.upkeep()
     assert kept.log.segment().ordinal == 4, "THR-storage-clock-back"
 
 
@@ -83,10 +122,10 @@ def test_a_large_segment_is_closed_the_same_day(tmp_path: Path) -> None:
     kept.append(1)
     for _ in range(200):
         kept.log.append(replace(events(1)[0], input_summary="x" * 500))
-    kept.keeper.upkeep()
+    kept.maintenance.upkeep()
     assert kept.log.segment().ordinal == 2
     kept.append(1)
-    kept.keeper.upkeep()
+    kept.maintenance.upkeep()
     assert kept.log.segment().ordinal == 2, "the room that the closed one left does not count"
     kept.close()
     assert kept.examined().good
@@ -94,7 +133,7 @@ def test_a_large_segment_is_closed_the_same_day(tmp_path: Path) -> None:
 
 def test_upkeep_is_done_by_itself(tmp_path: Path) -> None:
     kept = Kept(tmp_path / "a", AuditRules(checkpoint_every=10))
-    kept.keeper.start()
+    kept.maintenance.start()
     kept.append(30)
     until(lambda: kept.place.data is not None)
     kept.now += DAY
@@ -105,7 +144,7 @@ def test_upkeep_is_done_by_itself(tmp_path: Path) -> None:
     report = kept.examined()
     assert report.good
     assert report.agreed >= 3, "by number, by day, and at the end"
-    assert kept.keeper.warnings == ()
+    assert kept.maintenance.warnings == ()
 
 
 def until(condition: Callable[[], bool]) -> None:
@@ -124,10 +163,10 @@ TAMPERING: dict[str, tuple[Callable[[Path], object], int, str]] = {
     "THR-storage-segment-truncated": (
         lambda path: edit(archive_path(path, 2), "DELETE FROM records WHERE number > 20"),
         21,
-        "the chain's end says 22 records, 20 are there",
+        "the chain's end says 23 records, 20 are there",
     ),
     "THR-storage-segment-removed": (lambda path: archive_path(path, 2).unlink(), 12, "segment 2 is missing"),
-    "THR-storage-segment-last-removed": (lambda path: archive_path(path, 3).unlink(), 23, "segment 3 is missing"),
+    "THR-storage-segment-last-removed": (lambda path: archive_path(path, 3).unlink(), 24, "segment 3 is missing"),
     "THR-storage-segment-first-removed": (
         lambda path: archive_path(path, 1).unlink(),
         1,
@@ -160,13 +199,13 @@ TAMPERING: dict[str, tuple[Callable[[Path], object], int, str]] = {
     ),
     "THR-storage-active-goes-on-elsewhere": (
         lambda path: edit(path, "UPDATE chain SET previous = 'x'"),
-        34,
+        36,
         "segment 4 does not go on where the one before it ended",
     ),
     "THR-storage-earlier-record-in-active": (
         lambda path: edit(path, "INSERT INTO records VALUES (5, '{}', 'x')"),
         5,
-        "record 5 is in segment 4, which begins after 33",
+        "record 5 is in segment 4, which begins after 35",
     ),
 }
 
@@ -189,13 +228,12 @@ def test_thr_storage_recomputed_segment(kept: Kept) -> None:
     assert second_opinion(kept.path)
     report = kept.examined()
     assert (report.good, report.faults[0].record_number) == (False, 11)
-    assert "records 11 to 21" in report.faults[0].why
+    assert "records 11 to 22" in report.faults[0].why
 
 
 CRASH = """
 import os, signal, sqlite3, sys
 from pathlib import Path
-from remit_governance.audit import chain
 from remit_governance.audit.store import AuditLog
 log = AuditLog(Path(sys.argv[1]), clock=lambda: int(sys.argv[2]))
 steps = iter(range(10**9))
@@ -237,7 +275,7 @@ def test_thr_storage_kill_in_the_middle_of_closing_a_segment(tmp_path: Path) -> 
 def test_a_checkpoint_of_a_log_whose_active_segment_is_empty(kept: Kept) -> None:
     """Another process has closed it since."""
     kept.log.close_segment(4)
-    assert kept.keeper.checkpoint() is not None
+    assert kept.maintenance.checkpoint() is not None
     kept.close()
     report = kept.examined()
     assert (report.faults, report.agreed) == ((), 4)
@@ -253,7 +291,7 @@ def test_thr_storage_truncated_segment_is_not_closed(kept: Kept) -> None:
     kept.log.close()
     result = verify(kept.path)
     assert isinstance(result, Broken)
-    assert (result.record_number, result.why) == (43, "record 43 is not the one that the chain's end names")
+    assert (result.record_number, result.why) == (46, "record 46 is not the one that the chain's end names")
 
 
 def test_the_end_is_noted_within_half_a_second(tmp_path: Path) -> None:
@@ -278,7 +316,7 @@ def test_two_processes_close_a_segment_once(kept: Kept) -> None:
         other.append(events(1)[0])
     assert kept.log.close_segment(ordinal + 1) is not None
     assert kept.log.close_segment(ordinal + 2) is None, "an empty one is not closed"
-    assert verify(kept.path).count == 44  # type: ignore[union-attr]
+    assert verify(kept.path).count == 47  # type: ignore[union-attr]
 
 
 def test_a_segment_that_cannot_be_closed_leaves_the_log_as_it_was(kept: Kept) -> None:
@@ -287,11 +325,11 @@ def test_a_segment_that_cannot_be_closed_leaves_the_log_as_it_was(kept: Kept) ->
     with pytest.raises(AuditError, match="cannot be rotated"):
         kept.log.close_segment(4)
     kept.now += DAY
-    kept.keeper.upkeep()
-    assert "the audit log cannot be rotated" in kept.keeper.warnings[0]
+    kept.maintenance.upkeep()
+    assert "the audit log cannot be rotated" in kept.maintenance.warnings[0]
     kept.append(1)
     shutil.rmtree(blocked)
-    kept.keeper.upkeep()
+    kept.maintenance.upkeep()
     assert kept.log.segment().ordinal == 5
     assert isinstance(verify(kept.path), Verified)
 
@@ -307,7 +345,7 @@ COLUMNS = ("content", "hash", "number", "before", "previous", "started", "count"
 
 @pytest.mark.slow
 @given(st.lists(EVENT | st.none(), max_size=12), st.integers(0, 10**6), st.sampled_from(COLUMNS), st.booleans())
-@example([None, AuditEvent(AuditKind.DENIED), None], 0, "count", True)
+@example([None, AuditEvent(AuditKind.APPROVAL_REFUSED), None], 0, "count", True)
 @settings(max_examples=60, deadline=None)
 def test_two_implementations_agree_whatever_is_recorded_and_changed(
     tmp_path_factory: pytest.TempPathFactory, said: list[AuditEvent | None], luck: int, column: str, damaged: bool

@@ -7,11 +7,11 @@ import subprocess
 import sys
 from pathlib import Path
 
-from remit_governance.audit.query import query_audit
+from remit_governance.audit.log.unfinished_calls import NOT_KNOWN, unfinished_calls
+from remit_governance.audit.reading.query import query_audit
+from remit_governance.audit.reading.verify import Verified, verify
 from remit_governance.audit.record import AuditEvent, AuditKind
 from remit_governance.audit.store import AuditLog
-from remit_governance.audit.unended import NOT_KNOWN, unended
-from remit_governance.audit.verify import Verified, verify
 
 BEGINS = """
 import sys, time
@@ -64,8 +64,8 @@ def test_a_log_open_twice_is_used_by_somebody_else(tmp_path: Path) -> None:
 def test_unended_are_calls_without_an_outcome_of_their_own() -> None:
     begin, end, asked = AuditKind.TOOL_INTENT, AuditKind.TOOL_OUTCOME, AuditKind.APPROVAL_REQUIRED
     lost, other_turn = event(begin, "b"), event(begin, "a", turn="2")
-    assert unended([]) == ()
-    assert unended([event(begin, "a"), event(end, "a")]) == ()
-    assert unended([event(begin, "a"), lost, event(end, "a"), event(asked, "c"), event(end, "d")]) == (lost,)
-    assert unended([event(begin, "a"), other_turn, event(end, "a")]) == (other_turn,)
-    assert len(unended([event(begin, "a"), event(begin, "a"), event(end, "a")])) == 1
+    assert unfinished_calls([]) == ()
+    assert unfinished_calls([event(begin, "a"), event(end, "a")]) == ()
+    assert unfinished_calls([event(begin, "a"), lost, event(end, "a"), event(asked, "c"), event(end, "d")]) == (lost,)
+    assert unfinished_calls([event(begin, "a"), other_turn, event(end, "a")]) == (other_turn,)
+    assert len(unfinished_calls([event(begin, "a"), event(begin, "a"), event(end, "a")])) == 1

@@ -9,11 +9,11 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from remit_governance.audit.calls import calls_of
-from remit_governance.audit.query import AuditFilter, latest_audit, query_audit
-from remit_governance.audit.record import AuditEvent, AuditKind, AuditRecord, read_content, record_content
+from remit_governance.audit.log.unfinished_calls import outcome_not_known
+from remit_governance.audit.reading.calls import calls_of
+from remit_governance.audit.reading.query import AuditFilter, latest_audit, query_audit
+from remit_governance.audit.record import AuditEvent, AuditKind, AuditRecord, Entry, read_content
 from remit_governance.audit.store import AuditLog
-from remit_governance.audit.unended import outcome_not_known
 from remit_governance.policy.action import form_of, parse_action
 from remit_governance.policy.commands import command_words
 from remit_governance.policy.compile import Source, compile_policy
@@ -70,7 +70,7 @@ def test_an_action_is_read_back_as_it_was_written(action: Action) -> None:
 def test_a_record_keeps_actions_through_the_chain(judged: list[Action]) -> None:
     kept = recorded(tuple(judged), None, as_is)
     event = AuditEvent(AuditKind.TOOL_INTENT, actions=kept.actions, metadata=kept.notes)
-    _, _, again = read_content(record_content(1, 2, event).decode())
+    _, _, again = read_content(Entry.of(2, event).content(1).decode())
     assert again == event
     assert recorded_actions(again) == (tuple(judged) if kept.actions else ())
 
@@ -114,7 +114,7 @@ def test_a_record_without_the_field_is_read_as_before_and_skipped() -> None:
     )
     _, _, event = read_content(old.decode())
     assert event.actions is None
-    assert record_content(1, 5, event) == old  # so that its hash holds
+    assert Entry.of(5, event).content(1) == old  # so that its hash holds
     assert past_call(AuditRecord(1, 5, "", "", event)) == "recorded without their actions"
 
 
@@ -158,7 +158,7 @@ def test_the_last_calls_are_taken_from_the_log_newest_first(tmp_path: Path) -> N
 
 def test_calls_are_put_together_from_their_records() -> None:
     kinds = (
-        AuditKind.RUN_STARTED,
+        AuditKind.INTENT_SELECTED,
         AuditKind.APPROVAL_REQUIRED,
         AuditKind.APPROVAL_RESOLVED,
         AuditKind.TOOL_INTENT,

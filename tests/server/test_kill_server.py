@@ -19,9 +19,9 @@ import pytest
 from forked_servers import Servers
 from lsp_pipe import PipeClient
 
-from remit_governance.audit.query import AuditFilter, query_audit
+from remit_governance.audit.reading.query import AuditFilter, query_audit
+from remit_governance.audit.reading.verify import Verified, verify
 from remit_governance.audit.record import AuditKind
-from remit_governance.audit.verify import Verified, verify
 from remit_server.models.scripted import ScriptedCall, ScriptedStep
 from remit_server.runtime.settings import Settings
 from remit_server.workspace.files import TEMPORARY_PREFIX

@@ -10,15 +10,15 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from remit_governance.audit.database import archives
-from remit_governance.audit.head_file import MemoryHead
-from remit_governance.audit.keeper import Keeper
-from remit_governance.audit.keys import MemoryVault
-from remit_governance.audit.notary import MemoryPlace, Notary
+from remit_governance.audit.log.database import archives
+from remit_governance.audit.log.retention import AuditRules
+from remit_governance.audit.maintenance import Maintenance
+from remit_governance.audit.proof.head_file import MemoryHead
+from remit_governance.audit.proof.keys import MemoryVault
+from remit_governance.audit.proof.notary import MemoryPlace, Notary
+from remit_governance.audit.proof.sealing import Sealer
+from remit_governance.audit.reading.report import Report, examine
 from remit_governance.audit.record import AuditEvent, AuditKind
-from remit_governance.audit.report import Report, examine
-from remit_governance.audit.retention import AuditRules
-from remit_governance.audit.sealing import Sealer
 from remit_governance.audit.store import AuditLog
 from remit_governance.values import Intent
 
@@ -109,7 +109,7 @@ def recompute(path: Path, change: Callable[[dict[str, object]], None] = lambda r
 
 @dataclass
 class Kept:
-    """A log with a keeper, a clock that is set by hand, and a disk whose room is."""
+    """A log that is maintained, with a clock that is set by hand, and a disk whose room is."""
 
     path: Path
     rules: AuditRules = field(default_factory=AuditRules)
@@ -129,7 +129,7 @@ class Kept:
         for _ in range(3):
             kept.append(10)
             kept.now += DAY
-            kept.keeper.upkeep()
+            kept.maintenance.upkeep()
         kept.append(10)
         return kept
 
@@ -137,16 +137,16 @@ class Kept:
         self.notary = Notary(self.place, self.vault, self.heads)
         sealer = Sealer(self.notary, lambda: self.now)
         self.log = AuditLog(self.path, clock=lambda: self.now, sealer=sealer, known=self.notary.last_said)
-        self.keeper = Keeper(self.log, self.notary, self.rules, free=lambda folder: self.free)
+        self.maintenance = Maintenance(self.log, self.notary, self.rules, free=lambda folder: self.free)
 
     def append(self, count: int, *, checkpoint: bool = False) -> None:
         for event in events(count):
             self.log.append(event)
         if checkpoint:
-            assert self.keeper.checkpoint() is not None
+            assert self.maintenance.checkpoint() is not None
 
     def close(self) -> None:
-        self.keeper.close()
+        self.maintenance.close()
 
     def examined(self) -> Report:
         return examine(self.path, self.notary)

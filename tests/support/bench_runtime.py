@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from remit_governance.audit.query import query_audit
+from remit_governance.audit.reading.query import query_audit
 from remit_governance.audit.record import AuditKind, AuditRecord
 from remit_server.contract import ApprovalAnswer, ApprovalRequired, Event, RunRequest, RunResult
 from remit_server.harness.ports import AskingStyle
@@ -69,7 +69,7 @@ class Bench:
         return [e for e in self.events if e.kind == kind]  # type: ignore[attr-defined]
 
     def audit(self) -> tuple[AuditRecord, ...]:
-        """What the calls left; checkpoints come between their records whenever the keeper's thread gets to it."""
+        """What the calls left; checkpoints come between their records whenever the maintenance thread gets to it."""
         records = query_audit(self.settings.audit_database)
         return tuple(record for record in records if record.event.kind is not AuditKind.CHECKPOINT)
 

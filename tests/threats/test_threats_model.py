@@ -9,8 +9,8 @@ import pytest
 from bench_runtime import SHOP, Answering, Bench, call, intent
 from threat_bench import LAX, own
 
+from remit_governance.audit.reading.verify import Verified, verify
 from remit_governance.audit.record import AuditKind
-from remit_governance.audit.verify import Verified, verify
 
 WRITE = call("write_file", path="evil.txt", content="x")
 

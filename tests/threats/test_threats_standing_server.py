@@ -15,7 +15,7 @@ from lsp_pipe import Json
 from running_server import RunningServer
 from threat_bench import own
 
-from remit_governance.audit.query import query_audit
+from remit_governance.audit.reading.query import query_audit
 from remit_governance.audit.record import AuditKind
 
 pytestmark = pytest.mark.slow

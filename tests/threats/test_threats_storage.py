@@ -21,11 +21,11 @@ from command_line import CommandLine, Done
 from lsp_pipe import PipeClient
 from threat_bench import own
 
-from remit_governance.audit.head_file import HeadFile
-from remit_governance.audit.keys import FileVault
-from remit_governance.audit.notary import CheckpointFile, Notary
+from remit_governance.audit.proof.head_file import HeadFile
+from remit_governance.audit.proof.keys import FileVault
+from remit_governance.audit.proof.notary import CheckpointFile, Notary
+from remit_governance.audit.proof.sealing import Sealer
 from remit_governance.audit.record import AuditEvent, AuditKind
-from remit_governance.audit.sealing import Sealer
 from remit_governance.audit.store import AuditLog
 
 pytestmark = [pytest.mark.slow]
@@ -175,7 +175,7 @@ def test_THR_storage_clock_that_goes_back(used: CommandLine) -> None:
         return 4_102_444_800_000
 
     with AuditLog(database(used), clock, sealer=Sealer(notary, clock)) as log:
-        log.append(AuditEvent(AuditKind.RUN_STARTED))
+        log.append(AuditEvent(AuditKind.INTENT_SELECTED))
     (used.workspace / "new.py").unlink()
     assert used(*READ).code == 0
     assert used(*WRITE).code == 0

@@ -28,12 +28,9 @@ class AuditKind(StrEnum):
 
     KERNEL_START = "kernel_start"
     KERNEL_SHUTDOWN = "kernel_shutdown"
-    RUN_STARTED = "run_started"
-    RUN_COMPLETED = "run_completed"
     INTENT_SELECTED = "intent_selected"
     TOOL_INTENT = "tool_intent"
     TOOL_OUTCOME = "tool_outcome"
-    DENIED = "denied"
     APPROVAL_REQUIRED = "approval_required"
     APPROVAL_RESOLVED = "approval_resolved"
     APPROVAL_REFUSED = "approval_refused"
@@ -43,17 +40,11 @@ class AuditKind(StrEnum):
     NETWORK_ALLOWED = "network_allowed"
     NETWORK_DENIED = "network_denied"
     POLICY_UPDATE = "policy_update"
-    SESSION_MODE_CHANGE = "session_mode_change"
-    STATE_TRANSITION = "state_transition"
-    CAPABILITY_ISSUED = "capability_issued"
-    CAPABILITY_EXPIRED = "capability_expired"
-    SANDBOX_CREATED = "sandbox_created"
-    SANDBOX_DESTROYED = "sandbox_destroyed"
-    SANDBOX_FAILED = "sandbox_failed"
     AUDIT_CHAIN_BREAK = "audit_chain_break"
     AUDIT_STORAGE_WARNING = "audit_storage_warning"
     AUDIT_STORAGE_CRITICAL = "audit_storage_critical"
     AUDIT_SET_ASIDE = "audit_set_aside"
+    AUDIT_SEGMENT_CLOSED = "audit_segment_closed"
     AUDIT_ARCHIVE_DELETED = "audit_archive_deleted"
     CHECKPOINT = "checkpoint"
 
@@ -95,7 +86,6 @@ class AuditEvent:
     output_summary: str | None = None
     exit_code: int | None = None
     duration_ms: float | None = None
-    sandbox_id: str | None = None
     metadata: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
@@ -142,11 +132,6 @@ def genesis_hash(started_ms: int, previous: str = "") -> str:
 def chain_hash(prev_hash: str, content: bytes) -> str:
     """The hash of a record whose canonical JSON is `content`."""
     return hashlib.sha256(prev_hash.encode() + content).hexdigest()
-
-
-def record_content(number: int, timestamp: int, event: AuditEvent) -> bytes:
-    """The canonical JSON of a record: what is stored, and what is hashed after `prev_hash`."""
-    return Entry.of(timestamp, event).content(number)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,9 +1,9 @@
 """Writing the audit log (effect): what matters is on disk before `append` returns (003 §Audit Log Module, Storage,
 §Sync/Async Write Strategy).
 
-Operational records may wait for half a second, in a spool that outlives the process. They are written before anything
-that comes after them, so the log's order is that of what happened; a power cut loses at most those that wait, and the
-chain holds.
+Records that may wait are committed without waiting for the disk (SQLite's `synchronous = NORMAL`): they outlive the
+process at once. The next durable record, or half a second later a commit of its own, brings them to the disk; a power
+cut loses at most those that wait, and the chain holds.
 """
 
 from __future__ import annotations
@@ -15,23 +15,22 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Self
 
-from remit_governance.audit.aside import beyond_use, not_whole, renewing, set_aside, try_new
-from remit_governance.audit.buffer import MAX_AGE_S, MAX_WAITING, may_wait, wants_checkpoint
-from remit_governance.audit.chain import Chain, failing
-from remit_governance.audit.database import Segment
-from remit_governance.audit.presence import Presence
+from remit_governance.audit.log.chain import Chain, failing
+from remit_governance.audit.log.database import Segment
+from remit_governance.audit.log.durability import MAX_AGE_S, may_wait, wants_checkpoint
+from remit_governance.audit.log.presence import Presence
+from remit_governance.audit.log.set_aside import beyond_use, not_whole, renewing, set_aside, try_new
+from remit_governance.audit.log.unfinished_calls import outcome_not_known, unfinished_calls
+from remit_governance.audit.proof.sealing import Sealer
 from remit_governance.audit.record import MAX_SUMMARY, AuditEvent, AuditKind, AuditRecord, Entry
-from remit_governance.audit.sealing import Sealer
-from remit_governance.audit.spool import Spool, leftovers
-from remit_governance.audit.unended import outcome_not_known, unended
 from remit_governance.errors import AuditError
 
 LOOKED_BACK = 10_000
-"""Records among which calls without an outcome, and what a dead process had recorded, are looked for."""
+"""Records among which calls without an outcome are looked for."""
 
 log = logging.getLogger(__name__)
 
@@ -44,8 +43,8 @@ def wall_clock_ms() -> int:
 class AuditLog:
     """One open audit log. Methods may be called from any thread, one at a time goes on.
 
-    `grown` is called with the number of the last record after each write, `security` after one that wants a checkpoint
-    soon, and `told` with what a person should know; they must return at once.
+    `on_append` is called with the number of each new record, `on_security_event` after one that wants a checkpoint
+    soon, and `notify` with what a person should know; they must return at once.
     """
 
     def __init__(
@@ -63,21 +62,18 @@ class AuditLog:
         whenever it turns out; it says what is known of that log from elsewhere.
         """
         self.path, self.clock = path, clock
-        self.grown: Callable[[int], None] = lambda number: None
-        self.security: Callable[[], None] = lambda: None
+        self.on_append: Callable[[int], None] = lambda number: None
+        self.on_security_event: Callable[[], None] = lambda: None
         self.notices: list[str] = []
-        self.told: Callable[[str], None] = self.notices.append
+        self.notify: Callable[[str], None] = self.notices.append
         self._sealer, self._known = sealer, known
         self._max_age_s = max_age_s
         self._lock = threading.Lock()
-        self._waiting: list[Entry] = []
-        self._noted, self._unnoted = -math.inf, False
+        self._noted, self._pending = -math.inf, False
         self._timer: threading.Timer | None = None
-        self._closed, self._stuck = False, False
         self._presence: Presence | None = None
         self.set_aside = ""
         """The id of this log where it was begun in the place of one that was set aside."""
-        self._spool = Spool(path)
         with failing(path, "opened"):
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         try:
@@ -87,24 +83,19 @@ class AuditLog:
             raise
 
     def append(self, event: AuditEvent) -> AuditRecord:
-        """Chain the event to the log and make it durable, after all that waits. Raises AuditError, and then it was not
+        """Chain the event to the log and make it, and all before it, durable. Raises AuditError, and then it was not
         recorded."""
-        return self._record(Entry.of(self.clock(), event))
+        return self._record(event, durable=True)
 
-    def write(self, event: AuditEvent) -> None:
+    def write(self, event: AuditEvent) -> AuditRecord:
         """Record the event: durably at once, or within half a second where `may_wait` says so; from now on the end of
-        this process does not lose it. Raises AuditError."""
-        if may_wait(event):
-            self._put(event)
-        else:
-            self.append(event)
+        this process does not lose it. Raises AuditError, and then it was not recorded."""
+        return self._record(event, durable=not may_wait(event))
 
     def flush(self) -> None:
-        """Write all that waits, durably. Raises AuditError, and then it still waits."""
+        """Make all that was recorded durable, and note where the log ends. Raises AuditError."""
         with self._lock:
-            record = self._commit()
-        if record:
-            self.grown(record.number)
+            self._flush()
 
     def settle(self) -> int:
         """Record that the outcome is not known of each call that was begun by a process which then died; how many.
@@ -112,21 +103,19 @@ class AuditLog:
         Nothing is recorded while another process uses the log: the call may be running there. Raises AuditError.
         """
         with self._presence.alone() if self._presence else nullcontext(False) as alone:
-            begun = unended(self._latest()) if alone else ()
+            begun = unfinished_calls(self._latest()) if alone else ()
             for event in begun:
                 self.append(outcome_not_known(event))
         return len(begun)
 
     def seal(self, *, durable: bool = False) -> None:
-        """Write all that waits, and sign where the log ends now. Raises AuditError where the records cannot be
-        written, or the head cannot be signed."""
+        """Make all that was recorded durable, and sign where the log ends now. Raises AuditError where it cannot be
+        made so, or the head cannot be signed."""
         if self._sealer is None:
             return
-        with self._lock:
-            self._commit()
-            with self._held():
-                self._appended((), note_end=True)
-                self._sign(durable=durable)
+        with self._lock, self._held():
+            self._appended((), durable=True, note_end=True)
+            self._sign(durable=durable)
         if self._sealer.failed is not None:
             raise self._sealer.failed
 
@@ -142,7 +131,7 @@ class AuditLog:
         return self._chain.begun
 
     def segment(self) -> Segment:
-        """The active segment, with all in it that does not wait. Raises AuditError."""
+        """The active segment as it is now. Raises AuditError."""
         with self._lock:
             return self._chain.segment()
 
@@ -151,29 +140,21 @@ class AuditLog:
         with self._lock:
             return self._chain.used_bytes()
 
-    def reserve(self) -> None:
-        """Make room in the file that records are first written to: each of them is cheaper then. Raises AuditError."""
-        with self._lock:
-            self._chain.reserve()
-
     def close_segment(self, ordinal: int) -> Path | None:
         """Close the active segment if it is still this one (see `Chain.close_segment`). Raises AuditError."""
         with self._lock:
-            self._commit()
+            self._flush()
             return self._chain.close_segment(ordinal, self.clock())
 
     def close(self) -> None:
-        """Write what waits and close the file. Idempotent. Raises AuditError where something could not be written."""
+        """Make all durable and close the file. Idempotent. Raises AuditError where that cannot be."""
         with self._lock:
             try:
-                self._commit()
+                self._flush()
             finally:
-                self._closed = True
-                self._waiting.clear()
-                self._unnoted = False
+                self._pending = False
                 if self._timer is not None:
                     self._timer.cancel()
-                self._spool.close()
                 self._chain.close()
                 self._leave()
                 if self._sealer is not None:
@@ -196,26 +177,13 @@ class AuditLog:
             return self._renewed(None, error)
 
     def _opened(self) -> Chain:
-        """Open the database, and record what processes that died had left waiting. Raises AuditError."""
-        with failing(self.path, "opened"), ExitStack() as undo:
+        with failing(self.path, "opened"):
             if self._known is not None and (why := not_whole(self.path)):
                 raise sqlite3.DatabaseError(why)
             # Created here and not by SQLite, which would use the process's umask.
             os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
             self._presence = self._presence or Presence(self.path.with_name(f"{self.path.name}.lock"))
-            chain = Chain(self.path, self.clock())
-            undo.callback(chain.close)
-            self._adopt(chain)
-            undo.pop_all()
-        return chain
-
-    def _adopt(self, chain: Chain) -> None:
-        """Record what processes that died had left waiting."""
-        for left in leftovers(self.path):
-            # It may have died after they were recorded, before the spool was cleared.
-            if entries := chain.without_recorded(left.entries, LOOKED_BACK):
-                chain.append(entries)
-                self._note(chain)
+            return Chain(self.path, self.clock())
 
     def _renewed(self, chain: Chain | None, error: AuditError) -> Chain:
         """The log that takes the place of one that cannot be used (`error` says why), which is set aside.
@@ -260,65 +228,53 @@ class AuditLog:
         """Record something about the log itself, and tell the person."""
         chain.append([Entry.of(self.clock(), event)])
         self._note(chain)
-        self.told(message)
+        self.notify(message)
 
     def _note(self, chain: Chain) -> None:
         if self._sealer is not None:
             self._sealer.note(chain)
 
-    def _put(self, event: AuditEvent) -> None:
-        entry = Entry.of(self.clock(), event)  # what cannot be said as JSON is found here, not among others later
+    def _record(self, event: AuditEvent, *, durable: bool) -> AuditRecord:
         with self._lock:
-            free = not (self._closed or self._stuck) and len(self._waiting) < MAX_WAITING - 1
-            if free and self._spool.add(entry):
-                self._waiting.append(entry)
-                self._wake_later()
-                return
-        self._record(entry)
-
-    def _record(self, entry: Entry) -> AuditRecord:
-        with self._lock:
-            record = self._commit(entry, ended=False)
+            record = self._commit((Entry.of(self.clock(), event),), durable=durable)
         assert record is not None, "an entry becomes a record"
-        self.grown(record.number)
-        if wants_checkpoint(entry.event):
-            self.security()
+        self.on_append(record.number)
+        if wants_checkpoint(event):
+            self.on_security_event()
         return record
 
-    def _commit(self, *entries: Entry, ended: bool = True) -> AuditRecord | None:
-        """Write all that waits, then the entries, in one transaction, and sign the log's end; the last record, if there
-        was any.
+    def _flush(self) -> None:
+        if self._pending:
+            self._commit((), durable=True, ended=True)
+
+    def _commit(self, entries: Sequence[Entry], *, durable: bool, ended: bool = False) -> AuditRecord | None:
+        """Write the entries in one transaction and, where they are durable, sign the log's end; the last record.
 
         Unless it has `ended`, more may follow at once: then the log's end is noted every half second only.
         """
         now = time.monotonic()
-        note_end = ended or now - self._noted >= self._max_age_s
-        if not (self._waiting or entries or (self._unnoted and note_end)):
-            return None
-        # Should this fail, nothing more waits: while records cannot be written, no call is begun.
-        self._stuck = True
-        with self._held():
-            record = self._appended((*self._waiting, *entries), note_end=note_end)
-            self._sign()
-        self._stuck = False
-        self._waiting.clear()
-        self._spool.clear()
-        self._unnoted = not note_end
+        note_end = durable and (ended or now - self._noted >= self._max_age_s)
+        # Only what the disk has is signed: a signature that outlived its record would look like a removed end.
+        with self._held() if durable else nullcontext():
+            record = self._appended(entries, durable=durable, note_end=note_end)
+            if durable:
+                self._sign()
+        self._pending = not note_end
         if note_end:
             self._noted = now
         else:
             self._wake_later()
         return record
 
-    def _appended(self, entries: Sequence[Entry], *, note_end: bool) -> AuditRecord | None:
+    def _appended(self, entries: Sequence[Entry], *, durable: bool, note_end: bool) -> AuditRecord | None:
         if self._known is not None and not self._chain.in_place():
             gone = AuditError("the audit log cannot be written", "it is not in its place any more", "put it back")
             self._chain = self._renewed(self._chain, gone)
         try:
-            record = self._chain.append(entries, note_end=note_end)
+            record = self._chain.append(entries, durable=durable, note_end=note_end)
         except AuditError as error:
             self._chain = self._renewed(self._chain, error)
-            record = self._chain.append(entries, note_end=note_end)
+            record = self._chain.append(entries, durable=durable, note_end=note_end)
         self._note(self._chain)
         return record
 
@@ -358,7 +314,7 @@ class AuditLog:
         try:
             self.flush()
         except AuditError:
-            log.exception("audit records wait that cannot be written; the next call tries again, or is refused")
+            log.exception("audit records cannot be made durable; the next call tries again, or is refused")
 
     def _latest(self) -> list[AuditEvent]:
         with self._lock:

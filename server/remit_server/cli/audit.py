@@ -11,8 +11,8 @@ from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
 
-from remit_governance.audit.proven import LIMIT
-from remit_governance.audit.query import AuditFilter
+from remit_governance.audit.proof.proven import LIMIT
+from remit_governance.audit.reading.query import AuditFilter
 from remit_governance.visible import visible_again
 from remit_server.cli import audit_why
 from remit_server.cli.ask import HERE, add_common_arguments

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
 
-from remit_governance.audit.calls import CallRecords
+from remit_governance.audit.reading.calls import CallRecords
 from remit_governance.audit.record import AuditKind
 from remit_governance.policy.recorded import recorded_actions, recorded_reasons
 from remit_governance.policy.replay import judged, past_call

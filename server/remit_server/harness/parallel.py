@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import takewhile
 
-from remit_governance.audit.buffer import READING
+from remit_governance.audit.log.durability import READING
 from remit_governance.intents import SELECT_INTENT, canonical_tool
 from remit_governance.policy.paths import fold
 from remit_governance.policy.risk import risk_of

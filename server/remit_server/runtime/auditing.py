@@ -10,19 +10,19 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
-from remit_governance.audit.checkpoint import SignedCheckpoint
-from remit_governance.audit.elsewhere import checkpoint_lines, send
-from remit_governance.audit.head_file import HeadFile
-from remit_governance.audit.keeper import Keeper
-from remit_governance.audit.keys import person_vault
-from remit_governance.audit.notary import CheckpointFile, Notary
-from remit_governance.audit.query import AuditFilter, query_audit, stream_audit
+from remit_governance.audit.log.retention import AuditRules
+from remit_governance.audit.maintenance import Maintenance
+from remit_governance.audit.proof.checkpoint import SignedCheckpoint
+from remit_governance.audit.proof.checkpoint_file import Fault, Lines
+from remit_governance.audit.proof.elsewhere import checkpoint_lines, send
+from remit_governance.audit.proof.head_file import HeadFile
+from remit_governance.audit.proof.keys import person_vault
+from remit_governance.audit.proof.notary import CheckpointFile, Notary
+from remit_governance.audit.proof.sealing import Sealer
+from remit_governance.audit.reading.query import AuditFilter, query_audit, stream_audit
+from remit_governance.audit.reading.report import Report, examine
 from remit_governance.audit.record import AuditEvent, AuditKind, AuditRecord
-from remit_governance.audit.report import Report, examine
-from remit_governance.audit.retention import AuditRules
-from remit_governance.audit.sealing import Sealer
 from remit_governance.audit.store import AuditLog, wall_clock_ms
-from remit_governance.audit.vouched import Fault, Lines
 from remit_governance.canonical import Json, canonical
 from remit_governance.errors import AuditError
 from remit_server import __version__
@@ -63,12 +63,12 @@ class Verification:
     proven: Proven
 
 
-def open_log(settings: Settings) -> Keeper:
+def open_log(settings: Settings) -> Maintenance:
     """Open the workspace's log, settle what an earlier process left, and keep it from here on. Raises SetupError."""
     with _setup_errors(ErrorCode.AUDIT_BROKEN):
-        keeper = _keeper(settings)
-    keeper.start()
-    return keeper
+        maintenance = _maintenance(settings)
+    maintenance.start()
+    return maintenance
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,8 +104,8 @@ class ServerRecord:
 
 def make_checkpoint(settings: Settings) -> SignedCheckpoint | None:
     """Have the workspace's log vouched for now; None where nothing was recorded since. Raises SetupError."""
-    with _setup_errors(ErrorCode.AUDIT_BROKEN), closing(_keeper(settings)) as keeper:
-        return keeper.checkpoint()
+    with _setup_errors(ErrorCode.AUDIT_BROKEN), closing(_maintenance(settings)) as maintenance:
+        return maintenance.checkpoint()
 
 
 def send_checkpoint(settings: Settings, target: str) -> None:
@@ -186,14 +186,14 @@ def shown(record: AuditRecord) -> dict[str, Json]:
     return {**record.json(), "time": _moment(record.timestamp)}
 
 
-def _keeper(settings: Settings) -> Keeper:
+def _maintenance(settings: Settings) -> Maintenance:
     """The workspace's log, open, with what an earlier process left settled. Raises AuditError."""
     notary = _notary(settings, settings.audit_database)
     sealer = Sealer(notary, wall_clock_ms)
     log = AuditLog(settings.audit_database, sealer=sealer, known=notary.last_said)
     try:
         log.settle()
-        return Keeper(log, notary, AuditRules(settings.audit_retention_days, settings.audit_max_mib << 20))
+        return Maintenance(log, notary, AuditRules(settings.audit_retention_days, settings.audit_max_mib << 20))
     except AuditError:
         log.close()
         raise

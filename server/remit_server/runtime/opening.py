@@ -59,9 +59,9 @@ def _open(settings: Settings, documents: Documents, code: CodeIntelligence, mode
         clear_all_left(settings.state)
         loaded = load_in_force(settings)
         opened.callback(loaded.close)
-        keeper = open_log(settings)
-        opened.callback(_last, keeper.close)
-        audit = keeper.log
+        maintenance = open_log(settings)
+        opened.callback(_last, maintenance.close)
+        audit = maintenance.log
         server = ServerRecord(audit)
         server.start(loaded.policy.version)
         live = LivePolicy.start(settings, loaded, audit)
@@ -99,8 +99,8 @@ def _open(settings: Settings, documents: Documents, code: CodeIntelligence, mode
         desk,
         live,
         close=close,
-        warnings=lambda: (*told, *keeper.warnings),
-        audit_warnings=lambda: keeper.warnings,
+        warnings=lambda: (*told, *maintenance.warnings),
+        audit_warnings=lambda: maintenance.warnings,
     )
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
-from remit_governance.audit.query import AuditFilter, latest_audit
+from remit_governance.audit.reading.query import AuditFilter, latest_audit
 from remit_governance.audit.record import AuditKind
 from remit_governance.errors import AuditError, PolicyError
 from remit_governance.policy.compile import Source, compile_policy

@@ -11,9 +11,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from remit_governance.audit.log.unfinished_calls import BEGUN
 from remit_governance.audit.record import AuditEvent, AuditKind
 from remit_governance.audit.store import AuditLog
-from remit_governance.audit.unended import BEGUN
 from remit_governance.errors import AuditError, PolicyError, Problem
 from remit_governance.permissions import Standing, decide
 from remit_governance.policy.compile import Source

@@ -240,7 +240,7 @@ class Runtime:
         return worked_off(turn.ended, output, declined=declined)
 
     def _warn(self, turn: Turn) -> None:
-        """Say once what the keeper of the audit log has found since the last turn."""
+        """Say once what maintaining the audit log has found since the last turn."""
         found = self._warnings()
         for message in found[self._warned :]:
             turn.emit(WarningEvent, message=message)

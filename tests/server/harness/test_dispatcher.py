@@ -11,8 +11,8 @@ from bench_runtime import SHOP, Answering, call, intent
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from remit_governance.audit.reading.verify import Verified, verify
 from remit_governance.audit.record import AuditKind
-from remit_governance.audit.verify import Verified, verify
 from remit_governance.intents import INTENT_TOOLS, allowed_tools
 from remit_governance.policy.recorded import recorded_actions, recorded_reasons
 from remit_governance.values import Intent

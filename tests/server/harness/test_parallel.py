@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from threat_bench import LAX
 
+from remit_governance.audit.reading.verify import Verified, verify
 from remit_governance.audit.record import AuditKind
-from remit_governance.audit.verify import Verified, verify
 from remit_governance.values import Action
 from remit_server.harness.dispatcher import Dispatcher
 from remit_server.harness.parallel import Touches, collide, order, touches

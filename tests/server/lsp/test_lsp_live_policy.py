@@ -7,7 +7,7 @@ from itertools import count
 
 import pytest
 
-from remit_governance.audit.query import query_audit
+from remit_governance.audit.reading.query import query_audit
 from remit_governance.audit.record import AuditKind
 from remit_governance.permission_file import parse_permissions
 

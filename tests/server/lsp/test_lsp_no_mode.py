@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from remit_governance.audit.query import query_audit
+from remit_governance.audit.reading.query import query_audit
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.slow]
 

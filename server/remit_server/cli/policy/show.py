@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from itertools import groupby
 
-from remit_governance.audit.query import AuditFilter, query_audit
+from remit_governance.audit.reading.query import AuditFilter, query_audit
 from remit_governance.audit.record import AuditKind, AuditRecord
 from remit_governance.errors import AuditError
 from remit_governance.policy.editing.hits import decided

@@ -56,8 +56,8 @@ def run(arguments: argparse.Namespace) -> int:
         if arguments.dry_run or not proposal.changes:
             return _unchanged(proposal, arguments)
         decision = judge(in_force, target)
-        with closing(open_log(settings)) as keeper, ServerRecord(keeper.log).running(in_force.policy.version):
-            entry = Entry(keeper.log, new_session(), decision, in_force.policy.version, proposal, target)
+        with closing(open_log(settings)) as maintenance, ServerRecord(maintenance.log).running(in_force.policy.version):
+            entry = Entry(maintenance.log, new_session(), decision, in_force.policy.version, proposal, target)
             refusal = _refusal(entry, arguments)
             if refusal is not None:
                 entry.record("refused", deny_reason=f"{refusal.what}: {refusal.why}")

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from pydantic import JsonValue
 
-from remit_governance.audit.buffer import READING
+from remit_governance.audit.log.durability import READING
 from remit_governance.audit.record import MAX_SUMMARY, AuditEvent, AuditKind
 from remit_governance.audit.store import AuditLog
 from remit_governance.canonical import digest

@@ -42,7 +42,7 @@ def _hover(snapshot: Snapshot, document: PolicyDocument, place: Place) -> lsp.Ho
 
 
 def _hits(settings: Settings, rule: str) -> str:
-    from remit_governance.audit.query import AuditFilter, query_audit
+    from remit_governance.audit.reading.query import AuditFilter, query_audit
     from remit_governance.audit.record import AuditKind
     from remit_governance.errors import AuditError
     from remit_governance.policy.editing.hits import CALLS, hits

@@ -11,12 +11,14 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
-from remit_governance.audit.chain import Chain
-from remit_governance.audit.checkpoint import Signer
-from remit_governance.audit.head import Head, sign_head
-from remit_governance.audit.head_file import StoredHead
-from remit_governance.audit.notary import Notary
-from remit_governance.audit.vouched import span
+from remit_governance.audit.log.chain import Chain
+from remit_governance.audit.log.durability import may_wait
+from remit_governance.audit.proof.checkpoint import Signer
+from remit_governance.audit.proof.checkpoint_file import span
+from remit_governance.audit.proof.head import Head, sign_head
+from remit_governance.audit.proof.head_file import StoredHead
+from remit_governance.audit.proof.notary import Notary
+from remit_governance.audit.record import AuditEvent, AuditKind
 from remit_governance.errors import AuditError
 
 Span = tuple[int, int]
@@ -46,6 +48,7 @@ class Sealer:
         self._signers: Mapping[str, Signer] | None = None
         self._serial = 0
         self._own: list[Span] = []
+        self._since: tuple[int, str] | None = None
         self.failed: AuditError | None = None
         """Why the head could not be signed the last time."""
 
@@ -61,6 +64,7 @@ class Sealer:
     def note(self, chain: Chain) -> None:
         """The last append of the chain was this process's own."""
         first, last = chain.before[0] + 1, chain.end[0]
+        self._since = self._since or chain.before
         if self._own and self._own[-1][1] == first - 1:
             first = self._own.pop()[0]
         if first <= last:
@@ -73,7 +77,7 @@ class Sealer:
 
     def forget(self) -> None:
         """Another log is open from now on."""
-        self._own.clear()
+        self._forget_own()
 
     def seal(self, chain: Chain, alone: Callable[[], bool], *, durable: bool = False) -> Trouble | None:
         """Sign where the chain ends now; what is wrong between it and the head that was there, in words, or None.
@@ -96,8 +100,12 @@ class Sealer:
             self.failed = error
             return None
         self.failed = None
-        self._own.clear()
+        self._forget_own()
         return trouble
+
+    def _forget_own(self) -> None:
+        self._own.clear()
+        self._since = None
 
     def _write(self, before: bytes, chain: Chain, *, durable: bool) -> None:
         signer, heads = self._notary.prepare(), self._notary.heads
@@ -111,7 +119,7 @@ class Sealer:
         if stored is not self._known or stored.signed is None:
             return False
         head = stored.signed.head
-        return head.log == chain.log and (head.count, head.head) in (chain.before, chain.end) and self._is_own(head)
+        return head.log == chain.log and (head.count, head.head) in (self._since, chain.end) and self._is_own(head)
 
     def _is_own(self, head: Head) -> bool:
         return len(self._own) <= 1 and all(first == head.count + 1 for first, _ in self._own)
@@ -143,7 +151,10 @@ class Sealer:
         if not strange or not alone():
             return None
         said = ", ".join(span(first, last) for first, last in strange)
-        if chain.open_servers(self._own, head.count) or all(chain.only_checkpoints(*one) for one in strange):
+        opened = chain.open_servers(self._own, head.count)
+        if opened and all(chain.every(*one, may_wait) for one in strange):
+            return None  # killed before these, which wait for the disk, were signed with it
+        if opened or all(chain.every(*one, _made_checkpoint) for one in strange):
             return Trouble(f"{said}: not vouched for: written as a server was killed, or by somebody else")
         # What is ours follows: a server that ends in order has signed all of it.
         why = f"{said}: not vouched for: every server had ended in order, and somebody else wrote this"
@@ -175,6 +186,11 @@ class _Held:
     def __exit__(self, *exception: object) -> None:
         if self._got:
             self._lock.__exit__(None, None, None)
+
+
+def _made_checkpoint(event: AuditEvent) -> bool:
+    """The last record of a process comes after its server's end."""
+    return event.kind is AuditKind.CHECKPOINT
 
 
 def _without(span: Span, own: list[Span]) -> Iterator[Span]:

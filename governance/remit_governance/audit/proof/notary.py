@@ -11,11 +11,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO, Protocol
 
-from remit_governance.audit.checkpoint import Checkpoint, SignedCheckpoint, Signer, make, read_line
-from remit_governance.audit.database import Segment
-from remit_governance.audit.head import Head
-from remit_governance.audit.head_file import HeadStore, StoredHead
-from remit_governance.audit.keys import KeyVault
+from remit_governance.audit.log.database import Segment
+from remit_governance.audit.proof.checkpoint import Checkpoint, SignedCheckpoint, Signer, make, read_line
+from remit_governance.audit.proof.head import Head
+from remit_governance.audit.proof.head_file import HeadStore, StoredHead
+from remit_governance.audit.proof.keys import KeyVault
 from remit_governance.canonical import digest_bytes
 from remit_governance.errors import AuditError
 

@@ -1,10 +1,8 @@
-"""SQLite's write-ahead log (https://sqlite.org/fileformat2.html §4): whether its middle was damaged, for SQLite itself
-would quietly drop all from there on; and room made in it before it is needed.
-"""
+"""SQLite's write-ahead log (https://sqlite.org/fileformat2.html §4): finds a damaged middle, from which on SQLite
+itself quietly drops everything."""
 
 from __future__ import annotations
 
-import os
 import struct
 import sys
 from array import array
@@ -40,24 +38,6 @@ def damaged_frame(path: Path) -> int | None:
             following = range(start + size, len(data) - size + 1, size)
             return number if any(data[at + 8 : at + 16] == salts for at in following) else None
     return None
-
-
-def reserve(path: Path, size: int) -> None:
-    """Make the file as long as it is going to be, with zeros, and see them on the disk. Raises OSError.
-
-    To sync what is written into a file is cheaper than to sync that it grew. SQLite ends at the first frame that is
-    not of its log, as at those that it left there itself before it began the file anew. The caller holds the
-    database's write lock: nobody else writes to the file meanwhile.
-    """
-    fd = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
-    try:
-        end = os.fstat(fd).st_size
-        # Before there is a header nothing says that this is a log.
-        if _HEADER <= end < size:
-            os.pwrite(fd, bytes(size - end), end)
-            os.fsync(fd)
-    finally:
-        os.close(fd)
 
 
 def _checksum(data: bytes, sums: tuple[int, int], order: Literal["little", "big"]) -> tuple[int, int]:

@@ -9,9 +9,8 @@ import sqlite3
 from dataclasses import dataclass
 from pathlib import Path
 
-from remit_governance.audit.database import APPLICATION_ID, SCHEMA, SCHEMA_VERSION, Segment, read_segment
-from remit_governance.audit.record import AuditKind
-from remit_governance.audit.wal import damaged_frame
+from remit_governance.audit.log.database import APPLICATION_ID, INDEX, SCHEMA, SCHEMA_VERSION, Segment, read_segment
+from remit_governance.audit.log.wal import damaged_frame
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +38,7 @@ class Position:
 def segment_of(connection: sqlite3.Connection, at: Position) -> Segment | Broken:
     """Which segment a database is, if it is what we would have created."""
     found = dict(connection.execute("SELECT name, sql FROM sqlite_schema WHERE type != 'index'"))
-    if found != SCHEMA:
+    if found not in (SCHEMA, SCHEMA | INDEX):
         return at.broken("the tables are not those of an audit log")
     if (_pragma(connection, "application_id"), _pragma(connection, "user_version")) != (APPLICATION_ID, SCHEMA_VERSION):
         return at.broken("the file's header is not that of an audit log")
@@ -99,17 +98,6 @@ def hash_at(connection: sqlite3.Connection, segment: Segment, number: int) -> st
     if number == segment.before:
         return segment.previous or segment.genesis
     row = connection.execute("SELECT hash FROM records WHERE number = ?", (number,)).fetchone()
-    return row[0] if row else None
-
-
-def newest(connection: sqlite3.Connection, kind: AuditKind) -> str | None:
-    """The content of the last record of a kind."""
-    # Canonical JSON: the text is there in each record of the kind, and looking for it is much faster than reading JSON.
-    row = connection.execute(
-        "SELECT content FROM records WHERE instr(content, ?) AND json_extract(content, '$.kind') = ?"
-        " ORDER BY number DESC LIMIT 1",
-        (f'"kind":"{kind}"', kind.value),
-    ).fetchone()
     return row[0] if row else None
 
 

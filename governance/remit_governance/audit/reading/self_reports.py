@@ -9,59 +9,19 @@ import sqlite3
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from remit_governance.audit.database import digest_of
-from remit_governance.audit.record import AuditEvent, AuditKind, read_content
-from remit_governance.audit.unended import NOT_IN_ORDER
-from remit_governance.audit.vouched import Evidence, Fault
-
-LOOKED_BACK = 10_000
-"""Records of the active segment that are looked at."""
-
-_SQL = (
-    "SELECT content FROM records WHERE number > (SELECT coalesce(max(number), 0) FROM records) - ?"
-    """ AND (instr(content, '"kind":"kernel_') OR instr(content, '"kind":"audit_')) ORDER BY number"""
-)
+from remit_governance.audit.log.database import digest_of
+from remit_governance.audit.log.servers import Said, ended_servers, open_servers, records_about_log
+from remit_governance.audit.log.unfinished_calls import NOT_IN_ORDER
+from remit_governance.audit.proof.checkpoint_file import Evidence, Fault
+from remit_governance.audit.record import AuditKind, read_content
 
 SET_ASIDE = re.compile(r"[\w.-]+\.set-aside-\d{8}T\d{6}Z(-\d+)?")
 """The names that logs are set aside with; what somebody wrote into a record may be any other."""
 
-Said = tuple[int, AuditEvent]
-
-
-def kept_records(connection: sqlite3.Connection) -> list[Said]:
-    """The records about servers and about the log, oldest first. Raises sqlite3.Error, ValueError."""
-    contents = connection.execute(_SQL, (LOOKED_BACK,)).fetchall()
-    return [(number, event) for number, _, event in (read_content(content) for (content,) in contents)]
-
-
-def open_servers(records: Iterable[Said]) -> tuple[int, ...]:
-    """The numbers of the starts of servers that no end follows."""
-    begun: dict[str, int] = {}
-    for number, event in records:
-        server = event.metadata.get("server")
-        if server and event.kind is AuditKind.KERNEL_START:
-            begun[server] = number
-        elif server and event.kind is AuditKind.KERNEL_SHUTDOWN:
-            begun.pop(server, None)
-    return tuple(begun.values())
-
-
-def ended_servers(records: Iterable[Said]) -> tuple[tuple[int, int], ...]:
-    """The numbers of the start and of the end of servers that have both."""
-    begun: dict[str, int] = {}
-    found: list[tuple[int, int]] = []
-    for number, event in records:
-        server = event.metadata.get("server")
-        if server and event.kind is AuditKind.KERNEL_START:
-            begun[server] = number
-        elif server and event.kind is AuditKind.KERNEL_SHUTDOWN and server in begun:
-            found.append((begun.pop(server), number))
-    return tuple(found)
-
 
 def said_of_itself(connection: sqlite3.Connection, path: Path) -> Evidence:
     """The parts of the evidence that the log's own records give. Raises sqlite3.Error, ValueError."""
-    records = kept_records(connection)
+    records = records_about_log(connection)
     opened = open_servers(records)
     notes = [*_set_aside(records, path), *_breaks(records), *_servers(records, opened)]
     ended, forged = ended_servers(records), tuple(_forged(records))

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from remit_governance.audit.checkpoint import Checkpoint, Signer, signature_holds
-from remit_governance.audit.head_file import StoredHead
-from remit_governance.audit.notary import Notary
-from remit_governance.audit.proven import Proof, compare, prove
-from remit_governance.audit.verify import Broken, verify, verify_recent
-from remit_governance.audit.vouched import Evidence, Fault, Lines, judge
+from remit_governance.audit.proof.checkpoint import Checkpoint, Signer, signature_holds
+from remit_governance.audit.proof.checkpoint_file import Evidence, Fault, Lines, judge
+from remit_governance.audit.proof.head_file import StoredHead
+from remit_governance.audit.proof.notary import Notary
+from remit_governance.audit.proof.proven import Proof, compare, prove
+from remit_governance.audit.reading.verify import Broken, verify, verify_recent
 from remit_governance.errors import AuditError
 
 
@@ -50,8 +50,9 @@ def examine(path: Path, notary: Notary | None, elsewhere: Lines | None = None) -
         broken = Fault(result.why, result.record_number)
         return Report(result.record_number - 1, faults=(broken, *unreadable))
     if notary is None or unreadable:
-        return Report(result.count, faults=unreadable)
-    return _judged(notary, lines, result.evidence, pin, elsewhere)
+        return Report(result.count, faults=(*unreadable, *result.changed))
+    report = _judged(notary, lines, result.evidence, pin, elsewhere)
+    return replace(report, faults=(*report.faults, *result.changed))
 
 
 def examine_start(path: Path, notary: Notary | None) -> tuple[Fault, ...]:

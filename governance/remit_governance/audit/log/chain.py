@@ -9,29 +9,26 @@ from __future__ import annotations
 import ctypes
 import os
 import sqlite3
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from remit_governance.audit.database import (
+from remit_governance.audit.log.database import (
     APPLICATION_ID,
     SCHEMA_VERSION,
     Segment,
     archive_path,
     connect,
     create,
+    create_index,
     live_segment,
+    newest,
     upgrade,
     write_segment,
 )
+from remit_governance.audit.log.servers import open_servers, records_about_log
 from remit_governance.audit.record import AuditEvent, AuditKind, AuditRecord, Entry, chain_hash, read_content
-from remit_governance.audit.testimony import kept_records, open_servers
-from remit_governance.audit.wal import reserve
-from remit_governance.audit.walk import newest
 from remit_governance.errors import AuditError
-
-_SPARE_PAGES = 32
-"""Headers of frames, and pages of the transaction that reaches the limit."""
 
 HEAD_KEPT = '"head":"signed"'
 """In the metadata of a `checkpoint` record: beside the checkpoints, a signed head is kept."""
@@ -60,6 +57,7 @@ class Chain:
                 failing(path, "written"),
                 _Transaction(self._connection, self._cursor.execute),
             )
+            self._syncs = False
             try:
                 segment = self._prepare(now)
                 self.log, self.started = segment.log, segment.started
@@ -68,9 +66,10 @@ class Chain:
                 self._connection.close()
                 raise
 
-    def append(self, entries: Sequence[Entry], *, note_end: bool = True) -> AuditRecord | None:
-        """Chain the entries and make them durable, all or none; the last record, if there was any.
+    def append(self, entries: Sequence[Entry], *, durable: bool = True, note_end: bool = True) -> AuditRecord | None:
+        """Chain the entries, all or none; the last record, if there was any.
 
+        From then on they outlive the process; `durable` waits until they, and all before them, outlive a power cut.
         `note_end` also notes where the chain ends now, by which a removed end is seen; that costs a page.
         `end` is then the last record's number and hash, `before` the same before this. Raises AuditError, and then
         none was recorded.
@@ -78,7 +77,7 @@ class Chain:
         execute = self._cursor.execute
         previous = ""
         rows: list[tuple[int, str, str]] = []
-        with self._writing, self._transaction:
+        with self._writing, self._synced(durable=durable):
             last = execute(_LAST).fetchone()
             number, head = last or self._start()
             before = last or self._carried
@@ -123,20 +122,13 @@ class Chain:
                 continue
         return events
 
-    def without_recorded(self, entries: Iterable[Entry], latest: int) -> list[Entry]:
-        """Those entries that are not among the latest records already. Raises AuditError."""
-        with failing(self.path, "read"):
-            sql = "SELECT number, content FROM records ORDER BY number DESC LIMIT ?"
-            rows = self._connection.execute(sql, (latest,)).fetchall()
-        return [e for e in entries if all(e.content(number).decode() != content for number, content in rows)]
-
     def close_segment(self, ordinal: int, now: int) -> Path | None:
         """Move the records of segment `ordinal` into a closed one, and carry the chain on in an empty one begun `now`.
 
         Returns the closed one's file; None where it is not the active segment any more, or empty. The closed one is on
         the disk before anything leaves the active database. Raises AuditError.
         """
-        with failing(self.path, "rotated"), self._transaction:
+        with failing(self.path, "rotated"), self._synced(durable=True):
             segment = live_segment(self._connection)
             if segment.ordinal != ordinal or segment.count == segment.before:
                 return None
@@ -168,31 +160,22 @@ class Chain:
         """The starts of servers that no end follows, among the latest records but those in `own`; where there are none,
         of those that had not ended at record `until`. Raises AuditError."""
         with failing(self.path, "read"):
-            records = kept_records(self._connection)
+            records = records_about_log(self._connection)
         still = open_servers((n, event) for n, event in records if not any(a <= n <= b for a, b in own))
         return still or open_servers((n, event) for n, event in records if n <= until)
 
-    def only_checkpoints(self, first: int, last: int) -> bool:
-        """Whether these records only say that a checkpoint was made: the last thing that a process does, after its
-        server's end. Raises AuditError."""
-        sql = "SELECT count(*) FROM records WHERE number BETWEEN ? AND ? AND json_extract(content, '$.kind') != ?"
+    def every(self, first: int, last: int, fits: Callable[[AuditEvent], bool]) -> bool:
+        """Whether each of these records of the active segment is there and fits. Raises AuditError."""
+        sql = "SELECT content FROM records WHERE number BETWEEN ? AND ?"
         with failing(self.path, "read"):
-            (others,) = self._cursor.execute(sql, (first, last, AuditKind.CHECKPOINT.value)).fetchone()
-        return bool(others == 0)
+            found = [fits(read_content(content)[2]) for (content,) in self._connection.execute(sql, (first, last))]
+        return len(found) == last - first + 1 and all(found)
 
     def says_head(self) -> bool:
         """Whether the newest `checkpoint` record of the active segment says that a head is kept. Raises AuditError."""
         with failing(self.path, "read"):
             content = newest(self._connection, AuditKind.CHECKPOINT)
         return content is not None and HEAD_KEPT in content
-
-    def reserve(self) -> None:
-        """Make the write-ahead log as long as it becomes until it is begun anew. Raises AuditError."""
-        with failing(self.path, "kept"), self._transaction:
-            ((pages,), (page,)) = (
-                self._cursor.execute(f"PRAGMA {name}").fetchone() for name in ("wal_autocheckpoint", "page_size")
-            )
-            reserve(self.path.with_name(f"{self.path.name}-wal"), (pages + _SPARE_PAGES) * page)
 
     def close(self) -> None:
         """Close the file. Idempotent."""
@@ -210,8 +193,7 @@ class Chain:
         # Each append writes one to three pages, so small ones (of a new file; an older one keeps its own).
         execute("PRAGMA page_size = 2048")
         execute("PRAGMA journal_mode = WAL")
-        execute("PRAGMA synchronous = FULL")
-        with self._transaction:
+        with self._synced(durable=True):
             if execute("SELECT count(*) FROM sqlite_schema").fetchone() == (0,):
                 self.begun = Segment.first(now)
                 create(self._connection, self.begun)
@@ -222,6 +204,13 @@ class Chain:
             elif version != SCHEMA_VERSION:
                 raise sqlite3.DatabaseError(f"it is no audit log of format {SCHEMA_VERSION}")
             return live_segment(self._connection)
+
+    def _synced(self, *, durable: bool) -> _Transaction:
+        """A transaction whose commit waits for the disk (FULL), or leaves that to a later one (NORMAL)."""
+        if durable is not self._syncs:
+            self._cursor.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
+            self._syncs = durable
+        return self._transaction
 
     def _start(self) -> tuple[int, str]:
         """Where the active segment ends while it is empty."""
@@ -296,6 +285,7 @@ def _write_archive(archive: Path, segment: Segment, source: sqlite3.Connection) 
         target.execute("BEGIN")
         create(target, segment)
         target.executemany("INSERT INTO records VALUES (?, ?, ?)", source.execute("SELECT * FROM records"))
+        create_index(target)
         target.execute("COMMIT")
     finally:
         target.close()

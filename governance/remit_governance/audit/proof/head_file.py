@@ -16,7 +16,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Protocol
 
-from remit_governance.audit.head import SignedHead, read_head
+from remit_governance.audit.proof.head import SignedHead, read_head
 from remit_governance.errors import AuditError
 
 SLOT = 1024

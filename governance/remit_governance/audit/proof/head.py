@@ -17,7 +17,7 @@ from dataclasses import dataclass, fields
 from json.encoder import encode_basestring
 from typing import Any
 
-from remit_governance.audit.checkpoint import Checkpoint, Signer
+from remit_governance.audit.proof.checkpoint import Checkpoint, Signer
 
 VERSION = 1
 _HEX = re.compile("[0-9a-f]{64}")

@@ -8,8 +8,9 @@ from enum import StrEnum
 from pathlib import Path
 
 DAY_MS = 86_400_000
-SEGMENTS_AT_MOST = 16
-"""The share of a full log that one segment may take, so that dropping the oldest one frees something."""
+SEGMENTS_AT_MOST = 64
+"""The share of a full log that one segment may take: dropping the oldest one frees something, and what is looked for in
+the active one, which has no indexes, is found in some milliseconds."""
 
 
 @dataclass(frozen=True, slots=True)

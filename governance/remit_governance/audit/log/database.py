@@ -13,9 +13,10 @@ import sqlite3
 import uuid
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Literal
 from urllib.parse import quote
 
-from remit_governance.audit.record import genesis_hash
+from remit_governance.audit.record import AuditKind, genesis_hash
 
 APPLICATION_ID = 0x52454D54
 """`REMT`, in the database's header."""
@@ -33,6 +34,27 @@ SCHEMA = {
 }
 """Every table. `content` is the record's canonical JSON and the only copy of it, so each of its bytes is hashed;
 `chain` has one row, a `Segment`."""
+
+INDEXED = (
+    "session_id",
+    "turn_id",
+    "tool_call_id",
+    "tool_name",
+    "kind",
+    "policy_decision",
+    "policy_rule_name",
+    "timestamp",
+)
+"""The fields that a closed segment has an index of."""
+
+INDEX = {
+    "fields": (
+        "CREATE TABLE fields (name TEXT NOT NULL, value ANY NOT NULL, number INTEGER NOT NULL,"
+        " PRIMARY KEY (name, value, number)) STRICT, WITHOUT ROWID"
+    )
+}
+"""What a closed segment has besides: which records have which value in which field. The active one is small, and each
+field would be a page more to write with every record."""
 
 _FIELDS = "log, segment, before, previous, started, count, head"
 _DIGITS = 6
@@ -102,6 +124,39 @@ def create(connection: sqlite3.Connection, segment: Segment) -> None:
     connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
 
 
+def field_of(name: str) -> str:
+    """SQL for a field of a record, one of `INDEXED`."""
+    return f"json_extract(content, '$.{name}')"
+
+
+def create_index(connection: sqlite3.Connection) -> None:
+    """Index the records of a segment that is being closed."""
+    connection.execute(INDEX["fields"])
+    for name in INDEXED:
+        value = field_of(name)
+        connection.execute(
+            f"INSERT INTO fields SELECT ?, {value}, number FROM records WHERE {value} IS NOT NULL ORDER BY 2, 3",  # noqa: S608 no input in it
+            (name,),
+        )
+
+
+def index_is_whole(connection: sqlite3.Connection) -> bool:
+    """Whether each record of a closed segment is where the index says, field by field; true where there is no index."""
+    if not is_indexed(connection):
+        return True
+    wrong = (
+        f"SELECT 1 FROM records r WHERE {field_of(name)} IS NOT"  # noqa: S608 no input in it
+        f" (SELECT value FROM fields WHERE name = '{name}' AND value = {field_of(name)} AND number = r.number) LIMIT 1"
+        for name in INDEXED
+    )
+    return not any(connection.execute(sql).fetchone() for sql in wrong)
+
+
+def is_indexed(connection: sqlite3.Connection) -> bool:
+    """Whether a segment has an index, as those have that were closed."""
+    return connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'fields'").fetchone() is not None
+
+
 def read_segment(connection: sqlite3.Connection) -> Segment | None:
     """The one row of `chain`; None where it is not one."""
     rows = connection.execute(f"SELECT {_FIELDS} FROM chain").fetchall()  # noqa: S608 a constant
@@ -134,6 +189,26 @@ def upgrade(connection: sqlite3.Connection) -> None:
     connection.execute(SCHEMA["chain"])
     write_segment(connection, replace(Segment.first(started), count=count, head=head))
     connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+
+
+def newest(connection: sqlite3.Connection, kind: AuditKind) -> str | None:
+    """The content of the last record of a kind."""
+    return _content_of(connection, kind, "DESC")
+
+
+def oldest(connection: sqlite3.Connection, kind: AuditKind) -> str | None:
+    """The content of the first record of a kind."""
+    return _content_of(connection, kind, "ASC")
+
+
+def _content_of(connection: sqlite3.Connection, kind: AuditKind, order: Literal["ASC", "DESC"]) -> str | None:
+    # Canonical JSON: the text is there in each record of the kind, and looking for it is much faster than reading JSON.
+    row = connection.execute(
+        "SELECT content FROM records WHERE instr(content, ?) AND json_extract(content, '$.kind') = ?"  # noqa: S608 no input in it
+        f" ORDER BY number {order} LIMIT 1",
+        (f'"kind":"{kind}"', kind.value),
+    ).fetchone()
+    return row[0] if row else None
 
 
 def archive_path(path: Path, ordinal: int) -> Path:

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from remit_governance.audit.checkpoint import Checkpoint, SignedCheckpoint, read_line, signature_holds
+from remit_governance.audit.proof.checkpoint import Checkpoint, SignedCheckpoint, read_line, signature_holds
 from remit_governance.canonical import digest_bytes
 
 

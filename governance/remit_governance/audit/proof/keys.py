@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Protocol, TypeVar
 
-from remit_governance.audit.checkpoint import KEY_BYTES
+from remit_governance.audit.proof.checkpoint import KEY_BYTES
 from remit_governance.errors import AuditError
 
 SERVICE = "remit"

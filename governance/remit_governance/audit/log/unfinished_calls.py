@@ -18,7 +18,7 @@ NOT_IN_ORDER = "the server did not end in order: its process was killed, or what
 _ENDS = frozenset({AuditKind.TOOL_OUTCOME, AuditKind.POLICY_UPDATE, AuditKind.KERNEL_SHUTDOWN})
 
 
-def unended(events: Iterable[AuditEvent]) -> tuple[AuditEvent, ...]:
+def unfinished_calls(events: Iterable[AuditEvent]) -> tuple[AuditEvent, ...]:
     """Those of `events`, which are in order, that announce something of which nothing more is heard."""
     begun: dict[tuple[str | None, ...], list[AuditEvent]] = {}
     for event in events:

@@ -1,4 +1,4 @@
-"""Keeps one log (effect): has its end vouched for, closes its segments, deletes what is too old, says when its room
+"""Maintains one log (effect): has its end signed, closes its segments, deletes what is too old, says when its room
 runs out, and looks at it when it is opened (003 §Audit Log Module; governance.md §7).
 
 All this is done on a thread of its own, so that no call waits for it; what goes wrong in it is a warning.
@@ -11,15 +11,11 @@ import shutil
 import sqlite3
 import threading
 from collections.abc import Callable, Generator, Mapping
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 from pathlib import Path
 
-from remit_governance.audit.checkpoint import SignedCheckpoint
-from remit_governance.audit.database import archives, connect
-from remit_governance.audit.notary import Notary
-from remit_governance.audit.record import MAX_SUMMARY, AuditEvent, AuditKind, read_content
-from remit_governance.audit.report import examine_start
-from remit_governance.audit.retention import (
+from remit_governance.audit.log.database import archives, connect, digest_of
+from remit_governance.audit.log.retention import (
     DAY_MS,
     Archive,
     AuditRules,
@@ -29,15 +25,16 @@ from remit_governance.audit.retention import (
     storage,
     to_delete,
 )
+from remit_governance.audit.proof.checkpoint import SignedCheckpoint
+from remit_governance.audit.proof.checkpoint_file import Lines
+from remit_governance.audit.proof.notary import Notary
+from remit_governance.audit.reading.report import examine_start
+from remit_governance.audit.record import MAX_SUMMARY, AuditEvent, AuditKind, read_content
 from remit_governance.audit.store import AuditLog
-from remit_governance.audit.vouched import Lines
 from remit_governance.errors import AuditError
 
 LOOK_EVERY = 1_000
 """Records after which sizes are looked at again."""
-
-LOOK_FIRST = 16
-"""The same at the start: a command that leaves a few records is not worth making room for more."""
 
 PATIENCE_S = 15.0
 """How long closing waits for what is under way."""
@@ -59,8 +56,8 @@ def free_bytes(folder: Path) -> int:
     return shutil.disk_usage(folder).free
 
 
-class Keeper:
-    """Keeps `log` to `rules`. Without a notary no checkpoints are made."""
+class Maintenance:
+    """Maintains `log` by `rules`. Without a notary no checkpoints are made."""
 
     def __init__(
         self,
@@ -74,24 +71,23 @@ class Keeper:
         self.warnings: tuple[str, ...] = ()
         for message in log.notices:
             self._warn(message)
-        log.told = self._told
+        log.notify = self._told
         self.storage: Storage | None = None
         self._opened = log.segment()
         self._vouched = ("", 0)
         self._began = ""
         self._due = False
         self._vouching = threading.Lock()
-        self._roomy = False
         self._wake = threading.Event()
         self._closing = False
         self._thread = threading.Thread(target=self._run, name="remit-audit", daemon=True)
-        self._next_look = self._opened.count + min(LOOK_FIRST, rules.checkpoint_every)
+        self._next_look = self._opened.count + min(LOOK_EVERY, rules.checkpoint_every)
         self._day = self._opened.started // DAY_MS
 
     def start(self) -> None:
         """Look at the log as it is now, and keep it from here on."""
-        self.log.grown = self._grown
-        self.log.security = self._secure
+        self.log.on_append = self._grown
+        self.log.on_security_event = self._secure
         self._wake.set()
         self._thread.start()
 
@@ -136,20 +132,18 @@ class Keeper:
         """Do now what is due: a checkpoint, closing the segment, deleting old ones, a warning about room."""
         with self._warning(UNKEPT):
             now, segment, rules = self.log.clock(), self.log.segment(), self._rules
-            self._next_look = segment.count + min(LOOK_EVERY if self._roomy else LOOK_FIRST, rules.checkpoint_every)
+            self._next_look = segment.count + min(LOOK_EVERY, rules.checkpoint_every)
             self._day = max(self._day, now // DAY_MS)
             to_close = due_for_closing(segment.started, self.log.used_bytes(), now, rules)
             due, self._due = self._due, False
             if to_close or due or segment.count - self._vouched_until(segment.log) >= rules.checkpoint_every:
                 self.checkpoint()
-            if to_close:
-                self.log.close_segment(segment.ordinal)
+            if to_close and (archive := self.log.close_segment(segment.ordinal)):
+                # Its records are chained; this vouches for its indexes too.
+                metadata = {"segment": str(segment.ordinal), "digest": digest_of(archive)}
+                self.log.append(AuditEvent(AuditKind.AUDIT_SEGMENT_CLOSED, metadata=metadata))
             self._delete_old(now)
             self._measure()
-            if not self._roomy and segment.count - self._opened.count >= LOOK_FIRST:
-                self._roomy = True
-                with suppress(AuditError):  # records are written as well without it
-                    self.log.reserve()
 
     def _grown(self, number: int) -> None:
         if number >= self._next_look or self.log.clock() // DAY_MS > self._day:

@@ -9,30 +9,14 @@ from __future__ import annotations
 
 from remit_governance.audit.record import AuditEvent, AuditKind
 
-MAX_WAITING = 100
-"""Records that wait at most; the next one is written with them."""
-
 MAX_AGE_S = 0.5
-
-OPERATIONAL = frozenset(
-    {
-        AuditKind.RUN_STARTED,
-        AuditKind.RUN_COMPLETED,
-        AuditKind.INTENT_SELECTED,
-        AuditKind.SANDBOX_CREATED,
-        AuditKind.SANDBOX_DESTROYED,
-        AuditKind.CAPABILITY_EXPIRED,
-    }
-)
 
 READING = frozenset({"fs.read", "fs.list"})
 
 _OF_CALLS = frozenset({AuditKind.TOOL_INTENT, AuditKind.TOOL_OUTCOME})
 
-
 SECURITY = frozenset(
     {
-        AuditKind.DENIED,
         AuditKind.APPROVAL_RESOLVED,
         AuditKind.APPROVAL_REFUSED,
         AuditKind.MERGE_APPROVED,
@@ -40,8 +24,6 @@ SECURITY = frozenset(
         AuditKind.COMMITTED,
         AuditKind.NETWORK_DENIED,
         AuditKind.POLICY_UPDATE,
-        AuditKind.SESSION_MODE_CHANGE,
-        AuditKind.CAPABILITY_ISSUED,
         AuditKind.AUDIT_CHAIN_BREAK,
         AuditKind.AUDIT_SET_ASIDE,
         AuditKind.AUDIT_ARCHIVE_DELETED,
@@ -56,7 +38,7 @@ def wants_checkpoint(event: AuditEvent) -> bool:
 
 
 def may_wait(event: AuditEvent) -> bool:
-    """Whether the record is operational: of the kinds above, or before or after a read that policy allowed."""
+    """Whether the record is of a declared intent, or before or after a read that policy allowed."""
     if event.kind in _OF_CALLS:
         return (
             event.syscall_type in READING
@@ -64,4 +46,4 @@ def may_wait(event: AuditEvent) -> bool:
             and event.deny_reason is None
             and not event.metadata
         )
-    return event.kind in OPERATIONAL
+    return event.kind is AuditKind.INTENT_SELECTED

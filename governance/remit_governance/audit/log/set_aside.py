@@ -17,13 +17,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from remit_governance.audit.chain import Chain, failing
-from remit_governance.audit.database import digest_of
+from remit_governance.audit.log.chain import Chain, failing
+from remit_governance.audit.log.database import digest_of
 from remit_governance.audit.record import MAX_SUMMARY, AuditEvent, AuditKind
 from remit_governance.errors import AuditError
 
 _MARK = ".set-aside-"
-_COMPANION = re.compile(r"|-wal|-shm|-journal|\.lock|\.\d{6}(\.new)?|\.waiting\..+")
+_COMPANION = re.compile(r"|-wal|-shm|-journal|\.lock|\.\d{6}(\.new)?")
 """What follows a database's name in the names of the files that belong to it."""
 
 _BEYOND_USE = ("SQLITE_CORRUPT", "SQLITE_NOTADB", "SQLITE_ERROR", "SQLITE_CANTOPEN", "SQLITE_MISMATCH")
@@ -166,19 +166,5 @@ def _companions(path: Path) -> list[str]:
 
 
 def _in_use(path: Path, end: str) -> bool:
-    """Whether a companion stays: the lock file, if it is one, and the lines of a process that lives."""
-    if end != ".lock" and not end.startswith(".waiting."):
-        return False
-    if not stat.S_ISREG(path.lstat().st_mode):
-        return False
-    try:
-        fd = os.open(path, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
-    except OSError:
-        return False
-    try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return True
-    finally:
-        os.close(fd)
-    return end == ".lock"
+    """Whether a companion stays: the lock file, if it is one that can be opened."""
+    return end == ".lock" and stat.S_ISREG(path.lstat().st_mode) and os.access(path, os.R_OK | os.W_OK)

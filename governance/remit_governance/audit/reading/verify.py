@@ -8,19 +8,37 @@ checkpoints it cannot find a chain that was recomputed as a whole: that is `vouc
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from collections.abc import Set as AbstractSet
 from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeVar
 
-from remit_governance.audit.checkpoint import Checkpoint
-from remit_governance.audit.database import Segment, archives, connect, live_segment
+from remit_governance.audit.log.database import (
+    Segment,
+    archives,
+    connect,
+    digest_of,
+    index_is_whole,
+    live_segment,
+    newest,
+    oldest,
+)
+from remit_governance.audit.proof.checkpoint import Checkpoint
+from remit_governance.audit.proof.checkpoint_file import Claim, Evidence, Fault
+from remit_governance.audit.reading.self_reports import said_of_itself, time_at
+from remit_governance.audit.reading.walk import (
+    Broken,
+    Position,
+    begin,
+    end,
+    follow,
+    hash_at,
+    segment_of,
+    sound,
+)
 from remit_governance.audit.record import AuditKind, read_content
-from remit_governance.audit.testimony import said_of_itself, time_at
-from remit_governance.audit.vouched import Claim, Evidence
-from remit_governance.audit.walk import Broken, Position, begin, end, follow, hash_at, newest, segment_of, sound
 
 __all__ = ["Broken", "Verified", "verify", "verify_recent"]
 
@@ -34,6 +52,9 @@ class Verified:
     count: int
     head: str
     evidence: Evidence
+    changed: tuple[Fault, ...] = ()
+    """Closed segments whose records are whole, and whose file is not the one that was closed: its indexes may hide some
+    of them."""
 
 
 def verify(
@@ -113,6 +134,7 @@ class _Whole:
     times: dict[int, int] = field(default_factory=dict[int, int])
     claim: Claim | None = None
     deleted: int = 0
+    digests: dict[int, str] = field(default_factory=dict[int, str])
 
     def run(self, active: sqlite3.Connection) -> Verified | Broken:
         segment = segment_of(active, self.at)
@@ -127,7 +149,23 @@ class _Whole:
         said = said_of_itself(active, self.path)
         evidence = replace(said, log=segment.log, before=before, count=self.at.count, hashes=self.hashes)
         evidence = replace(evidence, claim=self.claim, times=self.times)
-        return Verified(self.at.count, self.at.head, evidence)
+        return Verified(self.at.count, self.at.head, evidence, tuple(self._changed(segment)))
+
+    def _changed(self, active: Segment) -> Iterator[Fault]:
+        """Closed segments that are not as they were closed: by what a record says of the file, which is chained, or
+        where a crash came before that record, by comparing its index with its records."""
+        for ordinal, path in archives(self.path):
+            if ordinal >= active.ordinal:
+                break
+            if ordinal in self.digests:
+                same = digest_of(path) == self.digests[ordinal]
+            else:
+                with closing(connect(path, read_only=True)) as connection:
+                    same = index_is_whole(connection)
+            if not same:
+                yield Fault(
+                    f"segment {ordinal} was changed: its records are whole, and its index may hide some of them"
+                )
 
     def _closed_ones(self, active: Segment) -> Broken | None:
         # A closed segment that is the active one still was left by a crash in the middle of closing it.
@@ -164,6 +202,9 @@ class _Whole:
         if content := newest(connection, AuditKind.CHECKPOINT):
             number, _, event = read_content(content)
             self.claim = Claim(number, event.metadata.get("digest", ""), "head" in event.metadata)
+        if segment.ordinal > 1 and (content := oldest(connection, AuditKind.AUDIT_SEGMENT_CLOSED)):
+            said = read_content(content)[2].metadata
+            self.digests[int(said.get("segment", "0"))] = said.get("digest", "")
         if self.oldest.ordinal > 1 and (content := newest(connection, AuditKind.AUDIT_ARCHIVE_DELETED)):
             self.deleted = int(read_content(content)[2].metadata.get("segment", "0"))
         return None
