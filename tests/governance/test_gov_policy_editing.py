@@ -103,7 +103,7 @@ FAULTS = {
     "a text that ends too early": (
         HEAD + "  - name: a\n    match: { syscall: [fs.read\n\n",
         "match: { syscall: [fs.read",
-        "while parsing a flow sequence expected ',' or ']', but got '<stream end>'; correct the YAML",
+        "while parsing a flow sequence did not find expected ',' or ']'; correct the YAML",
     ),
 }
 

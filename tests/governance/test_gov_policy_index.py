@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from remit_governance.policy.conditions import compile_match
 from remit_governance.policy.file import MatchForm
 from remit_governance.policy.globs import glob_fault
-from remit_governance.policy.index import ANY, Index, keys_of_globs, keys_of_match
+from remit_governance.policy.index import ANY, Index, Key, keys_of_globs, keys_of_match
 from remit_governance.policy.rules import Subject
 from remit_governance.values import Action, Intent
 
@@ -31,6 +31,12 @@ PIECES = [
     "*.",
     ".*",
     "*a.py",
+    "a**",
+    "**.py",
+    "t*_*A",
+    "a\\ *",
+    "*.py ",
+    "*\\ b",
 ]
 GLOBS = st.builds(
     lambda lead, parts, tail: lead + "/".join(parts) + tail,
@@ -38,7 +44,9 @@ GLOBS = st.builds(
     st.lists(st.sampled_from(PIECES), min_size=1, max_size=3),
     st.sampled_from(["", "", "/"]),
 ).filter(lambda glob: glob_fault(glob) is None)
-PATHS = st.lists(st.sampled_from([*NAMES, "b.py", "test_1", "c.x.py"]), min_size=1, max_size=4).map("/".join)
+PATHS = st.lists(st.sampled_from([*NAMES, "b.py", "test_1", "c.x.py", "test_A", "a b "]), min_size=1, max_size=4).map(
+    "/".join
+)
 COMMANDS = st.sampled_from(["pytest", "git push", "/bin/rm", "./run"])
 FORMS = st.builds(
     MatchForm,
@@ -69,27 +77,42 @@ def test_what_matches_is_found(form: MatchForm, action: Action, fold_case: bool)
     if not compile_match(form, fold_case)(subject):
         return
     index = Index([("it", form.syscall, keys_of_match(form, fold_case))])
-    assert index.find(action, subject.place) in ([["it"]], [["it"]] * 2, [["it"]] * 3)
+    found = index.find(action, subject.forms)
+    assert found
+    assert all(each == ["it"] for each in found)
 
 
 @pytest.mark.parametrize(
-    ("glob", "key"),
+    ("glob", "keys"),
     [
-        ("src/**", "prefix src"),
-        ("/src/a.py", "prefix src/a.py"),
-        ("src/*/a.py", "prefix src"),
-        (".env", "part .env"),
-        ("**/.config/gh/**", "part .config"),
-        ("*.py", "suffix .py"),
-        ("*.tar.gz", "suffix .gz"),
-        ("**/*.py", "suffix .py"),
-        ("build/", "part build"),
-        ("**", ANY),
-        ("test_*", "start tes"),
-        ("**/.env*", "start .en"),
-        ("a*", ANY),
-        ("[ab]cd", ANY),
+        ("src/**", [("prefix", "src")]),
+        ("/src/a.py", [("prefix", "src/a.py")]),
+        ("src/*/a.py", [("prefix", "src"), ("part", "a.py")]),
+        ("src/**/test_*.py", [("prefix", "src"), ("start", "test"), ("end", ".py")]),
+        (".env", [("part", ".env")]),
+        ("**/.config/gh/**", [("part", ".config"), ("part", "gh")]),
+        ("*.tar.gz", [("end", "tar.gz")]),
+        ("**/*.py", [("end", ".py")]),
+        ("build/", [("part", "build")]),
+        ("**", [ANY]),
+        ("test_*", [("start", "test")]),
+        ("**/.env*", [("start", ".env")]),
+        ("[ab]cd", [("end", "cd")]),
+        ("*.py ", [ANY]),
+        ("?", [ANY]),
     ],
 )
-def test_a_glob_is_filed_under_what_tells_most(glob: str, key: str) -> None:
-    assert keys_of_globs([glob], fold_case=False) == (key,)
+def test_a_glob_has_the_keys_of_its_literal_parts(glob: str, keys: list[Key]) -> None:
+    assert keys_of_globs([glob], fold_case=False) == (tuple(keys),)
+
+
+def test_a_rule_is_filed_by_what_fewest_others_share() -> None:
+    """Of ten rules about tests in one language an action meets those whose own words it has."""
+    globs = [f"**/test_{name}*.py" for name in "abcdefghij"]
+    index = Index([(glob, None, (keys_of_globs([glob], fold_case=False),)) for glob in globs])
+    action = Action("fs.write", "src/test_c_1.py")
+    assert index.find(action, Subject.of(action).forms) == [["**/test_c*.py"]]
+    forms = [MatchForm(path_glob=("**/*.py",), tool=(f"tool-{n}",)) for n in range(10)]
+    index = Index([(str(n), None, keys_of_match(form, fold_case=False)) for n, form in enumerate(forms)])
+    action = Action("fs.write", "a.py", tool="tool-3")
+    assert index.find(action, Subject.of(action).forms) == [["3"]]

@@ -18,7 +18,6 @@ from remit_governance.policy.action import parse_action
 from remit_governance.policy.compile import Source, compile_policy
 from remit_governance.policy.evaluate import evaluate
 from remit_governance.policy.explain import explain
-from remit_governance.values import Action
 
 _SPEC = importlib.util.spec_from_file_location("policy_reference", Path(__file__).with_name("reference.py"))
 assert _SPEC is not None
@@ -104,25 +103,6 @@ def _policy(rules: list[dict[str, Any]]) -> str:
 def test_agrees_with_the_reference(rules: list[dict[str, Any]], action: dict[str, Any]) -> None:
     decision = evaluate(compile_policy([Source("p", _policy(rules))]), parse_action(action))
     assert (decision.verdict.word, set(decision.rules)) == REFERENCE.reference(rules, action)
-
-
-@given(rules=RULES, actions=st.lists(ACTIONS, max_size=5))
-@settings(max_examples=50, deadline=None)
-def test_what_is_remembered_is_what_would_be_decided(
-    rules: list[dict[str, Any]], actions: list[dict[str, Any]]
-) -> None:
-    text = _policy(rules)
-    policy = compile_policy([Source("p", text)])
-    for action in map(parse_action, [*actions, *actions]):
-        assert evaluate(policy, action) == evaluate(compile_policy([Source("p", text)]), action)
-
-
-def test_only_so_much_is_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("remit_governance.policy.evaluate._MOST_DECIDED", 8)
-    policy = compile_policy([])
-    for number in range(100):
-        evaluate(policy, Action("fs.read", f"{number}.py"))
-        assert len(policy.decided) <= 8
 
 
 PAIRS = 100_000

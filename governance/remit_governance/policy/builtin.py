@@ -244,14 +244,14 @@ def _rules(more: Mapping[str, tuple[str, ...]]) -> Iterator[Rule]:
         keys = keys_of_globs(globs, fold_case=True)
         if name == GIT_INTERNALS:
             keys += keys_of_globs(sorted(GIT_NAMES), fold_case=True)
-            yield Rule(name, Verdict.DENY, reason, _is_git(_writes(globs)), keys=keys)
+            yield Rule(name, Verdict.DENY, reason, _is_git(_writes(globs)), keys=(keys,))
         else:
-            yield Rule(name, Verdict.DENY, reason, _writes(globs), keys=keys)
+            yield Rule(name, Verdict.DENY, reason, _writes(globs), keys=(keys,))
     for name, (reason, globs) in REVIEWED.items():
         keys = keys_of_globs(globs, fold_case=True)
-        yield Rule(name, Verdict.REQUIRE_REVIEW, reason, _writes(globs), keys=keys, grants=False, standing=False)
+        yield Rule(name, Verdict.REQUIRE_REVIEW, reason, _writes(globs), keys=(keys,), grants=False, standing=False)
     yield Rule(
-        "builtin.outside-workspace", Verdict.DENY, "the path is outside the workspace", _outside, keys=(OUTSIDE,)
+        "builtin.outside-workspace", Verdict.DENY, "the path is outside the workspace", _outside, keys=(((OUTSIDE,),),)
     )
     yield Rule(
         "builtin.policy-update",

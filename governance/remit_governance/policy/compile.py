@@ -6,6 +6,7 @@ its reviews turn what is allowed into a question without standing in for an allo
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -35,8 +36,8 @@ from remit_governance.policy.rules import Constraints, Layer, Policy, Rule
 from remit_governance.policy.warnings import unenforced_in, warnings_of
 from remit_governance.values import Verdict
 
-MAX_WILD_CHARS = 32_000
-"""Characters of all globs with wildcards: each character of a path may cost as many steps."""
+MAX_WILD_CHARS = 200_000
+"""Characters of globs with wildcards that one path may meet: RE2 takes about a second for the longest path."""
 
 _FORMS: Mapping[str, type[BaseModel]] = {
     "capabilities": RuleForm,
@@ -70,7 +71,7 @@ def compile_policy(sources: Sequence[Source], fold_case: bool = False, own: Sequ
     warnings: list[Problem] = []
     unenforced: list[Problem] = []
     rules: dict[str, Rule] = {}
-    wild = 0
+    wild = _WildChars()
     redact: list[SecretPattern] = []
     for source in sources:
         try:
@@ -85,8 +86,9 @@ def compile_policy(sources: Sequence[Source], fold_case: bool = False, own: Sequ
             place = ("capabilities", i)
             rule = compile_rule(entry, document.mark(place)[0], source, fold_case)
             problems.extend(_faults(entry, rule, rules.get(rule.name), document, place))
-            wild, before = wild + _wild_chars(entry), wild
-            if before <= MAX_WILD_CHARS < wild:
+            before = wild.total
+            wild.add(rule)
+            if before <= MAX_WILD_CHARS < wild.total:
                 problems.append(_too_wild(document, place))
             rules.setdefault(rule.name, rule)
     if problems:
@@ -98,8 +100,32 @@ def compile_policy(sources: Sequence[Source], fold_case: bool = False, own: Sequ
         unenforced=tuple(unenforced),
         files=tuple(source.file for source in sources),
         redact=tuple(redact),
-        wild=wild,
     )
+
+
+class _WildChars:
+    """Counts the characters of globs with wildcards that one path may meet: it is in one folder of each depth."""
+
+    def __init__(self) -> None:
+        self._anywhere = 0
+        self._in_folder: Counter[str] = Counter()
+        self._most_at_depth: Counter[int] = Counter()
+
+    @property
+    def total(self) -> int:
+        """At most so many for any path."""
+        return self._anywhere + self._most_at_depth.total()
+
+    def add(self, rule: Rule) -> None:
+        """Counts another rule, whose first keys are those of its globs."""
+        keys = {keys[0] for keys in rule.keys[0]}
+        if any(kind != "prefix" for kind, _ in keys):
+            self._anywhere += rule.wild
+            return
+        for _, folder in keys:
+            self._in_folder[folder] += rule.wild
+            depth = folder.count("/")
+            self._most_at_depth[depth] = max(self._most_at_depth[depth], self._in_folder[folder])
 
 
 def _wild_chars(form: RuleForm) -> int:
@@ -109,7 +135,7 @@ def _wild_chars(form: RuleForm) -> int:
 def _too_wild(document: Document, place: Place) -> Problem:
     return document.problem(
         place,
-        f"from here on the globs with wildcards are more than {MAX_WILD_CHARS} characters",
+        f"from here on a path may meet globs with wildcards of more than {MAX_WILD_CHARS} characters",
         "name folders, such as `src/**`, instead of single files",
     )
 
@@ -149,6 +175,7 @@ def compile_rule(form: RuleForm, line: int, source: Source, fold_case: bool) -> 
         suspects=compile_match(form.match, fold_case, stops=Match.MAYBE, indexed=True) if suspects else None,
         keys=keys_of_match(form.match, fold_case),
         excepted=any_of([compile_match(item, fold_case) for item in form.except_]),
+        wild=_wild_chars(form),
         constraints=Constraints(form.constraints.max_file_size),
         grants=not source.project,
         standing=form.standing_answer,

@@ -72,8 +72,7 @@ def on_path(globs: tuple[str, ...], fold_case: bool) -> Condition:
 
     def condition(subject: Subject) -> bool:
         # Globs speak about the workspace; what is outside it is the built-in rule's business.
-        place = subject.place
-        path = place.folded if fold_case else place.path
+        path = subject.folded if fold_case else subject.path
         return path is not None and matches(path) and not outside(path)
 
     return condition

@@ -1,44 +1,63 @@
 """YAML read into plain values that remember where they stood; anchors yes, tags and duplicate keys no
 (governance.md §2, Policy engine).
+
+The text is read as a stream of events and not as a tree: libyaml makes a tree by recursion that nothing bounds, and
+half of the time that a tree of a large file takes is the collector's.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
 import yaml
-from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
+from yaml.events import (
+    AliasEvent,
+    CollectionStartEvent,
+    DocumentStartEvent,
+    Event,
+    MappingEndEvent,
+    MappingStartEvent,
+    NodeEvent,
+    ScalarEvent,
+    SequenceEndEvent,
+    SequenceStartEvent,
+    StreamEndEvent,
+)
 
 from remit_governance.errors import PolicyError, Problem
 
-MAX_CHARACTERS = 1_000_000
-MAX_VALUES = 200_000
+MAX_CHARACTERS = 4_000_000
+MAX_VALUES = 1_000_000
 MAX_DEPTH = 32
 
 Plain: TypeAlias = "str | int | float | bool | list[Plain] | dict[str, Plain] | None"
 Place: TypeAlias = tuple[str | int, ...]
 
 _TAG = "tag:yaml.org,2002:"
+_STR, _MERGE = f"{_TAG}str", f"{_TAG}merge"
 
+_Loader: type[yaml.SafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+"""Reads the events. PyYAML's wheels bring libyaml; without it this takes some twenty times as long."""
 
-class _Loader(yaml.SafeLoader):
-    """Scalars as YAML 1.2's core schema has them: `no` and `1:30` are strings."""
+_NOT_YAML = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
-    yaml_implicit_resolvers: dict[str, list[tuple[str, re.Pattern[str]]]] = {}  # noqa: RUF012 shape is the base's
-
-
-for _name, _expression, _first in (
-    ("bool", r"true|True|TRUE|false|False|FALSE", "tTfF"),
-    ("null", r"~|null|Null|NULL|", ["~", "n", "N", ""]),
-    ("int", r"[-+]?[0-9]+", "-+0123456789"),
-    ("float", r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?", "-+.0123456789"),
-    ("merge", "<<", "<"),
-):
-    _Loader.add_implicit_resolver(  # pyright: ignore[reportUnknownMemberType] the stub leaves it untyped
-        _TAG + _name, re.compile(f"(?:{_expression})\\Z"), list(_first)
+_PLAIN_TAGS = tuple(
+    (f"{_TAG}{name}", re.compile(expression))
+    for name, expression in (
+        ("bool", r"true|True|TRUE|false|False|FALSE"),
+        ("null", r"~|null|Null|NULL|"),
+        ("int", r"[-+]?[0-9]+"),
+        ("float", r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?"),
+        ("merge", "<<"),
     )
+)
+"""What a plain scalar is, as YAML 1.2's core schema has it: `no` and `1:30` are strings."""
+
+_MAYBE_NO_STR = frozenset("tTfF~nN-+.0123456789<")
+"""First characters of the plain scalars that may be something else than text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,22 +84,21 @@ def read_document(file: str, text: str) -> Document:
     """Parse one YAML (or JSON) document. Raises PolicyError with the place of the first fault."""
     if len(text) > MAX_CHARACTERS:
         raise PolicyError((Problem(file, 1, 1, f"the file is over {MAX_CHARACTERS} characters", "split it"),))
+    if foreign := _NOT_YAML.search(text):
+        raise PolicyError((_foreign_character(file, text, foreign.start()),))
+    document = Document(file, None)
+    # JSON may be indented with tabs, which inside its strings are not allowed; YAML may not.
+    loader = _Loader(text.replace("\t", " ") if text.lstrip().startswith("{") else text)
     try:
-        # JSON may be indented with tabs, which inside its strings are not allowed; YAML may not.
-        loader = _Loader(text.replace("\t", " ") if text.lstrip().startswith("{") else text)
-        root = loader.get_single_node()
-        document = Document(file, None)
-        return Document(file, _Reader(document).read(root, (), 0), document.marks)
-    except yaml.reader.ReaderError as error:
-        before = text[: error.position]
-        line, column = before.count("\n") + 1, len(before) - (before.rfind("\n") + 1) + 1
-        character = ord(error.character) if isinstance(error.character, str) else error.character
-        message = f"the character U+{character:04X} may not stand in YAML"
-        raise PolicyError((Problem(file, line, column, message, "remove it"),)) from None
+        return Document(file, _Reader(document, loader).read_all(), document.marks)
     except yaml.MarkedYAMLError as error:
         raise PolicyError((_syntax(file, error),)) from None
-    except RecursionError:
-        raise PolicyError((Problem(file, 1, 1, "the file is nested too deeply", "flatten it"),)) from None
+
+
+def _foreign_character(file: str, text: str, position: int) -> Problem:
+    before = text[:position]
+    line, column = before.count("\n") + 1, len(before) - (before.rfind("\n") + 1) + 1
+    return Problem(file, line, column, f"the character U+{ord(text[position]):04X} may not stand in YAML", "remove it")
 
 
 def _syntax(file: str, error: yaml.MarkedYAMLError) -> Problem:
@@ -92,68 +110,122 @@ def _syntax(file: str, error: yaml.MarkedYAMLError) -> Problem:
 
 
 class _Reader:
-    """Turns YAML nodes into plain values, noting where each one stands."""
+    """Turns YAML's events into plain values, noting where each one stands."""
 
-    def __init__(self, document: Document) -> None:
+    def __init__(self, document: Document, loader: yaml.SafeLoader) -> None:
         self._document = document
+        self._loader = loader
         self._count = 0
+        self._anchors: dict[str, list[Event]] = {}
+        self._recording: list[list[Event]] = []
+        self._replaying: list[Iterator[Event]] = []
 
-    def read(self, node: Node | None, place: Place, depth: int) -> Plain:
-        if node is None:
+    def read_all(self) -> Plain:
+        """The value of the only document, None where there is none. Raises PolicyError and yaml.MarkedYAMLError."""
+        self._next()
+        if not isinstance(self._next(), DocumentStartEvent):
             return None
-        self._document.marks.setdefault(place, (node.start_mark.line + 1, node.start_mark.column + 1))
+        value = self._read(self._next(), (), 0)
+        self._next()
+        end = self._next()
+        if not isinstance(end, StreamEndEvent):
+            raise self._fault(end, "expected a single document, but found another one", "correct the YAML")
+        return value
+
+    def _next(self) -> Event:
+        """The next event; instead of an alias those of what it stands for."""
+        event = self._next_expanded()
+        for events in self._recording:
+            events.append(event)
+        if isinstance(event, NodeEvent) and event.anchor is not None and not self._replaying:
+            self._record(event, event.anchor)
+        return event
+
+    def _next_expanded(self) -> Event:
+        while self._replaying:
+            repeated = next(self._replaying[-1], None)
+            if repeated is not None:
+                return repeated
+            self._replaying.pop()
+        event = cast("Event", self._loader.get_event())  # type: ignore[no-untyped-call]
+        if not isinstance(event, AliasEvent):
+            return event
+        events = self._anchors.get(event.anchor or "")
+        if events is None:
+            raise self._fault(event, f"found undefined alias '{event.anchor}'", "quote a value that starts with `*`")
+        if any(events is each for each in self._recording):
+            raise self._too_much(event)
+        self._replaying.append(iter(events))
+        return self._next_expanded()
+
+    def _record(self, event: NodeEvent, anchor: str) -> None:
+        """Keeps the events of a node with an anchor, until `_end` says that it has ended."""
+        if anchor in self._anchors:
+            raise self._fault(event, f"the anchor `{anchor}` is given twice", "rename one of them")
+        events = self._anchors[anchor] = [event]
+        if isinstance(event, CollectionStartEvent):
+            self._recording.append(events)
+
+    def _end(self, start: Event) -> None:
+        if self._recording and self._recording[-1][0] is start:
+            self._recording.pop()
+
+    def _read(self, event: Event, place: Place, depth: int) -> Plain:
+        self._document.marks.setdefault(place, _start_of(event))
         self._count += 1
         if depth > MAX_DEPTH or self._count > MAX_VALUES:
-            # Also what ends a recursive anchor, and a small file whose aliases multiply.
-            raise self._fault(node, "there are too many values, or they are nested too deeply", "write less")
-        match node:
-            case ScalarNode():
-                return self._scalar(node)
-            case SequenceNode():
-                self._known_tag(node, "seq")
-                return [self.read(item, (*place, i), depth + 1) for i, item in enumerate(node.value)]
-            case MappingNode():
-                self._known_tag(node, "map")
-                return self._mapping(node, place, depth)
+            # Also what ends a small file whose aliases multiply.
+            raise self._too_much(event)
+        match event:
+            case ScalarEvent():
+                return self._scalar(event)
+            case SequenceStartEvent():
+                self._check_tag(event, f"{_TAG}seq")
+                return [self._read(item, (*place, i), depth + 1) for i, item in enumerate(self._items(event))]
+            case MappingStartEvent():
+                self._check_tag(event, f"{_TAG}map")
+                return self._mapping(event, place, depth)
             case _:
-                raise self._fault(node, "this is no YAML value", "correct the YAML")
+                raise self._fault(event, "this is no YAML value", "correct the YAML")
 
-    def _mapping(self, node: MappingNode, place: Place, depth: int) -> dict[str, Plain]:
+    def _items(self, start: SequenceStartEvent) -> Iterator[Event]:
+        """The first event of each item of a sequence; an item has to be read before the next one is asked for."""
+        while not isinstance(event := self._next(), SequenceEndEvent):
+            yield event
+        self._end(start)
+
+    def _mapping(self, start: MappingStartEvent, place: Place, depth: int) -> dict[str, Plain]:
         own: dict[str, Plain] = {}
         merged: dict[str, Plain] = {}
-        for key_node, value_node in node.value:
-            key = self._key(key_node)
-            if key_node.tag == _TAG + "merge":
-                for name, value in self._merge(value_node, place, depth).items():
+        while not isinstance(event := self._next(), MappingEndEvent):
+            if not isinstance(event, ScalarEvent):
+                raise self._fault(event, "a key has to be a plain word", "write `word: value`")
+            key: str = event.value
+            if key == "<<" and _tag_of(event) == _MERGE:
+                for name, value in self._merge(place, depth).items():
                     merged.setdefault(name, value)
                 continue
             if key in own:
-                raise self._fault(key_node, f"the key `{key}` is given twice", "keep one of them")
-            self._document.marks[(*place, key)] = (
-                key_node.start_mark.line + 1,
-                key_node.start_mark.column + 1,
-            )
-            own[key] = self.read(value_node, (*place, key), depth + 1)
+                raise self._fault(event, f"the key `{key}` is given twice", "keep one of them")
+            inner = (*place, key)
+            self._document.marks[inner] = _start_of(event)
+            own[key] = self._read(self._next(), inner, depth + 1)
+        self._end(start)
         return merged | own
 
-    def _merge(self, node: Node, place: Place, depth: int) -> dict[str, Plain]:
-        parts = node.value if isinstance(node, SequenceNode) else [node]
+    def _merge(self, place: Place, depth: int) -> dict[str, Plain]:
+        event = self._next()
         result: dict[str, Plain] = {}
-        for part in parts:
-            value = self.read(part, place, depth + 1)
+        for part in self._items(event) if isinstance(event, SequenceStartEvent) else (event,):
+            value = self._read(part, place, depth + 1)
             if not isinstance(value, dict):
                 raise self._fault(part, "`<<` merges something that is no mapping", "merge an anchored mapping")
             result = value | result
         return result
 
-    def _key(self, node: Node) -> str:
-        if isinstance(node, ScalarNode) and isinstance(node.value, str):
-            return node.value
-        raise self._fault(node, "a key has to be a plain word", "write `word: value`")
-
-    def _scalar(self, node: ScalarNode) -> Plain:
-        text: str = node.value
-        match node.tag.removeprefix(_TAG):
+    def _scalar(self, event: ScalarEvent) -> Plain:
+        text: str = event.value
+        match _tag_of(event).removeprefix(_TAG):
             case "str":
                 return text
             case "null":
@@ -165,17 +237,33 @@ class _Reader:
             case "float" if len(text) <= 40:
                 return float(text)
             case "int" | "float":
-                raise self._fault(node, "the number is too long", "write it shorter")
+                raise self._fault(event, "the number is too long", "write it shorter")
             case _:
-                raise self._foreign_tag(node)
+                raise self._foreign_tag(event, _tag_of(event))
 
-    def _known_tag(self, node: Node, tag: str) -> None:
-        if node.tag != _TAG + tag:
-            raise self._foreign_tag(node)
+    def _check_tag(self, event: CollectionStartEvent, tag: str) -> None:
+        if event.tag not in {None, "!", tag}:
+            raise self._foreign_tag(event, str(event.tag))
 
-    def _foreign_tag(self, node: Node) -> PolicyError:
-        return self._fault(node, f"the tag `{node.tag}` is not allowed", "remove the tag")
+    def _foreign_tag(self, event: Event, tag: str) -> PolicyError:
+        return self._fault(event, f"the tag `{tag}` is not allowed", "remove the tag")
 
-    def _fault(self, node: Node, message: str, fix: str) -> PolicyError:
-        mark = node.start_mark
-        return PolicyError((Problem(self._document.file, mark.line + 1, mark.column + 1, message, fix),))
+    def _too_much(self, event: Event) -> PolicyError:
+        return self._fault(event, "there are too many values, or they are nested too deeply", "write less")
+
+    def _fault(self, event: Event, message: str, fix: str) -> PolicyError:
+        return PolicyError((Problem(self._document.file, *_start_of(event), message, fix),))
+
+
+def _start_of(event: Event) -> tuple[int, int]:
+    mark = event.start_mark
+    return (mark.line + 1, mark.column + 1) if mark else (1, 1)
+
+
+def _tag_of(event: ScalarEvent) -> str:
+    if event.tag not in {None, "!"}:
+        return str(event.tag)
+    value = event.value
+    if not event.implicit[0] or (value and value[0] not in _MAYBE_NO_STR):
+        return _STR
+    return next((tag for tag, expression in _PLAIN_TAGS if expression.fullmatch(value)), _STR)

@@ -10,7 +10,7 @@ from remit_governance.errors import ExtensionError
 from remit_governance.policy.commands import is_script
 from remit_governance.policy.history import reads_history
 from remit_governance.policy.risk import rated_parts
-from remit_governance.policy.rules import Filed, Policy, Subject
+from remit_governance.policy.rules import IndexedRule, Policy, Subject
 from remit_governance.policy.scripts import Parts
 from remit_governance.values import Action, Decision, Reason, Verdict, strictest
 
@@ -22,7 +22,6 @@ CONSTRAINT_UNMET = "constraint_unmet"
 UNCLEAR_COMMAND = "unclear_command"
 UNCLEAR_RULE = "builtin.unclear-command"
 
-_MOST_DECIDED = 4_096
 _QUICK_STEPS = 500_000
 """Characters of globs, times those of a path: RE2 takes as many steps in a few milliseconds."""
 _PASS, _ALLOW, _DENY = Verdict.PASS, Verdict.ALLOW, Verdict.DENY  # found sooner than as members
@@ -44,12 +43,10 @@ def evaluate(policy: Policy, action: Action, claim: Claim | None = None) -> Deci
     `held` one no write is reviewed yet. A `claim` that covers the action stands in for every layer but the built-in
     one; any other claim changes nothing.
     """
-    if claim is None and action.script is None and policy.extension is None:
-        return _remembered(policy, action)
     permit = None
     if claim is not None and claim.refusal(action, policy.version) is None:
         permit = _permit(claim.token)
-    return _one(policy, action, permit) if action.script is None else _script(policy, action, permit)
+    return _evaluate_simple(policy, action, permit) if action.script is None else _script(policy, action, permit)
 
 
 def may_take_long(policy: Policy, actions: Iterable[Action]) -> bool:
@@ -58,19 +55,11 @@ def may_take_long(policy: Policy, actions: Iterable[Action]) -> bool:
 
 
 def _is_slow(policy: Policy, action: Action) -> bool:
-    if action.script is not None:
-        return True
-    return policy.wild * len(action.path or "") > _QUICK_STEPS and action not in policy.decided
-
-
-def _remembered(policy: Policy, action: Action) -> Decision:
-    """A search asks of each file that it finds something in, time and again."""
-    known = policy.decided.get(action)
-    if known is None:
-        if len(policy.decided) >= _MOST_DECIDED:
-            policy.decided.clear()
-        known = policy.decided[action] = _one(policy, action, None)
-    return known
+    if action.script is not None or action.path is None:
+        return action.script is not None
+    subject = Subject.of(action)
+    wild = sum(each.rule.wild for layer in policy.layers for each in layer.candidates(subject))
+    return wild * len(action.path) > _QUICK_STEPS
 
 
 def _permit(token: Token) -> Reason:
@@ -79,9 +68,9 @@ def _permit(token: Token) -> Reason:
 
 def _script(policy: Policy, action: Action, permit: Reason | None) -> Decision:
     parts = rated_parts(action)
-    judged = ((part, _one(policy, part, permit)) for part in parts.actions)
-    decisions = [decision for part, decision in judged if not _later(part, decision)]
-    shadows = (_one(policy, part, permit) for part in parts.shadows)
+    judged = ((part, _evaluate_simple(policy, part, permit)) for part in parts.actions)
+    decisions = [decision for part, decision in judged if not _deferred_write(part, decision)]
+    shadows = (_evaluate_simple(policy, part, permit) for part in parts.shadows)
     # A wrapper needs no rule that allows it; but where a rule denies it, that counts.
     decisions += [shadow for shadow in shadows if shadow.verdict is Verdict.DENY and shadow.rules]
     doubts = [*_past(action, parts), *parts.doubts, *_suspicions(policy, parts.suspects, permit)][:3]
@@ -97,7 +86,7 @@ def _past(action: Action, parts: Parts) -> Iterator[str]:
         yield "git's history holds files that policy keeps from being read, and this may show them"
 
 
-def _later(part: Action, decision: Decision) -> bool:
+def _deferred_write(part: Action, decision: Decision) -> bool:
     """Whether the review of a write may wait: the file that is held back is judged then, and shown as it became."""
     return part.held and part.syscall == "fs.write" and decision.verdict is Verdict.REQUIRE_REVIEW
 
@@ -106,24 +95,24 @@ def _suspicions(policy: Policy, suspects: Iterable[Action], permit: Reason | Non
     """The suspects that a rule denies. Programs are not asked: nobody says yet that any of this runs."""
     rules = replace(policy, extension=None) if policy.extension else policy
     for suspect in suspects:
-        judged = _one(rules, suspect, permit)
+        judged = _evaluate_simple(rules, suspect, permit)
         if judged.verdict is Verdict.DENY and judged.rules:
             yield f"it may run `{' '.join(suspect.command or ())[:60]}`"
 
 
-def _one(policy: Policy, action: Action, permit: Reason | None) -> Decision:
+def _evaluate_simple(policy: Policy, action: Action, permit: Reason | None) -> Decision:
     subject = Subject.of(action)
     reasons: list[Reason] = []
     worst, granted = _PASS, False
     for layer in policy.layers:
         if permit is not None and layer.name != "builtin":
             continue
-        for filed in layer.candidates(subject):
-            reason = _judge(filed, subject)
+        for indexed in layer.candidates(subject):
+            reason = _judge(indexed, subject)
             if reason is not None:
                 reasons.append(reason)
                 worst = max(worst, reason.verdict)
-                granted |= filed.rule.grants and filed.rule.verdict is not _DENY and reason.verdict is not _PASS
+                granted |= indexed.rule.grants and indexed.rule.verdict is not _DENY and reason.verdict is not _PASS
         if worst is _DENY:
             return Decision(_DENY, tuple(reasons))
     if permit is not None or policy.extension is not None:
@@ -153,29 +142,29 @@ def _beyond(policy: Policy, action: Action, permit: Reason | None) -> Sequence[R
         return (Reason(EXTENSION_FAILED, message, Verdict.DENY, "extension"),)
 
 
-def _judge(filed: Filed, subject: Subject) -> Reason | None:
+def _judge(indexed: IndexedRule, subject: Subject) -> Reason | None:
     """What the rule says; None where it does not apply or abstains."""
     try:
-        applies = filed.rule.applies(subject)
-        if not applies and filed.rule.may_apply(subject):
-            return filed.reason(UNCLEAR_COMMAND, Verdict.REQUIRE_REVIEW, f"it may be denied: {filed.says.message}")
+        applies = indexed.rule.applies(subject)
+        if not applies and indexed.rule.may_apply(subject):
+            return indexed.reason(UNCLEAR_COMMAND, Verdict.REQUIRE_REVIEW, f"it may be denied: {indexed.says.message}")
     except Exception as error:  # a rule that cannot be asked has to deny, whatever broke
-        return filed.reason(RULE_ERROR, Verdict.DENY, f"the rule failed: {type(error).__name__}")
-    if not applies or filed.rule.verdict is _PASS:
+        return indexed.reason(RULE_ERROR, Verdict.DENY, f"the rule failed: {type(error).__name__}")
+    if not applies or indexed.rule.verdict is _PASS:
         return None
-    return _allow(filed, subject.action) if filed.rule.verdict is _ALLOW else filed.says
+    return _allow(indexed, subject.action) if indexed.rule.verdict is _ALLOW else indexed.says
 
 
-def _allow(filed: Filed, action: Action) -> Reason:
+def _allow(indexed: IndexedRule, action: Action) -> Reason:
     """An allow whose constraint does not hold abstains, and says so. An action without a size has none to exceed.
 
     What a command does that is more than plain words is not known, so it is never allowed without a look.
     """
-    limit = filed.rule.constraints.max_file_size
+    limit = indexed.rule.constraints.max_file_size
     if limit is not None and action.size is not None and action.size > limit:
         why = f"{action.size} bytes exceed its max_file_size of {limit}"
-        return filed.reason(CONSTRAINT_UNMET, Verdict.PASS, why)
+        return indexed.reason(CONSTRAINT_UNMET, Verdict.PASS, why)
     if is_script(action.command):
         why = "the command is more than plain words, so no rule knows what it runs"
-        return filed.reason(UNCLEAR_COMMAND, Verdict.REQUIRE_REVIEW, why)
-    return filed.says
+        return indexed.reason(UNCLEAR_COMMAND, Verdict.REQUIRE_REVIEW, why)
+    return indexed.says

@@ -9,9 +9,11 @@ from functools import lru_cache
 from remit_governance.globs import MAX_GLOB_CHARS, PathMatcher, glob_expression, match_any
 from remit_governance.policy.paths import fold
 
-_PLAIN_NAME = re.compile(r"[A-Za-z0-9_.-]+", re.ASCII)
-_PLAIN_SUFFIX = re.compile(r"\*[A-Za-z0-9_.-]+", re.ASCII)
-_PLAIN_FOLDER = re.compile(r"[A-Za-z0-9_.-]+(?:/[A-Za-z0-9_.-]+)*/\*\*", re.ASCII)
+_PLAIN_NAME = re.compile(r"(?:\*\*/)*([A-Za-z0-9_.-]+)", re.ASCII)
+_PLAIN_SUFFIX = re.compile(r"(?:\*\*/)*\*([A-Za-z0-9_.-]+)", re.ASCII)
+_PLAIN_FOLDER = re.compile(r"([A-Za-z0-9_.-]+(?:/[A-Za-z0-9_.-]+)*/)\*\*", re.ASCII)
+_PLAIN_PATH = re.compile(r"[A-Za-z0-9_.-]+(?:/[A-Za-z0-9_.-]+)+", re.ASCII)
+_PLAIN = (_PLAIN_NAME, _PLAIN_SUFFIX, _PLAIN_FOLDER, _PLAIN_PATH)
 
 
 def glob_fault(glob: str) -> str | None:
@@ -27,13 +29,13 @@ def glob_fault(glob: str) -> str | None:
         return "paths are matched without `.`, `..` and `//`"
     if "\0" in body:
         return "no path holds a NUL"
-    return None if glob_expression(body) else "it matches nothing"
+    return None if is_plain(body) or glob_expression(body) else "it matches nothing"
 
 
 def is_plain(glob: str) -> bool:
     """Whether the glob is matched without an expression."""
     body = glob.removeprefix("!")
-    return any(form.fullmatch(body) for form in (_PLAIN_NAME, _PLAIN_SUFFIX, _PLAIN_FOLDER))
+    return any(form.fullmatch(body) for form in _PLAIN)
 
 
 def wild_chars(globs: Iterable[str]) -> int:
@@ -60,17 +62,22 @@ def compile_globs(globs: Sequence[str], fold_case: bool = False) -> PathMatcher:
 
 def _any_of(globs: list[str]) -> PathMatcher:
     """Plain names, endings and folders need no expression: most globs are such, and most of the time would go there."""
-    names = frozenset(g for g in globs if _PLAIN_NAME.fullmatch(g))
-    suffixes = tuple(g[1:] for g in globs if _PLAIN_SUFFIX.fullmatch(g))
-    folders = tuple(g[:-2] for g in globs if _PLAIN_FOLDER.fullmatch(g))
+    names = frozenset(m[1] for g in globs if (m := _PLAIN_NAME.fullmatch(g)))
+    suffixes = tuple(m[1] for g in globs if (m := _PLAIN_SUFFIX.fullmatch(g)))
+    paths = frozenset(g for g in globs if _PLAIN_PATH.fullmatch(g))
+    folders = (*(m[1] for g in globs if (m := _PLAIN_FOLDER.fullmatch(g))), *(f"{path}/" for path in paths))
     rest = match_any(e for g in globs if not is_plain(g) and (e := glob_expression(g)))
-    if folders and not names and not suffixes and rest is None:
-        return lambda path: path.startswith(folders)
+    if not names and not suffixes and rest is None:
+        return lambda path: path.startswith(folders) or path in paths
+    if not names and not folders and rest is None:
+        below = tuple(f"{suffix}/" for suffix in suffixes)
+        return lambda path: path.endswith(suffixes) or any(each in path for each in below)
 
     def matches(path: str) -> bool:
         parts = path.split("/")
         return (
             path.startswith(folders)
+            or path in paths
             or not names.isdisjoint(parts)
             or (bool(suffixes) and any(part.endswith(suffixes) for part in parts))
             or (rest is not None and rest(path))

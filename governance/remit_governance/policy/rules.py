@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from operator import attrgetter
 from typing import Literal, NamedTuple
 
 from remit_governance.errors import Problem
 from remit_governance.patterns import SecretPattern
-from remit_governance.policy.index import ANY, NOWHERE, Index, Key, Place, place_of
-from remit_governance.values import Action, Decision, Reason, Verdict
+from remit_governance.policy.index import ANYTHING, NO_PATH, Index, KeyGroups, PathForms, forms_of_path
+from remit_governance.values import Action, Reason, Verdict
 
 LayerName = Literal["builtin", "yaml", "extension"]
 
@@ -21,25 +21,25 @@ REVIEW_EACH_TIME = "rule_review_each_time"
 
 
 class Subject(NamedTuple):
-    """An action as rules look at it, and the place of its path. A tuple, since one is made for each evaluation."""
+    """An action as rules look at it, and the forms of its path. A tuple, since one is made for each evaluation."""
 
     action: Action
-    place: Place = NOWHERE
+    forms: PathForms = NO_PATH
 
     @classmethod
     def of(cls, action: Action) -> Subject:
         """The subject of this action."""
-        return cls(action, NOWHERE if action.path is None else place_of(action.path))
+        return cls(action, NO_PATH if action.path is None else forms_of_path(action.path))
 
     @property
     def path(self) -> str | None:
         """The path in one spelling, relative to the workspace."""
-        return self.place.path
+        return self.forms.plain
 
     @property
     def folded(self) -> str | None:
         """The path as a file system sees it that ignores case."""
-        return self.place.folded
+        return self.forms.folded
 
 
 Condition = Callable[[Subject], bool]
@@ -56,10 +56,10 @@ class Constraints:
 class Rule:
     """One rule, ready to be asked.
 
-    `matches` is asked only about actions with one of the `syscalls` (None: any); `keys` are where it is filed: nowhere
-    where there are none. `suspects` holds for what a deny may mean, and asks about. `grants` is false for a review that
-    may only tighten (a built-in's, a project's): it turns an allow into a review, but does not stand in for one.
-    `standing` says whether a standing answer may answer its review.
+    `matches` is asked only about actions with one of the `syscalls` (None: any) that have what one of the `keys` says.
+    `suspects` holds for what a deny may mean, and asks about. `wild` is how many characters of globs with wildcards
+    it takes to ask. `grants` is false for a review that may only tighten (a built-in's, a project's): it turns an allow
+    into a review, but does not stand in for one. `standing` says whether a standing answer may answer its review.
     """
 
     name: str
@@ -68,8 +68,9 @@ class Rule:
     matches: Condition
     suspects: Condition | None = None
     syscalls: frozenset[str] | None = None
-    keys: tuple[Key, ...] = (ANY,)
+    keys: tuple[KeyGroups, ...] = (ANYTHING,)
     excepted: Condition | None = None
+    wild: int = 0
     constraints: Constraints = Constraints()
     grants: bool = True
     standing: bool = True
@@ -90,11 +91,12 @@ class Rule:
 
 
 @dataclass(frozen=True, slots=True)
-class Filed:
-    """A rule in its layer, with the reason it gives where nothing stands against it: made once, not for each action."""
+class IndexedRule:
+    """A rule in its layer, the how-manieth by name, with the reason it gives where nothing stands against it."""
 
     rule: Rule
     layer: LayerName
+    rank: int
     says: Reason
 
     def reason(self, code: str, verdict: Verdict, message: str) -> Reason:
@@ -103,7 +105,7 @@ class Filed:
         return Reason(code, message, verdict, self.layer, rule.name, rule.file, rule.line)
 
 
-def _filed(rule: Rule, layer: LayerName) -> Filed:
+def _indexed(rule: Rule, layer: LayerName, rank: int) -> IndexedRule:
     codes = {
         Verdict.PASS: "",
         Verdict.ALLOW: RULE_ALLOW,
@@ -111,10 +113,10 @@ def _filed(rule: Rule, layer: LayerName) -> Filed:
         Verdict.DENY: RULE_DENY,
     }
     says = Reason(codes[rule.verdict], rule.reason, rule.verdict, layer, rule.name, rule.file, rule.line)
-    return Filed(rule, layer, says)
+    return IndexedRule(rule, layer, rank, says)
 
 
-_BY_NAME = attrgetter("rule.name")
+_BY_RANK = attrgetter("rank")
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,20 +125,21 @@ class Layer:
 
     name: LayerName
     rules: tuple[Rule, ...]
-    index: Index[Filed]
+    index: Index[IndexedRule]
 
     @classmethod
     def of(cls, name: LayerName, rules: Iterable[Rule]) -> Layer:
         """The layer of these rules. Their order means nothing: it becomes the order of their names."""
         ordered = tuple(sorted(rules, key=lambda rule: rule.name))
-        return cls(name, ordered, Index((_filed(rule, name), rule.syscalls, rule.keys) for rule in ordered))
+        entries = ((_indexed(rule, name, rank), rule.syscalls, rule.keys) for rank, rule in enumerate(ordered))
+        return cls(name, ordered, Index(entries))
 
-    def candidates(self, subject: Subject) -> Sequence[Filed]:
+    def candidates(self, subject: Subject) -> Sequence[IndexedRule]:
         """The rules that could speak about this subject, by name."""
-        found = self.index.find(subject.action, subject.place)
+        found = self.index.find(subject.action, subject.forms)
         if len(found) < 2:
             return found[0] if found else ()
-        return sorted({filed.rule.name: filed for some in found for filed in some}.values(), key=_BY_NAME)
+        return sorted({rule.rank: rule for some in found for rule in some}.values(), key=_BY_RANK)
 
 
 Extension = Callable[[Action], Sequence[Reason]]
@@ -150,9 +153,7 @@ It may take 100 ms, and raises ExtensionError where a program cannot be asked, w
 class Policy:
     """Rules in force. `version` is a digest of every source text; `warnings` are about rules that can never fire,
     `unenforced` about conditions that keep the policy from being put in force; `redact` is what the person's own
-    secrets look like; `wild` is how many characters its globs with wildcards have.
-
-    `decided` is what `evaluate` remembers: it decides the same of the same action, always.
+    secrets look like.
     """
 
     version: str
@@ -162,7 +163,3 @@ class Policy:
     unenforced: tuple[Problem, ...] = ()
     files: tuple[str, ...] = ()
     redact: tuple[SecretPattern, ...] = ()
-    wild: int = 0
-    decided: dict[Action, Decision] = field(
-        default_factory=dict[Action, Decision], init=False, compare=False, repr=False
-    )

@@ -7,8 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from remit_governance.policy.document import MAX_CHARACTERS
-from remit_governance.policy.editing.outline import Token, outline, read_outline
+from remit_governance.policy.editing.outline import MAX_CHARACTERS, Token, outline, read_outline
 from remit_governance.policy.editing.schema import Slot, fields_of, slot_at
 from remit_governance.policy.editing.spans import Span
 from remit_governance.policy.editing.words import UNITS, known_words, meaning

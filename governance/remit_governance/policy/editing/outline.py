@@ -13,11 +13,14 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Literal
 
-from remit_governance.policy.document import MAX_CHARACTERS, MAX_DEPTH, Place
+from remit_governance.policy.document import MAX_DEPTH, Place
 from remit_governance.policy.editing.spans import Span
 
 Role = Literal["key", "value", "open"]
 """`open` is a word of which only what stands there can tell whether it becomes a key: it has no colon yet."""
+
+MAX_CHARACTERS = 1_000_000
+"""Characters of a text that is looked at while it is written; a policy may have more."""
 
 _BLANKS = re.compile(r"[ \t]*")
 _LINE_END = re.compile(r"\r\n|\r|\n")
