@@ -21,8 +21,8 @@ from statistics import median
 
 from remit_server.harness.approval.diffs import unified
 from remit_server.tools.spec import FileChange
-from remit_server.workspace.files import image_of
-from remit_server.workspace.paths import WorkspacePath
+from remit_server.workspace.content.files import image_of
+from remit_server.workspace.paths.workspace_path import WorkspacePath
 
 SIZES = ((10_000, 1), (10_000, 100), (100_000, 1_000))
 """Lines of a file, and how many of them are edited."""

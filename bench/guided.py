@@ -22,15 +22,15 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
 
 from remit_governance.intents import INTENT_TOOLS, allowed_tools
 from remit_governance.values import Intent
-from remit_server.models.host.calls import spell_call
-from remit_server.models.host.edge import LanguageModel, prepare
-from remit_server.models.host.generation import Generation
-from remit_server.models.host.grammar import Grammars
-from remit_server.models.host.guide import Guide
-from remit_server.models.host.hearing import Hearing, Verbatim
-from remit_server.models.host.prompts import renderer
-from remit_server.models.host.sessions import Prompt
-from remit_server.models.wire import ChatMessage, Generate, ToolSchema
+from remit_server.models.local.host.cache.session_caches import Prompt
+from remit_server.models.local.host.generation import Generation
+from remit_server.models.local.host.grammar.guide import Guide
+from remit_server.models.local.host.grammar.step_grammar import Grammars
+from remit_server.models.local.host.mlx_backend import LanguageModel, prepare
+from remit_server.models.local.host.output.calls import spell_call
+from remit_server.models.local.host.output.output_reader import Hearing, Verbatim
+from remit_server.models.local.host.prompts import renderer
+from remit_server.models.local.wire import ChatMessage, Generate, ToolSchema
 from remit_server.tools.table import TOOLS
 
 LONGEST = 16_384

@@ -29,12 +29,12 @@ sys.path.append(str(Path(__file__).parents[1] / "tests" / "support"))
 from lsp_pipe import TOKEN, PipeClient
 from tiny_model import MARKERS, TEMPLATE, tiny_model
 
-from remit_server.models import wire
-from remit_server.models.process import HostProcess
+from remit_server.models.local import wire
+from remit_server.models.local.process import HostProcess
 
 PEER = """
 import json, sys, time
-from remit_server.models.host.edge import LanguageModel, prepare
+from remit_server.models.local.host.mlx_backend import LanguageModel, prepare
 prepare()
 import mlx.core as mx
 from mlx_lm import stream_generate

@@ -18,11 +18,11 @@ import time
 from pathlib import Path
 from statistics import median
 
-from remit_server.sandbox.bubblewrap import Bubblewrap
-from remit_server.sandbox.container_image import system_image, system_paths
-from remit_server.sandbox.container_runtime import Containers
-from remit_server.sandbox.environment import command_environment
+from remit_server.sandbox.bubblewrap.bubblewrap import Bubblewrap
+from remit_server.sandbox.containers.container_image import system_image, system_paths
+from remit_server.sandbox.containers.container_sandbox import Containers
 from remit_server.sandbox.ports import CommandSpec
+from remit_server.sandbox.visible.environment import command_environment
 
 GOAL = 1 / 20
 

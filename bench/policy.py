@@ -22,9 +22,9 @@ from typing import Any
 
 import cedarpy
 
-from remit_governance.policy.action import parse_action
-from remit_governance.policy.compile import Source, compile_policy
-from remit_governance.policy.evaluate import evaluate
+from remit_governance.policy.decision.evaluate import evaluate
+from remit_governance.policy.language.action_form import parse_action
+from remit_governance.policy.language.compile import Source, compile_policy
 from remit_governance.policy.rules import Policy
 from remit_governance.values import Action
 

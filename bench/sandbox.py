@@ -16,8 +16,8 @@ from pathlib import Path
 from statistics import median
 
 from remit_server.sandbox.choose import choose_sandbox
-from remit_server.sandbox.environment import command_environment
 from remit_server.sandbox.ports import CommandSpec
+from remit_server.sandbox.visible.environment import command_environment
 
 SPAWN_GOAL, NOOP_GOAL_MS = 8, 50
 

@@ -25,7 +25,7 @@ from remit_server.harness.ports import NobodyToAsk
 from remit_server.runtime.opening import open_runtime
 from remit_server.runtime.runtime import Runtime
 from remit_server.runtime.settings import Settings
-from remit_server.workspace.kept import SETTLED_NS
+from remit_server.workspace.content.file_cache import SETTLED_NS
 from remit_server.workspace.ports import NoDocuments
 
 GOALS = {100: 0.5, 40_000: 1.15}

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from remit_server.models.embedded import endings
+from remit_server.models.embedded import closing_text as endings
 from training import generator, identifiers, requests
 from training.world import UNSEEN as WORLD
 
@@ -142,7 +142,7 @@ def which(rng: random.Random) -> Case:
     at = rng.randint(0, len(lines))
     files[path] = _text([*lines[:at], WORLD.definition(rng, extension, name), *lines[at:]])
     request = requests.ask(rng, "which", True, o=name)
-    return Case("which", request, files, endings.defined(path, at + 1))
+    return Case("which", request, files, endings.describe_definition(path, at + 1))
 
 
 def run(rng: random.Random) -> Case:
@@ -155,7 +155,7 @@ def run(rng: random.Random) -> Case:
     with tempfile.TemporaryDirectory() as folder:
         write(Path(folder), files)
         done = subprocess.run(["/bin/sh", "-c", command], cwd=folder, capture_output=True, timeout=10, check=False)
-    answer = endings.exited(done.returncode)
+    answer = endings.describe_exit(done.returncode)
     return Case("run", requests.ask(rng, "run", True, g=command), files, answer, command=command)
 
 

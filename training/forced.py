@@ -15,13 +15,13 @@ from llguidance import LLMatcher
 
 from remit_governance.values import Intent
 from remit_server.models.embedded import load_embedded
-from remit_server.models.embedded.copies import certain, narrowed
-from remit_server.models.embedded.endings import ending
+from remit_server.models.embedded.argument_candidates import is_certain, narrow_intents
+from remit_server.models.embedded.closing_text import ending
 from remit_server.models.embedded.turns import turn_of
-from remit_server.models.host.edge import LanguageModel, prepare
-from remit_server.models.host.grammar import Grammars
+from remit_server.models.local.host.grammar.step_grammar import Grammars
+from remit_server.models.local.host.mlx_backend import LanguageModel, prepare
+from remit_server.models.local.wire import ToolSchema
 from remit_server.models.ports import AssistantMessage, Message, ProposedCall, ToolMessage, ToolSpec, UserMessage
-from remit_server.models.wire import ToolSchema
 from training.conversations import Conversation, Step, shown
 
 LONGEST = 16_000
@@ -110,11 +110,11 @@ class Judge:
         """The grammar of the next step; None where the turn ends with a set sentence."""
         offered = {
             intent.value: tuple(ToolSchema(name=t.name, description="", parameters=dict(t.parameters)) for t in tools)
-            for intent, tools in narrowed(messages, _OFFERED).items()
+            for intent, tools in narrow_intents(messages, _OFFERED).items()
         }
         if not offered and turn_of(messages).call is not None:
             return None
-        return self._grammars.step(offered, LONGEST, must_call=certain(messages))[1]
+        return self._grammars.step(offered, LONGEST, must_call=is_certain(messages))[1]
 
     def _first_wrong(self, rows: Any, written: list[int], matcher: LLMatcher) -> bool:
         """Whether at some token another one is the best that is allowed."""

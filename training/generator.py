@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass
 
-from remit_server.models.embedded.endings import DECLINED, RENAMED, UNCHANGED
+from remit_server.models.embedded.closing_text import DECLINED, RENAMED, UNCHANGED
 from remit_server.models.embedded.requests import FUNCTION_WORDS
 from training import identifiers, requests, results, sources
 from training.conversations import Conversation, Step, called

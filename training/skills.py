@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 
-from remit_server.models.embedded.endings import (
+from remit_server.models.embedded.closing_text import (
     CHANGED,
     DELETED,
     IMPORTED,
@@ -15,13 +15,13 @@ from remit_server.models.embedded.endings import (
     REPLACED,
     TIMED_OUT,
     UNCHANGED,
-    defined,
-    exited,
+    describe_definition,
+    describe_exit,
 )
-from remit_server.models.embedded.endings import (
+from remit_server.models.embedded.closing_text import (
     DOCUMENTED as ADDED_DOCSTRING,
 )
-from remit_server.models.embedded.patterns import ASSIGNED, DEFINED, DOCUMENTED, IMPORT, around
+from remit_server.models.embedded.patterns import ASSIGNED, DEFINED, DOCUMENTED, IMPORT, fill_pattern
 from training import identifiers, requests, results
 from training.conversations import Conversation, Step, called
 from training.world import World
@@ -78,7 +78,7 @@ def constant(rng: random.Random, world: World) -> Conversation:
     new = new if new != old else f"1{new}" if new[0].isdigit() else "17"
     there = world.assignment(rng, extension, name, old)
     number = rng.randint(1, 9) if rng.random() < 0.4 else rng.randint(1, 300)
-    steps = _searched(rng, world, path, around(ASSIGNED, name), (number, there), many=True)
+    steps = _searched(rng, world, path, fill_pattern(ASSIGNED, name), (number, there), many=True)
     if len(steps) == 1:
         edit = {"path": path, "old_text": old, "new_text": new, "whole_word": True, "line": number}
         steps += _edit(rng, world, edit, CHANGED)
@@ -91,7 +91,7 @@ def docstring(rng: random.Random, world: World) -> Conversation:
     path, name = world.path(rng, "py"), identifiers.identifier(rng, world.vocabulary)
     given, there = world.sentence(rng), world.definition(rng, "py", name)
     number = rng.randint(1, 9) if rng.random() < 0.4 else rng.randint(1, 400)
-    steps = _searched(rng, world, path, around(DOCUMENTED, name), (number, there), many=rng.random() < 0.2)
+    steps = _searched(rng, world, path, fill_pattern(DOCUMENTED, name), (number, there), many=rng.random() < 0.2)
     if len(steps) == 1:
         new = f'{there}\n{_indent(there)}    """{given}"""\n'
         edit = {"path": path, "old_text": f"{there}\n", "new_text": new, "line": number}
@@ -104,7 +104,7 @@ def which(rng: random.Random, world: World) -> Conversation:
     """Answer which file defines a name."""
     extension = world.extension(rng, "definitions")
     path, name = world.path(rng, extension).removeprefix("./"), identifiers.identifier(rng, world.vocabulary)
-    pattern = around(DEFINED, name)
+    pattern = fill_pattern(DEFINED, name)
     request = requests.ask(rng, "which", world.held_out, o=name)
     number, there = rng.randint(1, 400), world.definition(rng, extension, name)
     total = 1 if rng.random() < 0.75 else rng.randint(2, 12)
@@ -114,7 +114,7 @@ def which(rng: random.Random, world: World) -> Conversation:
     elif rng.random() < REFUSED_SHARE:
         result, answer = results.error(rng, world.vocabulary, "search_files", path), NOT_FOUND
     else:
-        answer = defined(path, number, total)
+        answer = describe_definition(path, number, total)
     kind = "which" if answer != NOT_FOUND else "refused"
     step = called("ANALYZE", "search_files", {"pattern": pattern, "context_lines": 0, "max_results": 1}, result)
     return Conversation(kind, request, (step, Step(answer)))
@@ -125,7 +125,7 @@ def run(rng: random.Random, world: World) -> Conversation:
     command = world.command(rng)
     request = requests.ask(rng, "run", world.held_out, g=command)
     code = 0 if rng.random() < 0.6 else rng.choice((1, 1, 2, 3, 4, 5, 101, 124, 126, 127, 130, rng.randint(6, 255)))
-    result, answer, kind = results.ended(code, *world.output(rng)), exited(code), "run"
+    result, answer, kind = results.ended(code, *world.output(rng)), describe_exit(code), "run"
     if rng.random() < REFUSED_SHARE:
         result, answer, kind = results.error(rng, world.vocabulary, "run_command", "."), NOT_RUN, "refused"
     elif rng.random() < 0.06:

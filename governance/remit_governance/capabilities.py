@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Literal
 
-from remit_governance.policy.paths import normalise
+from remit_governance.policy.matching.paths import normalise
 from remit_governance.policy.rules import Policy
 from remit_governance.values import Action, Decision, Verdict
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from remit_governance.capabilities import TokenBook
-from remit_governance.permissions import PermissionConfig
+from remit_governance.permissions.permissions import PermissionConfig
+from remit_governance.permissions.workspace_identity import WorkspaceIdentity
 from remit_governance.policy.rules import Policy
-from remit_governance.workspace_identity import WorkspaceIdentity
 
 
 @dataclass(slots=True)

@@ -29,10 +29,10 @@ class PrefixedLines(logging.Formatter):
         """The record as one or more lines."""
         level = "" if record.levelno <= logging.INFO else f"{record.levelname.capitalize()}: "
         lines = super().format(record).removesuffix("\n").split("\n")
-        return "\n".join(f"{self._prefix} {level}{_UNSEEN.sub(_spelled, line)}" for line in lines)
+        return "\n".join(f"{self._prefix} {level}{_UNSEEN.sub(_spell_match, line)}" for line in lines)
 
 
-def _spelled(match: re.Match[str]) -> str:
+def _spell_match(match: re.Match[str]) -> str:
     return match.group().encode("unicode_escape").decode("ascii")
 
 

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 
-async def uninterrupted(work: Coroutine[Any, Any, T]) -> T:
+async def finish_uninterrupted(work: Coroutine[Any, Any, T]) -> T:
     """Finish `work` even when cancelled meanwhile, however often, and only then let the cancellation through."""
     task = asyncio.create_task(work)
     cancelled: asyncio.CancelledError | None = None
@@ -32,10 +32,10 @@ async def lent(make: Callable[[], T], give_back: Callable[[T], None]) -> AsyncGe
     try:
         yield await asyncio.shield(making)
     finally:
-        await uninterrupted(_returned(making, give_back))
+        await finish_uninterrupted(_give_back(making, give_back))
 
 
-async def _returned(making: asyncio.Task[T], give_back: Callable[[T], None]) -> None:
+async def _give_back(making: asyncio.Task[T], give_back: Callable[[T], None]) -> None:
     await asyncio.wait([making])
     if not making.cancelled() and making.exception() is None:
         await asyncio.to_thread(give_back, making.result())

@@ -14,7 +14,7 @@ from step_by_step import Order, Writers
 
 from remit_governance.audit.reading.query import query_audit
 from remit_governance.audit.record import AuditKind
-from remit_server.workspace.files import TEMPORARY_PREFIX
+from remit_server.workspace.content.files import TEMPORARY_PREFIX
 
 DONE, FAILED, USAGE, DENIED = 0, 1, 2, 3
 

@@ -8,7 +8,7 @@ import argparse
 import pytest
 from command_line import CommandLine
 
-from remit_server.cli.main import COMMANDS, WholeWords, parsed
+from remit_server.cli.main import COMMANDS, WholeWords, parse_words
 
 pytestmark = pytest.mark.slow
 
@@ -37,7 +37,7 @@ def test_no_parser_completes_options(command: str, monkeypatch: pytest.MonkeyPat
     init = WholeWords.__init__
     monkeypatch.setattr(WholeWords, "__init__", lambda self, **how: (made.append(self), init(self, **how))[1])
     with pytest.raises(SystemExit):
-        parsed([command, "--no-such-option"])
+        parse_words([command, "--no-such-option"])
     assert len(made) > len(COMMANDS)
     assert not any(parser.allow_abbrev for parser in made)
 

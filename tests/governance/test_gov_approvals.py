@@ -19,7 +19,7 @@ from remit_governance.approvals import (
     PathBinding,
     Refused,
 )
-from remit_governance.permissions import PermissionRule, StandingRule
+from remit_governance.permissions.permissions import PermissionRule, StandingRule
 from remit_governance.values import Intent
 
 SUBJECT = ApprovalSubject(

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from remit_governance.policy.builtin import BUILTIN
-from remit_governance.policy.compile import Source, compile_policy
-from remit_governance.policy.evaluate import evaluate
+from remit_governance.policy.decision.builtin import BUILTIN
+from remit_governance.policy.decision.evaluate import evaluate
+from remit_governance.policy.language.compile import Source, compile_policy
 from remit_governance.values import Action, Verdict
 
 ALLOW_ALL = compile_policy(

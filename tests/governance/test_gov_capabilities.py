@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from remit_governance.capabilities import Holder, NotMinted, Token, TokenBook
-from remit_governance.policy.compile import Source, compile_policy
-from remit_governance.policy.evaluate import evaluate
+from remit_governance.policy.decision.evaluate import evaluate
+from remit_governance.policy.language.compile import Source, compile_policy
 from remit_governance.values import Action
 
 POLICY = compile_policy(

@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from remit_governance.permissions import Override, PermissionConfig, PermissionRule, Standing, decide
-from remit_governance.policy.action import parse_action
-from remit_governance.policy.commands import starts_with
-from remit_governance.policy.compile import Source, compile_policy
-from remit_governance.policy.evaluate import evaluate
-from remit_governance.policy.matching import Match, matches_command, same_command
-from remit_governance.policy.shell.option_table import TABLE
-from remit_governance.policy.shell.options import row_of
+from remit_governance.permissions.permissions import Override, PermissionConfig, PermissionRule, Standing, decide
+from remit_governance.policy.decision.evaluate import evaluate
+from remit_governance.policy.language.action_form import parse_action
+from remit_governance.policy.language.compile import Source, compile_policy
+from remit_governance.policy.matching.command_match import Match, matches_command, same_command
+from remit_governance.policy.matching.commands import starts_with
+from remit_governance.policy.shell.options.option_table import TABLE
+from remit_governance.policy.shell.options.parse_options import row_of
 from remit_governance.values import Action, Decision, Reason, Verdict
 
 ALLOWED = "version: 1\ncapabilities:\n  - { name: all, match: { syscall: [process.exec, fs.write] }, action: allow }\n"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from remit_governance.policy.action import parse_action
-from remit_governance.policy.compile import Source, compile_policy
-from remit_governance.policy.evaluate import evaluate
+from remit_governance.policy.decision.evaluate import evaluate
+from remit_governance.policy.language.action_form import parse_action
+from remit_governance.policy.language.compile import Source, compile_policy
 
 ALLOWED = "version: 1\ncapabilities:\n  - { name: all, match: { syscall: [process.exec, fs.write] }, action: allow }\n"
 

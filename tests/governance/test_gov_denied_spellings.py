@@ -15,11 +15,11 @@ import pytest
 from command_spellings import DENIALS, Denial, call, jumble, line_of
 from denied_calls import PROGRAMS, deeds
 
-from remit_governance.permissions import PermissionConfig, PermissionRule, Standing, decide
-from remit_governance.policy.action import parse_action
-from remit_governance.policy.compile import Source, compile_policy
-from remit_governance.policy.evaluate import evaluate
-from remit_governance.policy.matching import Match, matches_command
+from remit_governance.permissions.permissions import PermissionConfig, PermissionRule, Standing, decide
+from remit_governance.policy.decision.evaluate import evaluate
+from remit_governance.policy.language.action_form import parse_action
+from remit_governance.policy.language.compile import Source, compile_policy
+from remit_governance.policy.matching.command_match import Match, matches_command
 from remit_governance.policy.rules import Policy
 from remit_governance.policy.shell.parse import read_script
 

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from rule_programs import rule
 
 from remit_governance.errors import ExtensionError, PolicyError
-from remit_governance.policy.compile import Source, compile_policy
-from remit_governance.policy.evaluate import evaluate
-from remit_governance.policy.extension import ScriptedRules, extension_of, facts_of, reasons_of, with_extension
-from remit_governance.policy.load import load_rules
+from remit_governance.policy.decision.evaluate import evaluate
+from remit_governance.policy.decision.extension import ScriptedRules, extension_of, facts_of, reasons_of, with_extension
+from remit_governance.policy.language.compile import Source, compile_policy
+from remit_governance.policy.language.load import load_rules
 from remit_governance.values import Action, Intent, Verdict
 
 ABSTAINS = rule("def rule(action):\n    return 'pass'\n")

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from remit_governance.hosts import Endpoint, host_and_port, parse_endpoint
-from remit_governance.policy.compile import Source, compile_policy
-from remit_governance.policy.evaluate import evaluate
+from remit_governance.policy.decision.evaluate import evaluate
+from remit_governance.policy.language.compile import Source, compile_policy
 from remit_governance.values import Action, Verdict
 
 SPELLINGS = {

@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from remit_governance.errors import PolicyError
-from remit_governance.patterns import MAX_LENGTH, SecretPattern
-from remit_governance.policy.compile import Source, compile_policy
-from remit_governance.policy.load import default_source
-from remit_governance.redaction import Redactor
+from remit_governance.policy.language.compile import Source, compile_policy
+from remit_governance.policy.language.load import default_source
 from remit_governance.rulebook import Rulebook
+from remit_governance.secrets.redaction import Redactor
+from remit_governance.secrets.secret_patterns import MAX_LENGTH, SecretPattern
 
 TICKET = "redact:\n  - { name: ticket, pattern: 'TICKET-\\d+' }\n"
 BADGE = "redact: [{ name: staff badge, pattern: '(?i)badge [0-9]{4}(\\s[0-9]{4})+' }]\n"

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from remit_governance.permissions import (
+from remit_governance.permissions.answer_scope import sentence
+from remit_governance.permissions.permissions import (
     PermissionConfig,
     Standing,
     StandingRule,
@@ -16,7 +17,6 @@ from remit_governance.permissions import (
     remember,
     standing_rule,
 )
-from remit_governance.standing import sentence
 from remit_governance.values import Action, Decision, Reason, Verdict
 
 WRITE = Action("fs.write", path="src/a.py", tool="write_file")

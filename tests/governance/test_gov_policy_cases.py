@@ -15,10 +15,10 @@ import pytest
 import yaml
 from rule_programs import Counted, need_sandbox, rule
 
-from remit_governance.policy.action import parse_asked
-from remit_governance.policy.compile import Source, compile_policy
-from remit_governance.policy.evaluate import evaluate
-from remit_governance.policy.extension import with_extension
+from remit_governance.policy.decision.evaluate import evaluate
+from remit_governance.policy.decision.extension import with_extension
+from remit_governance.policy.language.action_form import parse_asked
+from remit_governance.policy.language.compile import Source, compile_policy
 from remit_governance.policy.rules import Layer, Policy
 
 CASES = sorted((Path(__file__).parents[1] / "cases" / "policy").glob("POL-*.yaml"))

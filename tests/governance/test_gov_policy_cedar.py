@@ -13,9 +13,9 @@ from cedarpy import PolicySet, is_authorized_batch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from remit_governance.policy.action import parse_action
-from remit_governance.policy.compile import Source, compile_policy
-from remit_governance.policy.evaluate import evaluate
+from remit_governance.policy.decision.evaluate import evaluate
+from remit_governance.policy.language.action_form import parse_action
+from remit_governance.policy.language.compile import Source, compile_policy
 
 VALUES: dict[str, list[str]] = {
     "syscall": ["fs.read", "fs.write", "process.exec"],

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from remit_governance.errors import PolicyError
-from remit_governance.policy.compile import Source, compile_policy
-from remit_governance.policy.document import read_document
-from remit_governance.policy.evaluate import evaluate
+from remit_governance.policy.decision.evaluate import evaluate
+from remit_governance.policy.language.compile import Source, compile_policy
+from remit_governance.policy.language.document import read_document
 from remit_governance.values import Action
 
 SCALARS = (

@@ -13,22 +13,29 @@ from hypothesis import strategies as st
 
 from remit_governance.audit.record import AuditEvent, AuditKind, AuditRecord
 from remit_governance.errors import PolicyError
-from remit_governance.policy.action import ActionForm
-from remit_governance.policy.compile import Source, compile_policy
-from remit_governance.policy.document import read_document
+from remit_governance.policy.decision.risk import RISK
 from remit_governance.policy.editing.completion import completions
 from remit_governance.policy.editing.describing import code, sentence
 from remit_governance.policy.editing.diagnosis import Finding, findings
 from remit_governance.policy.editing.hits import hits
 from remit_governance.policy.editing.hover import hover
+from remit_governance.policy.editing.key_texts import KEYS, known_words
 from remit_governance.policy.editing.outline import outline
-from remit_governance.policy.editing.rules import line_span, rule_span
+from remit_governance.policy.editing.rule_places import line_span, rule_span
 from remit_governance.policy.editing.schema import fields_of, slot_at
 from remit_governance.policy.editing.spans import Span
-from remit_governance.policy.editing.words import KEYS, known_words
-from remit_governance.policy.file import ConstraintsForm, ExamplesForm, MatchForm, PolicyForm, RedactForm, RuleForm
-from remit_governance.policy.load import default_source
-from remit_governance.policy.risk import RISK
+from remit_governance.policy.language.action_form import ActionForm
+from remit_governance.policy.language.compile import Source, compile_policy
+from remit_governance.policy.language.document import read_document
+from remit_governance.policy.language.load import default_source
+from remit_governance.policy.language.policy_form import (
+    ConstraintsForm,
+    ExamplesForm,
+    MatchForm,
+    PolicyForm,
+    RedactForm,
+    RuleForm,
+)
 
 DEFAULT = default_source().text
 HEAD = "version: 1\ncapabilities:\n"

@@ -13,15 +13,15 @@ from hypothesis import strategies as st
 from pathspec import GitIgnoreSpec
 
 from remit_governance.errors import ActionError, PolicyError
-from remit_governance.policy.action import parse_action
-from remit_governance.policy.commands import command_words
-from remit_governance.policy.compile import Source, compile_policy
-from remit_governance.policy.evaluate import evaluate
-from remit_governance.policy.explain import explain
-from remit_governance.policy.globs import compile_globs
-from remit_governance.policy.load import default_source, load_policy, read_source
+from remit_governance.policy.decision.evaluate import evaluate
+from remit_governance.policy.decision.explain import explain
+from remit_governance.policy.language.action_form import parse_action
+from remit_governance.policy.language.compile import Source, compile_policy
+from remit_governance.policy.language.load import default_source, load_policy, read_source
+from remit_governance.policy.language.units import parse_duration, parse_size
+from remit_governance.policy.matching.commands import command_words
+from remit_governance.policy.matching.rule_globs import compile_globs
 from remit_governance.policy.rules import Condition, Layer, Policy, Rule, Subject
-from remit_governance.policy.units import parse_duration, parse_size
 from remit_governance.values import Action, Verdict
 
 HEAD = "version: 1\ncapabilities:\n"
@@ -463,7 +463,7 @@ def test_a_person_may_not_read_a_file_they_may_not(tmp_path: Path) -> None:
     path.chmod(0)
     script = (
         "import os, sys, pathlib\n"
-        "from remit_governance.policy.load import load_policy\n"
+        "from remit_governance.policy.language.load import load_policy\n"
         "from remit_governance.errors import PolicyError\n"
         "os.geteuid() or os.setuid(65534)\n"
         "try: load_policy(pathlib.Path(sys.argv[1]))\n"

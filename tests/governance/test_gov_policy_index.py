@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from remit_governance.policy.conditions import compile_match
-from remit_governance.policy.file import MatchForm
-from remit_governance.policy.globs import glob_fault
-from remit_governance.policy.index import ANY, Index, Key, keys_of_globs, keys_of_match
+from remit_governance.policy.language.policy_form import MatchForm
+from remit_governance.policy.matching.conditions import compile_match
+from remit_governance.policy.matching.index import ANY, Index, Key, keys_of_globs, keys_of_match
+from remit_governance.policy.matching.rule_globs import glob_fault
 from remit_governance.policy.rules import Subject
 from remit_governance.values import Action, Intent
 

@@ -7,16 +7,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from remit_governance.errors import PolicyError
-from remit_governance.policy.builtin import BUILTIN
-from remit_governance.policy.compile import Source
-from remit_governance.policy.conditions import compile_match
-from remit_governance.policy.covering import covers
-from remit_governance.policy.file import MatchForm
-from remit_governance.policy.listing import Listed, listed
-from remit_governance.policy.load import default_source
-from remit_governance.policy.matching import Match
+from remit_governance.policy.decision.builtin import BUILTIN
+from remit_governance.policy.language.compile import Source
+from remit_governance.policy.language.load import default_source
+from remit_governance.policy.language.policy_form import MatchForm
+from remit_governance.policy.matching.command_match import Match
+from remit_governance.policy.matching.conditions import compile_match
+from remit_governance.policy.matching.covering import covers
+from remit_governance.policy.review.listing import Listed, listed
+from remit_governance.policy.review.selftest import rule_tests
 from remit_governance.policy.rules import Subject
-from remit_governance.policy.selftest import rule_tests
 from remit_governance.values import Action
 
 globs = st.sampled_from(

@@ -14,10 +14,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from remit_governance.policy.action import parse_action
-from remit_governance.policy.compile import Source, compile_policy
-from remit_governance.policy.evaluate import evaluate
-from remit_governance.policy.explain import explain
+from remit_governance.policy.decision.evaluate import evaluate
+from remit_governance.policy.decision.explain import explain
+from remit_governance.policy.language.action_form import parse_action
+from remit_governance.policy.language.compile import Source, compile_policy
 
 _SPEC = importlib.util.spec_from_file_location("policy_reference", Path(__file__).with_name("reference.py"))
 assert _SPEC is not None

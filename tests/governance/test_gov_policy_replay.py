@@ -14,15 +14,15 @@ from remit_governance.audit.reading.calls import calls_of
 from remit_governance.audit.reading.query import AuditFilter, latest_audit, query_audit
 from remit_governance.audit.record import AuditEvent, AuditKind, AuditRecord, Entry, read_content
 from remit_governance.audit.store import AuditLog
-from remit_governance.policy.action import form_of, parse_action
-from remit_governance.policy.commands import command_words
-from remit_governance.policy.compile import Source, compile_policy
-from remit_governance.policy.evaluate import evaluate
-from remit_governance.policy.recorded import MAX_RECORDED, recorded, recorded_actions, recorded_reasons
-from remit_governance.policy.replay import PastCalls, past_call, past_calls, replay
+from remit_governance.policy.decision.evaluate import evaluate
+from remit_governance.policy.decision.recorded import MAX_RECORDED, recorded, recorded_actions, recorded_reasons
+from remit_governance.policy.language.action_form import form_of, parse_action
+from remit_governance.policy.language.compile import Source, compile_policy
+from remit_governance.policy.matching.commands import command_words
+from remit_governance.policy.review.replay import PastCalls, past_call, past_calls, replay
+from remit_governance.policy.review.update import MANY_BREAKING, Proposal, update_action
 from remit_governance.policy.rules import Policy
-from remit_governance.policy.update import MANY_BREAKING, Proposal, update_action
-from remit_governance.redaction import Redactor
+from remit_governance.secrets.redaction import Redactor
 from remit_governance.values import Action, Decision, Intent, Verdict
 
 READ = Action("fs.read", "src/a.py", tool="read_file", intent=Intent.READ_FILE, caller_tags=frozenset({"model"}))

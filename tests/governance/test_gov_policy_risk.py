@@ -1,4 +1,4 @@
-"""How much an action can do: the table of `policy/risk.py`, row by row (004 §Future Extensions; governance.md §1)."""
+"""How much an action can do: the table of `policy/decision/risk.py`, row by row (004 §Future Extensions; governance.md §1)."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from remit_governance.policy.compile import Source, compile_policy
-from remit_governance.policy.evaluate import evaluate
-from remit_governance.policy.risk import RISK, risk_of, score_of
+from remit_governance.policy.decision.evaluate import evaluate
+from remit_governance.policy.decision.risk import RISK, risk_of, score_of
+from remit_governance.policy.language.compile import Source, compile_policy
 from remit_governance.values import Action, Verdict
 
 HARMLESS = (Path(__file__).parents[1] / "cases" / "shell" / "harmless.txt").read_text("utf-8").splitlines()

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from remit_governance.redaction import PATTERNS, Redactor, secret_values, truncate
+from remit_governance.secrets.redaction import PATTERNS, Redactor, secret_values, truncate
 
 BODY = "A1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6Q7r8"
 KEY = "-----BEGIN RSA PRIVATE KEY-----\n" + "MIIEpAIBAAKCAQEAu1SU1LfVLPHCozMxH2Mo4lgOEePzNm0tRgeL\n" * 4

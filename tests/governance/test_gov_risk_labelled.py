@@ -14,14 +14,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from risk_sets import HARMLESS, Case, Half, read_cases
 
-from remit_governance.policy.builtin import BUILTIN
-from remit_governance.policy.compile import Source, compile_policy
-from remit_governance.policy.evaluate import evaluate
-from remit_governance.policy.extension import ScriptedRules, read_rule, with_extension
-from remit_governance.policy.risk import risk_of
+from remit_governance.policy.decision.builtin import BUILTIN
+from remit_governance.policy.decision.evaluate import evaluate
+from remit_governance.policy.decision.extension import ScriptedRules, read_rule, with_extension
+from remit_governance.policy.decision.risk import risk_of
+from remit_governance.policy.language.compile import Source, compile_policy
 from remit_governance.policy.rules import Policy
 from remit_governance.policy.shell.effects.judging import PROGRAMS
-from remit_governance.policy.shell.effects.program import ORDER
+from remit_governance.policy.shell.effects.program_row import ORDER
 from remit_governance.values import Action, Verdict
 
 CASES = read_cases()

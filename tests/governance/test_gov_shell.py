@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from shell_cases import HARMLESS, TRICKS
 
-from remit_governance.policy.scripts import parts_of
+from remit_governance.policy.matching.scripts import parts_of
 from remit_governance.policy.shell.parse import read_script
 from remit_governance.values import Action
 

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from remit_governance.policy.action import parse_action
-from remit_governance.policy.compile import Source, compile_policy
-from remit_governance.policy.evaluate import evaluate
+from remit_governance.policy.decision.evaluate import evaluate
+from remit_governance.policy.language.action_form import parse_action
+from remit_governance.policy.language.compile import Source, compile_policy
 from remit_governance.policy.shell.parse import read_script
 from remit_governance.values import Verdict
 

@@ -7,12 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from remit_governance.errors import PolicyError
-from remit_governance.permission_file import NoPlace, parse_permissions, with_rule
-from remit_governance.permissions import PermissionConfig, PermissionRule, Standing, StandingRule, decide
-from remit_governance.policy.commands import command_words
-from remit_governance.standing import Offer, exact_rule, offer_for, rule_text, sentence
+from remit_governance.permissions.answer_scope import Offer, exact_rule, offer_for, rule_text, sentence
+from remit_governance.permissions.permission_file import NoPlace, parse_permissions, with_rule
+from remit_governance.permissions.permissions import PermissionConfig, PermissionRule, Standing, StandingRule, decide
+from remit_governance.permissions.workspace_identity import WorkspaceIdentity, in_workspace
+from remit_governance.policy.matching.commands import command_words
 from remit_governance.values import Action, Decision, Reason, Verdict
-from remit_governance.workspace_identity import WorkspaceIdentity, in_workspace
 
 FILE = "permissions.yaml"
 EMPTY = PermissionConfig()
@@ -215,7 +215,7 @@ MISTAKES = [
     ("deny:\n  - path_glob: ./x\n", "2:5", "the glob `./x` can never match"),
     ("default_action: never\n", "1:1", "`default_action: never` is not right"),
     ("allow:\n  - argv: []\n", "2:5", "`argv` is not right"),
-    ("allow: [\n", "2:1", "expected the node content"),
+    ("allow: [\n", "2:1", "expected node content"),
 ]
 
 

@@ -49,13 +49,16 @@ def callers(ends: str) -> set[str]:
         ("tool.prepare", {"harness/stages/prepare.py"}),
         # A policy file changes by a command of the person's own, which is `policy.update` and no tool.
         # A merge that a crash cut short was approved before it.
-        ("write_atomically", {"harness/writes/merger.py", "runtime/policy_update.py", "workspace/recovery.py"}),
+        (
+            "write_atomically",
+            {"harness/writes/merger.py", "runtime/policy/policy_update.py", "workspace/merges/recovery.py"},
+        ),
         ("documents.replace", {"harness/writes/merger.py"}),
         # `remit sandbox check` tries the sandbox with attempts of its own, `remit sandbox run` runs a person's command.
         # What git's history holds is asked of git by a command without arguments from anywhere, which cannot write.
         (
             "sandbox.run",
-            {"cli/sandbox.py", "harness/stages/execute.py", "harness/commands/history.py", "sandbox/probe.py"},
+            {"cli/commands/sandbox.py", "harness/stages/execute.py", "harness/commands/history.py", "sandbox/probe.py"},
         ),
         ("merger.merge", {"harness/stages/merge.py", "harness/commands/merge_command_output.py"}),
         ("write_commit", {"harness/stages/merge.py"}),
@@ -63,7 +66,7 @@ def callers(ends: str) -> set[str]:
             (writes, {"harness/writes/commit.py"})
             for writes in ("write_object", "git_lock", "append_line", "clear_stale_locks")
         ),
-        ("listed_by_ripgrep", {"tools/large_trees.py"}),
+        ("listed_by_ripgrep", {"tools/search/large_trees.py"}),
     ],
 )
 def test_only_the_harness_carries_out_a_plan(ends: str, modules: set[str]) -> None:

@@ -9,12 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from remit_server.harness.approval.diffs import ONLY_FORM, unified
-from remit_server.tools.patch.apply import Placed, applied, place
-from remit_server.tools.patch.parse import parse_diff
+from remit_server.tools.edit.patch.apply import Placed, apply_hunks, place
+from remit_server.tools.edit.patch.parse import parse_diff
 from remit_server.tools.spec import FileChange
-from remit_server.workspace.files import image_of
+from remit_server.workspace.content.files import image_of
 from remit_server.workspace.line_diff import MAX_COMPARED
-from remit_server.workspace.paths import WorkspacePath
+from remit_server.workspace.paths.workspace_path import WorkspacePath
 
 TEXTS = st.lists(st.sampled_from(["a", "b", "", "ab", "ba"]), max_size=30).flatmap(
     lambda lines: st.sampled_from(["\n".join(lines), "".join(f"{line}\n" for line in lines)])
@@ -35,7 +35,7 @@ def test_a_diff_applied_to_the_old_text_is_the_new_text(before: str, after: str)
     (patch,) = parse_diff(shown(before, after))
     placed = place(before, patch.hunks)
     assert all(isinstance(each, Placed) and each.drift == 0 for each in placed)
-    assert applied(before, [each for each in placed if isinstance(each, Placed)]) == after
+    assert apply_hunks(before, [each for each in placed if isinstance(each, Placed)]) == after
 
 
 @given(text=st.lists(st.sampled_from(["a", "b", ""]), min_size=1, max_size=40), at=st.integers(0, 39), more=TEXTS)

@@ -18,16 +18,16 @@ from pathlib import Path
 
 import pytest
 
-from remit_governance.permission_file import parse_permissions
-from remit_governance.permissions import Override, PermissionConfig
-from remit_governance.policy.builtin import BUILTIN
-from remit_governance.policy.compile import Source, compile_policy
-from remit_governance.policy.extension import read_rule
-from remit_governance.policy.file import ConstraintsForm, MatchForm, RuleForm
+from remit_governance.permissions.permission_file import parse_permissions
+from remit_governance.permissions.permissions import Override, PermissionConfig
+from remit_governance.policy.decision.builtin import BUILTIN
+from remit_governance.policy.decision.extension import read_rule
+from remit_governance.policy.language.compile import Source, compile_policy
+from remit_governance.policy.language.policy_form import ConstraintsForm, MatchForm, RuleForm
 from remit_server.cli.main import COMMANDS, main
 from remit_server.contract import ErrorCode
-from remit_server.lsp.features.execute_command import COMMANDS as LSP_COMMANDS
-from remit_server.lsp.rpc.custom_methods import CUSTOM_MESSAGES, CUSTOM_RESULTS
+from remit_server.transports.lsp.features.execute_command import COMMANDS as LSP_COMMANDS
+from remit_server.transports.lsp.rpc.custom_methods import CUSTOM_MESSAGES, CUSTOM_RESULTS
 
 ROOT = Path(__file__).parents[2]
 DOCS = ("ARCHITECTURE.md", "README.md", "CONTRIBUTING.md", "client-vscode/README.md")
@@ -191,7 +191,7 @@ def known_command(command: str, after: str | None, rest: str) -> bool:
 @cache
 def parser_of(command: str) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser()
-    importlib.import_module(f"remit_server.cli.{COMMANDS[command].module}").add_arguments(parser)
+    importlib.import_module(f"remit_server.cli.commands.{COMMANDS[command].module}").add_arguments(parser)
     return parser
 
 

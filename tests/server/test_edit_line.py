@@ -9,15 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from remit_server.errors import ToolError
-from remit_server.tools.edit_file import EditFileArguments, edited
-from remit_server.workspace.paths import WorkspacePath
+from remit_server.tools.edit.edit_file import EditFileArguments, edit_content
+from remit_server.workspace.paths.workspace_path import WorkspacePath
 
 PATH = WorkspacePath("a.py", Path())
 TEXT = "x = 1\n\nx = 1\n  x = 1\n\nend"
 
 
 def edit(old: str, new: str, text: str = TEXT, **more: int | bool) -> str:
-    return edited(PATH, text, EditFileArguments(path="a.py", old_text=old, new_text=new, **more), str)[0]  # type: ignore[arg-type]
+    return edit_content(PATH, text, EditFileArguments(path="a.py", old_text=old, new_text=new, **more), str)[0]  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from remit_server.tools.apply_diff import APPLY_DIFF, ApplyDiffArguments
-from remit_server.tools.edit_file import EDIT_FILE, EditFileArguments
-from remit_server.tools.patch.parts import NO_NEWLINE
+from remit_server.tools.edit.apply_diff import APPLY_DIFF, ApplyDiffArguments
+from remit_server.tools.edit.edit_file import EDIT_FILE, EditFileArguments
+from remit_server.tools.edit.patch.parts import NO_NEWLINE
 from remit_server.tools.spec import ToolContext, WritePlan
-from remit_server.workspace.paths import Workspace
+from remit_server.workspace.paths.workspace_path import Workspace
 from remit_server.workspace.ports import NoDocuments
 
 SOURCES = [path for path in sorted(Path(sysconfig.get_paths()["stdlib"]).glob("*.py")) if path.stat().st_size < 60_000]

@@ -14,7 +14,7 @@ from training import generator
 from training.conversations import Conversation
 
 from remit_governance.values import Intent
-from remit_server.models.embedded.copies import narrowed
+from remit_server.models.embedded.argument_candidates import narrow_intents
 from remit_server.models.ports import (
     AssistantMessage,
     Message,
@@ -38,7 +38,7 @@ OFFERED = {intent: tuple(ToolSpec(name, name, {}) for name in names) for intent,
 def forms(messages: tuple[Message, ...], intent: str) -> list[dict[str, list[object]]]:
     """What each argument may be, in each form that the one tool of that intent may be called in."""
     found: list[dict[str, list[object]]] = []
-    for tool in narrowed(messages, OFFERED).get(Intent(intent), ()):
+    for tool in narrow_intents(messages, OFFERED).get(Intent(intent), ()):
         schemas = tool.parameters.get("anyOf", [dict(tool.parameters)])
         assert isinstance(schemas, list)
         for schema in schemas:
@@ -64,7 +64,7 @@ def steps(conversation: Conversation) -> Iterator[tuple[tuple[Message, ...], str
             messages.append(called(call["name"], **call["arguments"]))
             messages += [ToolMessage("1", each["name"], text) for each, text in zip(calls, step.results, strict=True)]
         else:
-            assert narrowed(messages, OFFERED) == {} or len(conversation.steps) == 1 or _may_go_on(conversation)
+            assert narrow_intents(messages, OFFERED) == {} or len(conversation.steps) == 1 or _may_go_on(conversation)
 
 
 def _may_go_on(conversation: Conversation) -> bool:
@@ -90,13 +90,13 @@ def test_everything_a_skill_needs_can_be_spelled(skill: str, held_out: bool) -> 
 
 
 def test_tools_it_was_not_trained_on_are_not_offered() -> None:
-    offered = narrowed((UserMessage("do something with a in c.py"),), OFFERED)
+    offered = narrow_intents((UserMessage("do something with a in c.py"),), OFFERED)
     used = {"READ_FILE": ["read_file"], "ANALYZE": ["search_files"], "EXECUTE": ["run_command"]}
     assert {intent.value: [tool.name for tool in tools] for intent, tools in offered.items()} == used
 
 
 def test_a_tool_that_policy_withholds_is_not_offered_again() -> None:
-    assert narrowed((UserMessage("run make"),), {Intent.EXECUTE: (ToolSpec("run_tests", "", {}),)}) == {}
+    assert narrow_intents((UserMessage("run make"),), {Intent.EXECUTE: (ToolSpec("run_tests", "", {}),)}) == {}
 
 
 @pytest.mark.parametrize("tool", ["edit_file", "run_command", "read_file", "search_files"])
@@ -106,7 +106,7 @@ def test_after_a_refusal_nothing_is_left_but_to_say_so(tool: str) -> None:
         called(tool, path="c.py"),
         ToolMessage("1", tool, "error denied: x"),
     )
-    assert narrowed(messages, OFFERED) == {}
+    assert narrow_intents(messages, OFFERED) == {}
 
 
 @settings(max_examples=100, deadline=None)

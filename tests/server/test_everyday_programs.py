@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from remit_server.sandbox.bubblewrap import Bubblewrap
-from remit_server.sandbox.environment import command_environment
+from remit_server.sandbox.bubblewrap.bubblewrap import Bubblewrap
 from remit_server.sandbox.ports import CommandSpec
+from remit_server.sandbox.visible.environment import command_environment
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(shutil.which("bwrap") is None, reason="there is no bwrap")]
 

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
 from remit_server.harness.writes.commit import write_commit
-from remit_server.workspace.paths import Workspace
+from remit_server.workspace.paths.workspace_path import Workspace
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="there is no git")
 

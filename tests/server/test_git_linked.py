@@ -13,7 +13,7 @@ import pytest
 from bench_runtime import call
 from git_looks import asked, git, output, repository
 
-from remit_server.tools.git_linked import pointed_to
+from remit_server.tools.git.git_linked import resolve_pointer
 
 pytestmark = [
     pytest.mark.slow,
@@ -148,6 +148,6 @@ def test_THR_config_links_in_a_repository_elsewhere_are_not_followed(tmp_path: P
             shutil.rmtree(part)
         part.symlink_to(secret)
     shop = tmp_path / "shop"
-    folders = pointed_to(shop, (shop / ".git").read_bytes())
+    folders = resolve_pointer(shop, (shop / ".git").read_bytes())
     assert folders is not None
     assert {path.name for path in folders.parts()} == {"HEAD", "index", "logs", "objects"}

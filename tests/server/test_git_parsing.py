@@ -9,9 +9,9 @@ from pathlib import Path
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from remit_server.tools.git_config import harmless, parse_config
-from remit_server.tools.git_sections import sections
-from remit_server.tools.git_status import Entry, parse_status
+from remit_server.tools.git.git_config import harmless, parse_config
+from remit_server.tools.git.git_sections import sections
+from remit_server.tools.git.git_status import Entry, parse_status
 
 CONFIG = r"""# a comment
 [core]

@@ -15,7 +15,7 @@ from jsonschema import Draft202012Validator, FormatChecker
 from pydantic import JsonValue
 
 from remit_server.errors import ModelFailed
-from remit_server.models.mlx import MlxProvider
+from remit_server.models.local.provider import MlxProvider
 from remit_server.models.ports import CallProposed, Finished, GenerateRequest, TextDelta, UserMessage
 
 pytestmark = [

@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from remit_server.tools.read_file import read_lines
+from remit_server.tools.files.read_file import read_lines
 from remit_server.tools.spec import Outcome, ToolContext
-from remit_server.workspace.kept import MIN_KEPT_BYTES, Kept, Pages
-from remit_server.workspace.paths import Workspace
+from remit_server.workspace.content.file_cache import MIN_KEPT_BYTES, FileCache, Pages
+from remit_server.workspace.content.text import Text
+from remit_server.workspace.paths.workspace_path import Workspace
 from remit_server.workspace.ports import NoDocuments
-from remit_server.workspace.text import Text
 
 LINE = "value = 'some line of a large file'\n"
 
@@ -40,7 +40,7 @@ def test_pages_of_a_large_file_read_it_once(tmp_path: Path) -> None:
 
     (tmp_path / "x").write_text("".join(f"{n} {LINE}" for n in range(230_000)))
     size = (tmp_path / "x").stat().st_size
-    with Workspace(tmp_path, Kept(now_ns=later)) as workspace:
+    with Workspace(tmp_path, FileCache(now_ns=later)) as workspace:
         begun, total = bytes_read(), page(workspace, 1).data["total_lines"]
         assert isinstance(total, int)
         once = bytes_read()
@@ -53,7 +53,7 @@ def test_pages_of_a_large_file_read_it_once(tmp_path: Path) -> None:
 def test_a_changed_file_is_read_anew_even_if_its_size_and_time_are_put_back(tmp_path: Path) -> None:
     path = tmp_path / "x"
     path.write_text(LINE * 5_000)
-    with Workspace(tmp_path, Kept(now_ns=later)) as workspace:
+    with Workspace(tmp_path, FileCache(now_ns=later)) as workspace:
         first, times = page(workspace, 1), path.stat()
         path.write_text(LINE.replace("some", "that") * 5_000)
         os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
@@ -67,12 +67,12 @@ def test_a_changed_file_is_read_anew_even_if_its_size_and_time_are_put_back(tmp_
 
 def test_another_policy_may_know_other_secrets(tmp_path: Path) -> None:
     (tmp_path / "x").write_text("hush\n" + LINE * 5_000)
-    with Workspace(tmp_path, Kept(now_ns=later)) as workspace:
+    with Workspace(tmp_path, FileCache(now_ns=later)) as workspace:
         assert "1|old" in page(workspace, 1, "old").text
         assert "1|new" in page(workspace, 1, "new").text
 
 
-def reads(kept: Kept[Pages], path: Path, text: str) -> int:
+def reads(kept: FileCache[Pages], path: Path, text: str) -> int:
     """How often two looks at a file read it."""
     count = 0
 
@@ -92,10 +92,10 @@ def test_what_has_just_changed_or_is_small_is_not_kept_and_memory_is_bounded(tmp
     large, small = tmp_path / "large", tmp_path / "small"
     large.write_text("x" * MIN_KEPT_BYTES)
     small.write_text("x")
-    assert reads(Kept(), large, large.read_text()) == 2
-    assert reads(Kept(now_ns=later), small, "x") == 2
-    assert reads(Kept(now_ns=later), large, large.read_text()) == 1
-    assert reads(Kept(most=MIN_KEPT_BYTES, now_ns=later), large, large.read_text()) == 2
+    assert reads(FileCache(), large, large.read_text()) == 2
+    assert reads(FileCache(now_ns=later), small, "x") == 2
+    assert reads(FileCache(now_ns=later), large, large.read_text()) == 1
+    assert reads(FileCache(most=MIN_KEPT_BYTES, now_ns=later), large, large.read_text()) == 2
 
 
 @given(content=st.text(st.sampled_from("ab\n\r"), max_size=30), first=st.integers(1, 12), count=st.integers(1, 12))

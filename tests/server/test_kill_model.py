@@ -61,7 +61,7 @@ def model_processes() -> list[int]:
     """The model processes of this one that have not ended."""
     listed = (path.read_text() for path in Path("/proc/self/task").glob("*/children"))
     lines = {int(pid): Path(f"/proc/{pid}/cmdline").read_bytes() for text in listed for pid in text.split()}
-    return [pid for pid, line in lines.items() if b"remit_server.models.host" in line]
+    return [pid for pid, line in lines.items() if b"remit_server.models.local.host" in line]
 
 
 async def killed_at_first_token(bench: Bench) -> RunResult:

@@ -22,9 +22,9 @@ from lsp_pipe import PipeClient
 from remit_governance.audit.reading.query import AuditFilter, query_audit
 from remit_governance.audit.reading.verify import Verified, verify
 from remit_governance.audit.record import AuditKind
-from remit_server.models.scripted import ScriptedCall, ScriptedStep
+from remit_server.models.recorded.scripted import ScriptedCall, ScriptedStep
 from remit_server.runtime.settings import Settings
-from remit_server.workspace.files import TEMPORARY_PREFIX
+from remit_server.workspace.content.files import TEMPORARY_PREFIX
 
 RUNS = 50
 MEASURED = 4

@@ -14,19 +14,19 @@ from hypothesis import strategies as st
 from somebody_else import as_somebody_else
 
 from remit_server.errors import ToolError
-from remit_server.tools.large_trees import Sieve
-from remit_server.tools.list_files import list_matching
-from remit_server.tools.matching import matching_lines, parse_pattern
-from remit_server.tools.search_files import search
-from remit_server.tools.searching import Query
+from remit_server.tools.files.list_files import list_matching
+from remit_server.tools.search.file_search import Query
+from remit_server.tools.search.large_trees import Sieve
+from remit_server.tools.search.line_matches import matching_lines, parse_pattern
+from remit_server.tools.search.prefilter import superset
+from remit_server.tools.search.search_files import search
 from remit_server.tools.spec import Outcome, ToolContext
-from remit_server.tools.superset import superset
-from remit_server.workspace.globs import parse_glob
-from remit_server.workspace.paths import Workspace
+from remit_server.workspace.content.text import Text
+from remit_server.workspace.paths.workspace_path import Workspace
 from remit_server.workspace.ports import NoDocuments, OpenDocument
-from remit_server.workspace.ripgrep import find_ripgrep
-from remit_server.workspace.text import Text
-from remit_server.workspace.walk import Limits
+from remit_server.workspace.trees.path_globs import parse_glob
+from remit_server.workspace.trees.ripgrep import find_ripgrep
+from remit_server.workspace.trees.walk import Limits
 
 WITH_RIPGREP, IN_PROCESS = -1, 10**9
 # Where ripgrep takes over in the middle of the walk.

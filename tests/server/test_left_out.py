@@ -13,19 +13,19 @@ import pytest
 from bench_runtime import call, intent
 
 from remit_server.errors import ToolError
-from remit_server.tools.list_files import LIST_FILES, list_matching
-from remit_server.tools.long_files import MAX_LINE_BYTES, PIECE_BYTES
-from remit_server.tools.matching import MAX_PART_CHARS, parse_pattern
-from remit_server.tools.read_file import READ_FILE, read_lines
-from remit_server.tools.search_files import SEARCH_FILES, search
-from remit_server.tools.searching import MAX_SEARCHED_BYTES, Query
+from remit_server.tools.files.list_files import LIST_FILES, list_matching
+from remit_server.tools.files.long_files import MAX_LINE_BYTES, PIECE_BYTES
+from remit_server.tools.files.read_file import READ_FILE, read_lines
+from remit_server.tools.search.file_search import MAX_SEARCHED_BYTES, Query
+from remit_server.tools.search.line_matches import MAX_PART_CHARS, parse_pattern
+from remit_server.tools.search.search_files import SEARCH_FILES, search
 from remit_server.tools.spec import Outcome, ToolContext
-from remit_server.workspace.contents import Found, found_in
-from remit_server.workspace.files import read_bytes
-from remit_server.workspace.globs import parse_glob
-from remit_server.workspace.paths import Workspace, WorkspacePath
+from remit_server.workspace.content.content_cache import Found, read_in_folder
+from remit_server.workspace.content.files import read_bytes
+from remit_server.workspace.paths.workspace_path import Workspace, WorkspacePath
 from remit_server.workspace.ports import NoDocuments
-from remit_server.workspace.walk import Limits
+from remit_server.workspace.trees.path_globs import parse_glob
+from remit_server.workspace.trees.walk import Limits
 
 pytestmark = pytest.mark.slow
 
@@ -238,7 +238,7 @@ def test_a_file_that_the_system_failed_for_a_moment_is_tried_once_more(
         tried.append(path)
         if path != "c.py":
             raise OSError(errno.EIO, "stumbled")
-        return found_in(folder, path, *others)
+        return read_in_folder(folder, path, *others)
 
     def stay_away(workspace: Workspace, path: WorkspacePath, most: int) -> bytes:
         tried.append(path.relative)
@@ -246,8 +246,8 @@ def test_a_file_that_the_system_failed_for_a_moment_is_tried_once_more(
             raise OSError(errno.EIO, "stumbled again")
         return read_bytes(workspace, path, most)
 
-    monkeypatch.setattr("remit_server.tools.searching.found_in", stumble)
-    monkeypatch.setattr("remit_server.tools.searching.read_bytes", stay_away)
+    monkeypatch.setattr("remit_server.tools.search.file_search.found_in", stumble)
+    monkeypatch.setattr("remit_server.tools.search.file_search.read_bytes", stay_away)
     found = searched(tmp_path, "needle")
     assert tried == ["a.py", "b.py", "c.py", "a.py", "b.py"]
     assert [match["file"] for match in matches(found)] == ["a.py", "c.py"]

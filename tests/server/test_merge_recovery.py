@@ -14,10 +14,10 @@ import merges_by_step
 import pytest
 from merges_by_step import CHANGES, EXECUTABLE, reset
 
-from remit_server.workspace.files import digest_of
-from remit_server.workspace.merge_log import MergeLog, Step
-from remit_server.workspace.paths import Workspace
-from remit_server.workspace.recovery import recover
+from remit_server.workspace.content.files import digest_of
+from remit_server.workspace.merges.merge_log import MergeLog, Step
+from remit_server.workspace.merges.recovery import recover
+from remit_server.workspace.paths.workspace_path import Workspace
 
 RUNS = 200
 

@@ -13,10 +13,10 @@ from bench_runtime import SHOP, Bench
 from tiny_model import MARKERS, TEMPLATE, ask, collect, last, tiny_model
 
 from remit_server.cli.main import main
-from remit_server.models.host.caches import Cache
-from remit_server.models.host.sessions import CHUNK, Session, resume
-from remit_server.models.mlx import MlxProvider
-from remit_server.models.options import EngineOptions
+from remit_server.models.local.host.cache.session_caches import CHUNK, Session, resume
+from remit_server.models.local.host.cache.token_caches import Cache
+from remit_server.models.local.options import EngineOptions
+from remit_server.models.local.provider import MlxProvider
 from remit_server.runtime.opening import open_runtime
 from remit_server.runtime.settings import Settings
 from remit_server.workspace.ports import NoDocuments
@@ -30,7 +30,7 @@ pytestmark = [
 
 def test_a_lent_prefix_gives_the_same_scores_bit_for_bit() -> None:
     """Also while its lender goes on; so what other sessions left behind changes no answer."""
-    from remit_server.models.host.edge import LanguageModel, prepare
+    from remit_server.models.local.host.mlx_backend import LanguageModel, prepare
 
     prepare()
     import mlx.core as mx

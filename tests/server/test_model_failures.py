@@ -17,12 +17,12 @@ import pytest
 from tiny_model import MARKERS, TEMPLATE, ask, collect, last, tiny_model
 
 from remit_server.errors import ModelFailed, ModelUnavailable
-from remit_server.models import wire
-from remit_server.models.backoff import FREE_RESTARTS
-from remit_server.models.mlx import MlxProvider
-from remit_server.models.options import EngineOptions
+from remit_server.models.local import wire
+from remit_server.models.local.backoff import FREE_RESTARTS
+from remit_server.models.local.options import EngineOptions
+from remit_server.models.local.process import HostProcess
+from remit_server.models.local.provider import MlxProvider
 from remit_server.models.ports import Finished
-from remit_server.models.process import HostProcess
 
 pytestmark = [
     pytest.mark.skipif(find_spec("mlx_lm") is None, reason="needs the mlx extra"),

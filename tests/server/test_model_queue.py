@@ -9,11 +9,11 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from remit_server.models.backoff import FREE_RESTARTS, MOST_PAUSE_S, Backoff
-from remit_server.models.host.lines import CHARITY, MOST_TOGETHER, FairQueue, Line
-from remit_server.models.host.memory import control_group_left, parse_vm_stat
-from remit_server.models.host.sessions import CHUNK, Session, Sessions, resume
-from remit_server.models.wire import Priority
+from remit_server.models.local.backoff import FREE_RESTARTS, MOST_PAUSE_S, Backoff
+from remit_server.models.local.host.cache.session_caches import CHUNK, Session, Sessions, resume
+from remit_server.models.local.host.fair_queue import CHARITY, MOST_TOGETHER, FairQueue, Line
+from remit_server.models.local.host.memory import control_group_left, parse_vm_stat
+from remit_server.models.local.wire import Priority
 
 PRIORITIES: tuple[Priority, ...] = ("interactive", "turn", "background")
 LINES = st.tuples(st.sampled_from("abcdefghijkl"), st.sampled_from(PRIORITIES))

@@ -20,12 +20,13 @@ from tiny_model import INTENTS, MARKERS, MODELS, TEMPLATE, Select, ask, collect,
 
 from remit_governance.values import Intent
 from remit_server.errors import ModelFailed, ModelUnavailable
-from remit_server.models import wire
 from remit_server.models.check import check_model
 from remit_server.models.choose import choose_provider
-from remit_server.models.host.sessions import CHUNK
-from remit_server.models.mlx import MlxProvider, to_wire
-from remit_server.models.options import EngineOptions
+from remit_server.models.local import wire
+from remit_server.models.local.host.cache.session_caches import CHUNK
+from remit_server.models.local.options import EngineOptions
+from remit_server.models.local.process import HostProcess, host_environment
+from remit_server.models.local.provider import MlxProvider, to_wire
 from remit_server.models.ports import (
     AssistantMessage,
     CallProposed,
@@ -38,7 +39,6 @@ from remit_server.models.ports import (
     ToolSpec,
     UserMessage,
 )
-from remit_server.models.process import HostProcess, host_environment
 
 pytestmark = [
     pytest.mark.skipif(find_spec("mlx_lm") is None, reason="needs the mlx extra"),
@@ -566,7 +566,7 @@ async def test_garbage_from_the_process() -> None:
 
 
 def spawn() -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-P", "-m", "remit_server.models.host"]
+    command = [sys.executable, "-P", "-m", "remit_server.models.local.host"]
     return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
 
 
@@ -605,7 +605,7 @@ async def test_process_ends_with_its_pipe(folder: Path) -> None:
 async def test_prints_cannot_reach_the_pipe() -> None:
     """invariant 11: what a library prints goes to stderr."""
     script = (
-        "import os, sys\nfrom remit_server.models.host.__main__ import take_over_stdio\n"
+        "import os, sys\nfrom remit_server.models.local.host.__main__ import take_over_stdio\n"
         "source, target = take_over_stdio()\nprint('noise', flush=True)\nos.system('echo more noise')\n"
         "assert sys.stdin.read() == ''\nos.write(target, os.read(source, 9))"
     )
@@ -620,7 +620,7 @@ async def test_missing_package_says_how_to_install_it() -> None:
         "        if name in {'mlx', 'mlx_lm', 'llguidance'}: raise ModuleNotFoundError(name)\n"
         "import importlib.util as util\nfind = util.find_spec\n"
         "util.find_spec = lambda name, package=None: None if name in {'mlx_lm', 'llguidance'} else find(name, package)\n"
-        "from remit_server.models.host.loading import load_model, HostError\nfrom remit_server.models.wire import Load\n"
+        "from remit_server.models.local.host.loading import load_model, HostError\nfrom remit_server.models.local.wire import Load\n"
         "try:\n    load_model(Load(reference='embedded'), lambda done, total: None)\nexcept HostError as error:\n    print(error.why, '|', error.fix)"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True, text=True)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from remit_server.tools.near_miss import explain
+from remit_server.tools.edit.near_miss import explain
 
 TEXT = "def f(a):\n    b = a + 1\n    return b\n\n\ndef g(a):\n    b = a + 2\n    return b\n"
 

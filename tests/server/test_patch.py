@@ -14,9 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from remit_server.errors import ToolError
-from remit_server.tools.patch.apply import Failed, Placed, applied, place
-from remit_server.tools.patch.parse import parse_diff
-from remit_server.tools.patch.parts import NO_NEWLINE
+from remit_server.tools.edit.patch.apply import Failed, Placed, apply_hunks, place
+from remit_server.tools.edit.patch.parse import parse_diff
+from remit_server.tools.edit.patch.parts import NO_NEWLINE
 
 SOURCES = [path for path in sorted(Path(sysconfig.get_paths()["stdlib"]).glob("*.py")) if path.stat().st_size < 60_000]
 EDITS = 500
@@ -33,7 +33,7 @@ def patched(content: str, diff: str) -> str:
     (patch,) = parse_diff(diff)
     placed = place(content, patch.hunks)
     assert all(isinstance(each, Placed) for each in placed), placed
-    return applied(content, [each for each in placed if isinstance(each, Placed)])
+    return apply_hunks(content, [each for each in placed if isinstance(each, Placed)])
 
 
 def edited(lines: Sequence[str], random_: random.Random) -> list[str]:

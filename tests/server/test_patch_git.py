@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 
 from remit_server.errors import ToolError
 from remit_server.harness.writes.merger import Merger
-from remit_server.tools.apply_diff import APPLY_DIFF, ApplyDiffArguments
+from remit_server.tools.edit.apply_diff import APPLY_DIFF, ApplyDiffArguments
 from remit_server.tools.spec import ToolContext, WritePlan
-from remit_server.workspace.merge_log import MergeLog
-from remit_server.workspace.paths import Workspace
+from remit_server.workspace.merges.merge_log import MergeLog
+from remit_server.workspace.paths.workspace_path import Workspace
 from remit_server.workspace.ports import NoDocuments
 
 pytestmark = pytest.mark.slow

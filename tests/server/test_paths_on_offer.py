@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from remit_server.agent.offer import MOST_PATHS, NEEDS_A_FILE, nameable, named
+from remit_server.agent.offer import MOST_PATHS, NEEDS_A_FILE, find_named_paths, nameable_paths
 from remit_server.models.ports import AssistantMessage, Message, UserMessage
 from remit_server.tools.table import TOOLS
-from remit_server.workspace.paths import Workspace
+from remit_server.workspace.paths.workspace_path import Workspace
 from remit_server.workspace.ports import NoDocuments
 
 
@@ -26,7 +26,7 @@ def tree(tmp_path: Path) -> Path:
 
 def listed(tree: Path, *messages: Message) -> tuple[str, ...] | None:
     workspace = Workspace(tree)
-    found = asyncio.run(nameable(workspace, NoDocuments(), messages, lambda path: not path.endswith(".key")))
+    found = asyncio.run(nameable_paths(workspace, NoDocuments(), messages, lambda path: not path.endswith(".key")))
     return None if found is None else found.paths
 
 
@@ -42,7 +42,7 @@ def test_what_the_person_wrote_can_be_named_whether_it_is_there_or_not(tree: Pat
     found = listed(tree, said, AssistantMessage("or invented.py")) or ()
     assert {"out/made.js", "missing.py", "docs/x.md"} <= set(found)
     assert "invented.py" not in found
-    assert list(named((UserMessage("hello. what is this?"),))) == []
+    assert list(find_named_paths((UserMessage("hello. what is this?"),))) == []
     odd = UserMessage("read Makefile, `docs/my file.md`, LICENSE and app/[id]/page.tsx")
     assert {"Makefile", "docs/my file.md", "LICENSE", "app/[id]/page.tsx"} <= set(listed(tree, odd) or ())
 
@@ -68,9 +68,9 @@ def test_the_arguments_that_are_limited_are_there() -> None:
 def test_a_path_that_is_not_on_offer_cannot_be_spelled() -> None:
     from llguidance import LLTokenizer
 
-    from remit_server.models.host.calls import Markers, spell_call
-    from remit_server.models.host.grammar import Grammars, Paths
-    from remit_server.models.wire import ToolSchema
+    from remit_server.models.local.host.grammar.step_grammar import Grammars, Paths
+    from remit_server.models.local.host.output.calls import Markers, spell_call
+    from remit_server.models.local.wire import ToolSchema
 
     tokenizer = LLTokenizer("byte")
     grammars = Grammars(tokenizer, Markers(None, None))
@@ -109,9 +109,9 @@ def test_THR_model_a_list_of_paths_does_not_widen_what_the_schema_limits(limit: 
     """Both limits hold at once: neither replaces the other, also where the tool can be called in several forms."""
     from llguidance import LLTokenizer
 
-    from remit_server.models.host.calls import Markers, spell_call
-    from remit_server.models.host.grammar import Grammars, Paths
-    from remit_server.models.wire import ToolSchema
+    from remit_server.models.local.host.grammar.step_grammar import Grammars, Paths
+    from remit_server.models.local.host.output.calls import Markers, spell_call
+    from remit_server.models.local.wire import ToolSchema
 
     tokenizer = LLTokenizer("byte")
     grammars = Grammars(tokenizer, Markers(None, None))

@@ -18,16 +18,18 @@ from remit_governance.hosts import Endpoint
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
 from remit_server.harness.commands.attempts import MAX_DENIED, Attempts
-from remit_server.sandbox.addresses import refused_address
-from remit_server.sandbox.client_hello import NoHello, check_hello, read_hello
-from remit_server.sandbox.proxy import MAX_HEAD, MAX_OPEN, Attempt, Denied, Proxy, requested
+from remit_server.sandbox.network.addresses import refused_address
+from remit_server.sandbox.network.client_hello import NoHello, check_hello, read_hello
+from remit_server.sandbox.network.proxy import MAX_HEAD, MAX_OPEN, Attempt, Denied, Proxy, parse_request
 
 LISTED = frozenset({Endpoint("example.org"), Endpoint("127.0.0.1", 8080)})
 
 
 @pytest.mark.parametrize("target", ["example.org:443", "EXAMPLE.ORG:443", "example.org.:443"])
 def test_a_listed_host_is_the_same_in_every_spelling(target: str) -> None:
-    assert requested(f"CONNECT {target} HTTP/1.1\r\nHost: evil.org\r\n\r\n".encode(), LISTED) == Endpoint("example.org")
+    assert parse_request(f"CONNECT {target} HTTP/1.1\r\nHost: evil.org\r\n\r\n".encode(), LISTED) == Endpoint(
+        "example.org"
+    )
 
 
 REFUSED = (
@@ -53,14 +55,14 @@ REFUSED = (
 def test_thr_sandbox_network_another_spelling_is_another_host(line: str) -> None:
     """THR-sandbox-network-spellings: user parts, wide dots, wrapped and shortened addresses, paths, other methods."""
     with pytest.raises(Denied):
-        requested(f"{line}\r\n\r\n".encode(), LISTED)
+        parse_request(f"{line}\r\n\r\n".encode(), LISTED)
 
 
 @given(st.binary(max_size=60))
 def test_whatever_comes_is_a_listed_host_or_denied(head: bytes) -> None:
     for text in (head, b"CONNECT " + head + b" HTTP/1.1\r\n\r\n"):
         try:
-            endpoint = requested(text, LISTED)
+            endpoint = parse_request(text, LISTED)
         except Denied:
             continue
         assert endpoint in LISTED

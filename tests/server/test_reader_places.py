@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from sent_cases import frame
 
-from remit_server.gateway.lines import LineReader
-from remit_server.lsp.rpc.frames import End
-from remit_server.lsp.rpc.io_threads import FrameReader
+from remit_server.transports.gateway.lines import LineReader
+from remit_server.transports.lsp.rpc.frames import End
+from remit_server.transports.lsp.rpc.io_threads import FrameReader
 
 
 async def test_THR_protocol_a_frame_whose_handling_fails_frees_its_places():

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from remit_server.runtime import reloading
-from remit_server.runtime.reloading import policy_changes
+from remit_server.runtime.policy import policy_watcher as reloading
+from remit_server.runtime.policy.policy_watcher import policy_changes
 from remit_server.runtime.settings import Settings
 
 HANGS_S = 30

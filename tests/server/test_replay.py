@@ -26,7 +26,7 @@ from hypothesis import strategies as st
 from remit_governance.values import Intent
 from remit_server.contract import ErrorCode, RunRequest
 from remit_server.errors import ModelFailed, ModelUnavailable, RemitError, SetupError
-from remit_server.models.choose import choose_provider, redacted
+from remit_server.models.choose import choose_provider, redact_text
 from remit_server.models.ports import (
     AssistantMessage,
     CallProposed,
@@ -43,8 +43,8 @@ from remit_server.models.ports import (
     ToolSpec,
     UserMessage,
 )
-from remit_server.models.recorder import Recorder
-from remit_server.models.replay import ReplayProvider
+from remit_server.models.recorded.recorder import Recorder
+from remit_server.models.recorded.replay import ReplayProvider
 from remit_server.runtime.opening import open_runtime
 from remit_server.runtime.settings import Settings
 from remit_server.workspace.ports import NoDocuments
@@ -107,11 +107,11 @@ async def heard(provider: ModelProvider, request: GenerateRequest, most: int | N
 
 
 def recorder(file: Path, *answers: Answer) -> Recorder:
-    return Recorder(Telling(list(answers)), file, redacted)
+    return Recorder(Telling(list(answers)), file, redact_text)
 
 
 def player(file: Path, *, timed: bool = False) -> ReplayProvider:
-    return ReplayProvider.from_file(file, redacted, timed=timed)
+    return ReplayProvider.from_file(file, redact_text, timed=timed)
 
 
 WORDS = st.text(max_size=12)
@@ -171,7 +171,7 @@ def test_what_was_recorded_is_played_back(
 
 async def test_a_recorder_changes_nothing(tmp_path: Path) -> None:
     model = Telling([Answer([TextDelta("hi"), Finished("stop", 3, 1, 2)])])
-    recording = Recorder(model, tmp_path / "r", redacted)
+    recording = Recorder(model, tmp_path / "r", redact_text)
     assert (recording.name, recording.state, recording.reads_context) == ("telling", "ready", False)
     assert await heard(recording, ask("x")) == (TextDelta("hi"), Finished("stop", 3, 1, 2))
     await recording.close()
@@ -335,7 +335,7 @@ import asyncio, sys
 from pathlib import Path
 from remit_server.models.choose import redacted
 from remit_server.models.ports import *
-from remit_server.models.recorder import Recorder
+from remit_server.models.recorded.recorder import Recorder
 class Endless:
     name, state, reads_context = "endless", "ready", True
     async def generate(self, request):

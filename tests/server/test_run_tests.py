@@ -12,7 +12,7 @@ import pytest
 from bench_runtime import Answering, Bench, call, intent
 from home_bench import interpreter_in
 
-from remit_server.sandbox.environment import command_environment
+from remit_server.sandbox.visible.environment import command_environment
 
 SYSTEM = "/usr/bin:/bin"
 pytestmark = pytest.mark.skipif(shutil.which("bwrap") is None, reason="there is no bwrap")

@@ -14,11 +14,11 @@ if find_spec("llguidance") is None:
 
 from llguidance import LLMatcher, LLTokenizer
 
-from remit_server.models.host.calls import Markers
-from remit_server.models.host.grammar import GrammarError, Grammars, answer_grammar, answer_schema
-from remit_server.models.host.guide import Guide
-from remit_server.models.host.schemas import Bounds
-from remit_server.models.wire import ToolSchema
+from remit_server.models.local.host.grammar.guide import Guide
+from remit_server.models.local.host.grammar.schemas import Bounds
+from remit_server.models.local.host.grammar.step_grammar import GrammarError, Grammars, answer_grammar, answer_schema
+from remit_server.models.local.host.output.calls import Markers
+from remit_server.models.local.wire import ToolSchema
 
 TOKENIZER = LLTokenizer("byte")
 END = TOKENIZER.eos_token

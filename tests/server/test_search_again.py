@@ -16,15 +16,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from somebody_else import as_somebody_else
 
-from remit_server.tools.matching import parse_pattern
-from remit_server.tools.search_files import search
-from remit_server.tools.searching import Query
+from remit_server.tools.search.file_search import Query
+from remit_server.tools.search.line_matches import parse_pattern
+from remit_server.tools.search.search_files import search
 from remit_server.tools.spec import Outcome, ToolContext
-from remit_server.workspace.contents import MAX_CONTENT_BYTES, Content
-from remit_server.workspace.kept import SETTLED_NS, Kept
-from remit_server.workspace.paths import Workspace
+from remit_server.workspace.content.content_cache import MAX_CONTENT_BYTES, Content
+from remit_server.workspace.content.file_cache import SETTLED_NS, FileCache
+from remit_server.workspace.paths.workspace_path import Workspace
 from remit_server.workspace.ports import NoDocuments, OpenDocument
-from remit_server.workspace.walk import Limits
+from remit_server.workspace.trees.walk import Limits
 
 NAMES = st.sampled_from(["a.py", "b.py", "sub/c.py", "sub/d.log", ".gitignore", "sub/.gitignore"])
 # Some of one length, so that only times tell them apart.
@@ -46,7 +46,7 @@ def later() -> int:
 
 @contextmanager
 def remembering(root: Path, most: int = 1 << 20) -> Iterator[Workspace]:
-    with Workspace(root, contents=Kept(most, 0, later)) as workspace:
+    with Workspace(root, contents=FileCache(most, 0, later)) as workspace:
         yield workspace
 
 
@@ -141,7 +141,7 @@ def test_a_search_finds_the_same_whatever_is_remembered(
                     with suppress(PermissionError):
                         edit(root, *each)
                 ticked(root)
-                with Workspace(root, contents=Kept(0, 0)) as fresh:
+                with Workspace(root, contents=FileCache(0, 0)) as fresh:
                     expected = searched(fresh, pattern, denied=denied, hidden=hidden)
                 for _ in range(2):
                     assert searched(known, pattern, denied=denied, hidden=hidden) == expected
@@ -172,7 +172,7 @@ def test_a_file_that_changed_just_now_is_read_each_time(since_ns: int, kept: boo
     path.write_text("bar\n")
     status = path.stat()
     was = (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
-    contents: Kept[Content] = Kept(1 << 20, 0, lambda: status.st_ctime_ns + since_ns)
+    contents: FileCache[Content] = FileCache(1 << 20, 0, lambda: status.st_ctime_ns + since_ns)
     with Workspace(tmp_path, contents=contents) as workspace:
         searched(workspace)
         assert (contents.known("a.py", was) is not None) == kept
@@ -239,7 +239,7 @@ def test_the_editors_buffer_comes_before_what_is_remembered(tmp_path: Path) -> N
 
 
 def test_what_is_remembered_is_bounded_and_large_files_are_not() -> None:
-    kept: Kept[Content] = Kept(10_000, 0)
+    kept: FileCache[Content] = FileCache(10_000, 0)
     for number in range(100):
         content = Content(b"x" * 1_000, "x" * 1_000)
         kept.keep(str(number), (number,), "", content)
@@ -250,7 +250,7 @@ def test_what_is_remembered_is_bounded_and_large_files_are_not() -> None:
 
 def test_a_file_over_the_limit_is_searched_each_time(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_bytes(b"foo\n" + b"x" * MAX_CONTENT_BYTES)
-    contents: Kept[Content] = Kept(1 << 20, 0, later)
+    contents: FileCache[Content] = FileCache(1 << 20, 0, later)
     with Workspace(tmp_path, contents=contents) as workspace:
         assert searched(workspace).data["files"] == 1
         status = (tmp_path / "a.py").stat()

@@ -22,21 +22,28 @@ from pydantic import ValidationError
 
 from remit_governance.audit.record import AuditKind
 from remit_governance.errors import PolicyError
-from remit_governance.permission_file import parse_permissions
-from remit_governance.permissions import Override, PermissionConfig, PermissionRule, Standing, decide
-from remit_governance.policy.commands import command_words
-from remit_governance.policy.compile import Source, compile_policy
-from remit_governance.policy.evaluate import evaluate
-from remit_governance.policy.file import ConstraintsForm, ExamplesForm, MatchForm, PolicyForm, RedactForm, RuleForm
+from remit_governance.permissions.permission_file import parse_permissions
+from remit_governance.permissions.permissions import Override, PermissionConfig, PermissionRule, Standing, decide
+from remit_governance.permissions.workspace_identity import WorkspaceIdentity, in_workspace
+from remit_governance.policy.decision.evaluate import evaluate
+from remit_governance.policy.language.compile import Source, compile_policy
+from remit_governance.policy.language.policy_form import (
+    ConstraintsForm,
+    ExamplesForm,
+    MatchForm,
+    PolicyForm,
+    RedactForm,
+    RuleForm,
+)
+from remit_governance.policy.matching.commands import command_words
 from remit_governance.values import Action, Decision, Intent, Reason, Verdict
-from remit_governance.workspace_identity import WorkspaceIdentity, in_workspace
 from remit_server.cli import main as command_line
 from remit_server.contract import ContextPayload, ExecutionPolicy, RunRequest
 from remit_server.errors import RemitError, SetupError
-from remit_server.gateway.protocol import RequestForm, parse
-from remit_server.lsp.client import OPTIONS, describe_client
 from remit_server.runtime.settings import VARIABLES, Settings
 from remit_server.sandbox.choose import CHOICE, choose_sandbox
+from remit_server.transports.gateway.protocol import RequestForm, parse
+from remit_server.transports.lsp.client import OPTIONS, describe_client
 
 ROOT = Path(__file__).parents[2]
 
@@ -91,7 +98,7 @@ def test_a_variable_changes_the_settings_or_is_refused(name: str, tmp_path: Path
 def test_the_sandbox_s_variables_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
     assert choose_sandbox(environment={CHOICE: "none"}).isolation().why == "REMIT_SANDBOX is `none`"
     assert choose_sandbox(environment={CHOICE: "nne"}).isolation().why == "REMIT_SANDBOX is `nne`"
-    source = (ROOT / "server/remit_server/sandbox/container_runtime.py").read_text()
+    source = (ROOT / "server/remit_server/sandbox/containers/container_sandbox.py").read_text()
     assert "REMIT_SANDBOX_IMAGE" in source  # tried by test_an_image_of_the_persons_own, which needs one
 
 
@@ -423,7 +430,7 @@ def test_every_option_of_the_command_line_is_read(command: str, monkeypatch: pyt
     monkeypatch.setattr(argparse._ActionsContainer, "add_argument", note)  # pyright: ignore[reportPrivateUsage]
     monkeypatch.setattr(argparse.ArgumentParser, "add_argument", note)
     with pytest.raises(SystemExit):
-        command_line.parsed([command, "--no-such-option"])
+        command_line.parse_words([command, "--no-such-option"])
     read = {
         node.attr
         for file in (ROOT / "server/remit_server/cli").rglob("*.py")

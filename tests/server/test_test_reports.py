@@ -12,18 +12,18 @@ from hypothesis import strategies as st
 
 from remit_server.errors import ToolError
 from remit_server.sandbox.ports import CommandOutput
+from remit_server.tools.run.testing.asking import Choice
+from remit_server.tools.run.testing.finding import Facts, Place, elsewhere, fitting, home_of, nearest
+from remit_server.tools.run.testing.narrowing import cargo_targets, go_packages, node_files
+from remit_server.tools.run.testing.report import MAX_LISTED, render_report
+from remit_server.tools.run.testing.reports.cargo_text import cargo_results
+from remit_server.tools.run.testing.reports.coverage import coverage_py, go_profile, istanbul, lcov, percent
+from remit_server.tools.run.testing.reports.event_lines import node_results, pytest_results, unittest_results
+from remit_server.tools.run.testing.reports.json_reports import go_results, jest_results
+from remit_server.tools.run.testing.reports.results import BadReport, Report, Result
+from remit_server.tools.run.testing.rerunning import Id, is_run_by, read_id
+from remit_server.tools.run.testing.runners import RUNNERS, Ask, Runner
 from remit_server.tools.spec import Outcome
-from remit_server.tools.testing.asking import Choice
-from remit_server.tools.testing.cargo_text import cargo_results
-from remit_server.tools.testing.coverage import coverage_py, go_profile, istanbul, lcov, percent
-from remit_server.tools.testing.event_lines import node_results, pytest_results, unittest_results
-from remit_server.tools.testing.finding import Facts, Place, elsewhere, fitting, home_of, nearest
-from remit_server.tools.testing.json_reports import go_results, jest_results
-from remit_server.tools.testing.narrowing import cargo_targets, go_packages, node_files
-from remit_server.tools.testing.report import MAX_LISTED, rendered
-from remit_server.tools.testing.rerunning import Id, is_run_by, read_id
-from remit_server.tools.testing.results import BadReport, Report, Result
-from remit_server.tools.testing.runners import RUNNERS, Ask, Runner
 
 ROOT = Path("/home/me/shop")
 
@@ -209,7 +209,7 @@ def test_lines_that_are_none_are_refused(report: bytes) -> None:
 def outcome_of(tests: tuple[Result, ...], code: int = 0, planned: int | None = None) -> Outcome:
     runner = Runner("go", "go", lambda _: (), lambda _data, _root: Report(tests, planned))
     output = CommandOutput(code, b"a report\0", b"")
-    return rendered(output, Choice(runner, Ask()), ROOT, lambda text: text.replace("s3cret", "[redacted]"))
+    return render_report(output, Choice(runner, Ask()), ROOT, lambda text: text.replace("s3cret", "[redacted]"))
 
 
 def test_each_test_is_data_for_clients() -> None:
@@ -482,6 +482,6 @@ def test_ids_below_a_project_are_told_from_the_top() -> None:
     tests = (Result("tests::ok", "failed", None, "error", "no", "src/lib.rs", 3),)
     runner = Runner("cargo", "cargo", lambda _: (), lambda _data, _root: Report(tests))
     choice = Choice(runner, Ask(), "rust", frozenset({"rust/src/lib.rs"}), (Place("node", "."),))
-    told = rendered(CommandOutput(101, b"a report\0", b""), choice, ROOT / "rust", str).text
+    told = render_report(CommandOutput(101, b"a report\0", b""), choice, ROOT / "rust", str).text
     assert "FAILED rust/tests::ok (error) rust/src/lib.rs:3" in told
     assert "not run, though there are such tests too: node (name a `runner`)" in told

@@ -12,8 +12,8 @@ from tiny_model import INTENTS, MARKERS, MODELS, TEMPLATE, TOOLS, ask, collect, 
 
 from remit_governance.values import Intent
 from remit_server.errors import ModelFailed
-from remit_server.models.mlx import MlxProvider
-from remit_server.models.options import EngineOptions
+from remit_server.models.local.options import EngineOptions
+from remit_server.models.local.provider import MlxProvider
 from remit_server.models.ports import (
     AssistantMessage,
     CallProposed,
@@ -152,7 +152,7 @@ async def test_without_a_grammar_noise_brings_no_call_that_is_none() -> None:
 
 async def test_a_tokenizer_that_cannot_be_guided_is_used_without() -> None:
     """A tokenizer that llguidance cannot read is a warning, not an error."""
-    from remit_server.models.host.steps import Steps
+    from remit_server.models.local.host.model_adapter import Steps
 
     class Unreadable:
         name, begin, end = "other", "", ""

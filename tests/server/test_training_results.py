@@ -9,14 +9,14 @@ import pytest
 from training import languages, results
 from training.world import TRAINED, UNSEEN, World
 
-from remit_server.models.embedded.patterns import ASSIGNED, DEFINED, DOCUMENTED, IMPORT, around
+from remit_server.models.embedded.patterns import ASSIGNED, DEFINED, DOCUMENTED, IMPORT, fill_pattern
 from remit_server.sandbox.ports import CommandOutput
-from remit_server.tools.edit_file import EDIT_FILE, EditFileArguments
-from remit_server.tools.read_file import READ_FILE, ReadFileArguments
-from remit_server.tools.run_command import rendered
-from remit_server.tools.search_files import SEARCH_FILES, SearchFilesArguments
+from remit_server.tools.edit.edit_file import EDIT_FILE, EditFileArguments
+from remit_server.tools.files.read_file import READ_FILE, ReadFileArguments
+from remit_server.tools.run.run_command import render_output
+from remit_server.tools.search.search_files import SEARCH_FILES, SearchFilesArguments
 from remit_server.tools.spec import ReadPlan, ToolContext, WritePlan
-from remit_server.workspace.paths import Workspace
+from remit_server.workspace.paths.workspace_path import Workspace
 from remit_server.workspace.ports import NoDocuments
 
 
@@ -59,7 +59,7 @@ async def test_results_read_as_the_tools_print_them(ctx: ToolContext, tmp_path: 
 )
 def test_the_end_of_a_command_reads_as_the_tool_prints_it(code: int, stdout: str, stderr: str) -> None:
     output = CommandOutput(code, stdout.encode(), stderr.encode())
-    assert rendered(output, 60, str).text == results.ended(code, stdout, stderr)
+    assert render_output(output, 60, str).text == results.ended(code, stdout, stderr)
 
 
 @pytest.mark.parametrize("world", [TRAINED, UNSEEN], ids=["trained", "unseen"])
@@ -70,11 +70,11 @@ async def test_every_line_the_skills_look_for_is_found_in_every_language(
     name, text = "Name_1", ["# Name_1 is used below", "call(Name_1)", "if Name_1 == 3:"]
     looked_for: list[tuple[str, str]] = []
     for extension, language in world.languages.items():
-        looked_for += [(around(ASSIGNED, name), line) for line in _filled(language.assignments, name)]
-        looked_for += [(around(DEFINED, name), line) for line in _filled(language.definitions, name)]
+        looked_for += [(fill_pattern(ASSIGNED, name), line) for line in _filled(language.assignments, name)]
+        looked_for += [(fill_pattern(DEFINED, name), line) for line in _filled(language.definitions, name)]
         looked_for += [(IMPORT, line) for line in _filled(language.imports, name)]
         if extension == "py":
-            looked_for += [(around(DOCUMENTED, name), line) for line in _filled(language.definitions, name)]
+            looked_for += [(fill_pattern(DOCUMENTED, name), line) for line in _filled(language.definitions, name)]
     assert len(looked_for) > 60
     for pattern, line in looked_for:
         at = rng.randint(0, 3)

@@ -17,14 +17,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import JsonValue
 
-from remit_server.models.host.calls import OPEN, spell_call
-from remit_server.models.host.edge import prepare
-from remit_server.models.host.formats import OWN, ToolFormat, Tools
-from remit_server.models.host.hearing import Hearing
-from remit_server.models.host.native import NativeReader
-from remit_server.models.host.thinking import ThinkMarkers, ThoughtReader
+from remit_server.models.local.host.mlx_backend import prepare
+from remit_server.models.local.host.output.calls import OPEN, spell_call
+from remit_server.models.local.host.output.formats import OWN, ToolFormat, Tools
+from remit_server.models.local.host.output.native import NativeReader
+from remit_server.models.local.host.output.output_reader import Hearing
+from remit_server.models.local.host.output.thinking import ThinkMarkers, ThoughtReader
+from remit_server.models.local.wire import Call, Delta, Frame, Thinking, Unreadable
 from remit_server.models.ports import UNREADABLE_CALL
-from remit_server.models.wire import Call, Delta, Frame, Thinking, Unreadable
 
 pytestmark = pytest.mark.skipif(find_spec("mlx_lm") is None, reason="needs the mlx extra")
 
@@ -104,7 +104,7 @@ def test_004_calls_of_models_formats(case: dict[str, Any], size: int) -> None:
 
 
 def test_every_format_that_is_known_has_samples() -> None:
-    from remit_server.models.host.formats import KNOWN
+    from remit_server.models.local.host.output.formats import KNOWN
 
     assert {case["format"] for case in CASES} - {"json_tools"} == KNOWN
 
@@ -204,8 +204,8 @@ async def test_thr_model_tool_outside_the_intent_unguided(make_bench: Any) -> No
     ],
 )
 def test_a_value_without_a_grammar_is_checked(said: str, spelled: str | None) -> None:
-    from remit_server.models.host.grammar import GrammarError
-    from remit_server.models.host.unguided import AnswerReader
+    from remit_server.models.local.host.grammar.step_grammar import GrammarError
+    from remit_server.models.local.host.grammar.unguided import AnswerReader
 
     schema: dict[str, JsonValue] = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
     reader = AnswerReader(schema)

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from remit_server.uninterrupted import uninterrupted
+from remit_server.uninterrupted import finish_uninterrupted
 
 
 @pytest.mark.parametrize("cancels", [1, 2, 5])
@@ -17,7 +17,7 @@ async def test_a_write_is_finished_however_often_its_call_is_cancelled(cancels: 
         await go_on.wait()
         done.append("written")
 
-    call = asyncio.create_task(uninterrupted(write()))
+    call = asyncio.create_task(finish_uninterrupted(write()))
     await asyncio.sleep(0)
     for _ in range(cancels):
         call.cancel()
@@ -37,9 +37,9 @@ async def test_what_a_write_says_comes_back_and_what_goes_wrong_is_raised() -> N
     async def broken() -> None:
         raise OSError("no space")
 
-    assert await uninterrupted(fine()) == "written"
+    assert await finish_uninterrupted(fine()) == "written"
     with pytest.raises(OSError, match="no space"):
-        await uninterrupted(broken())
+        await finish_uninterrupted(broken())
 
 
 async def test_a_write_that_fails_after_its_call_was_cancelled_is_the_cause() -> None:
@@ -49,7 +49,7 @@ async def test_a_write_that_fails_after_its_call_was_cancelled_is_the_cause() ->
         await go_on.wait()
         raise OSError("no space")
 
-    call = asyncio.create_task(uninterrupted(broken()))
+    call = asyncio.create_task(finish_uninterrupted(broken()))
     await asyncio.sleep(0)
     call.cancel()
     await asyncio.sleep(0)

@@ -16,7 +16,7 @@ import pytest
 
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
-from remit_server.workspace.files import (
+from remit_server.workspace.content.files import (
     TEMPORARY_PREFIX,
     collect_leftovers,
     digest_of,
@@ -24,7 +24,7 @@ from remit_server.workspace.files import (
     read_image,
     write_atomically,
 )
-from remit_server.workspace.paths import Workspace
+from remit_server.workspace.paths.workspace_path import Workspace
 
 
 @pytest.fixture
@@ -182,8 +182,8 @@ def test_files_disk_full(workspace: Workspace) -> None:
     script = """
 import resource, signal, sys
 from pathlib import Path
-from remit_server.workspace.paths import Workspace
-from remit_server.workspace.files import read_image, write_atomically
+from remit_server.workspace.paths.workspace_path import Workspace
+from remit_server.workspace.content.files import read_image, write_atomically
 from remit_server.errors import ToolError
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 from remit_server.contract import ErrorCode
 from remit_server.errors import OutsideWorkspace, SetupError, ToolError
-from remit_server.workspace.kernel import open_exact, open_exact_by_steps
-from remit_server.workspace.locate import locate
-from remit_server.workspace.paths import Workspace
+from remit_server.workspace.paths.kernel import open_exact, open_exact_by_steps
+from remit_server.workspace.paths.locate import locate
+from remit_server.workspace.paths.workspace_path import Workspace
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
-from remit_server.workspace.text import Text, plain
+from remit_server.workspace.content.text import Text, plain
 
 LINES = st.lists(
     st.tuples(st.text(st.characters(exclude_characters="\0\n", exclude_categories=("Cs",)), max_size=12),

@@ -16,8 +16,8 @@ import pytest
 from step_by_step import Order, Report, Writers
 
 from remit_server.contract import ErrorCode
-from remit_server.workspace.files import TEMPORARY_PREFIX, collect_leftovers
-from remit_server.workspace.paths import Workspace
+from remit_server.workspace.content.files import TEMPORARY_PREFIX, collect_leftovers
+from remit_server.workspace.paths.workspace_path import Workspace
 
 pytestmark = pytest.mark.slow
 
@@ -131,8 +131,8 @@ WRITE = """
 import json, os, sys
 from pathlib import Path
 from remit_server.errors import ToolError
-from remit_server.workspace.files import read_image, write_atomically
-from remit_server.workspace.paths import Workspace
+from remit_server.workspace.content.files import read_image, write_atomically
+from remit_server.workspace.paths.workspace_path import Workspace
 
 root, new = Path(sys.argv[1]), os.urandom(3_000_000)
 if not (root / "a.txt").exists():

@@ -8,9 +8,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from remit_server.harness.writes.commit import write_commit
-from remit_server.tools.git_commit import GitCommitArguments, commit_plan
+from remit_server.tools.git.git_commit import GitCommitArguments, commit_plan
 from remit_server.tools.spec import CommitPlan, ToolContext
-from remit_server.workspace.paths import Workspace
+from remit_server.workspace.paths.workspace_path import Workspace
 from remit_server.workspace.ports import NoDocuments
 
 NAME, MAIL = "Ada", "ada@example.org"

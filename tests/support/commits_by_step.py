@@ -11,7 +11,7 @@ from commits import planned
 from merges_by_step import killer
 
 from remit_server.harness.writes.commit import write_commit
-from remit_server.workspace.paths import Workspace
+from remit_server.workspace.paths.workspace_path import Workspace
 
 
 def serve(root: Path) -> None:

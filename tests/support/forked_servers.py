@@ -62,8 +62,6 @@ class Servers:
 
 def fork_on_demand(requests: socket.socket) -> None:
     """Answer each request with the process id of a new server, until nobody asks any more."""
-    import remit_server.lsp.commands
-    import remit_server.lsp.main
     import remit_server.runtime.opening  # noqa: F401  imported for the servers to come
 
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the kernel buries them

@@ -153,7 +153,7 @@ class GatewayProcess:
         found = [
             int(stat.parent.name)
             for stat in Path("/proc").glob("[0-9]*/stat")
-            if _parent(stat) == self.process.pid and b"remit_server.models.host" in _command(stat)
+            if _parent(stat) == self.process.pid and b"remit_server.models.local.host" in _command(stat)
         ]
         (only,) = found
         return only

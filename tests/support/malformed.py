@@ -23,8 +23,8 @@ from pydantic import BaseModel
 from sent_cases import MEBI, Case, frame
 
 from remit_server.contract import ApprovalAnswer, GenerationRequest, RunRequest
-from remit_server.gateway.protocol import COMMANDS, RequestForm
-from remit_server.lsp.rpc.custom_methods import APPROVAL_RESPOND, CUSTOM_MESSAGES, GENERATE, RUN, STATUS
+from remit_server.transports.gateway.protocol import COMMANDS, RequestForm
+from remit_server.transports.lsp.rpc.custom_methods import APPROVAL_RESPOND, CUSTOM_MESSAGES, GENERATE, RUN, STATUS
 
 Json = Any
 Place = tuple[str | int, ...]

@@ -38,9 +38,9 @@ def reset(workspace: Path) -> None:
 def serve(root: Path, log: Path) -> None:
     from remit_server.harness.writes.merger import Merger
     from remit_server.tools.spec import FileChange
-    from remit_server.workspace.files import read_image
-    from remit_server.workspace.merge_log import MergeLog
-    from remit_server.workspace.paths import Workspace
+    from remit_server.workspace.content.files import read_image
+    from remit_server.workspace.merges.merge_log import MergeLog
+    from remit_server.workspace.paths.workspace_path import Workspace
     from remit_server.workspace.ports import NoDocuments
 
     async def inline(function: Callable[..., Any], *arguments: Any) -> Any:

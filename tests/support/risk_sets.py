@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from remit_governance.policy.compile import Source, compile_policy
-from remit_governance.policy.evaluate import evaluate
-from remit_governance.policy.risk import risk_of
+from remit_governance.policy.decision.evaluate import evaluate
+from remit_governance.policy.decision.risk import risk_of
+from remit_governance.policy.language.compile import Source, compile_policy
 from remit_governance.values import Action, Verdict
 
 Half = Literal["tune", "held"]

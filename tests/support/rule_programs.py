@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from remit_governance.canonical import Json
-from remit_governance.policy.extension import ExtensionRule, Facts, read_rule
+from remit_governance.policy.decision.extension import ExtensionRule, Facts, read_rule
 from remit_server.extensions.host import ExtensionHost
 from remit_server.sandbox.choose import choose_sandbox
 

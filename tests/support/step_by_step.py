@@ -87,8 +87,8 @@ def serve(root: Path, write: Callable[[Path, Order, int], None]) -> None:
 def write(root: Path, order: Order, out: int) -> None:
     """The writer: nothing else happens in its process."""
     from remit_server.errors import ToolError
-    from remit_server.workspace.files import read_image, write_atomically
-    from remit_server.workspace.paths import Workspace
+    from remit_server.workspace.content.files import read_image, write_atomically
+    from remit_server.workspace.paths.workspace_path import Workspace
 
     workspace = Workspace(root)
     path = workspace.resolve(order.path)
@@ -126,7 +126,7 @@ class Fault:
             case "kill":
                 os.kill(os.getpid(), signal.SIGKILL)
             case "collect":
-                from remit_server.workspace.files import collect_leftovers
+                from remit_server.workspace.content.files import collect_leftovers
 
                 collect_leftovers(self._workspace)
             case int() as number:
@@ -140,6 +140,4 @@ class Fault:
 
 
 if __name__ == "__main__":
-    from remit_server.workspace import files  # noqa: F401  imported for the writers to come
-
     serve(Path(sys.argv[1]), write)

@@ -16,7 +16,7 @@ from lsp_pipe import Json
 from running_server import RunningServer
 from threat_bench import own, result
 
-from remit_governance.policy.compile import Source, compile_policy
+from remit_governance.policy.language.compile import Source, compile_policy
 
 pytestmark = pytest.mark.slow
 

@@ -28,7 +28,7 @@ DENIED = [
     ".config/remit/policy.yaml",
     "home/me/.config/remit/policy.yaml",
     "Library/Application Support/remit/policy.yaml",
-    ".venv/lib/python3.11/site-packages/remit_governance/policy/evaluate.py",
+    ".venv/lib/python3.11/site-packages/remit_governance/policy/decision/evaluate.py",
     ".orchestration/active_intents.yaml",
     "audit.sqlite3",
     "deep/audit.sqlite3-wal",

@@ -264,7 +264,7 @@ async def test_a_rule_that_cannot_be_loaded_stops_the_opening(make_bench: Any, t
 SERVER = """
 import sys, time
 from pathlib import Path
-from remit_governance.policy.load import load_rules
+from remit_governance.policy.language.load import load_rules
 from remit_server.extensions.host import ExtensionHost
 host = ExtensionHost(load_rules(Path(sys.argv[1])), Path("/nowhere"))
 host.check()

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from running_server import RunningServer
 
-from remit_governance.policy.builtin import BUILTIN
-from remit_governance.policy.compile import Source, compile_policy
-from remit_governance.policy.evaluate import evaluate
-from remit_governance.policy.implicit import IMPLICIT_FILES
+from remit_governance.policy.decision.builtin import BUILTIN
+from remit_governance.policy.decision.evaluate import evaluate
+from remit_governance.policy.decision.implicit import IMPLICIT_FILES
+from remit_governance.policy.language.compile import Source, compile_policy
 from remit_governance.values import Action, Verdict
 
 ALLOW_ALL = compile_policy([Source("p", "capabilities: [{ name: all, match: {}, action: allow }]")])
@@ -42,7 +42,7 @@ TAKEN_OVER = [
     ".tool-versions",
 ]
 ORDINARY = [
-    "src/workspace/globs.py",
+    "src/workspace/trees/path_globs.py",
     "src/config.py",
     "config/settings.py",
     "objects/ball.py",

@@ -15,8 +15,8 @@ import pytest
 from code_bench import OPEN, SYSTEM_PYTHON, own_server
 from running_server import RunningServer
 
-from remit_server.tools.code import inside_client
-from remit_server.tools.code.wire import parse_answer
+from remit_server.tools.code.language_server import inside_client
+from remit_server.tools.code.language_server.wire import parse_answer
 from remit_server.workspace.code import Answer, Unavailable
 
 # Answers every request with RESULT, and notifications with nothing.

@@ -13,11 +13,11 @@ import pytest
 from tiny_models import tiny_model
 
 from remit_server.errors import ModelUnavailable
-from remit_server.models import process
-from remit_server.models.mlx import MlxProvider
+from remit_server.models.local import process
+from remit_server.models.local.process import HostProcess
+from remit_server.models.local.provider import MlxProvider
+from remit_server.models.local.wire import Load
 from remit_server.models.ports import Finished, GenerateRequest, UserMessage
-from remit_server.models.process import HostProcess
-from remit_server.models.wire import Load
 
 pytestmark = [
     pytest.mark.skipif(find_spec("mlx_lm") is None, reason="needs the mlx extra"),

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from remit_server.models.host import store
-from remit_server.models.host.caches import Cache
-from remit_server.models.host.sessions import Session
-from remit_server.models.host.store import CacheStore
+from remit_server.models.local.host.cache import cache_files as store
+from remit_server.models.local.host.cache.cache_files import CacheStore
+from remit_server.models.local.host.cache.session_caches import Session
+from remit_server.models.local.host.cache.token_caches import Cache
 
 pytestmark = [
     pytest.mark.skipif(find_spec("mlx_lm") is None, reason="needs the mlx extra"),

@@ -14,7 +14,7 @@ from dulwich.objects import RawObjectID
 from dulwich.pack import write_pack_index_v2
 
 from remit_server.errors import ToolError
-from remit_server.workspace.files import MAX_FILE_BYTES
+from remit_server.workspace.content.files import MAX_FILE_BYTES
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="there is no git")
 

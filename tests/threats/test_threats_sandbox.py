@@ -343,8 +343,8 @@ async def test_THR_sandbox_no_program_of_the_project_builds_the_sandbox(
 async def test_THR_sandbox_the_whole_file_system_is_no_workspace_for_commands(tmp_path: Path) -> None:
     from remit_server.errors import ToolError
     from remit_server.sandbox.choose import choose_sandbox
-    from remit_server.sandbox.environment import command_environment
     from remit_server.sandbox.ports import CommandSpec
+    from remit_server.sandbox.visible.environment import command_environment
 
     spec = CommandSpec(("/bin/cat", "/etc/shadow"), Path("/"), Path("/"), command_environment({}), 10)
     with pytest.raises(ToolError, match="whole file system"):

@@ -8,7 +8,7 @@ import json
 import pytest
 from running_server import RunningServer
 
-from remit_governance.redaction import Redactor
+from remit_governance.secrets.redaction import Redactor
 
 HEADER, PAYLOAD = "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9", "eyJzdWIiOiJhZG1pbiIsImlhdCI6MTUxNjIzOTAyMn0"
 JWT = f"{HEADER}.{PAYLOAD}.SflKxwRJSMeKKF2QT4fwpMeJf36POk6yJV_adQssw5c"

@@ -8,10 +8,10 @@ import pytest
 from bench_runtime import Answering, Bench
 from threat_bench import LAX, result, script
 
-from remit_governance.permissions import Override, PermissionConfig, PermissionRule, Standing, decide
-from remit_governance.policy.action import parse_action
-from remit_governance.policy.compile import Source, compile_policy
-from remit_governance.policy.evaluate import evaluate
+from remit_governance.permissions.permissions import Override, PermissionConfig, PermissionRule, Standing, decide
+from remit_governance.policy.decision.evaluate import evaluate
+from remit_governance.policy.language.action_form import parse_action
+from remit_governance.policy.language.compile import Source, compile_policy
 from remit_governance.values import Verdict
 
 RULES = """\

@@ -55,7 +55,7 @@ class AuditEvent:
 
     `policy_decision` is the seed's word (`allowed denied review_required allowed_by_token`), `policy_rule_at` the
     `file:line` of the rule that decided, `actions` and `reasons` what was judged and every word about it as JSON
-    (`policy/recorded.py`), `args_digest` and `result_digest` are of the unredacted values, `duration_ms` is
+    (`policy/decision/recorded.py`), `args_digest` and `result_digest` are of the unredacted values, `duration_ms` is
     milliseconds.
     """
 

@@ -8,8 +8,8 @@ from operator import attrgetter
 from typing import Literal, NamedTuple
 
 from remit_governance.errors import Problem
-from remit_governance.patterns import SecretPattern
-from remit_governance.policy.index import ANYTHING, NO_PATH, Index, KeyGroups, PathForms, forms_of_path
+from remit_governance.policy.matching.index import ANYTHING, NO_PATH, Index, KeyGroups, PathForms, forms_of_path
+from remit_governance.secrets.secret_patterns import SecretPattern
 from remit_governance.values import Action, Reason, Verdict
 
 LayerName = Literal["builtin", "yaml", "extension"]

@@ -13,7 +13,7 @@ from remit_governance.canonical import digest
 from remit_governance.intents import SELECT_INTENT, canonical_tool
 from remit_governance.values import Intent
 from remit_server.agent.loops import History, Loop, Seen, after_step
-from remit_server.agent.offer import NEEDS_A_FILE, nameable
+from remit_server.agent.offer import NEEDS_A_FILE, nameable_paths
 from remit_server.agent.prompt import system_prompt, user_text
 from remit_server.contract import ContextPayload, ErrorCode, TextInput, TokenDelta, TokenUsage, UsageEvent, WarningEvent
 from remit_server.contract import ThinkingDelta as ThinkingEvent
@@ -106,12 +106,12 @@ class Agent:
         loop: Loop | None = None
         try:
             await execute_all(self.dispatcher, taken, turn, results)
-            history, loop = after_step(history, reply.text, seen_in(taken, results))
+            history, loop = after_step(history, reply.text, observed_calls(taken, results))
         finally:
             # Every call keeps its answer, also when the turn ends here: a model must not see a call left open.
             texts = [NOT_RUN if result is None else result.text for result in results]
             if loop is not None:
-                texts[-1] += f"\n{warning(loop)}"
+                texts[-1] += f"\n{loop_warning(loop)}"
             answers = zip(reply.calls, texts, strict=True)
             conversation.messages.extend(ToolMessage(call.id, call.name, text) for call, text in answers)
         if len(reply.calls) > MAX_CALLS_PER_STEP:
@@ -144,7 +144,7 @@ class Agent:
     def _paths(self, messages: tuple[Message, ...], turn: Turn) -> PathsOnOffer:
         readable = partial(self.dispatcher.may_be_read, turn=turn)
         workspace, documents = self.dispatcher.parts.workspace, self.dispatcher.parts.documents
-        return PathsOnOffer(NEEDS_A_FILE, lambda: nameable(workspace, documents, messages, readable))
+        return PathsOnOffer(NEEDS_A_FILE, lambda: nameable_paths(workspace, documents, messages, readable))
 
     async def _stream(self, request: GenerateRequest, turn: Turn) -> Reply:
         text: list[str] = []
@@ -157,11 +157,11 @@ class Agent:
                     begun = True
                     match event:
                         case TextDelta(text=more):
-                            left = _after(more, left)
+                            left = _chars_left(more, left)
                             text.append(more)
                             turn.emit(TokenDelta, text=more)
                         case ThinkingDelta(text=more):
-                            left = _after(more, left)
+                            left = _chars_left(more, left)
                             turn.emit(ThinkingEvent, text=more)
                         case CallProposed(call=call):
                             calls.append(call)
@@ -177,7 +177,7 @@ class Agent:
         return Reply(AssistantMessage("".join(text), tuple(calls)), declined)
 
 
-def _after(more: str, left: int) -> int:
+def _chars_left(more: str, left: int) -> int:
     """How many characters of a step are left after these. Raises RemitError with `limit_reached`."""
     if len(more) > left:
         raise limit("the model said far more in one step than its token limit", "ask for less at once")
@@ -209,7 +209,7 @@ def count_usage(finished: Finished, turn: Turn) -> None:
         turn.emit(WarningEvent, message="the answer was cut at its token limit")
 
 
-def seen_in(calls: Sequence[ToolCall], results: Sequence[CallResult | None]) -> tuple[Seen, ...]:
+def observed_calls(calls: Sequence[ToolCall], results: Sequence[CallResult | None]) -> tuple[Seen, ...]:
     """What came of a step's calls. Intents count where nothing else was called: they stand before every first call."""
     ended = [
         (canonical_tool(call.name), result) for call, result in zip(calls, results, strict=False) if result is not None
@@ -218,7 +218,7 @@ def seen_in(calls: Sequence[ToolCall], results: Sequence[CallResult | None]) -> 
     return tuple(Seen((name, result.args_digest), result.ok, digest(result.text)) for name, result in acted)
 
 
-def warning(loop: Loop) -> str:
+def loop_warning(loop: Loop) -> str:
     """What a model is told with its last result."""
     return f"warning: you {loop.what}. Do something else now, or answer with what you know."
 

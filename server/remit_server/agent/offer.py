@@ -14,9 +14,9 @@ from types import MappingProxyType
 
 from remit_server.errors import ToolError
 from remit_server.models.ports import Message, Nameable, UserMessage
-from remit_server.workspace.paths import Workspace
+from remit_server.workspace.paths.workspace_path import Workspace
 from remit_server.workspace.ports import Documents
-from remit_server.workspace.walk import Limits, walk
+from remit_server.workspace.trees.walk import Limits, walk
 
 NEEDS_A_FILE: Mapping[str, str] = MappingProxyType(
     dict.fromkeys(("read_file", "edit_file", "delete_file", "move_file"), "path")
@@ -33,7 +33,7 @@ _FILE_NAME = re.compile(r"[A-Z][A-Za-z]*file|[A-Z]{4,}")
 """Names that files have without an extension: `Makefile`, `LICENSE`."""
 
 
-async def nameable(
+async def nameable_paths(
     workspace: Workspace, documents: Documents, messages: Sequence[Message], readable: Callable[[str], bool]
 ) -> Nameable | None:
     """The workspace's files that are `readable`, and what the person called so.
@@ -43,13 +43,13 @@ async def nameable(
     """
     limits = Limits(seconds=MOST_SECONDS, entries=4 * MOST_PATHS)
     try:
-        files = await asyncio.to_thread(_listed, workspace, documents, readable, limits)
+        files = await asyncio.to_thread(_list_files, workspace, documents, readable, limits)
     finally:
         limits.stopped = True
-    return None if files is None else Nameable(files, tuple(islice(named(messages), MOST_NAMED)))
+    return None if files is None else Nameable(files, tuple(islice(find_named_paths(messages), MOST_NAMED)))
 
 
-def _listed(
+def _list_files(
     workspace: Workspace, documents: Documents, readable: Callable[[str], bool], limits: Limits
 ) -> frozenset[str] | None:
     try:
@@ -61,7 +61,7 @@ def _listed(
     return frozenset(path for path in (*found, *documents.paths()) if readable(path))
 
 
-def named(messages: Sequence[Message]) -> Iterator[str]:
+def find_named_paths(messages: Sequence[Message]) -> Iterator[str]:
     """Words of the person's own that look like a path, and such texts in quotes, each once, the last message first."""
     known: set[str] = set()
     for message in reversed(messages):

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import assert_never
 
 from remit_governance.intents import SELECT_INTENT
-from remit_governance.redaction import truncate
+from remit_governance.secrets.redaction import truncate
 from remit_governance.values import Intent
 from remit_governance.visible import visible
 from remit_server.contract import Attachment, ContextPayload, FileAttachment, SelectionAttachment, TextInput

@@ -7,7 +7,7 @@ import os
 import sys
 import termios
 
-from remit_server.cli.console import styled
+from remit_server.cli.console import style_text
 from remit_server.contract import ApprovalAnswer, ApprovalRequired, Scope
 from remit_server.harness.ports import AskingStyle
 
@@ -35,7 +35,7 @@ async def answer_from_terminal(question: ApprovalRequired) -> ApprovalAnswer:
     choices = "  ".join(f"[{letter}] {called}" for letter, _, called in offered.values())
     # What was typed before the question was drawn is no answer to it.
     termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
-    print(f"    {styled('allow?', 'yellow')} {choices}  [N] no: ", end="", flush=True)
+    print(f"    {style_text('allow?', 'yellow')} {choices}  [N] no: ", end="", flush=True)
     line = ""
     try:
         line = await read_line()

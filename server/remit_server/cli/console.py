@@ -50,7 +50,7 @@ ENDINGS: Mapping[RunStatus, tuple[str, str]] = {
 MAX_ARGUMENT = 60
 
 
-def styled(text: str, style: str) -> str:
+def style_text(text: str, style: str) -> str:
     """`text` in a style where standard output is a terminal that wants colour, else as it is."""
     if not sys.stdout.isatty() or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
         return text
@@ -81,7 +81,7 @@ def complain(error: ErrorPayload, *, as_json: bool) -> None:
 
 def show(event: Event) -> None:
     """Draw one event."""
-    for line in drawn(cast("AgentEvent", event)):
+    for line in draw_event(cast("AgentEvent", event)):
         say(line)
 
 
@@ -90,18 +90,18 @@ def sink(*, as_json: bool) -> Callable[[Event], None]:
     return (lambda event: print_json(event.model_dump(mode="json"))) if as_json else show
 
 
-def drawn(event: AgentEvent) -> Iterable[str]:
+def draw_event(event: AgentEvent) -> Iterable[str]:
     """One event as lines of text."""
     match event:
         case RunStarted():
-            yield styled(f"model {event.model} · workspace {event.workspace}", "dim")
+            yield style_text(f"model {event.model} · workspace {event.workspace}", "dim")
         case IntentSelected():
             switch = f" (was {event.previous})" if event.previous else ""
-            yield f"{styled(f'[{event.intent}]', 'magenta')}{switch} step {event.step}"
+            yield f"{style_text(f'[{event.intent}]', 'magenta')}{switch} step {event.step}"
         case ToolCallEvent():
-            yield f"  → {styled(event.tool, 'bold')} {_arguments(event.arguments)}"
+            yield f"  → {style_text(event.tool, 'bold')} {_arguments(event.arguments)}"
         case ToolOutput():
-            yield from (styled(f"    │ {visible(line)}", "dim") for line in event.text.split("\n"))
+            yield from (style_text(f"    │ {visible(line)}", "dim") for line in event.text.split("\n"))
         case ToolResultEvent():
             yield from _result(event)
         case ApprovalRequired():
@@ -109,11 +109,11 @@ def drawn(event: AgentEvent) -> Iterable[str]:
         case ApprovalResolved():
             yield f"  {_tick(event.decision == 'allow')} {event.decision} ({event.by.replace('_', ' ')}, {event.scope})"
         case RunCompleted():
-            yield from _completed(event.result)
+            yield from _draw_completed(event.result)
         case WarningEvent():
-            yield styled(f"warning: {visible_again(event.message)}", "yellow")
+            yield style_text(f"warning: {visible_again(event.message)}", "yellow")
         case ErrorEvent():
-            yield styled(f"error: {visible_again(event.error.message)}", "red")
+            yield style_text(f"error: {visible_again(event.error.message)}", "red")
             yield f"  fix: {visible_again(event.error.fix)}"
         case TokenDelta() | ThinkingDelta() | UsageEvent() | StateChanged() | ReviewRequired() | ReviewResolved():
             return
@@ -121,14 +121,14 @@ def drawn(event: AgentEvent) -> Iterable[str]:
             assert_never(event)
 
 
-def _completed(result: RunResult) -> Iterable[str]:
+def _draw_completed(result: RunResult) -> Iterable[str]:
     if result.final_output:
         yield visible_again(result.final_output)
     if result.reason:
         mark, style = ENDINGS[result.status]
-        yield styled(f"{mark} {visible(result.reason)}", style)
+        yield style_text(f"{mark} {visible(result.reason)}", style)
     count = len(result.tool_trace)
-    yield styled(f"{result.status.replace('_', ' ')} · {count} call{'' if count == 1 else 's'}", "dim")
+    yield style_text(f"{result.status.replace('_', ' ')} · {count} call{'' if count == 1 else 's'}", "dim")
 
 
 def _arguments(arguments: dict[str, Any]) -> str:
@@ -141,18 +141,18 @@ def _arguments(arguments: dict[str, Any]) -> str:
 
 def _result(event: ToolResultEvent) -> Iterable[str]:
     decided = f"{duration(event.duration_ms)} · {', '.join(event.rules) or event.decision}"
-    yield f"  {_tick(went_well(event))} {visible_again(event.summary)} {styled(decided, 'dim')}"
+    yield f"  {_tick(went_well(event))} {visible_again(event.summary)} {style_text(decided, 'dim')}"
     for remark in remarks(event):
         yield from (f"    {visible_again(line)}" for line in remark.split("\n"))
     if event.error is not None:
-        yield f"    {styled(event.error.code, 'red')} fix: {visible_again(event.error.fix)}"
+        yield f"    {style_text(event.error.code, 'red')} fix: {visible_again(event.error.fix)}"
         for reason in deciding(event.reasons) if event.decision != "allowed" else ():
             place = f" ({reason.file}:{reason.line})" if reason.file else ""
             yield f"    rule {reason.rule or reason.layer}: {visible_again(reason.reason)}{place}"
 
 
 def _question(event: ApprovalRequired) -> Iterable[str]:
-    yield f"  {styled('approval', 'yellow')} {visible_again(event.title)} · risk {event.risk}"
+    yield f"  {style_text('approval', 'yellow')} {visible_again(event.title)} · risk {event.risk}"
     for reason in event.reasons:
         yield f"    asked by rule {reason.rule or reason.layer}: {visible_again(reason.reason)}"
     if event.command is not None:
@@ -181,8 +181,8 @@ def deciding(reasons: Sequence[ReasonPayload]) -> tuple[ReasonPayload, ...]:
 def diff_line(line: str) -> str:
     """One line of a unified diff in its colour."""
     colours = {"+": "green", "-": "red", "@": "cyan"}
-    return styled(line, colours[line[0]]) if line[:1] in colours else line
+    return style_text(line, colours[line[0]]) if line[:1] in colours else line
 
 
 def _tick(good: bool) -> str:
-    return styled("✓", "green") if good else styled("✗", "red")
+    return style_text("✓", "green") if good else style_text("✗", "red")

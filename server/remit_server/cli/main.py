@@ -64,12 +64,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     streams.prepare()
     try:
         try:
-            arguments = parsed(list(sys.argv[1:] if argv is None else argv))
+            arguments = parse_words(list(sys.argv[1:] if argv is None else argv))
         except BrokenPipeError:  # nobody reads the help any more, and argparse before Python 3.11.4 says so
             streams.forget_stdout()
             return DONE
         with ending_in_order():
-            return DONE if arguments is None else guarded(arguments)
+            return DONE if arguments is None else run_guarded(arguments)
     except KeyboardInterrupt:
         return INTERRUPTED
 
@@ -92,21 +92,21 @@ def ending_in_order() -> Generator[None]:
             signal.signal(each, signal.SIG_DFL)
 
 
-def parsed(words: list[str]) -> argparse.Namespace | None:
+def parse_words(words: list[str]) -> argparse.Namespace | None:
     """The arguments, with the module of the one command that was chosen as `command`; None where help was wanted."""
     parser = WholeWords(prog="remit", description="An agent that is held to what it says it will do.")
     parser.add_argument("--version", action="version", version=f"remit {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     bare = is_prompt(words)
     if bare:
-        if meant := mistyped(words[0]):
+        if meant := nearest_command(words[0]):
             fix = f"did you mean `remit {meant}`? Write a prompt that begins so behind `remit ask`"
             parser.error(f"there is no command `{words[0]}`: {fix}")
         words = ["ask", *words]
     for name, row in COMMANDS.items():
         sub = commands.add_parser(name, help=row.summary, description=row.summary)
         if name == (words[0] if words else ""):
-            command = cast("Command", importlib.import_module(f"remit_server.cli.{row.module}"))
+            command = cast("Command", importlib.import_module(f"remit_server.cli.commands.{row.module}"))
             command.add_arguments(sub)
             sub.set_defaults(command=command)
     if words in ([], ["help"]):
@@ -142,7 +142,7 @@ def unknown_command(word: str) -> str:
     return f"there is no command `{word}`: {meant}. For a prompt of one word write `remit -- {shlex.quote(word)}`"
 
 
-def mistyped(word: str) -> str | None:
+def nearest_command(word: str) -> str | None:
     """The command that somebody meant who wrote this; a prompt is a sentence, and seldom begins almost like one."""
     from difflib import get_close_matches
 
@@ -151,21 +151,21 @@ def mistyped(word: str) -> str | None:
     return next(iter(get_close_matches(word, COMMANDS, n=1, cutoff=0.8)), None)
 
 
-def guarded(arguments: argparse.Namespace) -> int:
+def run_guarded(arguments: argparse.Namespace) -> int:
     """Run the chosen command; an error a person can mend is said in three lines, without a traceback."""
     try:
         command: Command = arguments.command
         code = command.run(arguments)
     except Exception as error:
-        code = told(error, as_json=getattr(arguments, "json", False))
+        code = report_error(error, as_json=getattr(arguments, "json", False))
     if unwritten:
-        from remit_server.cli.usage import output_lost
+        from remit_server.cli.usage import output_error
 
-        return told(output_lost(unwritten[0]), as_json=False)
+        return report_error(output_error(unwritten[0]), as_json=False)
     return code
 
 
-def told(error: Exception, *, as_json: bool) -> int:
+def report_error(error: Exception, *, as_json: bool) -> int:
     """Say an error of Remit's own kind; returns the exit code. Any other is raised again."""
     # Imported only now: both know the contract, which is slow to import, and `serve` has to answer before it is.
     from remit_server.cli.console import complain

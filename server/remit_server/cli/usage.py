@@ -26,7 +26,7 @@ def json_object(text: str, what: str, example: str) -> dict[str, Any]:
         value = json.loads(text)
         json.dumps(value, allow_nan=False)
     except ValueError as error:
-        raise WrongUsage(what, f"{shown} is not JSON: {lowered(str(error))}", fix) from error
+        raise WrongUsage(what, f"{shown} is not JSON: {lower_first(str(error))}", fix) from error
     except RecursionError as error:
         raise WrongUsage(what, f"{shown} is nested too deeply", fix) from error
     if not isinstance(value, dict):
@@ -36,20 +36,20 @@ def json_object(text: str, what: str, example: str) -> dict[str, Any]:
 
 def first_problem(error: ValidationError) -> str:
     """What the contract says of the first thing that is wrong, without the value and the classes."""
-    return lowered(error.errors(include_url=False, include_context=False, include_input=False)[0]["msg"])
+    return lower_first(error.errors(include_url=False, include_context=False, include_input=False)[0]["msg"])
 
 
-def lowered(text: str) -> str:
+def lower_first(text: str) -> str:
     """A sentence of a library in the style of ours."""
     return text[:1].lower() + text[1:]
 
 
 def os_reason(error: OSError) -> str:
     """The system's word for what went wrong."""
-    return lowered(error.strerror or str(error))
+    return lower_first(error.strerror or str(error))
 
 
-def output_lost(error: OSError) -> SetupError:
+def output_error(error: OSError) -> SetupError:
     """The error of a command whose output could not be written: what it did was done."""
     fix = "make room there, or send the output elsewhere; `remit audit log` has what was done"
     return SetupError("not all of the output could be written", os_reason(error), fix)

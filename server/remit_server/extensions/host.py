@@ -14,11 +14,11 @@ from pathlib import Path
 
 from remit_governance.canonical import Json
 from remit_governance.errors import ExtensionError, PolicyError, Problem
-from remit_governance.policy.extension import ExtensionRule, Facts, facts_of
+from remit_governance.policy.decision.extension import ExtensionRule, Facts, facts_of
 from remit_governance.values import Action
 from remit_server.extensions.process import ProcessFailed, QuestionTooLong, RuleProcess
 from remit_server.extensions.restarts import Failures
-from remit_server.sandbox.bubblewrap import Bubblewrap
+from remit_server.sandbox.bubblewrap.bubblewrap import Bubblewrap
 from remit_server.sandbox.ports import Isolation
 
 log = logging.getLogger(__name__)

@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any, cast
 
 from remit_governance.canonical import Json
-from remit_server.sandbox.bubblewrap import memory_file
-from remit_server.sandbox.outcome import own_path
+from remit_server.sandbox.bubblewrap.bubblewrap import memory_file
+from remit_server.sandbox.bubblewrap.seccomp import single_process_filter
+from remit_server.sandbox.outcome import trusted_path
 from remit_server.sandbox.policy_profile import policy_options
-from remit_server.sandbox.seccomp import single_process_filter
 
 START_S = 20.0
 MAX_ANSWER = 1 << 18
@@ -51,7 +51,7 @@ class RuleProcess:
         A `bwrap` that lies in the workspace is not taken.
         """
         try:
-            process = cls(_spawn(own_path(workspace)))
+            process = cls(_spawn(trusted_path(workspace)))
         except (OSError, ImportError, RuntimeError) as error:
             raise ProcessFailed(f"it cannot be started: {error}") from error
         try:

@@ -8,8 +8,8 @@ from typing import Any
 
 from remit_governance.audit.store import AuditLog
 from remit_governance.intents import Matrix
-from remit_governance.redaction import Redactor
 from remit_governance.rulebook import Rulebook
+from remit_governance.secrets.redaction import Redactor
 from remit_server.harness.approval.desk import ApprovalDesk
 from remit_server.harness.calls import ToolCall
 from remit_server.harness.commands.history import PastPaths
@@ -18,7 +18,7 @@ from remit_server.harness.writes.merger import Merger
 from remit_server.sandbox.ports import Sandbox
 from remit_server.tools.spec import Tool
 from remit_server.workspace.code import CodeIntelligence, NoEditor
-from remit_server.workspace.paths import Workspace
+from remit_server.workspace.paths.workspace_path import Workspace
 from remit_server.workspace.ports import Documents
 
 

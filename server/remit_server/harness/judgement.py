@@ -11,8 +11,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from remit_governance.permissions import Answer, decide
-from remit_governance.policy.evaluate import evaluate, may_take_long
+from remit_governance.permissions.permissions import Answer, decide
+from remit_governance.policy.decision.evaluate import evaluate, may_take_long
 from remit_governance.policy.rules import Policy
 from remit_governance.rulebook import Rulebook
 from remit_governance.values import Action, Decision, Verdict, strictest

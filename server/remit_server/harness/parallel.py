@@ -14,8 +14,8 @@ from itertools import takewhile
 
 from remit_governance.audit.log.durability import READING
 from remit_governance.intents import SELECT_INTENT, canonical_tool
-from remit_governance.policy.paths import fold
-from remit_governance.policy.risk import risk_of
+from remit_governance.policy.decision.risk import risk_of
+from remit_governance.policy.matching.paths import fold
 from remit_governance.values import Action
 from remit_server.harness.calls import CallResult, RunDenied, ToolCall
 from remit_server.harness.dispatcher import Dispatcher

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Literal, Protocol
 
-from remit_governance.permissions import PermissionRule
+from remit_governance.permissions.permissions import PermissionRule
 from remit_server.contract import ApprovalAnswer, ApprovalRequired, ErrorCode, Event
 from remit_server.errors import ToolError
 

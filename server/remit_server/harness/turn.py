@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from pydantic import JsonValue
 
 from remit_governance.intents import IntentState
-from remit_governance.permissions import Standing
+from remit_governance.permissions.permissions import Standing
 from remit_server.contract import ErrorPayload, Event, TokenUsage, ToolTrace
 from remit_server.harness.ports import Asker, Emit
 

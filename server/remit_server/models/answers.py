@@ -30,7 +30,7 @@ STRING_LIST: Mapping[str, JsonValue] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Spelled:
+class Answered:
     """An answer as the model spelled it, and how it ended."""
 
     text: str
@@ -57,7 +57,7 @@ def schema_of(wanted: AnswerFormat) -> Mapping[str, JsonValue] | None:
             return wanted
 
 
-async def spelled(provider: ModelProvider, request: GenerateRequest, on_text: OnText | None = None) -> Spelled:
+async def stream_answer(provider: ModelProvider, request: GenerateRequest, on_text: OnText | None = None) -> Answered:
     """Let the model answer. Raises ModelUnavailable and ModelFailed; cancelling stops the model."""
     text, finished = "", None
     async with aclosing(provider.generate(request)) as events:
@@ -72,10 +72,10 @@ async def spelled(provider: ModelProvider, request: GenerateRequest, on_text: On
                 case _:  # thinking is not the answer, and no call can be proposed where no intent is open
                     pass
     assert finished is not None
-    return Spelled(text, finished)
+    return Answered(text, finished)
 
 
-def value_of(wanted: AnswerFormat, answer: Spelled) -> JsonValue:
+def value_of(wanted: AnswerFormat, answer: Answered) -> JsonValue:
     """Read an answer as what was wanted. Raises ModelFailed.
 
     Where the token limit shortened it, a text ends there, and a value is whole all the same where a grammar held it;

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from remit_server.errors import ModelUnavailable
 from remit_server.models.choose import PLAYED, model_place
-from remit_server.models.mlx import EMBEDDED
+from remit_server.models.local.provider import EMBEDDED
 
 PACKAGES = ("mlx", "mlx_lm", "llguidance", "numpy")
 _MIB = 1 << 20

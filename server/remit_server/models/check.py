@@ -9,13 +9,13 @@ from remit_governance.intents import SELECT_INTENT
 from remit_governance.values import Intent
 from remit_server.contract import ErrorPayload
 from remit_server.errors import ModelFailed, ModelUnavailable
-from remit_server.models import wire
 from remit_server.models.choose import PLAYED, choose_provider, model_place
-from remit_server.models.hub.names import hub_name
-from remit_server.models.mlx import to_load, to_wire
-from remit_server.models.options import EngineOptions
+from remit_server.models.local import wire
+from remit_server.models.local.hub.names import hub_name
+from remit_server.models.local.options import EngineOptions
+from remit_server.models.local.process import START_TIMEOUT_S, HostProcess
+from remit_server.models.local.provider import to_load, to_wire
 from remit_server.models.ports import GenerateRequest, ToolSpec, UserMessage
-from remit_server.models.process import START_TIMEOUT_S, HostProcess
 
 _READ_FILE = ToolSpec(
     "read_file",

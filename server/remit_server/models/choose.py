@@ -6,15 +6,15 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-from remit_governance.redaction import Redactor
-from remit_server.models.hub.cache import cache_folder
-from remit_server.models.hub.names import hub_name
-from remit_server.models.mlx import EMBEDDED, MlxProvider, absolute
-from remit_server.models.options import EngineOptions
+from remit_governance.secrets.redaction import Redactor
+from remit_server.models.local.hub.cache import cache_folder
+from remit_server.models.local.hub.names import hub_name
+from remit_server.models.local.options import EngineOptions
+from remit_server.models.local.provider import EMBEDDED, MlxProvider, absolute
+from remit_server.models.local.pulled import PulledProvider, pulled_folder
 from remit_server.models.ports import ModelProvider
-from remit_server.models.pulled import PulledProvider, pulled_folder
-from remit_server.models.replay import ReplayProvider
-from remit_server.models.scripted import ScriptedProvider
+from remit_server.models.recorded.replay import ReplayProvider
+from remit_server.models.recorded.scripted import ScriptedProvider
 
 SCRIPT_PREFIX = "script:"
 REPLAY_PREFIX = "replay:"
@@ -35,7 +35,7 @@ def choose_provider(
     """
     for prefix in PLAYED:
         if reference.startswith(prefix):
-            return _played(prefix, Path(reference.removeprefix(prefix)).expanduser(), redact or redacted)
+            return _open_played(prefix, Path(reference.removeprefix(prefix)).expanduser(), redact or redact_text)
     if (name := hub_name(reference)) is not None:
         return PulledProvider(name, cache_folder(os.environ), options)
     return MlxProvider(reference or EMBEDDED, options)
@@ -51,12 +51,12 @@ def model_place(reference: str) -> str:
     return absolute(reference or EMBEDDED)
 
 
-def redacted(text: str) -> str:
+def redact_text(text: str) -> str:
     """Text without what always is a secret."""
     return Redactor().redact(text).text
 
 
-def _played(prefix: str, file: Path, redact: Callable[[str], str]) -> ModelProvider:
+def _open_played(prefix: str, file: Path, redact: Callable[[str], str]) -> ModelProvider:
     if prefix == SCRIPT_PREFIX:
         return ScriptedProvider.from_file(file)
     return ReplayProvider.from_file(file, redact, timed=prefix == TIMED_REPLAY_PREFIX)

@@ -12,7 +12,7 @@ Schema = Mapping[str, JsonValue]
 _ALTERNATIVES = ("anyOf", "oneOf")
 
 
-def limited(schema: Schema, name: str, values: Sequence[str]) -> dict[str, JsonValue] | None:
+def limit_property(schema: Schema, name: str, values: Sequence[str]) -> dict[str, JsonValue] | None:
     """Return the schema of an object with its property `name` limited to those of `values` that it admits already.
 
     None where none of them is left and the property is required: then no such object can be spelled. In a schema of
@@ -22,7 +22,7 @@ def limited(schema: Schema, name: str, values: Sequence[str]) -> dict[str, JsonV
     for key in _ALTERNATIVES:
         parts = result.get(key)
         if isinstance(parts, list):
-            left = (limited(part, name, values) for part in parts if isinstance(part, dict))
+            left = (limit_property(part, name, values) for part in parts if isinstance(part, dict))
             possible: list[JsonValue] = [part for part in left if part is not None]
             if not possible:
                 return None
@@ -30,7 +30,7 @@ def limited(schema: Schema, name: str, values: Sequence[str]) -> dict[str, JsonV
     properties = result.get("properties")
     if not isinstance(properties, dict) or name not in properties:
         return result
-    admitted: list[JsonValue] = [*_admitted(properties[name], values)]
+    admitted: list[JsonValue] = [*_admitted_values(properties[name], values)]
     if admitted:
         return {**result, "properties": {**properties, name: {"enum": admitted}}}
     required = result.get("required")
@@ -39,7 +39,7 @@ def limited(schema: Schema, name: str, values: Sequence[str]) -> dict[str, JsonV
     return {**result, "properties": {each: part for each, part in properties.items() if each != name}}
 
 
-def _admitted(part: JsonValue, values: Sequence[str]) -> list[str]:
+def _admitted_values(part: JsonValue, values: Sequence[str]) -> list[str]:
     """Those of `values` that satisfy the schema of a property."""
     match part:
         case True:

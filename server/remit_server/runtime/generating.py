@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from remit_server.contract import GenerationRequest, GenerationResult, TokenUsage
-from remit_server.models.answers import OnText, full_prompt, schema_of, spelled, value_of
+from remit_server.models.answers import OnText, full_prompt, schema_of, stream_answer, value_of
 from remit_server.models.ports import GenerateRequest, ModelProvider, SystemMessage, UserMessage
 
 SESSION = "remit/generate"
@@ -14,7 +14,7 @@ async def generate(provider: ModelProvider, request: GenerationRequest, on_text:
     """One answer. Raises ModelUnavailable and ModelFailed; cancelling stops the model."""
     standing = (SystemMessage(request.instructions),) if request.instructions else ()
     question = request.prompt if request.content is None else full_prompt(request.prompt, request.content)
-    answer = await spelled(
+    answer = await stream_answer(
         provider,
         GenerateRequest(
             session_id=SESSION,

@@ -12,7 +12,7 @@ from remit_governance.audit.record import AuditEvent, AuditKind
 from remit_governance.audit.store import AuditLog
 from remit_governance.errors import AuditError
 from remit_governance.intents import INTENT_TOOLS
-from remit_governance.redaction import Redactor, secret_values
+from remit_governance.secrets.redaction import Redactor, secret_values
 from remit_server.agent.loop import Agent
 from remit_server.errors import SetupError
 from remit_server.harness.approval.desk import ApprovalDesk
@@ -21,23 +21,23 @@ from remit_server.harness.dispatcher import Dispatcher
 from remit_server.harness.writes.merger import Merger
 from remit_server.models.choose import PLAYED, choose_provider
 from remit_server.models.ports import ModelProvider
-from remit_server.models.recorder import Recorder
+from remit_server.models.recorded.recorder import Recorder
 from remit_server.models.shared import SharedModels
-from remit_server.runtime.auditing import ServerRecord, open_log
-from remit_server.runtime.live import LivePolicy
-from remit_server.runtime.policies import load_in_force
+from remit_server.runtime.audit.audit_service import ServerRecord, open_log
+from remit_server.runtime.policy.live_policy import LivePolicy
+from remit_server.runtime.policy.policies import load_in_force
 from remit_server.runtime.runtime import Runtime
 from remit_server.runtime.settings import Settings
 from remit_server.runtime.workspace_record import record_workspace
 from remit_server.sandbox.choose import choose_sandbox
-from remit_server.sandbox.owner import clear_all_left
+from remit_server.sandbox.server_identity import clear_all_leftovers
 from remit_server.tools.table import TOOLS
 from remit_server.workspace.code import CodeIntelligence, NoEditor
-from remit_server.workspace.files import collect_leftovers
-from remit_server.workspace.merge_log import MergeLog
-from remit_server.workspace.paths import Workspace
+from remit_server.workspace.content.files import collect_leftovers
+from remit_server.workspace.merges.merge_log import MergeLog
+from remit_server.workspace.merges.recovery import recover
+from remit_server.workspace.paths.workspace_path import Workspace
 from remit_server.workspace.ports import Documents
-from remit_server.workspace.recovery import recover
 
 log = logging.getLogger(__name__)
 
@@ -56,7 +56,7 @@ def _open(settings: Settings, documents: Documents, code: CodeIntelligence, mode
     """Whatever was opened is closed again, last first: where something cannot be opened, or when the runtime closes."""
     with ExitStack() as opened:
         record_workspace(settings)
-        clear_all_left(settings.state)
+        clear_all_leftovers(settings.state)
         loaded = load_in_force(settings)
         opened.callback(loaded.close)
         maintenance = open_log(settings)
@@ -71,7 +71,7 @@ def _open(settings: Settings, documents: Documents, code: CodeIntelligence, mode
         opened.callback(workspace.close)
         collect_leftovers(workspace)
         merges = MergeLog(settings.state / "merges")
-        recovered = recovered_merges(workspace, merges, audit, loaded.policy.version)
+        recovered = recover_merges(workspace, merges, audit, loaded.policy.version)
         redactor = Redactor(secrets=secret_values(os.environ), more=lambda: live.rulebook.policy.redact)
         desk = ApprovalDesk(audit, settings.approval_timeout_s, live.keep)
         merger = Merger(workspace, documents, merges)
@@ -126,7 +126,7 @@ def open_model(settings: Settings, redactor: Redactor, models: SharedModels) -> 
     return model if settings.record is None else Recorder(model, settings.record, redact)
 
 
-def recovered_merges(workspace: Workspace, merges: MergeLog, audit: AuditLog, policy_version: str) -> tuple[str, ...]:
+def recover_merges(workspace: Workspace, merges: MergeLog, audit: AuditLog, policy_version: str) -> tuple[str, ...]:
     """Finish or report what a crash cut short; audited, and told to the person with the next turn."""
     found = recover(workspace, merges, policy_version)
     for each in found:

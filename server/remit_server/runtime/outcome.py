@@ -36,7 +36,7 @@ class Outcome:
     reason: str | None = None
 
 
-def worked_off(calls: Sequence[EndedCall], output: str | None, *, declined: bool) -> Outcome:
+def judge_turn(calls: Sequence[EndedCall], output: str | None, *, declined: bool) -> Outcome:
     """Judge a turn that nothing cut short, whose model has `declined` or has answered with `output`.
 
     A turn in which something was done, or a question was answered, is completed. One that did nothing is denied where
@@ -46,7 +46,7 @@ def worked_off(calls: Sequence[EndedCall], output: str | None, *, declined: bool
     refused = [
         call.error
         for number, call in enumerate(calls, 1)
-        if call.error is not None and _kept_from(call, call.error.code, calls[number:], declined=declined)
+        if call.error is not None and _is_kept_from(call, call.error.code, calls[number:], declined=declined)
     ]
     failed = [call.error for call in calls if call.error is not None]
     unknown = [error for error in failed if error.code is ErrorCode.OUTCOME_UNKNOWN]
@@ -65,7 +65,7 @@ def worked_off(calls: Sequence[EndedCall], output: str | None, *, declined: bool
     return Outcome("completed", output)
 
 
-def _kept_from(call: EndedCall, code: ErrorCode, later: Sequence[EndedCall], *, declined: bool) -> bool:
+def _is_kept_from(call: EndedCall, code: ErrorCode, later: Sequence[EndedCall], *, declined: bool) -> bool:
     """Whether a refusal kept the turn from its work.
 
     A read does so only where the model gives up; what policy denies does not where the model found another way.

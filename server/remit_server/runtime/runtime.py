@@ -42,8 +42,8 @@ from remit_server.harness.turn import SessionMemory, Turn
 from remit_server.models.answers import OnText
 from remit_server.models.ports import LocalEngine
 from remit_server.runtime.generating import generate
-from remit_server.runtime.live import LivePolicy
-from remit_server.runtime.outcome import Outcome, worked_off
+from remit_server.runtime.outcome import Outcome, judge_turn
+from remit_server.runtime.policy.live_policy import LivePolicy
 from remit_server.runtime.ports import Notice
 from remit_server.runtime.settings import Settings
 
@@ -102,7 +102,7 @@ class Runtime:
         key = (request.session_id, request.turn_id)
         known = self._turns.get(key)
         if known is not None and known.request != request:
-            raise reused_turn_id(request)
+            raise reused_id_error(request)
         if (folder := another_workspace(request, self._settings.workspace)) is not None:
             raise wrong_workspace(folder, self._settings.workspace)
         if self._closed:
@@ -175,7 +175,7 @@ class Runtime:
 
     async def verify_audit(self) -> tuple[bool, str]:
         """Verify the audit log of this workspace: its chain and its checkpoints."""
-        from remit_server.runtime.auditing import verify_workspace
+        from remit_server.runtime.audit.audit_service import verify_workspace
 
         self._flush_audit()
         return await asyncio.to_thread(verify_workspace, self._settings)
@@ -201,7 +201,7 @@ class Runtime:
             async with session.turn_lock:
                 outcome = await self._outcome(request, session, turn)
         except asyncio.CancelledError:  # while waiting for the session's turn
-            outcome = Outcome("cancelled", error=cancelled())
+            outcome = Outcome("cancelled", error=cancelled_error())
         turn.clear_intent()
         return self._complete(request, turn, outcome)
 
@@ -213,9 +213,9 @@ class Runtime:
             async with asyncio.timeout(timeout):
                 return await self._work(request, session, turn)
         except asyncio.CancelledError:
-            return Outcome("cancelled", error=cancelled())
+            return Outcome("cancelled", error=cancelled_error())
         except TimeoutError:
-            return Outcome("timed_out", error=timed_out(timeout))
+            return Outcome("timed_out", error=time_out_error(timeout))
         except RunDenied as denial:
             return Outcome("denied", error=denial.payload())
         except RemitError as error:
@@ -237,7 +237,7 @@ class Runtime:
                     output, declined = reply.message.text, reply.declined
                 case CallInput():
                     await self._own_call(part, number, turn)
-        return worked_off(turn.ended, output, declined=declined)
+        return judge_turn(turn.ended, output, declined=declined)
 
     def _warn(self, turn: Turn) -> None:
         """Say once what maintaining the audit log has found since the last turn."""
@@ -300,7 +300,7 @@ class Runtime:
             del self._sessions[name]
 
 
-def reused_turn_id(request: RunRequest) -> RemitError:
+def reused_id_error(request: RunRequest) -> RemitError:
     """The refusal of ids that already belong to another request."""
     return RemitError(
         f"turn `{request.turn_id}` was not run",
@@ -328,14 +328,14 @@ def wrong_workspace(folder: str, workspace: Path) -> RemitError:
     )
 
 
-def cancelled() -> ErrorPayload:
+def cancelled_error() -> ErrorPayload:
     """The error of a turn that was stopped."""
     return RemitError(
         "the turn was stopped", "it was cancelled", "ask again to go on", code=ErrorCode.CANCELLED, retryable=True
     ).payload()
 
 
-def timed_out(seconds: float) -> ErrorPayload:
+def time_out_error(seconds: float) -> ErrorPayload:
     """The error of a turn that took too long."""
     return RemitError(
         "the turn was stopped",

@@ -10,10 +10,10 @@ from pathlib import Path
 
 from platformdirs import user_config_path, user_data_path, user_state_path
 
-from remit_governance.policy.builtin import AUDIT_DATABASE
+from remit_governance.policy.decision.builtin import AUDIT_DATABASE
 from remit_server.contract import ErrorCode
 from remit_server.errors import SetupError
-from remit_server.models.options import EngineOptions
+from remit_server.models.local.options import EngineOptions
 
 PROJECT_POLICY = Path(".remit") / "policy.yaml"
 VARIABLES = (

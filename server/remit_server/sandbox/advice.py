@@ -51,10 +51,10 @@ MOST = "user.max_user_namespaces"
 def this_machine() -> Machine:
     """What can be read here; nothing where there is nothing to be read."""
     settings = {name: _read(Path("/proc/sys", *name.split("."))).strip() for name in (APPARMOR, CLONE, MOST)}
-    return Machine(sys.platform, ids_of(_read(Path("/etc/os-release"))), settings)
+    return Machine(sys.platform, distribution_ids(_read(Path("/etc/os-release"))), settings)
 
 
-def ids_of(os_release: str) -> tuple[str, ...]:
+def distribution_ids(os_release: str) -> tuple[str, ...]:
     """The ids of a distribution in os-release(5), its own before those it is like."""
     found: dict[str, str] = {}
     for line in os_release.splitlines():
@@ -72,7 +72,7 @@ def sandbox_advice(machine: Machine) -> str:
         return "use `sandbox-exec`, which comes with macOS: take `/usr/bin` into the PATH, and unset REMIT_SANDBOX"
     if not machine.platform.startswith("linux"):
         return "install Podman or Docker: there is no other sandbox for this system"
-    packages = _packages(machine)
+    packages = _packages_for(machine)
     if packages is None:
         return "install bubblewrap 0.8 or newer and util-linux with this system's package manager"
     return f"install bubblewrap 0.8 or newer: `{packages.install} {packages.bubblewrap}`"
@@ -80,7 +80,7 @@ def sandbox_advice(machine: Machine) -> str:
 
 def missing_advice(machine: Machine, part: str) -> str:
     """How to install what the sandbox needs besides bubblewrap: `libseccomp`, or `unshare`."""
-    packages = _packages(machine)
+    packages = _packages_for(machine)
     if packages is None:
         return f"install {part} with this system's package manager"
     name = packages.seccomp if part == "libseccomp" else packages.unshare
@@ -101,7 +101,7 @@ def namespaces_advice(machine: Machine) -> str:
     return "no setting of the kernel forbids user namespaces, so a container around this does: run outside of it"
 
 
-def _packages(machine: Machine) -> Packages | None:
+def _packages_for(machine: Machine) -> Packages | None:
     known = (each.partition("-")[0] for each in machine.ids)  # opensuse-leap, opensuse-tumbleweed
     return next((_PACKAGES[each] for each in known if each in _PACKAGES), None)
 

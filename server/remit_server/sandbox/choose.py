@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import get_args
 
 from remit_server.sandbox.advice import sandbox_advice, this_machine
-from remit_server.sandbox.bubblewrap import Bubblewrap
-from remit_server.sandbox.nothing import Fallback, NoSandbox
+from remit_server.sandbox.bubblewrap.bubblewrap import Bubblewrap
+from remit_server.sandbox.no_sandbox import Fallback, NoSandbox
 from remit_server.sandbox.ports import RuntimeName, Sandbox
 
 CHOICE = "REMIT_SANDBOX"
@@ -44,7 +44,7 @@ def choose_sandbox(
     if chosen and chosen not in RUNTIMES:
         return NoSandbox(f"{CHOICE} is `{chosen}`", f"set it to one of {', '.join(RUNTIMES)}, or leave it away")
     named: RuntimeName | None = next((name for name in RUNTIMES if name == chosen), None)
-    name = named or best(sys.platform, _is_there(workspace))
+    name = named or best_runtime(sys.platform, _is_there(workspace))
     taken = sandbox_named(name, workspace, hidden)
     first = _ORDER.get(sys.platform, _ELSEWHERE)[0]
     if named is not None or name == first:
@@ -52,7 +52,7 @@ def choose_sandbox(
     return Fallback(taken, _PROGRAMS[first], sandbox_advice(this_machine()))
 
 
-def best(platform: str, is_there: Callable[[str], bool]) -> RuntimeName:
+def best_runtime(platform: str, is_there: Callable[[str], bool]) -> RuntimeName:
     """The first of this system's whose program is there, or the first, which then says how to get it."""
     order = _ORDER.get(platform, _ELSEWHERE)
     there: RuntimeName | None = next((name for name in order if is_there(_PROGRAMS[name])), None)
@@ -61,8 +61,8 @@ def best(platform: str, is_there: Callable[[str], bool]) -> RuntimeName:
 
 def sandbox_named(name: RuntimeName, workspace: Path | None = None, hidden: tuple[Path, ...] = ()) -> Sandbox:
     """That adapter, whatever else there is."""
-    from remit_server.sandbox.container_runtime import Containers
-    from remit_server.sandbox.seatbelt import Seatbelt
+    from remit_server.sandbox.containers.container_sandbox import Containers
+    from remit_server.sandbox.seatbelt.seatbelt import Seatbelt
 
     match name:
         case "bubblewrap":
@@ -78,7 +78,7 @@ def sandbox_named(name: RuntimeName, workspace: Path | None = None, hidden: tupl
 def _is_there(workspace: Path | None) -> Callable[[str], bool]:
     import shutil
 
-    from remit_server.sandbox.outcome import own_path
+    from remit_server.sandbox.outcome import trusted_path
 
-    path = own_path(workspace)
+    path = trusted_path(workspace)
     return lambda program: shutil.which(program, path=path) is not None

@@ -13,12 +13,12 @@ from typing import Any
 
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
-from remit_server.sandbox.contain import Ended
-from remit_server.sandbox.layer import Left
+from remit_server.sandbox.bubblewrap.layer import LayerChange
+from remit_server.sandbox.bubblewrap.run_contained import ProcessResult
 from remit_server.sandbox.ports import CommandOutput, CommandSpec, Isolation
 
 
-def command_output(ended: Ended, left: tuple[Left, ...] = ()) -> CommandOutput:
+def command_output(ended: ProcessResult, left: tuple[LayerChange, ...] = ()) -> CommandOutput:
     """How a command ended, as the tools are told."""
     note = f"\n[stopped: {ended.stopped}]\n".encode() if ended.stopped else b""
     return CommandOutput(
@@ -31,7 +31,7 @@ def command_output(ended: Ended, left: tuple[Left, ...] = ()) -> CommandOutput:
     )
 
 
-def never_began(ended: Ended) -> bool:
+def has_never_begun(ended: ProcessResult) -> bool:
     """Whether the command did not run at all, for reasons of the sandbox's own."""
     return ended.exit_code is None and not ended.timed_out and ended.stopped is None
 
@@ -47,7 +47,7 @@ def refuse_network(spec: CommandSpec, runtime: str) -> None:
         )
 
 
-def found_out(known: Isolation | None, attempt: Callable[[], Coroutine[Any, Any, Isolation]]) -> Isolation:
+def discover_isolation(known: Isolation | None, attempt: Callable[[], Coroutine[Any, Any, Isolation]]) -> Isolation:
     """What is known; found out by one real attempt, which is not repeated once it has succeeded."""
     if known is not None and known.available:
         return known
@@ -56,13 +56,15 @@ def found_out(known: Isolation | None, attempt: Callable[[], Coroutine[Any, Any,
         return thread.submit(lambda: asyncio.run(attempt())).result()
 
 
-def own_path(*workspaces: Path | None) -> str:
+def trusted_path(*workspaces: Path | None) -> str:
     """PATH for the programs that build the sandbox: a project must not bring its own `bwrap`."""
     folders = (folder for folder in os.environ.get("PATH", os.defpath).split(os.pathsep) if folder.startswith("/"))
-    return _outside(tuple(map(_which, folders)), tuple(_which(str(each)) for each in workspaces if each))
+    return _folders_outside(
+        tuple(map(_folder_identity, folders)), tuple(_folder_identity(str(each)) for each in workspaces if each)
+    )
 
 
-def _which(folder: str) -> tuple[str, int, int]:
+def _folder_identity(folder: str) -> tuple[str, int, int]:
     """The name, and what it is at the moment: another folder than before where a link has come to lead elsewhere."""
     with contextlib.suppress(OSError):
         status = os.stat(folder)  # noqa: PTH116  a name, for each folder before each command
@@ -71,7 +73,7 @@ def _which(folder: str) -> tuple[str, int, int]:
 
 
 @functools.lru_cache(maxsize=16)
-def _outside(folders: tuple[tuple[str, int, int], ...], workspaces: tuple[tuple[str, int, int], ...]) -> str:
+def _folders_outside(folders: tuple[tuple[str, int, int], ...], workspaces: tuple[tuple[str, int, int], ...]) -> str:
     theirs = tuple(os.path.realpath(workspace).rstrip("/") + "/" for workspace, *_ in workspaces)
     return os.pathsep.join(folder for folder, *_ in folders if not f"{os.path.realpath(folder)}/".startswith(theirs))
 

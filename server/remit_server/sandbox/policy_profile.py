@@ -7,8 +7,8 @@ import sys
 import sysconfig
 from pathlib import Path
 
-from remit_server.sandbox.profile import CONFINED
-from remit_server.sandbox.system import system_options
+from remit_server.sandbox.bubblewrap.bubblewrap_options import CONFINED
+from remit_server.sandbox.visible.system_folders import system_options
 
 PROGRAM = "/program.py"
 MEMORY_BYTES = 128 * 1024 * 1024
@@ -25,19 +25,19 @@ def policy_options(program: int) -> list[str]:
 
     No workspace, no home but the folders that Python itself may lie in, no /proc, no devices, nothing to write to.
     """
-    python = runtime()
+    python = runtime_folders()
     return [
         *CONFINED,
         *system_options(_LIBRARIES),
         *("--ro-bind-try", "/etc/ld.so.cache", "/etc/ld.so.cache"),
         *(option for path in python for option in ("--ro-bind", str(path), str(path))),
-        *(option for path in python for option in packages_covered(path)),
+        *(option for path in python for option in package_covers(path)),
         *("--ro-bind-data", str(program), PROGRAM, "--remount-ro", "/", "--chdir", "/", "--"),
         *(str(python[0]), "-I", "-S", "-B", "-X", "utf8", PROGRAM, str(MEMORY_BYTES)),
     ]
 
 
-def runtime() -> tuple[Path, ...]:
+def runtime_folders() -> tuple[Path, ...]:
     """The interpreter that runs Remit, outside its virtual environment, and the files that it cannot do without."""
     named = sysconfig.get_config_vars("LIBDIR", "INSTSONAME", "DESTSHARED")
     folder, library, modules = (str(value or "") for value in named)
@@ -46,7 +46,7 @@ def runtime() -> tuple[Path, ...]:
     return tuple(path for path in map(Path, parts) if path.is_absolute() and path.exists())
 
 
-def packages_covered(folder: Path) -> list[str]:
+def package_covers(folder: Path) -> list[str]:
     """An empty folder over what is installed beside the standard library."""
     covered = [folder / name for name in ("site-packages", "dist-packages")]
     return [

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Protocol
 
-from remit_server.sandbox.layer import Left
-from remit_server.sandbox.proxy import Told
-from remit_server.sandbox.templates import TemplateName
+from remit_server.sandbox.bubblewrap.layer import LayerChange
+from remit_server.sandbox.limits.templates import TemplateName
+from remit_server.sandbox.network.proxy import Told
 
 RuntimeName = Literal["bubblewrap", "podman", "docker", "seatbelt", "none"]
 
@@ -47,7 +47,7 @@ class CommandOutput:
     stderr: bytes
     timed_out: bool = False
     truncated: bool = False
-    left: tuple[Left, ...] = ()
+    left: tuple[LayerChange, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,10 +9,10 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from remit_server.sandbox.environment import command_environment, places_of
-from remit_server.sandbox.owner import prefix_of
 from remit_server.sandbox.ports import CommandOutput, CommandSpec, Sandbox
-from remit_server.sandbox.toolchains import needed
+from remit_server.sandbox.server_identity import prefix_of
+from remit_server.sandbox.visible.environment import command_environment, places_of
+from remit_server.sandbox.visible.toolchains import toolchain_mounts
 
 _PROBE_S = 30.0
 _MANY = 1000
@@ -69,9 +69,9 @@ async def probe(sandbox: Sandbox, home: Path, server: int) -> tuple[Property, ..
     if not isolation.available:
         return tuple(Property(name, False, isolation.why) for name, _, _ in attempts)
     with tempfile.TemporaryDirectory(prefix=prefix_of("trial")) as folder, socket.socket() as listening:
-        here = _readable(folder)
+        here = _make_readable(folder)
         environment = command_environment(os.environ)
-        shown = needed(environment, here, places_of(os.environ))
+        shown = toolchain_mounts(environment, here, places_of(os.environ))
         listening.bind(("127.0.0.1", 0))
         listening.listen()
         known = {
@@ -87,12 +87,12 @@ async def probe(sandbox: Sandbox, home: Path, server: int) -> tuple[Property, ..
         broken = (await _run(sandbox, here, f"{script}\necho end")).stdout.decode(errors="replace").split()
         return (
             *(Property(name, "end" in broken and name not in broken, f"tried to {what}") for name, what, _ in attempts),
-            await _limits(sandbox, here, isolation.processes),
-            await _layer(sandbox, here, layers=isolation.layers),
+            await _try_limits(sandbox, here, isolation.processes),
+            await _try_layer(sandbox, here, layers=isolation.layers),
         )
 
 
-async def _limits(sandbox: Sandbox, here: Path, bounded_by: str) -> Property:
+async def _try_limits(sandbox: Sandbox, here: Path, bounded_by: str) -> Property:
     """Many sleeping processes at once: refused, or stopped while they sleep."""
     script = f"i=0; while [ $i -lt {_MANY} ]; do sleep 3 & i=$((i+1)); done; wait; echo all"
     output = await _run(sandbox, here, script)
@@ -100,7 +100,7 @@ async def _limits(sandbox: Sandbox, here: Path, bounded_by: str) -> Property:
     return Property("limits", b"all" not in output.stdout, detail)
 
 
-async def _layer(sandbox: Sandbox, here: Path, *, layers: bool) -> Property:
+async def _try_layer(sandbox: Sandbox, here: Path, *, layers: bool) -> Property:
     """A write lands in the layer, or nowhere; never in the workspace."""
     output = await _run(sandbox, here, f"echo x > {_NAME}", writes=True)
     apart = not (here / _NAME).exists()
@@ -115,7 +115,7 @@ async def _run(sandbox: Sandbox, here: Path, script: str, *, writes: bool = Fals
     return await sandbox.run(CommandSpec(("/bin/sh", "-c", script), here, here, environment, _PROBE_S, writes=writes))
 
 
-def _readable(folder: str) -> Path:
+def _make_readable(folder: str) -> Path:
     """A private folder that a user inside may look into; its real name, as macOS compares it."""
     here = Path(folder).resolve()
     here.chmod(0o755)

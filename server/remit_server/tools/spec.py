@@ -17,8 +17,8 @@ from pydantic import BaseModel, ConfigDict, JsonValue
 from remit_governance.values import Effect
 from remit_server.sandbox.ports import CommandOutput, CommandSpec
 from remit_server.workspace.code import CodeIntelligence, NoEditor
-from remit_server.workspace.files import FileImage, digest_of
-from remit_server.workspace.paths import Workspace, WorkspacePath
+from remit_server.workspace.content.files import FileImage, digest_of
+from remit_server.workspace.paths.workspace_path import Workspace, WorkspacePath
 from remit_server.workspace.ports import Documents
 
 A = TypeVar("A", bound=BaseModel)
@@ -203,10 +203,10 @@ class Tool(Generic[A]):
 @functools.cache
 def _schema_of(arguments: type[BaseModel]) -> dict[str, Any]:
     """Made once: it takes a millisecond, and every turn offers all the tools."""
-    return without_titles(arguments.model_json_schema())
+    return remove_titles(arguments.model_json_schema())
 
 
-def without_titles(schema: dict[str, Any]) -> dict[str, Any]:
+def remove_titles(schema: dict[str, Any]) -> dict[str, Any]:
     """A JSON Schema without pydantic's generated `title`s, which only cost the model tokens."""
 
     def clean(node: Any, in_properties: bool) -> Any:

@@ -6,25 +6,25 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from remit_server.tools.apply_diff import APPLY_DIFF
-from remit_server.tools.delete_file import DELETE_FILE
-from remit_server.tools.edit_file import EDIT_FILE
-from remit_server.tools.get_definition import GET_DEFINITION
-from remit_server.tools.get_diagnostics import GET_DIAGNOSTICS
-from remit_server.tools.get_references import GET_REFERENCES
-from remit_server.tools.get_symbols import GET_SYMBOLS
-from remit_server.tools.git_commit import GIT_COMMIT
-from remit_server.tools.git_diff import GIT_DIFF
-from remit_server.tools.git_status import GIT_STATUS
-from remit_server.tools.list_files import LIST_FILES
-from remit_server.tools.move_file import MOVE_FILE
-from remit_server.tools.read_file import READ_FILE
-from remit_server.tools.repo_map import REPO_MAP
-from remit_server.tools.run_command import RUN_COMMAND
-from remit_server.tools.run_tests import RUN_TESTS
-from remit_server.tools.search_files import SEARCH_FILES
+from remit_server.tools.code.get_definition import GET_DEFINITION
+from remit_server.tools.code.get_diagnostics import GET_DIAGNOSTICS
+from remit_server.tools.code.get_references import GET_REFERENCES
+from remit_server.tools.code.get_symbols import GET_SYMBOLS
+from remit_server.tools.code.repo_map import REPO_MAP
+from remit_server.tools.edit.apply_diff import APPLY_DIFF
+from remit_server.tools.edit.delete_file import DELETE_FILE
+from remit_server.tools.edit.edit_file import EDIT_FILE
+from remit_server.tools.edit.move_file import MOVE_FILE
+from remit_server.tools.edit.write_file import WRITE_FILE
+from remit_server.tools.files.list_files import LIST_FILES
+from remit_server.tools.files.read_file import READ_FILE
+from remit_server.tools.git.git_commit import GIT_COMMIT
+from remit_server.tools.git.git_diff import GIT_DIFF
+from remit_server.tools.git.git_status import GIT_STATUS
+from remit_server.tools.run.run_command import RUN_COMMAND
+from remit_server.tools.run.run_tests import RUN_TESTS
+from remit_server.tools.search.search_files import SEARCH_FILES
 from remit_server.tools.spec import Tool
-from remit_server.tools.write_file import WRITE_FILE
 
 TOOLS: Mapping[str, Tool[Any]] = MappingProxyType(
     {

@@ -19,8 +19,8 @@ from dataclasses import dataclass
 
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
-from remit_server.workspace.files import read_image
-from remit_server.workspace.paths import Workspace, WorkspacePath, sync_folder
+from remit_server.workspace.content.files import read_image
+from remit_server.workspace.paths.workspace_path import Workspace, WorkspacePath, sync_folder
 
 GIT = ".git"
 MAX_INDEX_BYTES = 200_000_000
@@ -29,7 +29,7 @@ _TEMPORARY = re.compile(r"\.remit-tmp-[0-9a-f]{24}")
 _SHA = re.compile(r"[0-9a-f]{40}")
 
 
-def inside(workspace: Workspace, name: str) -> WorkspacePath:
+def path_inside(workspace: Workspace, name: str) -> WorkspacePath:
     """The path of that name in the repository's folder, as it is spelled: opened, it follows no link."""
     relative = f"{GIT}/{name}" if name else GIT
     return WorkspacePath(relative, workspace.root)
@@ -38,7 +38,7 @@ def inside(workspace: Workspace, name: str) -> WorkspacePath:
 def read_or_none(workspace: Workspace, name: str, most: int = MAX_INDEX_BYTES) -> bytes | None:
     """The bytes of that file of the repository; None where there is none. Raises ToolError."""
     try:
-        return read_image(workspace, inside(workspace, name), most).data
+        return read_image(workspace, path_inside(workspace, name), most).data
     except ToolError as error:
         if error.code is ErrorCode.NOT_FOUND:
             return None
@@ -49,14 +49,14 @@ def read_ref(workspace: Workspace, ref: str) -> str | None:
     """The commit that a ref holds, None where there is no such ref. Raises ToolError where it holds something else."""
     data = read_or_none(workspace, ref, _MAX_REFS_BYTES)
     if data is None:
-        return packed_refs(workspace).get(ref)
+        return read_packed_refs(workspace).get(ref)
     text = data.decode(errors="replace").strip()
     if not _SHA.fullmatch(text):
         raise ToolError("cannot commit", f"`{ref}` holds no commit's id", "look at the repository with git")
     return text
 
 
-def packed_refs(workspace: Workspace) -> dict[str, str]:
+def read_packed_refs(workspace: Workspace) -> dict[str, str]:
     """The refs that git has put into one file, with their commits."""
     data = read_or_none(workspace, "packed-refs", _MAX_REFS_BYTES) or b""
     lines = (line.split(" ") for line in data.decode(errors="surrogateescape").split("\n"))
@@ -65,7 +65,7 @@ def packed_refs(workspace: Workspace) -> dict[str, str]:
 
 def write_object(workspace: Workspace, sha: str, whole: bytes) -> None:
     """Put one object (header and body) among the loose ones, on disk when this returns. Raises OSError."""
-    folder = workspace.make_folder(inside(workspace, f"objects/{sha[:2]}"))
+    folder = workspace.make_folder(path_inside(workspace, f"objects/{sha[:2]}"))
     try:
         with contextlib.suppress(FileNotFoundError):
             # One that is there gets a new date, so that git does not clear it away as unused meanwhile.
@@ -110,9 +110,9 @@ def git_lock(workspace: Workspace, name: str, data: bytes, mode: int = 0o644) ->
     """
     parent, _, base = name.rpartition("/")
     with contextlib.ExitStack() as undo:
-        git = workspace.open_folder(inside(workspace, ""))
+        git = workspace.open_folder(path_inside(workspace, ""))
         undo.callback(os.close, git)
-        folder = workspace.make_folder(inside(workspace, parent))
+        folder = workspace.make_folder(path_inside(workspace, parent))
         undo.callback(os.close, folder)
         temporary = f".remit-tmp-{secrets.token_hex(12)}"
         fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, mode, dir_fd=git)
@@ -127,7 +127,7 @@ def git_lock(workspace: Workspace, name: str, data: bytes, mode: int = 0o644) ->
 
 def clear_stale_locks(workspace: Workspace, names: Iterable[str]) -> None:
     """Take away what writers of ours left that died: their temporary files, and their locks on these files."""
-    git = workspace.open_folder(inside(workspace, ""))
+    git = workspace.open_folder(path_inside(workspace, ""))
     try:
         with os.scandir(git) as entries:
             found = [entry.name for entry in entries if _TEMPORARY.fullmatch(entry.name)]
@@ -147,7 +147,7 @@ def clear_stale_locks(workspace: Workspace, names: Iterable[str]) -> None:
 def append_line(workspace: Workspace, name: str, line: bytes) -> None:
     """Add a line to that file of the repository, which is made where there is none. Raises OSError."""
     parent, _, base = name.rpartition("/")
-    folder = workspace.make_folder(inside(workspace, parent))
+    folder = workspace.make_folder(path_inside(workspace, parent))
     try:
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
         fd = os.open(base, flags, 0o644, dir_fd=folder)
@@ -177,7 +177,7 @@ def _folders(workspace: Workspace, names: Iterable[str]) -> Iterator[tuple[str, 
     for name in names:
         parent, _, base = name.rpartition("/")
         with contextlib.suppress(ToolError):
-            yield base, workspace.open_folder(inside(workspace, parent))
+            yield base, workspace.open_folder(path_inside(workspace, parent))
 
 
 def _link(temporary: str, lock: str, git: int, folder: int, name: str) -> None:

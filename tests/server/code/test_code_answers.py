@@ -9,12 +9,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from remit_server.tools.code.servers import LANGUAGES, SERVERS, find_server, programs_for
-from remit_server.tools.code.showing import MAX_SHOWN, character_of, code_style, column_of, shown
-from remit_server.tools.code.wire import MAX_ITEMS, file_uri, parse_answer
+from remit_server.tools.code.language_server.servers import LANGUAGES, SERVERS, find_server, programs_for
+from remit_server.tools.code.language_server.showing import (
+    MAX_SHOWN,
+    character_of,
+    code_style,
+    column_of,
+    render_answer,
+)
+from remit_server.tools.code.language_server.wire import MAX_ITEMS, file_uri, parse_answer
 from remit_server.tools.spec import ToolContext
 from remit_server.workspace.code import Answer, Place, QueryKind, Unavailable
-from remit_server.workspace.paths import Workspace
+from remit_server.workspace.paths.workspace_path import Workspace
 from remit_server.workspace.ports import NoDocuments
 
 TEXTS = st.text(st.characters(blacklist_categories=["Cs"], blacklist_characters="\n\r"), max_size=30)
@@ -85,7 +91,7 @@ def test_only_what_may_be_read_is_shown_and_all_else_counted(
         workspace, NoDocuments(), {}, lambda _, path: path != "private.py", lambda text: text.replace("hunter2", "***")
     )
     places = tuple(Place(file_uri(f"{workspace.root}/{name}"), line, 0) for name, line in where)
-    outcome = shown(Answer("it", places, len(places)), "of `x`", code_style("reference"), ctx)
+    outcome = render_answer(Answer("it", places, len(places)), "of `x`", code_style("reference"), ctx)
     allowed = {each for each in where if each[0] in {"a b.py", "é%.py", "gone.py"}}
     hidden = {each for each in where if each[0] == "private.py"}
     assert outcome.data["total"] == len(allowed)

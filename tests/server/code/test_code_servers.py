@@ -9,7 +9,7 @@ import pytest
 from bench_runtime import Answering
 from code_bench import OPEN, SYSTEM_PYTHON, asked, own_server, with_jedi
 
-from remit_server.tools.code.servers import SERVERS
+from remit_server.tools.code.language_server.servers import SERVERS
 
 needs_sandbox = pytest.mark.skipif(
     shutil.which("bwrap") is None or SYSTEM_PYTHON is None, reason="there is no bwrap, or no system Python"

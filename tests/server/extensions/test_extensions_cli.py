@@ -10,7 +10,7 @@ import pytest
 from command_line import CommandLine
 from rule_programs import need_sandbox
 
-from remit_server.cli.doctor import CHECKS, examined
+from remit_server.cli.commands.doctor import CHECKS, examine
 from remit_server.cli.main import main
 from remit_server.runtime.settings import Settings
 
@@ -70,11 +70,11 @@ def test_policy_check_reads_and_loads_them(config: Path, capsys: pytest.CaptureF
 
 def test_the_doctor_says_whether_they_can_be_asked(config: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     settings = Settings.from_environment(Path())
-    found = examined("policy", CHECKS["policy"], settings)
+    found = examine("policy", CHECKS["policy"], settings)
     assert found.good
     assert "python.py" in found.detail
     monkeypatch.setenv("PATH", str(config))
-    found = examined("policy", CHECKS["policy"], settings)
+    found = examine("policy", CHECKS["policy"], settings)
     assert not found.good
     assert "your extension rules cannot be asked: there is no sandbox" in found.detail
     assert "install bubblewrap" in found.fix

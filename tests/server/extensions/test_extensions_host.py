@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 from rule_programs import PATIENT_S, need_sandbox, rule
 
 from remit_governance.errors import ExtensionError, PolicyError
-from remit_governance.policy.compile import Source, compile_policy
-from remit_governance.policy.evaluate import evaluate
-from remit_governance.policy.extension import ExtensionRule, with_extension
+from remit_governance.policy.decision.evaluate import evaluate
+from remit_governance.policy.decision.extension import ExtensionRule, with_extension
+from remit_governance.policy.language.compile import Source, compile_policy
 from remit_governance.policy.rules import Policy
 from remit_governance.values import Action, Decision, Verdict
 from remit_server.extensions.host import ExtensionHost

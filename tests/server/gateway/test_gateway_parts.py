@@ -13,12 +13,7 @@ from hypothesis import strategies as st
 from small_model import small_model
 
 from remit_server.errors import ModelFailed
-from remit_server.gateway.conversation import MOST_EXCHANGES, Listener, converse
-from remit_server.gateway.lines import LineBuffer
-from remit_server.gateway.protocol import Ask, CloseSession, Failed, Piece, parse, spell
-from remit_server.gateway.server import Gateway, Limits
-from remit_server.gateway.sessions import MOST_SESSIONS, Exchange, Session, Sessions, TooManySessions
-from remit_server.models.answers import Spelled, value_of
+from remit_server.models.answers import Answered, value_of
 from remit_server.models.availability import (
     memory_problem,
     missing_files,
@@ -27,7 +22,12 @@ from remit_server.models.availability import (
     unavailable_because,
 )
 from remit_server.models.ports import AssistantMessage, Finished, SystemMessage, UserMessage
-from remit_server.models.scripted import ScriptedProvider, ScriptedStep
+from remit_server.models.recorded.scripted import ScriptedProvider, ScriptedStep
+from remit_server.transports.gateway.conversation import MOST_EXCHANGES, Listener, converse
+from remit_server.transports.gateway.lines import LineBuffer
+from remit_server.transports.gateway.protocol import Ask, CloseSession, Failed, Piece, parse, spell
+from remit_server.transports.gateway.server import Gateway, Limits
+from remit_server.transports.gateway.sessions import MOST_SESSIONS, Exchange, Session, Sessions, TooManySessions
 
 
 @given(st.lists(st.binary(max_size=12).map(lambda b: b.replace(b"\n", b"") + b"."), max_size=6), st.data())
@@ -132,17 +132,17 @@ CUT, WHOLE = Finished("length", completion_tokens=5), Finished("stop")
 
 
 def test_a_list_that_was_cut_off_loses_what_is_not_finished() -> None:
-    assert value_of("string_list", Spelled('["a","b', CUT)) == ["a"]
-    assert value_of("string_list", Spelled("[", CUT)) == []
-    assert value_of("text", Spelled("so f", CUT)) == "so f"
+    assert value_of("string_list", Answered('["a","b', CUT)) == ["a"]
+    assert value_of("string_list", Answered("[", CUT)) == []
+    assert value_of("text", Answered("so f", CUT)) == "so f"
     with pytest.raises(ModelFailed, match="cut off after 5 tokens"):
-        value_of({"type": "string"}, Spelled('"so f', CUT))
+        value_of({"type": "string"}, Answered('"so f', CUT))
 
 
 @pytest.mark.parametrize("text", ["", "no", "[1]", '{"a":"b"}', '["a"', '["a"] b'])
 def test_a_model_that_breaks_its_format_is_not_believed(text: str) -> None:
     with pytest.raises(ModelFailed):
-        value_of("string_list", Spelled(text, WHOLE))
+        value_of("string_list", Answered(text, WHOLE))
 
 
 def before(count: int) -> tuple[Exchange, ...]:

@@ -9,7 +9,7 @@ from typing import Any
 from bench_runtime import Answering, call, intent
 
 from remit_governance.audit.record import AuditKind
-from remit_governance.redaction import Redactor
+from remit_governance.secrets.redaction import Redactor
 from remit_server import __version__
 from remit_server.contract import ApprovalAnswer, ApprovalRequired
 from remit_server.harness.record.redaction_out import redact_data, shorten_strings

@@ -15,7 +15,7 @@ from threat_bench import own
 
 from remit_governance.audit.record import AuditKind
 from remit_governance.intents import IntentState
-from remit_governance.permissions import PermissionConfig, PermissionRule
+from remit_governance.permissions.permissions import PermissionConfig, PermissionRule
 from remit_governance.values import Intent
 from remit_server.harness.calls import ToolCall
 from remit_server.harness.dispatcher import Dispatcher

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from remit_governance.audit.reading.verify import Verified, verify
 from remit_governance.audit.record import AuditKind
 from remit_governance.intents import INTENT_TOOLS, allowed_tools
-from remit_governance.policy.recorded import recorded_actions, recorded_reasons
+from remit_governance.policy.decision.recorded import recorded_actions, recorded_reasons
 from remit_governance.values import Intent
 
 EDIT = call("edit_file", path="a.py", old_text="total", new_text="subtotal", replace_all=True, whole_word=True)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from bench_runtime import SHOP, Answering, Bench, call, intent
 
-from remit_governance.policy.builtin import DENIED
+from remit_governance.policy.decision.builtin import DENIED
 
 DIFF = """\
 --- a/a.py

@@ -9,11 +9,11 @@ import pytest
 from bench_runtime import Answering, Bench, call, intent
 
 from remit_server.errors import ToolError
-from remit_server.tools.delete_file import DELETE_FILE, DeleteFileArguments
+from remit_server.tools.edit.delete_file import DELETE_FILE, DeleteFileArguments
 from remit_server.tools.spec import ToolContext
-from remit_server.workspace.files import MAX_FILE_BYTES
-from remit_server.workspace.known import MAX_KNOWN_BYTES
-from remit_server.workspace.paths import Workspace
+from remit_server.workspace.content.digest_only import MAX_KNOWN_BYTES
+from remit_server.workspace.content.files import MAX_FILE_BYTES
+from remit_server.workspace.paths.workspace_path import Workspace
 from remit_server.workspace.ports import OpenDocument
 
 LARGE = b"0123456789abcde\n" * (MAX_FILE_BYTES // 16) + b"more\n"

@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 from bench_runtime import Answering, Bench, call, intent
 
-from remit_server.sandbox.bubblewrap import Bubblewrap
-from remit_server.sandbox.environment import command_environment
-from remit_server.sandbox.layer import Layer
-from remit_server.sandbox.limits import Limits
-from remit_server.sandbox.owner import prefix_of
+from remit_server.sandbox.bubblewrap.bubblewrap import Bubblewrap
+from remit_server.sandbox.bubblewrap.layer import Layer
+from remit_server.sandbox.limits.limits import Limits
 from remit_server.sandbox.ports import CommandSpec
+from remit_server.sandbox.server_identity import prefix_of
+from remit_server.sandbox.visible.environment import command_environment
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(shutil.which("bwrap") is None, reason="there is no bwrap")]
 

@@ -11,7 +11,7 @@ from bench_runtime import call, intent
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from remit_governance.redaction import Redactor
+from remit_governance.secrets.redaction import Redactor
 from remit_server.harness.commands import live_output
 from remit_server.harness.commands.live_output import MAX_SHOWN, SHOWN_WHOLE, LiveOutput
 

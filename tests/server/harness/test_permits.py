@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from bench_runtime import SHOP, Answering, Bench, call, intent
 
-from remit_governance.permissions import PermissionConfig
-from remit_governance.policy.compile import Source, compile_policy
+from remit_governance.permissions.permissions import PermissionConfig
+from remit_governance.policy.language.compile import Source, compile_policy
 from remit_governance.rulebook import Rulebook
 
 EDIT = call("edit_file", path="a.py", old_text="total", new_text="subtotal", replace_all=True, whole_word=True)

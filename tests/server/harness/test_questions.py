@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from bench_runtime import Answering, call, intent
 
-from remit_server.cli.console import drawn
+from remit_server.cli.console import draw_event
 
 pytestmark = pytest.mark.skipif(shutil.which("bwrap") is None, reason="there is no bwrap")
 
@@ -32,7 +32,7 @@ async def test_THR_approvals_long_command_is_said_once_and_its_title_stays_short
     assert question.command == LONG_SCRIPT.replace("⟨", "⟨U+27E8⟩").replace(chr(0x202E), "⟨U+202E⟩")
     assert question.always_rule is None, "a rule that nobody reads is not offered"
     assert question.session_rule is None or len(question.session_rule) < 300
-    terminal = "\n".join(drawn(question))
+    terminal = "\n".join(draw_event(question))
     assert "⟨U+27E8⟩U+" not in terminal.replace("⟨U+202E⟩⟨U+27E8⟩", ""), "nothing is spelled out twice"
     assert "U+000A" not in terminal
     assert len(terminal) < len(question.command) + 300 * len("      ") + 2_000
@@ -63,4 +63,4 @@ async def test_the_hosts_that_a_command_may_reach_are_shown_on_their_own(make_be
     await bench.ask("go", asker=asker)
     (question,) = asker.asked
     assert [host.partition(":")[0] for host in question.hosts] == ["pypi.org", "b.example"]
-    assert f"    with network to {', '.join(question.hosts)}" in list(drawn(question))
+    assert f"    with network to {', '.join(question.hosts)}" in list(draw_event(question))

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from remit_server.harness.commands.removal_checks import Dropped, find_held_back
 from remit_server.tools.spec import FileChange
-from remit_server.workspace.files import image_of_text
-from remit_server.workspace.paths import WorkspacePath
+from remit_server.workspace.content.files import image_of_text
+from remit_server.workspace.paths.workspace_path import WorkspacePath
 
 needs_bwrap = pytest.mark.skipif(shutil.which("bwrap") is None, reason="there is no bwrap")
 

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from threat_bench import LAX, own
 
-from remit_server.tools.mapping.languages import LANGUAGES, grammar_of
-from remit_server.tools.mapping.ranking import CHARS_PER_TOKEN, Ranked, chosen, drawn, rank
-from remit_server.tools.mapping.tags import Definition, TagCache, Tags, find_tags
+from remit_server.tools.code.index.languages import LANGUAGES, grammar_of
+from remit_server.tools.code.index.ranking import CHARS_PER_TOKEN, Ranked, choose_definitions, draw_map, rank
+from remit_server.tools.code.index.tags import Definition, TagCache, Tags, find_tags
 
 NEVER = lambda: False  # noqa: E731 a constant
 
@@ -132,7 +132,7 @@ def test_the_best_that_fit_are_shown_and_never_more_than_the_budget(files: dict[
     assert len(ranked) == sum(len(tags.definitions) for tags in files.values())
     assert [each.score for each in ranked] == sorted((each.score for each in ranked), reverse=True)
     assert all(each.users < len(files) for each in ranked)
-    lines = drawn(chosen(ranked, lambda each: f"{each.definition.line} {each.definition.name}", tokens))
+    lines = draw_map(choose_definitions(ranked, lambda each: f"{each.definition.line} {each.definition.name}", tokens))
     assert sum(len(line) + 1 for line in lines) <= tokens * CHARS_PER_TOKEN
 
 

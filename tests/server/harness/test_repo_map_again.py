@@ -11,12 +11,12 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from remit_server.tools.mapping.tags import SETTLED_NS, TagCache, Tags
-from remit_server.tools.repo_map import map_of
+from remit_server.tools.code.index.tags import SETTLED_NS, TagCache, Tags
+from remit_server.tools.code.repo_map import map_of
 from remit_server.tools.spec import ToolContext
-from remit_server.workspace.paths import Workspace
+from remit_server.workspace.paths.workspace_path import Workspace
 from remit_server.workspace.ports import NoDocuments
-from remit_server.workspace.walk import Limits
+from remit_server.workspace.trees.walk import Limits
 
 NAMES = st.sampled_from(["a.py", "b.py", "sub/c.py", "sub/d.js"])
 SOURCES = st.sampled_from(["def one(): two()\n", "def two(): one()\n", "class One:\n    pass\n", "x = (\n", ""])

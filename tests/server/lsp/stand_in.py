@@ -39,8 +39,8 @@ from remit_server.contract import (
     ToolCallEvent,
 )
 from remit_server.errors import ModelFailed, RemitError, SetupError
-from remit_server.lsp.main import serve
 from remit_server.runtime.ports import Asker, CannotAsk, Emit, Notice, OnText
+from remit_server.transports.lsp.main import serve
 from remit_server.workspace.code import CodeIntelligence
 from remit_server.workspace.ports import Documents
 

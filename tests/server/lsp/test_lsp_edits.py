@@ -7,7 +7,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from remit_server.lsp.buffers.edits import (
+from remit_server.transports.lsp.buffers.edits import (
     Edit,
     Place,
     apply_changes,

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from remit_server.json_bounds import has_too_many_values
-from remit_server.lsp.rpc.frames import FrameBuffer, Garbage, Message
+from remit_server.transports.lsp.rpc.frames import FrameBuffer, Garbage, Message
 
 NEXT = {"jsonrpc": "2.0", "id": "next", "method": "next"}
 MESSAGE = {"jsonrpc": "2.0", "id": 1, "method": "ü", "params": {"text": "Content-Length: 7\r\n\r\n{}"}}

@@ -11,7 +11,7 @@ import socket
 import pytest
 
 from remit_server.errors import SetupError
-from remit_server.lsp.main import serve
+from remit_server.transports.lsp.main import serve
 
 pytestmark = [pytest.mark.slow, pytest.mark.asyncio(loop_scope="module")]
 

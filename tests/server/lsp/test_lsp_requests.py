@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from remit_server import contract
-from remit_server.lsp.rpc.custom_methods import PROTOCOL
+from remit_server.transports.lsp.rpc.custom_methods import PROTOCOL
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.slow]
 

@@ -8,8 +8,8 @@ import pytest
 from lsprotocol import types as lsp
 from malformed import lsp_methods
 
-from remit_server.lsp.rpc.custom_methods import CUSTOM_MESSAGES, converter
-from remit_server.lsp.rpc.shapes import mismatch
+from remit_server.transports.lsp.rpc.custom_methods import CUSTOM_MESSAGES, converter
+from remit_server.transports.lsp.rpc.shapes import mismatch
 
 CHANGE = lsp.DidChangeTextDocumentNotification
 NOWHERE = {"uri": "file:///a", "version": 1}

@@ -9,9 +9,9 @@ import pytest
 
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
-from remit_server.lsp.buffers.documents import EditorDocuments, EditRequest, OpenBuffers, Refused, Unanswered
-from remit_server.lsp.buffers.edits import apply_changes
-from remit_server.models.embedded.endings import UNKNOWN
+from remit_server.models.embedded.closing_text import UNKNOWN
+from remit_server.transports.lsp.buffers.documents import EditorDocuments, EditRequest, OpenBuffers, Refused, Unanswered
+from remit_server.transports.lsp.buffers.edits import apply_changes
 from remit_server.workspace.ports import OpenDocument
 
 pytestmark = [pytest.mark.slow, pytest.mark.asyncio(loop_scope="module")]

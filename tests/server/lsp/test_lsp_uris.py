@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from remit_server.lsp.buffers.uris import LocalFolder, NotHere, classify_root
+from remit_server.transports.lsp.buffers.uris import LocalFolder, NotHere, classify_root
 
 
 @pytest.mark.parametrize(

@@ -188,7 +188,7 @@ async def test_one_model_serves_all_folders(start_real, second):
     for root in (client.root, second):
         _, answer = client.run("which file defines total?", turn=root.name, context={"workspace_folder": str(root)})
         assert (await answer)["result"]["status"] == "completed"
-    assert len([line for line in children(client.process.pid) if "remit_server.models.host" in line]) == 1
+    assert len([line for line in children(client.process.pid) if "remit_server.models.local.host" in line]) == 1
     client.notify("workspace/didChangeWorkspaceFolders", {"event": {"added": [], "removed": folders(client.root)}})
     _, answer = client.run("which file defines total?", turn="again", context={"workspace_folder": str(second)})
     assert (await answer)["result"]["status"] == "completed"

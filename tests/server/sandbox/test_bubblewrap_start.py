@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from remit_server.sandbox.bubblewrap import Bubblewrap, hold
-from remit_server.sandbox.cgroup import parents_here
-from remit_server.sandbox.environment import command_environment
-from remit_server.sandbox.limits import Limits
+from remit_server.sandbox.bubblewrap.bubblewrap import Bubblewrap, make_hold
+from remit_server.sandbox.limits.cgroup import find_parents
+from remit_server.sandbox.limits.limits import Limits
 from remit_server.sandbox.ports import CommandSpec
+from remit_server.sandbox.visible.environment import command_environment
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="Bubblewrap is Linux's")
 
@@ -51,7 +51,7 @@ def mounted_below_sys() -> list[str]:
 
 
 async def test_what_is_unmounted_for_bwrap_stays_mounted_here(there: Path) -> None:
-    if parents_here():
+    if find_parents():
         pytest.skip("control groups lie below /sys, and this user can make some")
     before = mounted_below_sys()
     output = await Bubblewrap().run(spec(there, "/bin/sh", "-c", "ls /sys; cat /proc/self/mountinfo"))
@@ -66,7 +66,7 @@ async def test_a_command_whose_limits_cannot_be_set_does_not_begin(there: Path) 
 
 
 def test_a_command_does_not_begin_either_when_the_server_dies_before() -> None:
-    ours, theirs = hold()
+    ours, theirs = make_hold()
     os.set_blocking(theirs, False)
     ours.close()
     try:

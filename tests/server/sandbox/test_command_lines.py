@@ -11,21 +11,23 @@ from pathlib import Path
 
 import pytest
 
-from remit_server.sandbox import containers
-from remit_server.sandbox.choose import best, choose_sandbox
-from remit_server.sandbox.container_image import system_image
-from remit_server.sandbox.containers import Container, ProgramName, not_below, run_argv
-from remit_server.sandbox.limits import MIB
+from remit_server.sandbox.bubblewrap.bubblewrap_options import bubblewrap_options
+from remit_server.sandbox.bubblewrap.seccomp import profile_filter, profile_json
+from remit_server.sandbox.choose import best_runtime, choose_sandbox
+from remit_server.sandbox.containers import container_argv as containers
+from remit_server.sandbox.containers.container_argv import Container, ProgramName, not_below, run_argv
+from remit_server.sandbox.containers.container_image import system_image
+from remit_server.sandbox.limits.limits import MIB
+from remit_server.sandbox.limits.templates import TEMPLATES, TemplateName
 from remit_server.sandbox.ports import CommandSpec, RuntimeName
-from remit_server.sandbox.profile import bubblewrap_options
-from remit_server.sandbox.seatbelt import alive_below, descendants
-from remit_server.sandbox.seatbelt_profile import profile_text, quoted, seatbelt_argv
-from remit_server.sandbox.seccomp import profile_filter, profile_json
-from remit_server.sandbox.templates import TEMPLATES, TemplateName
-from remit_server.sandbox.toolchains import Places, Shown, passed_through
+from remit_server.sandbox.seatbelt.seatbelt import find_descendants, living_below
+from remit_server.sandbox.seatbelt.seatbelt_profile import profile_text, quote, seatbelt_argv
+from remit_server.sandbox.visible.toolchains import Places, ReadOnlyMount, folders_above
 
 HERE = Path("/work space/a,b")
-PYENV = Shown(Path("/home/me/.pyenv/versions"), Path("/real/versions"), (Path("/home/me/.pyenv/versions/3/pip.conf"),))
+PYENV = ReadOnlyMount(
+    Path("/home/me/.pyenv/versions"), Path("/real/versions"), (Path("/home/me/.pyenv/versions/3/pip.conf"),)
+)
 SPEC = CommandSpec(("make", "--", "x y"), HERE / "deep", HERE, {"PATH": "/usr/bin", "A": "b c"}, 60)
 
 
@@ -135,7 +137,7 @@ def test_toolchains_are_read_only_and_what_is_private_in_them_is_covered() -> No
 
 
 def test_the_folders_above_toolchains_cannot_be_listed_in_the_image() -> None:
-    passed = passed_through(Places(Path("/home/me"), ()))
+    passed = folders_above(Places(Path("/home/me"), ()))
     assert {Path("/home"), Path("/home/me"), Path("/home/me/.local/share")} <= set(passed)
     _, image = system_image((), (*passed, Path("/tmp/x"), Path("/usr/x"), Path("/etc")))
     with tarfile.open(fileobj=io.BytesIO(image)) as tar:
@@ -159,7 +161,7 @@ def test_bubblewrap_reads_toolchains_in_folders_that_cannot_be_listed() -> None:
 def test_the_other_calls() -> None:
     assert containers.remove_argv("podman", ["a", "b"]) == ["podman", "rm", "--force", "--time", "0", "a", "b"]
     assert containers.remove_argv("docker", ["a"]) == ["docker", "rm", "--force", "a"]
-    assert containers.owned_argv("docker")[3:5] == ["--filter", "label=remit.server"]
+    assert containers.list_argv("docker")[3:5] == ["--filter", "label=remit.server"]
 
 
 def test_the_image_changes_its_name_with_its_content(tmp_path: Path) -> None:
@@ -194,7 +196,7 @@ def test_the_profile_of_seatbelt_denies_what_it_does_not_name() -> None:
     assert '(deny file-read* file-write* (subpath "/work space/a,b/folder"))' in text
     assert "process-fork" in text
     assert "process-fork" not in profile_text(SPEC, Path("/scratch"), profile="strict")
-    assert quoted('a\\"b') == '"a\\\\\\"b"'
+    assert quote('a\\"b') == '"a\\\\\\"b"'
 
 
 def test_seatbelt_reads_toolchains_where_they_really_are() -> None:
@@ -217,8 +219,8 @@ def test_the_command_line_of_seatbelt() -> None:
 
 def test_what_seatbelt_has_to_end() -> None:
     listed = "1 0 1 S\n10 1 10 S\n11 10 10 S\n12 11 12 S\n13 1 12 S\n14 1 14 S\n15 10 10 Z+\n"
-    assert descendants(listed, {10}) == {10, 11, 12, 13, 15}
-    assert alive_below(listed, {10, 99}) == {10, 11, 12, 13}
+    assert find_descendants(listed, {10}) == {10, 11, 12, 13, 15}
+    assert living_below(listed, {10, 99}) == {10, 11, 12, 13}
 
 
 @pytest.mark.parametrize(
@@ -233,7 +235,7 @@ def test_what_seatbelt_has_to_end() -> None:
     ],
 )
 def test_which_one_is_chosen(platform: str, programs: set[str], chosen: RuntimeName) -> None:
-    assert best(platform, programs.__contains__) == chosen
+    assert best_runtime(platform, programs.__contains__) == chosen
 
 
 @pytest.mark.parametrize("name", ["none", "bublewrap"])

@@ -15,9 +15,9 @@ from pathlib import Path
 import pytest
 from home_bench import PROGRAMS, SECRETS, files_below, home_with_toolchains
 
-from remit_server.sandbox.environment import command_environment
 from remit_server.sandbox.ports import CommandOutput, CommandSpec, RuntimeName, Sandbox
 from remit_server.sandbox.probe import probe
+from remit_server.sandbox.visible.environment import command_environment
 
 pytestmark = pytest.mark.slow
 

@@ -14,16 +14,16 @@ from pathlib import Path
 
 import pytest
 
-from remit_server.sandbox.bubblewrap import Bubblewrap
-from remit_server.sandbox.held import clear_held, mark
-from remit_server.sandbox.owner import this_server
+from remit_server.sandbox.bubblewrap.bubblewrap import Bubblewrap
+from remit_server.sandbox.bubblewrap.orphans import kill_orphans, orphan_mark
+from remit_server.sandbox.server_identity import this_server
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="Bubblewrap is Linux's")
 
 HOLDING = """
 import os, signal
-from remit_server.sandbox.bubblewrap import Bubblewrap
-from remit_server.sandbox.limits import Limits
+from remit_server.sandbox.bubblewrap.bubblewrap import Bubblewrap
+from remit_server.sandbox.limits.limits import Limits
 class Held(Limits):
     def impose(self, pid):
         print(pid, flush=True)
@@ -34,7 +34,7 @@ Bubblewrap(limits=Held()).isolation()
 RUNNING = """
 import asyncio, sys
 from pathlib import Path
-from remit_server.sandbox.bubblewrap import Bubblewrap
+from remit_server.sandbox.bubblewrap.bubblewrap import Bubblewrap
 from remit_server.sandbox.ports import CommandSpec
 async def run():
     here = Path(sys.argv[1])
@@ -86,21 +86,21 @@ def waiting_for(server: str) -> list[str]:
 
 def test_what_waits_for_a_server_is_ended_once_that_is_dead_and_not_before() -> None:
     with a_server_that_holds() as (server, waiting):
-        clear_held()
+        kill_orphans()
         assert not ends(waiting, 0.5)
         server.communicate("\n")
-        clear_held()
+        kill_orphans()
         assert ends(waiting, 10)
 
 
 @pytest.mark.parametrize("argv0", ["bwrap", "other"])
 def test_a_process_is_known_by_its_name_and_a_mark_before_its_command(argv0: str) -> None:
-    dead = mark()[1].replace(this_server(), "-".join((*this_server().split("-")[:2], "1")))
+    dead = orphan_mark()[1].replace(this_server(), "-".join((*this_server().split("-")[:2], "1")))
     words = [argv0, "-c", "import time; time.sleep(300)"]
     words += ["--", "--unsetenv", dead] if argv0 == "bwrap" else ["--unsetenv", dead, "--"]
     with subprocess.Popen(words, executable=sys.executable) as process:
         try:
-            assert process.pid not in clear_held()
+            assert process.pid not in kill_orphans()
             assert process.poll() is None
         finally:
             process.kill()
@@ -115,14 +115,14 @@ def test_however_servers_are_killed_nothing_of_them_is_left(tmp_path: Path) -> N
             assert server.stdout.readline() == b"up\n"
             stat = Path(f"/proc/{server.pid}/stat").read_text().rpartition(")")[2].split()
             marks.append(
-                f"{mark()[1].rpartition(this_server())[0]}{this_server().partition('-')[0]}-{server.pid}-{stat[19]}"
+                f"{orphan_mark()[1].rpartition(this_server())[0]}{this_server().partition('-')[0]}-{server.pid}-{stat[19]}"
             )
             time.sleep(random.uniform(0, 0.03))
             server.kill()
     time.sleep(1)
     left = [pid for each in marks for pid in waiting_for(each)]
     print(f"{len(left)} left by {KILLS} servers")
-    clear_held()
+    kill_orphans()
     deadline = time.monotonic() + 10
     while any(map(waiting_for, marks)) and time.monotonic() < deadline:
         time.sleep(0.05)

@@ -12,14 +12,14 @@ from pathlib import Path
 
 import pytest
 
-from remit_server.sandbox.bubblewrap import Bubblewrap
-from remit_server.sandbox.cgroup import ControlGroup, parents_here
-from remit_server.sandbox.container_runtime import Containers
-from remit_server.sandbox.environment import command_environment
-from remit_server.sandbox.layer import Layer
-from remit_server.sandbox.owner import clear_left, is_dead, prefix_of, this_server
+from remit_server.sandbox.bubblewrap.bubblewrap import Bubblewrap
+from remit_server.sandbox.bubblewrap.layer import Layer
+from remit_server.sandbox.containers.container_sandbox import Containers
+from remit_server.sandbox.limits.cgroup import ControlGroup, find_parents
+from remit_server.sandbox.limits.templates import TEMPLATES
 from remit_server.sandbox.ports import CommandSpec, RuntimeName, Sandbox
-from remit_server.sandbox.templates import TEMPLATES
+from remit_server.sandbox.server_identity import clear_leftovers, is_dead, prefix_of, this_server
+from remit_server.sandbox.visible.environment import command_environment
 
 AREAS = (Path(tempfile.gettempdir()), Path("/dev/shm"))
 
@@ -27,7 +27,7 @@ SERVER = """
 import asyncio, sys
 from pathlib import Path
 from remit_server.sandbox.choose import sandbox_named
-from remit_server.sandbox.environment import command_environment
+from remit_server.sandbox.visible.environment import command_environment
 from remit_server.sandbox.ports import CommandSpec
 here = Path(sys.argv[2])
 spec = CommandSpec(("/bin/sh", "-c", "echo begun; sleep 3333"), here, here, command_environment({}), 3600, writes=True)
@@ -37,7 +37,7 @@ asyncio.run(sandbox_named(sys.argv[1]).run(spec, lambda _: print("begun", flush=
 
 def dead_owner() -> str:
     """The identity that a process had which is gone."""
-    code = "from remit_server.sandbox.owner import this_server; print(this_server())"
+    code = "from remit_server.sandbox.server_identity import this_server; print(this_server())"
     return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
 
 
@@ -66,8 +66,8 @@ def test_layers_of_dead_servers_are_removed_and_others_stay(tmp_path: Path) -> N
     (left.upper / "away").symlink_to(somebodys)
     link = tmp_path / left.folder.name.replace(left.folder.name[-8:], "linklink")
     link.symlink_to(workspace)
-    assert clear_left(tmp_path) == [left.folder]
-    assert clear_left(tmp_path) == []
+    assert clear_leftovers(tmp_path) == [left.folder]
+    assert clear_leftovers(tmp_path) == []
     assert mine.folder.is_dir()
     assert somebodys.stat().st_mode & 0o777 == 0o755
     assert (workspace / "kept").read_text() == "kept"
@@ -80,7 +80,7 @@ def test_folders_of_every_kind_go_with_their_server(tmp_path: Path) -> None:
     others = [tmp_path / name for name in ("remit-notes", f"remit-{dead_owner()}", f"my-remit-etc-{dead_owner()}-x")]
     for folder in (*dead, *others):
         (folder / "below").mkdir(parents=True)
-    assert sorted(clear_left(tmp_path)) == sorted(dead)
+    assert sorted(clear_leftovers(tmp_path)) == sorted(dead)
     assert sorted(tmp_path.iterdir()) == sorted((mine, *others))
 
 
@@ -111,7 +111,7 @@ def test_a_killed_server_leaves_nothing_after_the_next_start(runtime: RuntimeNam
             assert Containers(runtime).isolation().available
         case "bubblewrap":
             assert Bubblewrap().isolation().available
-    areas = (*AREAS, *parents_here())
+    areas = (*AREAS, *find_parents())
     assert [folder for area in areas for folder in area.glob(f"remit-*-*-{server.pid}-*")] == []
     listed = subprocess.run(["ps", "-axo", "args="], capture_output=True, text=True, check=True).stdout
     assert "sleep 3333" not in [line.strip() for line in listed.splitlines()]
@@ -126,9 +126,9 @@ def group_tree(tmp_path: Path) -> Path:
 def test_a_control_group_is_made_beside_the_servers_own(tmp_path: Path) -> None:
     mounted = group_tree(tmp_path)
     (tmp_path / "ours").write_text("4:memory:/old\n0::/slice/own\n")
-    assert parents_here(tmp_path / "ours", mounted) == (mounted / "slice", mounted / "slice/own")
+    assert find_parents(tmp_path / "ours", mounted) == (mounted / "slice", mounted / "slice/own")
     (tmp_path / "ours").write_text("4:memory:/old\n")
-    assert parents_here(tmp_path / "ours", mounted) == ()
+    assert find_parents(tmp_path / "ours", mounted) == ()
 
 
 def test_a_folder_that_takes_no_limits_is_no_control_group(tmp_path: Path) -> None:
@@ -175,7 +175,7 @@ async def test_nothing_is_left_of_a_command_that_was_cancelled_at_any_moment(
     await asyncio.sleep(0.5)  # what the daemon may still be about to do
     assert containers_of_ours(runtime) == ""
     assert [layer for area in AREAS for layer in area.glob(f"{prefix_of('layer')}*")] == []
-    assert [group for parent in parents_here() for group in parent.glob("remit-*")] == []
+    assert [group for parent in find_parents() for group in parent.glob("remit-*")] == []
     listed = subprocess.run(["ps", "-axo", "args="], capture_output=True, text=True, check=True).stdout
     assert "sleep 4444" not in listed
 

@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from remit_server.sandbox import pids
-from remit_server.sandbox.bubblewrap import Bubblewrap
-from remit_server.sandbox.environment import command_environment
-from remit_server.sandbox.limits import Limits
+from remit_server.sandbox.bubblewrap.bubblewrap import Bubblewrap
+from remit_server.sandbox.limits import pids
+from remit_server.sandbox.limits.limits import Limits
 from remit_server.sandbox.ports import CommandSpec
+from remit_server.sandbox.visible.environment import command_environment
 
 bounded = pytest.mark.skipif(
-    sys.platform != "linux" or not pids.own_in_each_namespace(os.uname().release),
+    sys.platform != "linux" or not pids.has_own_limit_per_namespace(os.uname().release),
     reason="only Linux 6.14 or newer has a bound for each namespace",
 )
 MOST = 900
@@ -50,7 +50,7 @@ async def test_a_bomb_meets_its_bound_before_any_look_and_the_reason_is_told(tmp
     output = await sandbox.run(spec)
     assert output.exit_code is None or int(output.stdout) < 50 + pids.RESERVED
     read = await sandbox.run(replace(spec, argv=("cat", pids.SETTING)))
-    assert pids.held_to(read.stdout, 50)
+    assert pids.is_bounded_by(read.stdout, 50)
     assert machines_own() == ours
 
 
@@ -61,7 +61,7 @@ async def test_a_command_cannot_take_its_bound_away(tmp_path: Path) -> None:
         *(tmp_path, tmp_path, command_environment({}), 20.0),
     )
     output = await Bubblewrap(limits=replace(Limits(), tasks=50)).run(spec)
-    assert pids.held_to(output.stdout, 50)
+    assert pids.is_bounded_by(output.stdout, 50)
 
 
 async def test_where_the_bound_cannot_be_written_there_is_a_sandbox_all_the_same(
@@ -79,4 +79,4 @@ async def test_where_the_bound_cannot_be_written_there_is_a_sandbox_all_the_same
 
 @pytest.mark.parametrize(("release", "own"), [("6.13.9", False), ("6.14.0-rc1", True), ("7.0", True), ("x", False)])
 def test_an_older_kernel_is_never_written_to(release: str, own: bool) -> None:
-    assert pids.own_in_each_namespace(release) is own
+    assert pids.has_own_limit_per_namespace(release) is own

@@ -11,7 +11,7 @@ from remit_server.sandbox.advice import (
     CLONE,
     MOST,
     Machine,
-    ids_of,
+    distribution_ids,
     missing_advice,
     namespaces_advice,
     sandbox_advice,
@@ -43,7 +43,7 @@ SYSTEMS = [
 def test_the_best_sandbox_is_named_with_this_system_s_own_command(
     os_release: str, bubblewrap: str, seccomp: str
 ) -> None:
-    machine = Machine("linux", ids_of(os_release))
+    machine = Machine("linux", distribution_ids(os_release))
     assert sandbox_advice(machine).startswith("install bubblewrap")
     assert bubblewrap in sandbox_advice(machine)
     assert seccomp in missing_advice(machine, "libseccomp")

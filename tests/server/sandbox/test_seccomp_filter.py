@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from remit_server.sandbox.seccomp import ProfileName, Rule, profile_filter, rules
+from remit_server.sandbox.bubblewrap.seccomp import ProfileName, Rule, profile_filter, rules
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="seccomp is Linux's")
 

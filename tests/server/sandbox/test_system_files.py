@@ -14,11 +14,11 @@ from pathlib import Path
 
 import pytest
 
-from remit_server.sandbox import etc
-from remit_server.sandbox.bubblewrap import Bubblewrap
-from remit_server.sandbox.environment import command_environment
-from remit_server.sandbox.etc import settings, small_files
+from remit_server.sandbox.bubblewrap import etc
+from remit_server.sandbox.bubblewrap.bubblewrap import Bubblewrap
+from remit_server.sandbox.bubblewrap.etc import settings, small_files
 from remit_server.sandbox.ports import CommandSpec
+from remit_server.sandbox.visible.environment import command_environment
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="Bubblewrap is Linux's")
 
@@ -161,7 +161,7 @@ def test_a_copy_that_is_in_use_stays_when_there_is_another(system: Path) -> None
 def test_it_goes_with_the_server(tmp_path: Path) -> None:
     there = """
 import os
-from remit_server.sandbox.etc import settings
+from remit_server.sandbox.bubblewrap.etc import settings
 folder = settings()[1]
 if (child := os.fork()) == 0:
     raise SystemExit

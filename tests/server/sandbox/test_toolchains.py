@@ -9,10 +9,10 @@ from home_bench import SECRETS, home_with_toolchains
 from hypothesis import given
 from hypothesis import strategies as st
 
-from remit_server.sandbox.environment import SYSTEM_FOLDERS, command_environment
-from remit_server.sandbox.profile import credentials_in
-from remit_server.sandbox.shims import is_hollow
-from remit_server.sandbox.toolchains import TOOLCHAINS, Places, home_of, needed
+from remit_server.sandbox.bubblewrap.bubblewrap_options import find_credentials
+from remit_server.sandbox.visible.environment import SYSTEM_FOLDERS, command_environment
+from remit_server.sandbox.visible.shims import is_hollow
+from remit_server.sandbox.visible.toolchains import TOOLCHAINS, Places, home_of, toolchain_mounts
 
 _PARTS = {part for each in TOOLCHAINS for part in PurePosixPath(each.folder).parts}
 NAMES = sorted(_PARTS - {"/"} | {"bin", "..", ".ssh", "go1", "[a]"})
@@ -32,14 +32,14 @@ def shop(tmp_path: Path) -> Path:
 
 def seen(home: Path, workspace: Path, path: str = "") -> list[str]:
     """The folders of the home that are shown to a command with this PATH, relative to it."""
-    shown = needed({"PATH": path}, workspace, Places(home, SYSTEM_FOLDERS))
+    shown = toolchain_mounts({"PATH": path}, workspace, Places(home, SYSTEM_FOLDERS))
     return [each.place.relative_to(home).as_posix() for each in shown]
 
 
 def test_no_folder_of_the_table_is_one_that_holds_credentials_or_holds_one() -> None:
     home = Path("/home/me")
     above = (".cargo", ".config", ".local/share", ".local/bin")
-    private = [*map(Path, credentials_in(str(home))), *(home / name for name in above)]
+    private = [*map(Path, find_credentials(str(home))), *(home / name for name in above)]
     for each in TOOLCHAINS:
         folder = home / each.folder
         assert not any(path.is_relative_to(folder) for path in private), each
@@ -68,7 +68,7 @@ def test_path_leads_to_toolchains_and_shims_to_what_is_behind_them(home: Path, s
     kept = (".pyenv/versions/3/bin", ".cargo/bin", ".nvm/versions/node/v20/bin")
     assert environment["PATH"] == ":".join((*(f"{home}/{name}" for name in kept), "/usr/bin"))
     assert environment["RUSTUP_HOME"] == f"{home}/.rustup"
-    shown = needed(environment, shop, Places(home, SYSTEM_FOLDERS))
+    shown = toolchain_mounts(environment, shop, Places(home, SYSTEM_FOLDERS))
     assert [each.place.relative_to(home).as_posix() for each in shown] == [
         *(".cargo/bin", ".nvm/versions", ".pyenv/versions", ".rustup/settings.toml", ".rustup/toolchains")
     ]
@@ -179,7 +179,7 @@ def test_settings_behind_a_link_are_covered_where_they_lie(home: Path, shop: Pat
     (version / "pip.conf").symlink_to("kept/real")
     (version / "envs/out").mkdir(parents=True)
     (version / "envs/out/pip.conf").symlink_to(home / ".pypirc")
-    (shown,) = needed({"PATH": f"{version}/bin"}, shop, Places(home, SYSTEM_FOLDERS))
+    (shown,) = toolchain_mounts({"PATH": f"{version}/bin"}, shop, Places(home, SYSTEM_FOLDERS))
     assert shown.private == (version / "kept/real",)
 
 
@@ -189,7 +189,7 @@ def test_a_home_that_is_a_link_shows_its_toolchains_by_its_name(home: Path, shop
     named.symlink_to(home)
     environment = command_environment({"PATH": f"{named}/.cargo/bin", "HOME": str(named)})
     assert environment["PATH"] == f"{named}/.cargo/bin"
-    shown = needed(environment, shop, Places(named, SYSTEM_FOLDERS))
+    shown = toolchain_mounts(environment, shop, Places(named, SYSTEM_FOLDERS))
     assert (shown[0].place, shown[0].source) == (named / ".cargo/bin", home / ".cargo/bin")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from remit_governance.policy.file import MatchForm, RuleForm
+from remit_governance.policy.language.policy_form import MatchForm, RuleForm
 from remit_governance.visible import visible
 
 _SHOWN = 8

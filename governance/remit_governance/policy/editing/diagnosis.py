@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Literal
 
 from remit_governance.errors import PolicyError, Problem
-from remit_governance.policy.compile import Source, compile_policy, parse_policy
 from remit_governance.policy.editing.outline import Outline, Token, outline
 from remit_governance.policy.editing.schema import fields_of, slot_at
 from remit_governance.policy.editing.spans import Span, YamlLines
-from remit_governance.policy.warnings import warnings_of
+from remit_governance.policy.language.compile import Source, compile_policy, parse_policy
+from remit_governance.policy.language.rule_warnings import warnings_of
 
 Severity = Literal["error", "warning"]
 

@@ -9,13 +9,13 @@ from functools import lru_cache
 from pydantic import ValidationError
 
 from remit_governance.errors import PolicyError
-from remit_governance.policy.document import Document, Place, read_document
 from remit_governance.policy.editing.describing import code, sentence
+from remit_governance.policy.editing.key_texts import known_words, meaning
 from remit_governance.policy.editing.outline import Token, outline
 from remit_governance.policy.editing.schema import slot_at
 from remit_governance.policy.editing.spans import Span
-from remit_governance.policy.editing.words import known_words, meaning
-from remit_governance.policy.file import RuleForm
+from remit_governance.policy.language.document import Document, Place, read_document
+from remit_governance.policy.language.policy_form import RuleForm
 
 
 @dataclass(frozen=True, slots=True)

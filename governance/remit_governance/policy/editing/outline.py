@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Literal
 
-from remit_governance.policy.document import MAX_DEPTH, Place
 from remit_governance.policy.editing.spans import Span
+from remit_governance.policy.language.document import MAX_DEPTH, Place
 
 Role = Literal["key", "value", "open"]
 """`open` is a word of which only what stands there can tell whether it becomes a key: it has no colon yet."""

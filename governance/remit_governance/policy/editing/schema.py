@@ -10,9 +10,9 @@ from typing import Any, Literal, get_args, get_origin
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from remit_governance.policy.action import ActionForm
-from remit_governance.policy.document import Place
-from remit_governance.policy.file import PolicyForm
+from remit_governance.policy.language.action_form import ActionForm
+from remit_governance.policy.language.document import Place
+from remit_governance.policy.language.policy_form import PolicyForm
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from itertools import takewhile
 from types import MappingProxyType
 
 from remit_governance.policy.shell.effects.judging import effect_of, files_of, has_one_effect
-from remit_governance.policy.shell.options import row_of
+from remit_governance.policy.shell.options.parse_options import row_of
 from remit_governance.policy.shell.words import Word
 
 BUILTINS = frozenset(

@@ -13,8 +13,8 @@ from typing import Any, Literal
 from remit_governance.approvals import Accepted, ApprovalBook, ApprovalSubject, Pending, Refused
 from remit_governance.audit.record import AuditEvent, AuditKind
 from remit_governance.audit.store import AuditLog
-from remit_governance.permissions import remember
-from remit_governance.standing import Offer, rule_text
+from remit_governance.permissions.answer_scope import Offer, rule_text
+from remit_governance.permissions.permissions import remember
 from remit_server.contract import (
     ApprovalAnswer,
     ApprovalReceipt,

@@ -11,8 +11,8 @@ from remit_governance.visible import visible
 from remit_server.contract import FileDiff
 from remit_server.errors import ToolError
 from remit_server.tools.spec import FileChange
+from remit_server.workspace.content.text import Text
 from remit_server.workspace.line_diff import Edit, line_edits
-from remit_server.workspace.text import Text
 
 NOT_TEXT = "(not text: only its digest is shown)\n"
 ONLY_FORM = "(only line ends, encoding or byte order mark change)\n"

@@ -14,8 +14,8 @@ from remit_governance.approvals import PathBinding
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
 from remit_server.tools.spec import CommandPlan
-from remit_server.workspace.files import read_image
-from remit_server.workspace.paths import Workspace, WorkspacePath
+from remit_server.workspace.content.files import read_image
+from remit_server.workspace.paths.workspace_path import Workspace, WorkspacePath
 
 UNNAMED = (
     *("Makefile", "makefile", "GNUmakefile", "justfile", "package.json", "Cargo.toml", "build.rs"),

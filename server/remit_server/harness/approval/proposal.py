@@ -8,14 +8,14 @@ from typing import Any, assert_never
 from pydantic import BaseModel
 
 from remit_governance.approvals import ApprovalSubject, PathBinding
-from remit_governance.standing import Offer
+from remit_governance.permissions.answer_scope import Offer
 from remit_governance.values import Action
 from remit_server.harness.approval.diffs import name_mode
 from remit_server.harness.approval.executed_files import find_executed_files
 from remit_server.harness.turn import Turn
 from remit_server.tools.spec import CommandPlan, CommitPlan, FileChange, Plan, ReadPlan, Tool, WritePlan
-from remit_server.workspace.files import digest_of
-from remit_server.workspace.paths import Workspace, WorkspacePath
+from remit_server.workspace.content.files import digest_of
+from remit_server.workspace.paths.workspace_path import Workspace, WorkspacePath
 
 
 @dataclass(frozen=True, slots=True)

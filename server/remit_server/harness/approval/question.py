@@ -6,8 +6,8 @@ from __future__ import annotations
 from typing import Any, assert_never
 
 from remit_governance.canonical import digest_bytes
-from remit_governance.policy.risk import risk_of
-from remit_governance.standing import Offer, rule_text, sentence
+from remit_governance.permissions.answer_scope import Offer, rule_text, sentence
+from remit_governance.policy.decision.risk import risk_of
 from remit_governance.values import Decision, Effect
 from remit_governance.visible import visible
 from remit_server.contract import ReasonPayload

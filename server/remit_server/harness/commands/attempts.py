@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from remit_governance.visible import visible
-from remit_server.sandbox.proxy import Attempt
+from remit_server.sandbox.network.proxy import Attempt
 
 MAX_DENIED = 100
 """Different denied attempts of one command that are audited: what it asks for is up to it."""

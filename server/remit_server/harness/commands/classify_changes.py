@@ -12,12 +12,12 @@ from remit_governance.visible import visible
 from remit_server.errors import ToolError
 from remit_server.harness.commands.removal_checks import Dropped, find_held_back
 from remit_server.harness.judgement import Judgement
-from remit_server.sandbox.layer import Left
+from remit_server.sandbox.bubblewrap.layer import LayerChange
 from remit_server.tools.spec import FileChange
-from remit_server.workspace.files import FileImage, image_of_text, is_executable, read_image
-from remit_server.workspace.paths import Workspace
+from remit_server.workspace.content.files import FileImage, image_of_text, is_executable, read_image
+from remit_server.workspace.content.text import Text, plain
+from remit_server.workspace.paths.workspace_path import Workspace
 from remit_server.workspace.ports import Documents
-from remit_server.workspace.text import Text, plain
 
 MAX_LISTED = 20
 """Paths of one kind that a model is told of."""
@@ -32,7 +32,9 @@ class CommandChanges:
     dropped: tuple[Dropped, ...]
 
 
-def find_changes(left: Sequence[Left], workspace: Workspace, documents: Documents, started_ns: int) -> CommandChanges:
+def find_changes(
+    left: Sequence[LayerChange], workspace: Workspace, documents: Documents, started_ns: int
+) -> CommandChanges:
     """Finds the changes of a command that began at `started_ns`: a file that somebody else changed since is theirs."""
     changes: list[FileChange] = []
     refused: dict[str, str] = {}
@@ -48,7 +50,7 @@ def find_changes(left: Sequence[Left], workspace: Workspace, documents: Document
     return CommandChanges(tuple(changes), tuple(refused.items()), tuple(dropped))
 
 
-def _make_change(left: Left, workspace: Workspace, documents: Documents, started_ns: int) -> FileChange | None:
+def _make_change(left: LayerChange, workspace: Workspace, documents: Documents, started_ns: int) -> FileChange | None:
     path = workspace.resolve(left.path)
     if path.relative != left.path:
         raise ToolError(f"cannot take over `{left.path}`", f"it leads to `{path.relative}`", "name that file")

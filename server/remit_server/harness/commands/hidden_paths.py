@@ -12,14 +12,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain
 from pathlib import Path
 
-from remit_governance.policy.evaluate import NO_RULE
-from remit_governance.policy.history import is_git
-from remit_governance.policy.scripts import parts_of
+from remit_governance.policy.decision.evaluate import NO_RULE
+from remit_governance.policy.matching.history import is_git
+from remit_governance.policy.matching.scripts import parts_of
 from remit_governance.values import Action, Decision, Verdict
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
-from remit_server.workspace.hard_links import files_of
-from remit_server.workspace.walk import Limits
+from remit_server.workspace.paths.hard_links import files_of
+from remit_server.workspace.trees.walk import Limits
 
 MAX_HIDDEN = 2_000
 MAX_ENTRIES = 1_000_000

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from remit_server.errors import ToolError
 from remit_server.sandbox.ports import Sandbox
-from remit_server.tools.git_repository import GIT, open_repository
+from remit_server.tools.git.git_repository import GIT, open_repository
 from remit_server.tools.spec import ToolContext
 
 # Each name once, of all commits that a ref leads to; those of what is staged come with them.

@@ -15,8 +15,8 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from remit_governance.redaction import truncate
-from remit_governance.secret_shapes import key_body_begins
+from remit_governance.secrets.redaction import truncate
+from remit_governance.secrets.secret_shapes import key_body_begins
 
 log = logging.getLogger(__name__)
 

@@ -8,8 +8,8 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from remit_governance.permissions.answer_scope import Offer
 from remit_governance.rulebook import Rulebook
-from remit_governance.standing import Offer
 from remit_governance.values import Action
 from remit_server.errors import ToolError
 from remit_server.harness.approval.desk import ApprovalDesk, one_question
@@ -30,8 +30,8 @@ from remit_server.harness.writes.merger import Merger, stale
 from remit_server.harness.writes.repositories import mark_repositories
 from remit_server.sandbox.ports import CommandOutput
 from remit_server.tools.spec import FileChange, Outcome, WritePlan
-from remit_server.uninterrupted import uninterrupted
-from remit_server.workspace.walk import ignored_in
+from remit_server.uninterrupted import finish_uninterrupted
+from remit_server.workspace.trees.walk import find_ignored
 
 STOPPED = "the command was stopped, and may have been in the middle of it"
 
@@ -68,7 +68,7 @@ class CommandMerge:
         found = await asyncio.to_thread(find_changes, output.left, workspace, documents, started_ns)
         self.record.note_policy(self.rulebook.policy.version)
         judged = await asyncio.to_thread(self._judge, found.changes)
-        ignored = await asyncio.to_thread(ignored_in, workspace, [each.path for each in judged])
+        ignored = await asyncio.to_thread(find_ignored, workspace, [each.path for each in judged])
         classified = classify_changes(judged, ignored, found.dropped)
         taken, refused = await self._ask(classified.allowed, classified.asked)
         refused = [*found.refused, *classified.refused, *refused]
@@ -134,4 +134,4 @@ class CommandMerge:
             self.record.note_permit(permit.id)
             permit.use()
             changes, label = tuple(each.change for each in taken), f"Remit: {self.proposal.tool.name}"
-            await uninterrupted(self.merger.merge(changes, label, changed, version))
+            await finish_uninterrupted(self.merger.merge(changes, label, changed, version))

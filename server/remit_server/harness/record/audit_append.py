@@ -5,7 +5,7 @@ from __future__ import annotations
 from remit_governance.audit.record import MAX_SUMMARY, AuditEvent, AuditKind
 from remit_governance.audit.store import AuditLog
 from remit_governance.errors import AuditError
-from remit_governance.redaction import Redactor, truncate
+from remit_governance.secrets.redaction import Redactor, truncate
 from remit_governance.values import Intent
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError

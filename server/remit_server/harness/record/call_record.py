@@ -16,8 +16,8 @@ from remit_governance.audit.log.durability import READING
 from remit_governance.audit.record import MAX_SUMMARY, AuditEvent, AuditKind
 from remit_governance.audit.store import AuditLog
 from remit_governance.canonical import digest
-from remit_governance.policy.recorded import recorded
-from remit_governance.redaction import Redactor, truncate
+from remit_governance.policy.decision.recorded import recorded
+from remit_governance.secrets.redaction import Redactor, truncate
 from remit_governance.values import Verdict
 from remit_governance.visible import visible
 from remit_server.contract import (
@@ -45,7 +45,7 @@ from remit_server.harness.record.redaction_out import (
     shorten_strings,
 )
 from remit_server.harness.turn import EndedCall, Turn
-from remit_server.sandbox.proxy import Attempt
+from remit_server.sandbox.network.proxy import Attempt
 from remit_server.tools.spec import Outcome, Plan, WritePlan
 
 log = logging.getLogger(__name__)

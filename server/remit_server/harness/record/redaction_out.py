@@ -11,7 +11,7 @@ from pydantic import JsonValue
 from pydantic_core import PydanticSerializationError, to_json
 
 from remit_governance.audit.record import MAX_SUMMARY
-from remit_governance.redaction import Redactor, truncate
+from remit_governance.secrets.redaction import Redactor, truncate
 from remit_governance.values import Reason
 from remit_server.contract import ErrorCode, ErrorPayload, ReasonPayload
 from remit_server.errors import RemitError, ToolError

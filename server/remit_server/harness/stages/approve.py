@@ -8,7 +8,7 @@ import asyncio
 from dataclasses import dataclass, replace
 
 from remit_governance.approvals import ApprovalSubject
-from remit_governance.standing import Offer, offer_for
+from remit_governance.permissions.answer_scope import Offer, offer_for
 from remit_server.harness.approval.desk import one_question
 from remit_server.harness.approval.proposal import Proposal, subject_of
 from remit_server.harness.approval.question import describe_question, reasons_to_ask

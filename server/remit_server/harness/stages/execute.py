@@ -20,7 +20,7 @@ from remit_server.harness.record.call_record import CallRecord
 from remit_server.harness.stages.authorise import Authorised
 from remit_server.sandbox.ports import CommandOutput
 from remit_server.tools.spec import CommandPlan, CommitPlan, Outcome, ReadPlan, WritePlan
-from remit_server.workspace.transient import PAUSE_S, is_transient
+from remit_server.workspace.content.transient import PAUSE_S, is_transient
 
 T = TypeVar("T")
 

@@ -24,7 +24,7 @@ from remit_server.harness.writes.merger import stale
 from remit_server.harness.writes.rebase import rebase_plan
 from remit_server.harness.writes.repositories import mark_repositories
 from remit_server.tools.spec import CommitPlan, Outcome, WritePlan
-from remit_server.uninterrupted import uninterrupted
+from remit_server.uninterrupted import finish_uninterrupted
 
 MAX_TRIES = 3
 """How often a merge is tried while the person types elsewhere in the file."""
@@ -68,7 +68,7 @@ async def _merge_command(ended: CommandEnded, executed: Executed, ctx: CallConte
 
 
 async def _commit(plan: CommitPlan, ctx: CallContext, record: CallRecord) -> Outcome:
-    commit = await uninterrupted(asyncio.to_thread(write_commit, ctx.parts.workspace, plan))
+    commit = await finish_uninterrupted(asyncio.to_thread(write_commit, ctx.parts.workspace, plan))
     record.record_commit(plan.where, plan.parent, commit, plan.tree)
     return plan.render(commit)
 
@@ -84,7 +84,9 @@ async def _write(plan: WritePlan, executed: Executed, ctx: CallContext, record: 
         record.note_rebase(plan, fitted)
         plan = fitted
         try:
-            await uninterrupted(merger.merge(plan.changes, f"Remit: {proposal.tool.name}", record.changed, version))
+            await finish_uninterrupted(
+                merger.merge(plan.changes, f"Remit: {proposal.tool.name}", record.changed, version)
+            )
             break
         except ToolError as error:
             moved_on = _fit_as_judged(plan, executed, ctx).changes != plan.changes

@@ -15,7 +15,7 @@ from remit_server.harness.judgement import action_for, judge_path
 from remit_server.harness.stages.parse import ParsedCall
 from remit_server.harness.turn import Turn
 from remit_server.tools.spec import Target, Tool, ToolContext
-from remit_server.workspace.hard_links import HardLinks
+from remit_server.workspace.paths.hard_links import HardLinks
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,17 +15,17 @@ from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
 from remit_server.harness.writes.merger import stale
 from remit_server.tools.spec import CommitPlan
-from remit_server.workspace.files import digest_of
+from remit_server.workspace.content.files import digest_of
 from remit_server.workspace.git_folder import (
     append_line,
     clear_stale_locks,
     git_lock,
-    inside,
+    path_inside,
     read_or_none,
     read_ref,
     write_object,
 )
-from remit_server.workspace.paths import Workspace
+from remit_server.workspace.paths.workspace_path import Workspace
 
 _NOTHING = "0" * 40
 
@@ -92,6 +92,6 @@ def _append_reflog(workspace: Workspace, plan: CommitPlan, commit: str, when: st
 
 def _index_mode(workspace: Workspace) -> int:
     try:
-        return inside(workspace, "index").absolute.lstat().st_mode & 0o666
+        return path_inside(workspace, "index").absolute.lstat().st_mode & 0o666
     except FileNotFoundError:
         return 0o644

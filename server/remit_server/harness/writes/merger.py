@@ -10,11 +10,11 @@ from typing import TypeVar
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
 from remit_server.tools.spec import FileChange
-from remit_server.workspace.files import image_of_text, read_image, write_atomically
-from remit_server.workspace.merge_log import LoggedMerge, MergeLog, Step
-from remit_server.workspace.paths import Workspace, WorkspacePath
+from remit_server.workspace.content.files import image_of_text, read_image, write_atomically
+from remit_server.workspace.content.removal import move_file, remove_file
+from remit_server.workspace.merges.merge_log import LoggedMerge, MergeLog, Step
+from remit_server.workspace.paths.workspace_path import Workspace, WorkspacePath
 from remit_server.workspace.ports import Documents
-from remit_server.workspace.removal import move_file, remove_file
 
 T = TypeVar("T")
 

@@ -12,11 +12,11 @@ from pydantic import JsonValue
 
 from remit_server.errors import ToolError
 from remit_server.harness.approval.diffs import Hunk, hunks_between
-from remit_server.tools.source import with_one_mark
+from remit_server.tools.files.read_source import with_one_mark
 from remit_server.tools.spec import FileChange, WritePlan
-from remit_server.workspace.files import FileImage, digest_of, image_of_text
+from remit_server.workspace.content.files import FileImage, digest_of, image_of_text
+from remit_server.workspace.content.text import Text
 from remit_server.workspace.ports import Documents
-from remit_server.workspace.text import Text
 
 MAX_HUNKS = 200
 """Hunks of one change that are looked for; one with more is shown again instead."""

@@ -15,8 +15,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from remit_governance.policy.builtin import GIT_NAMES, READING
-from remit_governance.policy.paths import fold, normalise
+from remit_governance.policy.decision.builtin import GIT_NAMES, READING
+from remit_governance.policy.matching.paths import fold, normalise
 from remit_governance.values import Action
 
 _HEAD = "head"

@@ -43,7 +43,7 @@ class Searches:
     anywhere: tuple[str, ...]
 
 
-def around(pattern: str, name: str) -> str:
+def fill_pattern(pattern: str, name: str) -> str:
     """One of the patterns with `name`, an identifier, in its place."""
     return pattern.replace("NAME", name)
 
@@ -60,17 +60,19 @@ def searches(words: Iterable[str], spans: Iterable[str], *, documents: bool) -> 
     valued = [name for name in names if name.lower() not in _SETTING] if any(map(LITERAL.fullmatch, spans)) else []
     odd = [name for name in names if MADE_UP.search(name)] or [n for n in names if n.lower() not in _ASKING] or names
     if documents:
-        return Searches(tuple(around(DOCUMENTED, name) for name in odd if not name.startswith("doc")), ())
+        return Searches(tuple(fill_pattern(DOCUMENTED, name) for name in odd if not name.startswith("doc")), ())
     if imports(spans):
         return Searches((IMPORT,), ())
-    return Searches(tuple(around(ASSIGNED, name) for name in valued), tuple(around(DEFINED, name) for name in odd))
+    return Searches(
+        tuple(fill_pattern(ASSIGNED, name) for name in valued), tuple(fill_pattern(DEFINED, name) for name in odd)
+    )
 
 
-def around_of(pattern: str) -> tuple[str, str]:
+def match_pattern(pattern: str) -> tuple[str, str]:
     """Which pattern a search of one file was made with, and around which name; two empty texts for any other."""
     for kind, template in _AROUND.items():
         before, after = template.split("NAME")
         name = pattern.removeprefix(before).removesuffix(after)
-        if _NAME.fullmatch(name) and around(template, name) == pattern:
+        if _NAME.fullmatch(name) and fill_pattern(template, name) == pattern:
             return kind, name
     return "", ""

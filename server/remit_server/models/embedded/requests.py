@@ -76,7 +76,7 @@ class Request:
         if self.told:
             return self.spans
         quoted = [each for each in self.quoted if each[1:-1] not in known]
-        free = tuple(span for span in self.spans if known[0] not in span and not _leads(span))
+        free = tuple(span for span in self.spans if known[0] not in span and not _leads_to_text(span))
         ends = (self.text, self.text.rstrip(_PUNCTUATION))
         if not quoted:
             return tuple(span for span in free if any(end.endswith(span) for end in ends))
@@ -94,22 +94,22 @@ class Request:
         return tuple(span for span in self.spans if known[0] not in span)
 
 
-def heard(text: str) -> Request:
+def parse_request(text: str) -> Request:
     """Take a request apart."""
     text = text[:MOST_CHARS]
     atoms = list(_ATOM.finditer(text))
     head = _before_colon(atoms)
     told = text[head[-1].end() :].strip() if len(head) < len(atoms) else ""
     words, named = (tuple(dict.fromkeys(word for atom in part for word in _words(atom))) for part in (atoms, head))
-    numbers = tuple(dict.fromkeys(int(n) for atom in head if not _quoted(atom) for n in _NUMBER.findall(atom[0])))
-    bare = " ".join(atom[0] for atom in head if not _quoted(atom))
+    numbers = tuple(dict.fromkeys(int(n) for atom in head if not _is_quoted(atom) for n in _NUMBER.findall(atom[0])))
+    bare = " ".join(atom[0] for atom in head if not _is_quoted(atom))
     return Request(
-        spans=tuple(dict.fromkeys(_told(told) if told else _spans(text, atoms))),
+        spans=tuple(dict.fromkeys(_quoted_text(told) if told else _spans(text, atoms))),
         words=words,
         named=named,
         paths=tuple(word for word in named if _PATH.fullmatch(word)),
         numbers=numbers,
-        quoted=tuple(atom[1] + atom[2] + atom[1] for atom in atoms if _quoted(atom)),
+        quoted=tuple(atom[1] + atom[2] + atom[1] for atom in atoms if _is_quoted(atom)),
         text=text.rstrip(),
         line=_LINE.search(bare) is not None,
         bare=bare,
@@ -123,7 +123,7 @@ def _before_colon(atoms: list[re.Match[str]]) -> list[re.Match[str]]:
     The first is none: `src/a.py: rename …` names the file that all is about. Behind a quoted text none has to be told.
     """
     for number, atom in enumerate(atoms[1:], 2):
-        if _quoted(atom) and " " in atom[2]:
+        if _is_quoted(atom) and " " in atom[2]:
             return atoms
         word = atom[2] or atom[0].removesuffix(":")
         told = word.lower() in _TELLING or _PATH.fullmatch(word)
@@ -132,24 +132,24 @@ def _before_colon(atoms: list[re.Match[str]]) -> list[re.Match[str]]:
     return atoms
 
 
-def _told(text: str) -> Iterator[str]:
+def _quoted_text(text: str) -> Iterator[str]:
     """What follows the colon, without quotes around all of it."""
     whole = _ATOM.fullmatch(text)
-    yield whole[2] if whole is not None and _quoted(whole) and whole[1] not in whole[2] else text
+    yield whole[2] if whole is not None and _is_quoted(whole) and whole[1] not in whole[2] else text
 
 
-def _leads(span: str) -> bool:
+def _leads_to_text(span: str) -> bool:
     """Whether a run begins with a word that leads to a text, or is a word that is never one."""
     return re.split(r"\W", span, maxsplit=1)[0] in _LEADING or span in FUNCTION_WORDS
 
 
-def _quoted(atom: re.Match[str]) -> bool:
+def _is_quoted(atom: re.Match[str]) -> bool:
     return atom[1] is not None
 
 
 def _words(atom: re.Match[str]) -> Iterable[str]:
     """The word that an atom is: what is quoted, when that is a word; of `src/a.py:12` the part before the number."""
-    if _quoted(atom):
+    if _is_quoted(atom):
         return () if re.search(r"\s", atom[2]) else (atom[2],)
     bare = atom[0].rstrip(_PUNCTUATION)
     located = re.fullmatch(r"(.+?):\d+", bare)
@@ -159,7 +159,7 @@ def _words(atom: re.Match[str]) -> Iterable[str]:
 def _spans(text: str, atoms: list[re.Match[str]]) -> Iterator[str]:
     """Every run of atoms as it stands, without its last punctuation, and without its quotes."""
     for first, start in enumerate(atoms):
-        if _quoted(start):
+        if _is_quoted(start):
             yield start[2]
         for last, end in enumerate(atoms[first : first + MOST_WORDS], first):
             if len(atoms) <= MOST_WORDS or first == last or last == len(atoms) - 1:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from remit_server.models.embedded.requests import Request, heard
+from remit_server.models.embedded.requests import Request, parse_request
 from remit_server.models.ports import AssistantMessage, Message, ProposedCall, ToolMessage, UserMessage
 
 _SHOWN = re.compile(r"(\d+)[|:](.*)")
@@ -47,4 +47,4 @@ def turn_of(messages: Sequence[Message]) -> Turn:
                 result = text
             case _:
                 pass
-    return Turn(heard(request), call, result, searched)
+    return Turn(parse_request(request), call, result, searched)

@@ -1,1 +1,1 @@
-"""What the code tools share: whom they ask, and how an answer is shown."""
+"""Tools that answer questions about code."""

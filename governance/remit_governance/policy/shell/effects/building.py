@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from remit_governance.policy.shell.effects.program import Program
+from remit_governance.policy.shell.effects.program_row import Program
 from remit_governance.policy.shell.effects.tools import COMPILERS, RUNNERS
 
 _COMPILER = Program(

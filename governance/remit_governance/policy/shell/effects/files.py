@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from remit_governance.policy.shell.effects.program import Program
+from remit_governance.policy.shell.effects.program_row import Program
 
 _READERS = """
     : [ ack addr2line ag alias apropos arch atop awk b2sum base32 base64 basename basenc bat batcat bc blkid break

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from remit_governance.policy.shell.effects.program import Program
+from remit_governance.policy.shell.effects.program_row import Program
 
 GIT = Program(
     reads="""

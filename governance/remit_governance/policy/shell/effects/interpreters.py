@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from remit_governance.policy.shell.effects.language import of_code
-from remit_governance.policy.shell.effects.program import Effect
+from remit_governance.policy.shell.effects.program_row import Effect
 
 Words = Sequence[str]
 

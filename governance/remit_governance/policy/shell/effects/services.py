@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from remit_governance.policy.shell.effects.program import Program
+from remit_governance.policy.shell.effects.program_row import Program
 
 _COMPOSE_READS = "ps|logs|config|ls|images|top|version|port|events|volumes|stats"
 _COMPOSE_RUNS = "build|up|start|restart|pull|create|watch|stop|pause|unpause"

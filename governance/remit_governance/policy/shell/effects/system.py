@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from remit_governance.policy.shell.effects.git import GIT
-from remit_governance.policy.shell.effects.program import Effect, Given, effect_in, in_every_reading, strongest
+from remit_governance.policy.shell.effects.program_row import Effect, Given, effect_in, in_every_reading, strongest
 
 Words = Sequence[str]
 

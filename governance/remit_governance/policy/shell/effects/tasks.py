@@ -7,7 +7,14 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
 
-from remit_governance.policy.shell.effects.program import Effect, Given, Program, effect_in, in_every_reading, strongest
+from remit_governance.policy.shell.effects.program_row import (
+    Effect,
+    Given,
+    Program,
+    effect_in,
+    in_every_reading,
+    strongest,
+)
 
 _FAR_REACHING = frozenset(
     [

@@ -1,0 +1,1 @@
+"""The person's standing answers, and where they hold."""

@@ -1,0 +1,264 @@
+"""The person's standing answers, after policy has spoken: they tighten, and answer reviews where a rule permits
+(002 §3.4 Security Model: final_deny → session memory → overrides → deny → allow → default).
+
+Nothing here lifts a policy's deny, and a remembered "allow" never outranks an explicit deny.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Annotated, Literal, Self
+
+from pydantic import AfterValidator, Field, StrictStr, model_validator
+
+from remit_governance.policy.language.policy_form import Commands, Form, Globs, Word, Words
+from remit_governance.policy.matching.command_match import Match, same_command
+from remit_governance.policy.matching.commands import is_script
+from remit_governance.policy.matching.conditions import on_command, on_path
+from remit_governance.policy.matching.paths import FOLDS_CASE, fold, normalise
+from remit_governance.policy.matching.scripts import Parts, parts_of
+from remit_governance.policy.rules import REVIEW_EACH_TIME, Subject
+from remit_governance.values import Action, Decision, Verdict
+
+AnswerWord = Literal["allow", "ask", "deny", "final_deny"]
+AnswerSource = Literal["policy", "final_deny", "session", "override", "deny", "allow", "default"]
+
+
+def _absolute(path: str) -> str:
+    if not path.startswith(("/", "~/")):
+        raise ValueError(f"`{path}` is no absolute path; begin it with `/` or `~/`")
+    return path
+
+
+class PermissionRule(Form):
+    """What a standing answer is about: every key that is given has to hold, by any of its values.
+
+    `path`, `argv` and `cwd` are exact: one file, one whole command with nothing before, after or in place of a word;
+    where a rule stops, the same command in another spelling is that command. `workspace` is the folder it holds in (all
+    of them where it is absent); `in_workspace` leaves out the others.
+    """
+
+    tool: Words | None = None
+    syscall: Words | None = None
+    path: Words | None = None
+    path_glob: Globs | None = None
+    command: Commands | None = None
+    argv: Annotated[tuple[StrictStr, ...], Field(min_length=1)] | None = None
+    cwd: Word | None = None
+    workspace: Annotated[Word, AfterValidator(_absolute)] | None = None
+    workspace_id: Word | None = None
+
+    @model_validator(mode="after")
+    def _id_of_a_workspace(self) -> Self:
+        if self.workspace_id is not None and self.workspace is None:
+            raise ValueError("`workspace_id` says which folder at a path is meant; name the path as `workspace`")
+        return self
+
+    def concerns(self, action: Action, fold_case: bool = FOLDS_CASE) -> Match:
+        """How certain it is that this action, or any part of its script, is one of those meant: how a rule that stops
+        is read. It means commands in every spelling, as a policy's does.
+        """
+        if action.script is None:
+            return self._stops(action, fold_case)
+        parts = parts_of(action)
+        judged = [self._stops(part, fold_case) for part in (action, *parts.actions, *parts.shadows)]
+        # What a program may run of which nothing is known is never certain.
+        judged += [min(Match.MAYBE, self._stops(part, fold_case)) for part in parts.suspects]
+        if max(judged) is Match.NO and self.cwd is not None and _moves(parts):
+            elsewhere = self.model_copy(update={"cwd": None})
+            return min(Match.MAYBE, elsewhere.concerns(action, fold_case))
+        return max(judged)
+
+    def covers(self, action: Action) -> bool:
+        """Whether this action, or every part of its script, is one of those meant: how a rule that allows is read.
+
+        A `command` is exactly its leading words. An `argv` is the whole command line: `git status` is not a part of
+        `git status && x`.
+        """
+        if action.script is None or self.argv is not None:
+            return self._holds(action, None, fold_case=False)
+        return all(self._holds(part, None, fold_case=False) for part in parts_of(action).actions)
+
+    def _stops(self, action: Action, fold_case: bool) -> Match:
+        if not self._holds(action, Match.MAYBE, fold_case=fold_case):
+            return Match.NO
+        return Match.YES if self._holds(action, Match.YES, fold_case=fold_case) else Match.MAYBE
+
+    def _holds(self, action: Action, stops: Match | None, *, fold_case: bool) -> bool:
+        """Whether every key holds. `stops` says how certain it has to be that a command is meant; None: exactly it."""
+
+        return (
+            (self.tool is None or action.tool in self.tool)
+            and (self.syscall is None or action.syscall in self.syscall)
+            and (self.path is None or any(_same(action.path, path, fold_case) for path in self.path))
+            and (self.path_glob is None or on_path(self.path_glob, fold_case)(Subject.of(action)))
+            and (self.command is None or on_command(self.command, stops)(Subject.of(action)))
+            and (self.argv is None or _is(action.command, self.argv, stops))
+            and (self.cwd is None or _same(action.cwd, self.cwd, fold_case))
+        )
+
+
+def _same(one: str | None, other: str, fold_case: bool) -> bool:
+    """Whether both are one path."""
+    if one is None:
+        return False
+    first, second = normalise(one), normalise(other)
+    return first == second or (fold_case and fold(first) == fold(second))
+
+
+def _is(command: tuple[str, ...] | None, argv: tuple[str, ...], stops: Match | None) -> bool:
+    if stops is None:
+        return command == argv
+    return command is not None and same_command(argv, command) >= stops
+
+
+def _moves(parts: Parts) -> bool:
+    """Whether some of a script runs in another folder than it starts in."""
+    commands = (part.command for part in (*parts.actions, *parts.shadows))
+    return any(command is not None and command[0] in _GO_ELSEWHERE for command in commands)
+
+
+_GO_ELSEWHERE = frozenset({"cd", "pushd", "popd", "env"})
+
+
+class Override(PermissionRule):
+    """An answer that goes before the lists, for exceptions from them."""
+
+    answer: Literal["allow", "ask", "deny"]
+
+
+class PermissionConfig(Form):
+    """The person's configuration. `default_action` speaks of what policy allows; a review nothing answers is asked."""
+
+    version: Literal[1] = 1
+    final_deny: tuple[PermissionRule, ...] = ()
+    overrides: tuple[Override, ...] = ()
+    deny: tuple[PermissionRule, ...] = ()
+    allow: tuple[PermissionRule, ...] = ()
+    default_action: Literal["allow", "ask", "deny"] = "allow"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class StandingRule:
+    """One exact action answered for the session: this tool on this path, or this argv in this folder."""
+
+    tool: str
+    syscall: str
+    path: str | None = None
+    command: tuple[str, ...] | None = None
+    cwd: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What the person answered for this session."""
+
+    allowed: frozenset[StandingRule] = frozenset()
+    denied: frozenset[StandingRule] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What is to be done about an action, why, and which part of the configuration said so."""
+
+    word: AnswerWord
+    reason: str
+    source: AnswerSource
+
+
+def standing_rule(action: Action) -> StandingRule | None:
+    """The exact rule a session answer about this action would be; None where there is nothing exact to remember."""
+    if action.tool is None or (action.path is None and action.command is None):
+        return None
+    path = None if action.path is None else normalise(action.path)
+    return StandingRule(action.tool, action.syscall, path, action.command, action.cwd)
+
+
+def remember(memory: Standing, rules: tuple[StandingRule, ...], decision: Literal["allow", "deny"]) -> Standing:
+    """The memory with these answers; the latest answer about a rule counts."""
+    new = frozenset(rules)
+    if decision == "allow":
+        return Standing(memory.allowed | new, memory.denied - new)
+    return Standing(memory.allowed - new, memory.denied | new)
+
+
+def permits_standing(decision: Decision) -> bool:
+    """Whether every rule that wants a review lets it be answered in advance."""
+    return all(reason.code != REVIEW_EACH_TIME for reason in decision.reasons)
+
+
+def decide(
+    config: PermissionConfig,
+    memory: Standing,
+    action: Action,
+    policy_decision: Decision,
+    fold_case: bool = FOLDS_CASE,
+) -> Answer:
+    """The answer for one action, in the seed's order; never laxer than the policy's decision.
+
+    `fold_case` is whether the workspace's file system ignores case.
+    """
+    final = _strongest(config.final_deny, action, fold_case)
+    if final is Match.YES:
+        return Answer("final_deny", "your configuration forbids this for good", "final_deny")
+    if policy_decision.verdict is Verdict.DENY or policy_decision.verdict is Verdict.PASS:
+        return Answer("deny", policy_decision.deciding.message, "policy")
+    answer = _remembered(config, memory, action, fold_case) or _configured(config, action, final, fold_case)
+    if policy_decision.verdict is Verdict.ALLOW or answer.word != "allow":
+        return answer
+    # A rule cannot have meant a command that is not certain; an answer for the session was about its exact text.
+    if answer.source == "default" or (_unclear(action) and answer.source != "session"):
+        return Answer("ask", policy_decision.deciding.message, "policy")
+    if not permits_standing(policy_decision):
+        return Answer("ask", "this review is asked each time", "policy")
+    return answer
+
+
+def _strongest(rules: Iterable[PermissionRule], action: Action, fold_case: bool) -> Match:
+    """How certain it is that one of these rules, which stop, means this action."""
+    return max((rule.concerns(action, fold_case) for rule in rules), default=Match.NO)
+
+
+def _unclear(action: Action) -> bool:
+    return is_script(action.command) if action.script is None else bool(parts_of(action).doubts)
+
+
+def _remembered(config: PermissionConfig, memory: Standing, action: Action, fold_case: bool) -> Answer | None:
+    """What the person answered for the session about exactly this, in knowledge of what it may be."""
+    rule = standing_rule(action)
+    if rule in memory.denied:
+        return Answer("deny", "you refused this for the session", "session")
+    # A remembered allow answers questions; what the configuration denies is no question.
+    if rule in memory.allowed and _strongest(config.deny, action, fold_case) is not Match.YES:
+        return Answer("allow", "you allowed this for the session", "session")
+    return None
+
+
+def _configured(config: PermissionConfig, action: Action, doubt: Match, fold_case: bool) -> Answer:
+    """The configuration's own word, in the seed's order after the session's.
+
+    `doubt` is how certain it is that something before it stops the action: what may be stopped is not allowed unasked.
+    """
+    for override in config.overrides:
+        if override.answer == "allow":
+            meant = Match.YES if override.covers(action) else Match.NO
+        else:
+            meant = override.concerns(action, fold_case)
+        if meant is Match.YES:
+            return _unless(doubt, Answer(override.answer, "an override of your configuration says so", "override"))
+        doubt = max(doubt, meant)
+    denied = _strongest(config.deny, action, fold_case)
+    if denied is Match.YES:
+        return Answer("deny", "your configuration denies this", "deny")
+    doubt = max(doubt, denied)
+    if any(rule.covers(action) for rule in config.allow):
+        return _unless(doubt, Answer("allow", "your configuration allows this", "allow"))
+    return _unless(doubt, Answer(config.default_action, "your configuration's default", "default"))
+
+
+def _unless(doubt: Match, answer: Answer) -> Answer:
+    """The answer, or a question where it allows what something before it may stop."""
+    if doubt is Match.NO or answer.word != "allow":
+        return answer
+    return Answer("ask", "it may be what your configuration denies, in a spelling that is not known", "deny")

@@ -1,0 +1,1 @@
+"""Decisions: every rule that speaks, and the strictest word."""

@@ -1,0 +1,267 @@
+"""The rules nobody can switch off: hard-coded, at most ten, always asked first (003 §Built-in rules).
+
+They protect what could change the rules, start programs by itself, or give access elsewhere. Paths are matched folded
+(case, Unicode form, invisible characters), at any depth, whatever the file system.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from types import MappingProxyType
+
+from remit_governance.globs import escape_glob
+from remit_governance.policy.decision.implicit import IMPLICIT_FILES
+from remit_governance.policy.matching.index import OUTSIDE, keys_of_globs
+from remit_governance.policy.matching.paths import fold, outside
+from remit_governance.policy.matching.rule_globs import compile_globs
+from remit_governance.policy.rules import Condition, Layer, Rule, Subject
+from remit_governance.values import Verdict
+
+AUDIT_DATABASE = "audit.sqlite3"
+STATE_DATABASE = "state.sqlite3"
+
+POLICY_FILES = "builtin.policy-files"
+
+GIT_INTERNALS = "builtin.git-internals"
+
+GIT_NAMES = frozenset(
+    {
+        *(
+            "head",
+            "config",
+            "config.worktree",
+            "objects",
+            "refs",
+            "hooks",
+            "info",
+            "commondir",
+            "gitdir",
+            "packed-refs",
+        ),
+        *("index", "modules", "worktrees", "logs", "branches", "remotes", "shallow", "fetch_head", "orig_head"),
+    }
+)
+"""What a repository's own folder holds, folded."""
+
+READING = frozenset({"fs.read", "fs.list"})
+"""File syscalls that change nothing; every other `fs.…` counts as a write."""
+
+DENIED: Mapping[str, tuple[str, tuple[str, ...]]] = MappingProxyType(
+    {
+        POLICY_FILES: (
+            "Remit's own policy, configuration and program change only through Remit",
+            (
+                ".remit",
+                ".remit.json",
+                ".remit.yaml",
+                ".remit.yml",
+                ".orchestration/active_intents.yaml",
+                "**/.config/remit/**",
+                "**/.local/state/remit/**",
+                "**/Library/Application Support/remit/**",
+                "**/site-packages/remit_*/**",
+            ),
+        ),
+        "builtin.audit-and-state": (
+            "the audit log and the state database are written by Remit alone",
+            (f"{AUDIT_DATABASE}*", f"{STATE_DATABASE}*"),
+        ),
+        GIT_INTERNALS: (
+            "version control's own files hold hooks and settings that start programs",
+            (".git", ".gitconfig", "**/.config/git/**", ".hg", ".svn", ".jj"),
+        ),
+        "builtin.editor-settings": (
+            "editor and agent settings can start programs",
+            (
+                ".vscode",
+                "*.code-workspace",
+                ".idea",
+                ".zed",
+                ".cursor",
+                ".claude",
+                ".codex",
+                ".gemini",
+                ".windsurf",
+                ".continue",
+                ".roo",
+                ".aider*",
+                ".mcp.json",
+                "**/.config/nvim/**",
+                "**/.config/Code/**",
+                "**/.config/zed/**",
+                ".exrc",
+                ".nvimrc",
+                ".nvim.lua",
+                ".vimrc",
+                ".dir-locals.el",
+                ".dir-locals-2.el",
+            ),
+        ),
+        "builtin.shell-startup": (
+            "shell start-up files run by themselves",
+            (
+                ".bashrc",
+                ".bash_profile",
+                ".bash_login",
+                ".bash_logout",
+                ".bash_aliases",
+                ".profile",
+                ".zshrc",
+                ".zshenv",
+                ".zprofile",
+                ".zlogin",
+                ".zlogout",
+                ".kshrc",
+                ".cshrc",
+                ".tcshrc",
+                ".inputrc",
+                ".config/fish",
+                "**/.config/fish/**",
+                ".envrc",
+                ".pam_environment",
+                ".xprofile",
+                ".xinitrc",
+                "**/.config/autostart/**",
+                "**/.config/systemd/**",
+                "**/Library/LaunchAgents/**",
+            ),
+        ),
+        "builtin.credentials": (
+            "credentials give access beyond this workspace",
+            (
+                ".ssh",
+                ".aws",
+                ".azure",
+                ".gnupg",
+                ".kube",
+                ".docker",
+                "**/.config/gcloud/**",
+                "**/.config/gh/**",
+                ".netrc",
+                ".pypirc",
+                ".git-credentials",
+                "id_rsa*",
+                "id_dsa*",
+                "id_ecdsa*",
+                "id_ed25519*",
+            ),
+        ),
+    }
+)
+"""Writes that are refused, whoever asks: rule, reason, globs."""
+
+REVIEWED: Mapping[str, tuple[str, tuple[str, ...]]] = MappingProxyType(
+    {
+        "builtin.ci-definitions": (
+            "pipeline definitions run elsewhere, with other rights",
+            (
+                "**/.github/workflows/**",
+                "**/.github/actions/**",
+                ".gitlab-ci.yml",
+                "**/.gitlab/**",
+                ".circleci",
+                ".buildkite",
+                ".woodpecker*",
+                ".drone.yml",
+                ".travis.yml",
+                "azure-pipelines.yml",
+                "bitbucket-pipelines.yml",
+                "jenkinsfile",
+                ".pre-commit-config.yaml",
+                ".husky",
+                ".devcontainer*",
+            ),
+        ),
+        "builtin.implicit-code": (
+            "this file takes effect without being called",
+            (
+                "conftest.py",
+                "sitecustomize.py",
+                "usercustomize.py",
+                "*.pth",
+                ".env*",
+                ".npmrc",
+                ".yarnrc*",
+                ".pnpmfile.cjs",
+                ".gitattributes",
+                ".gitmodules",
+                ".githooks",
+                ".cargo",
+                ".mvn",
+                ".gdbinit",
+                ".lldbinit",
+                ".Rprofile",
+                "package.json",
+                "composer.json",
+                "setup.py",
+                "binding.gyp",
+                *(glob for row in IMPLICIT_FILES for glob in row.globs),
+            ),
+        ),
+    }
+)
+"""Writes that a person looks at each time, where the policy allows them at all: rule, reason, globs."""
+
+
+def _writes(globs: tuple[str, ...]) -> Condition:
+    matches = compile_globs(globs, fold_case=True)
+
+    def condition(subject: Subject) -> bool:
+        return _is_write(subject) and subject.folded is not None and matches(subject.folded)
+
+    return condition
+
+
+def _is_write(subject: Subject) -> bool:
+    return subject.action.syscall.startswith("fs.") and subject.action.syscall not in READING
+
+
+def _is_git(writes: Condition) -> Condition:
+    """Writes into `.git`, and into what is a repository without that name."""
+    return lambda subject: (subject.action.repository and _is_write(subject)) or writes(subject)
+
+
+def _outside(subject: Subject) -> bool:
+    return subject.path is not None and outside(subject.path)
+
+
+def _always(subject: Subject) -> bool:
+    del subject
+    return True
+
+
+def builtin_layer(own: Iterable[str] = ()) -> Layer:
+    """The built-in layer, where `own` are Remit's own files and folders in this workspace, relative to it."""
+    # Folded first: folding makes signs of globs out of their wide forms.
+    globs = tuple(f"/{escape_glob(fold(path))}" for path in own)
+    return Layer.of("builtin", _rules({POLICY_FILES: globs}))
+
+
+def _rules(more: Mapping[str, tuple[str, ...]]) -> Iterator[Rule]:
+    """The rules; `more` are further globs of those that deny."""
+    for name, (reason, known) in DENIED.items():
+        globs = (*known, *more.get(name, ()))
+        keys = keys_of_globs(globs, fold_case=True)
+        if name == GIT_INTERNALS:
+            keys += keys_of_globs(sorted(GIT_NAMES), fold_case=True)
+            yield Rule(name, Verdict.DENY, reason, _is_git(_writes(globs)), keys=(keys,))
+        else:
+            yield Rule(name, Verdict.DENY, reason, _writes(globs), keys=(keys,))
+    for name, (reason, globs) in REVIEWED.items():
+        keys = keys_of_globs(globs, fold_case=True)
+        yield Rule(name, Verdict.REQUIRE_REVIEW, reason, _writes(globs), keys=(keys,), grants=False, standing=False)
+    yield Rule(
+        "builtin.outside-workspace", Verdict.DENY, "the path is outside the workspace", _outside, keys=(((OUTSIDE,),),)
+    )
+    yield Rule(
+        "builtin.policy-update",
+        Verdict.REQUIRE_REVIEW,
+        "a change of the policy is always reviewed",
+        _always,
+        syscalls=frozenset({"policy.update"}),
+        standing=False,
+    )
+
+
+BUILTIN = builtin_layer()
+"""The built-in layer of a workspace in which none of Remit's own files lie."""

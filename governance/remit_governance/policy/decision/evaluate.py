@@ -1,0 +1,170 @@
+"""The decision about one action: pure, and the same whatever the order of the rules (003 §Rule Evaluation Engine)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+
+from remit_governance.capabilities import Claim, Token
+from remit_governance.errors import ExtensionError
+from remit_governance.policy.decision.risk import rated_parts
+from remit_governance.policy.matching.commands import is_script
+from remit_governance.policy.matching.history import reads_history
+from remit_governance.policy.matching.scripts import Parts
+from remit_governance.policy.rules import IndexedRule, Policy, Subject
+from remit_governance.values import Action, Decision, Reason, Verdict, strictest
+
+NO_RULE = "no_rule"
+RULE_ERROR = "rule_error"
+EXTENSION_FAILED = "extension_failed"
+TOKEN_ALLOW = "token_allow"  # noqa: S105 a reason's code
+CONSTRAINT_UNMET = "constraint_unmet"
+UNCLEAR_COMMAND = "unclear_command"
+UNCLEAR_RULE = "builtin.unclear-command"
+
+_QUICK_STEPS = 500_000
+"""Characters of globs, times those of a path: RE2 takes as many steps in a few milliseconds."""
+_PASS, _ALLOW, _DENY = Verdict.PASS, Verdict.ALLOW, Verdict.DENY  # found sooner than as members
+_NOBODY_ALLOWED = Reason(
+    code=NO_RULE,
+    message="no rule explicitly allows this operation",
+    verdict=Verdict.DENY,
+    layer="default",
+)
+_NOTHING_SAID = Decision(Verdict.DENY, (_NOBODY_ALLOWED,))
+
+
+def evaluate(policy: Policy, action: Action, claim: Claim | None = None) -> Decision:
+    """Deny where any rule denies, review where one asks for it, allow where one allows it, else deny.
+
+    Reasons are those of every rule that spoke, by layer and name. A layer that denies ends it: later ones are not
+    asked. An error inside a rule is that rule's deny, with code `rule_error`. A `script` is judged part by part, the
+    strictest decision counts, and what is not certain about it is never allowed without a look. Of a
+    `held` one no write is reviewed yet. A `claim` that covers the action stands in for every layer but the built-in
+    one; any other claim changes nothing.
+    """
+    permit = None
+    if claim is not None and claim.refusal(action, policy.version) is None:
+        permit = _permit(claim.token)
+    return _evaluate_simple(policy, action, permit) if action.script is None else _script(policy, action, permit)
+
+
+def may_take_long(policy: Policy, actions: Iterable[Action]) -> bool:
+    """Whether `evaluate` may take more than a few milliseconds for one of these, so that an event loop has no time."""
+    return policy.extension is not None or any(_is_slow(policy, action) for action in actions)
+
+
+def _is_slow(policy: Policy, action: Action) -> bool:
+    if action.script is not None or action.path is None:
+        return action.script is not None
+    subject = Subject.of(action)
+    wild = sum(each.rule.wild for layer in policy.layers for each in layer.candidates(subject))
+    return wild * len(action.path) > _QUICK_STEPS
+
+
+def _permit(token: Token) -> Reason:
+    return Reason(TOKEN_ALLOW, f"capability token {token.nonce} covers this", Verdict.ALLOW, "token")
+
+
+def _script(policy: Policy, action: Action, permit: Reason | None) -> Decision:
+    parts = rated_parts(action)
+    judged = ((part, _evaluate_simple(policy, part, permit)) for part in parts.actions)
+    decisions = [decision for part, decision in judged if not _deferred_write(part, decision)]
+    shadows = (_evaluate_simple(policy, part, permit) for part in parts.shadows)
+    # A wrapper needs no rule that allows it; but where a rule denies it, that counts.
+    decisions += [shadow for shadow in shadows if shadow.verdict is Verdict.DENY and shadow.rules]
+    doubts = [*_past(action, parts), *parts.doubts, *_suspicions(policy, parts.suspects, permit)][:3]
+    if doubts:
+        unclear = Reason(UNCLEAR_COMMAND, "; ".join(doubts), Verdict.REQUIRE_REVIEW, "builtin", UNCLEAR_RULE)
+        decisions.append(Decision(Verdict.REQUIRE_REVIEW, (unclear,)))
+    return strictest(decisions)
+
+
+def _past(action: Action, parts: Parts) -> Iterator[str]:
+    """What git would show of files that policy keeps from being read."""
+    if action.history and reads_history(part.command or () for part in parts.actions):
+        yield "git's history holds files that policy keeps from being read, and this may show them"
+
+
+def _deferred_write(part: Action, decision: Decision) -> bool:
+    """Whether the review of a write may wait: the file that is held back is judged then, and shown as it became."""
+    return part.held and part.syscall == "fs.write" and decision.verdict is Verdict.REQUIRE_REVIEW
+
+
+def _suspicions(policy: Policy, suspects: Iterable[Action], permit: Reason | None) -> Iterator[str]:
+    """The suspects that a rule denies. Programs are not asked: nobody says yet that any of this runs."""
+    rules = replace(policy, extension=None) if policy.extension else policy
+    for suspect in suspects:
+        judged = _evaluate_simple(rules, suspect, permit)
+        if judged.verdict is Verdict.DENY and judged.rules:
+            yield f"it may run `{' '.join(suspect.command or ())[:60]}`"
+
+
+def _evaluate_simple(policy: Policy, action: Action, permit: Reason | None) -> Decision:
+    subject = Subject.of(action)
+    reasons: list[Reason] = []
+    worst, granted = _PASS, False
+    for layer in policy.layers:
+        if permit is not None and layer.name != "builtin":
+            continue
+        for indexed in layer.candidates(subject):
+            reason = _judge(indexed, subject)
+            if reason is not None:
+                reasons.append(reason)
+                worst = max(worst, reason.verdict)
+                granted |= indexed.rule.grants and indexed.rule.verdict is not _DENY and reason.verdict is not _PASS
+        if worst is _DENY:
+            return Decision(_DENY, tuple(reasons))
+    if permit is not None or policy.extension is not None:
+        for reason in _beyond(policy, action, permit):
+            reasons.append(reason)
+            worst, granted = max(worst, reason.verdict), True
+    if granted or worst is _DENY:
+        return Decision(worst, tuple(reasons))
+    return Decision(_DENY, (_NOBODY_ALLOWED, *reasons)) if reasons else _NOTHING_SAID
+
+
+def _beyond(policy: Policy, action: Action, permit: Reason | None) -> Sequence[Reason]:
+    """What is said after all layers: the permit, else the rules that are programs.
+
+    One that cannot be asked denies (003 §Test Specifications 20).
+    """
+    if permit is not None:
+        return (permit,)
+    if policy.extension is None:
+        return ()
+    try:
+        return policy.extension(action)
+    except ExtensionError as error:
+        return (Reason(EXTENSION_FAILED, f"{error}; {error.fix}", Verdict.DENY, "extension"),)
+    except Exception as error:  # the same, whatever broke
+        message = f"the extension rules failed: {type(error).__name__}"
+        return (Reason(EXTENSION_FAILED, message, Verdict.DENY, "extension"),)
+
+
+def _judge(indexed: IndexedRule, subject: Subject) -> Reason | None:
+    """What the rule says; None where it does not apply or abstains."""
+    try:
+        applies = indexed.rule.applies(subject)
+        if not applies and indexed.rule.may_apply(subject):
+            return indexed.reason(UNCLEAR_COMMAND, Verdict.REQUIRE_REVIEW, f"it may be denied: {indexed.says.message}")
+    except Exception as error:  # a rule that cannot be asked has to deny, whatever broke
+        return indexed.reason(RULE_ERROR, Verdict.DENY, f"the rule failed: {type(error).__name__}")
+    if not applies or indexed.rule.verdict is _PASS:
+        return None
+    return _allow(indexed, subject.action) if indexed.rule.verdict is _ALLOW else indexed.says
+
+
+def _allow(indexed: IndexedRule, action: Action) -> Reason:
+    """An allow whose constraint does not hold abstains, and says so. An action without a size has none to exceed.
+
+    What a command does that is more than plain words is not known, so it is never allowed without a look.
+    """
+    limit = indexed.rule.constraints.max_file_size
+    if limit is not None and action.size is not None and action.size > limit:
+        why = f"{action.size} bytes exceed its max_file_size of {limit}"
+        return indexed.reason(CONSTRAINT_UNMET, Verdict.PASS, why)
+    if is_script(action.command):
+        why = "the command is more than plain words, so no rule knows what it runs"
+        return indexed.reason(UNCLEAR_COMMAND, Verdict.REQUIRE_REVIEW, why)
+    return indexed.says

@@ -1,0 +1,32 @@
+"""A decision in the form that leaves the process: every rule that spoke, and where it is written (protocol.md §4)."""
+
+from __future__ import annotations
+
+from remit_governance.canonical import Json
+from remit_governance.capabilities import Claim
+from remit_governance.policy.decision.evaluate import evaluate
+from remit_governance.policy.decision.risk import risk_of
+from remit_governance.policy.rules import Policy
+from remit_governance.values import Action, Reason
+
+
+def explain(policy: Policy, action: Action, claim: Claim | None = None) -> dict[str, Json]:
+    """`{verdict, rules, reasons, risk}`: the decision with all reasons, as JSON."""
+    decision = evaluate(policy, action, claim)
+    return {
+        "verdict": decision.verdict.word,
+        "rules": list(decision.rules),
+        "reasons": [_wire(reason) for reason in decision.reasons],
+        "risk": risk_of(action),
+    }
+
+
+def _wire(reason: Reason) -> dict[str, Json]:
+    return {
+        "rule": reason.rule,
+        "layer": reason.layer,
+        "action": reason.verdict.word,
+        "reason": reason.message,
+        "file": reason.file,
+        "line": reason.line,
+    }

@@ -1,0 +1,107 @@
+"""What audit records keep of a judgement: the actions, so that they can be judged anew, and the reasons, so that a
+person can be told them later (003 §Meta-Policy, replay; §Audit Log Module)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import cast
+
+from remit_governance.audit.record import AuditEvent
+from remit_governance.canonical import Json
+from remit_governance.errors import ActionError
+from remit_governance.policy.language.action_form import form_of, parse_action
+from remit_governance.values import Action, Decision, Reason, Verdict
+
+MAX_RECORDED = 4000
+"""Characters of the actions, and of the reasons, that one record keeps."""
+
+Redact = Callable[[str], str]
+
+# As `canonical.canonical` has it, made once: this is on the way of every call.
+_ENCODE = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """Canonical JSON of both; None where there is nothing, or too much: then `notes` says how much was left out.
+
+    `actions` is a list of what `parse_action` reads, `reasons` a list of `{action, rule, reason, at}`, `at` a
+    `file:line`.
+    """
+
+    actions: str | None = None
+    reasons: str | None = None
+    notes: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+def recorded(actions: Sequence[Action], decision: Decision | None, redact: Redact) -> Recorded:
+    """What a record keeps of these actions and the decision about them, redacted string by string.
+
+    The reasons are left out where one rule allowed it: its name and place are in the record anyway.
+    """
+    notes: dict[str, str] = {}
+    forms = [form_of(action) for action in actions]
+    clean = [_redacted(form, redact) for form in forms]
+    if clean != forms:
+        notes["actions"] = "redacted"
+    told = _told(decision, redact)
+    return Recorded(_kept("actions", clean, notes), _kept("reasons", told, notes), notes)
+
+
+def recorded_actions(event: AuditEvent) -> tuple[Action, ...]:
+    """The actions that a record keeps; empty where it keeps none, or something that is none."""
+    try:
+        value: object = json.loads(event.actions or "[]")
+        return tuple(parse_action(item) for item in cast("list[object]", value)) if isinstance(value, list) else ()
+    except (ValueError, TypeError, RecursionError, ActionError):  # a chain can be made whole around anything
+        return ()
+
+
+def recorded_reasons(event: AuditEvent) -> tuple[Mapping[str, str], ...]:
+    """The reasons that a record keeps: `action`, `reason`, and where a rule spoke `rule` and `at`."""
+    try:
+        value: object = json.loads(event.reasons or "[]")
+    except (ValueError, TypeError, RecursionError):
+        return ()
+    items = cast("list[object]", value) if isinstance(value, list) else []
+    known = [cast("dict[str, object]", item) for item in items if isinstance(item, dict)]
+    return tuple({key: str(text) for key, text in item.items()} for item in known)
+
+
+def _told(decision: Decision | None, redact: Redact) -> list[Json]:
+    if decision is None or (decision.verdict is Verdict.ALLOW and len(decision.reasons) == 1):
+        return []
+    return [_reason(reason, redact) for reason in dict.fromkeys(decision.reasons)]
+
+
+def _reason(reason: Reason, redact: Redact) -> dict[str, Json]:
+    said: dict[str, Json] = {"action": reason.verdict.word, "reason": redact(reason.message)}
+    if reason.rule is not None:
+        said["rule"] = reason.rule
+    if reason.file is not None:
+        said["at"] = f"{reason.file}:{reason.line}"
+    return said
+
+
+def _redacted(form: Mapping[str, Json], redact: Redact) -> dict[str, Json]:
+    """Only what a caller chose can hold a secret; the rest are words of ours."""
+    clean = dict(form)
+    for name in ("path", "command", "cwd", "host"):
+        value = clean.get(name)
+        if isinstance(value, str):
+            clean[name] = redact(value)
+        elif isinstance(value, Sequence):
+            clean[name] = tuple(redact(cast("str", word)) for word in value)
+    return clean
+
+
+def _kept(name: str, items: Sequence[Json], notes: dict[str, str]) -> str | None:
+    if not items:
+        return None
+    text = _ENCODE(items)
+    if len(text) <= MAX_RECORDED:
+        return text
+    notes[name] = f"left out: {len(text)} characters"
+    return None

@@ -1,0 +1,243 @@
+"""How much an action can do, as a number and as one word for a person (004 §Future Extensions; governance.md §1).
+
+The score is effect × path: 1 is `low`, 2 and 3 are `medium`, 4 and more are `high`.
+
+| factor | 1 | 2 | 3 | 4 |
+|---|---|---|---|---|
+| effect | reads, lists | writes, commits | | anything else |
+| of a command | reads (`ls`, `git status`) | asks another machine (`git fetch`), changes files (`mkdir`, `git add`, `rm a`) | runs the project (`pytest`, `npm ci`) | cannot be undone (`rm -r`), sends (`git push`), fetches code (`npx x`), unknown |
+| path | any other, or none | outside; written: secret, or decides what runs, or data | | secret |
+
+For a command the path is each file it names and each it writes; what it only names counts as read. A command line is what
+the highest of its parts is, and `high` where it is not certain what it does.
+"""  # noqa: E501 a table
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from functools import lru_cache
+from types import MappingProxyType
+
+from remit_governance.policy.decision.builtin import DENIED, READING, REVIEWED
+from remit_governance.policy.matching.commands import is_script
+from remit_governance.policy.matching.paths import fold, normalise, outside
+from remit_governance.policy.matching.rule_globs import compile_globs
+from remit_governance.policy.matching.scripts import Parts, in_scratch, parts_of
+from remit_governance.policy.shell.effects.judging import effect_in_project, effect_of
+from remit_governance.policy.shell.effects.program_row import Effect
+from remit_governance.policy.shell.programs import Effects, examine, is_known_place
+from remit_governance.policy.shell.reading import STREAMS
+from remit_governance.policy.shell.words import Word
+from remit_governance.policy.shell.wrappers import unwrap
+from remit_governance.values import Action, Risk
+
+UNKNOWN = 4
+RISK: Mapping[str, int] = MappingProxyType(
+    {"fs.read": 1, "fs.list": 1, "fs.write": 2, "git.commit": 2, "process.exec": 1}
+)
+"""The effect by syscall. One that is not listed counts `UNKNOWN`."""
+
+WEIGHTS: Mapping[Effect, int] = MappingProxyType(
+    {
+        "reads": 1,
+        "asks": 2,
+        "changes": 2,
+        "runs": 3,
+        **dict.fromkeys(("loses", "sends", "fetches", "unknown"), UNKNOWN),
+    }
+)
+"""What a command's effect counts."""
+
+SECRET_PATHS = (
+    *(
+        ".env*",
+        "*.env",
+        ".ssh",
+        ".aws",
+        ".azure",
+        ".gnupg",
+        ".kube",
+        ".docker",
+        ".netrc",
+        "_netrc",
+        ".npmrc",
+        ".pypirc",
+    ),
+    *(".git-credentials", ".pgpass", ".my.cnf", ".htpasswd", ".vault-token", ".password-store", ".terraform.d"),
+    *("*.pem", "*.key", "*.p12", "*.pfx", "*.jks", "*.keystore", "*.kdbx", "*.tfstate", "*.ppk", "*.ovpn"),
+    *(
+        "id_rsa*",
+        "id_dsa*",
+        "id_ecdsa*",
+        "id_ed25519*",
+        "!id_*.pub",
+        "credentials",
+        "credentials.json",
+        "secrets.y*ml",
+    ),
+    *(
+        "**/.config/gh/**",
+        "**/.config/gcloud/**",
+        "**/.cargo/credentials*",
+        "**/.config/rclone/**",
+        "**/.gem/credentials",
+    ),
+    *("shadow", "gshadow", "sudoers", "**/Keychains/**", "Login Data", "Cookies", "cookies.sqlite", "logins.json"),
+    *(".*_history", "environ", "!.env.example", "!.env.sample", "!.env.template"),
+)
+"""Files whose content gives access."""
+
+_PUBLIC = ("!cert.pem", "!ca.pem", "!cacert.pem", "!fullchain.pem", "!chain.pem")
+"""What is called like a key, and is a certificate that everybody may read."""
+
+SENSITIVE_PATHS = (
+    *("Dockerfile", "Makefile", "pyproject.toml", "*.lock", "node_modules/.bin", ".venv", "venv"),
+    *(glob for _, globs in (*DENIED.values(), *REVIEWED.values()) for glob in globs),
+)
+"""Files that decide what runs, or give access."""
+
+DATA_PATHS = ("*.sqlite", "*.sqlite3", "*.sqlite-wal", "*.db", "*.db3", "*.mdb", "*.accdb", "*.rdb", "*.dump")
+"""Files that are seldom kept anywhere else."""
+
+_SECRET = compile_globs((*SECRET_PATHS, *_PUBLIC), fold_case=True)
+_SENSITIVE = compile_globs(SENSITIVE_PATHS, fold_case=True)
+_DATA = compile_globs(DATA_PATHS, fold_case=True)
+
+
+def risk_of(action: Action) -> Risk:
+    """The word for this action's score: what a person is shown, and what rules match. Of a part, that of its line."""
+    if action.risk is not None:
+        return action.risk
+    return _word(score_of(action))
+
+
+def _word(score: int) -> Risk:
+    return "low" if score <= 1 else "medium" if score < UNKNOWN else "high"
+
+
+def rated_parts(action: Action) -> Parts:
+    """The parts of a command line, each with its risk. All are `high` where not all of the line is certain.
+
+    What is only another spelling of the line (a wrapper) has the risk of the whole: it does nothing of its own.
+    """
+    parts = _moved(parts_of(action))
+    scores = _scores(parts)
+    highest = _word(max(scores))
+    return replace(
+        parts,
+        actions=tuple(replace(part, risk=_word(score)) for part, score in zip(parts.actions, scores, strict=True)),
+        shadows=tuple(replace(shadow, risk=highest) for shadow in parts.shadows),
+        suspects=tuple(replace(suspect, risk=highest) for suspect in parts.suspects),
+    )
+
+
+def _moved(parts: Parts) -> Parts:
+    """The parts where one `cd` has led them: `cd build && cmake ..` stays in the workspace."""
+    folders = {
+        part.command[1] for part in parts.shadows if part.command and part.command[0] == "cd" and part.command[1:]
+    }
+    if len(folders) != 1 or outside(normalise(folder := folders.pop())) or folder.startswith("-"):
+        return parts
+    there = (replace(part, cwd=posixpath.join(part.cwd or ".", folder)) for part in parts.actions)
+    return replace(parts, actions=tuple(there))
+
+
+def _scores(parts: Parts) -> list[int]:
+    empties = all(map(_prints_nothing, parts.actions))
+    return [UNKNOWN if parts.doubts or (empties and part.path) else _score(part) for part in parts.actions]
+
+
+def _prints_nothing(part: Action) -> bool:
+    """Whether a part is a file, or a program after which a redirection leaves a file empty."""
+    return part.path is not None or part.command in {(":",), ("true",), ("cat", "/dev/null")}
+
+
+def score_of(action: Action) -> int:
+    """effect × path, at least 1; of a command line that of its highest part."""
+    return _score(action) if action.script is None else max(_scores(_moved(parts_of(action))))
+
+
+def _score(action: Action) -> int:
+    effect = RISK.get(action.syscall, UNKNOWN)
+    if action.syscall == "process.exec":
+        return effect * _of_command(action.command or (), action.cwd or ".")
+    if action.path is None:
+        return effect
+    return effect * (_of_read(action.path) if action.syscall in READING else _of_written(action.path))
+
+
+@lru_cache(maxsize=1024)
+def _of_read(path: str) -> int:
+    plain = normalise(path)
+    if plain in STREAMS:
+        return 1
+    return UNKNOWN if _SECRET(fold(plain)) else 2 if outside(plain) else 1
+
+
+@lru_cache(maxsize=1024)
+def _of_written(path: str) -> int:
+    plain = normalise(path)
+    if plain in STREAMS:
+        return 1
+    if outside(plain):
+        return 1 if in_scratch(plain) else 2
+    folded = fold(plain)
+    return 2 if _SECRET(folded) or _SENSITIVE(folded) or _DATA(folded) else 1
+
+
+@lru_cache(maxsize=1024)
+def _of_command(command: tuple[str, ...], cwd: str) -> int:
+    """The highest of the commands that these words come down to."""
+    if not command or is_script(command):
+        return UNKNOWN
+    layers = unwrap([Word(word) for word in command])
+    if layers.doubts or layers.scripts:
+        return UNKNOWN
+    return max(_of_simple(tuple(word.text for word in words), cwd) for words in layers.commands)
+
+
+def _of_simple(command: tuple[str, ...], cwd: str) -> int:
+    effects = examine([Word(word) for word in command])
+    weight = WEIGHTS[_effect(command, effects)]
+    named = max((_of_read(posixpath.join(cwd, path)) for path in _named(command)), default=1)
+    # What is only named is read; the project's code that lies outside is none of the project's.
+    runs = weight == WEIGHTS["runs"]
+    if runs and any(map(_ELSEWHERE.search, command[1:])):
+        return UNKNOWN
+    read = named * (weight if runs else 1)
+    return max(weight, read, weight * max(map(_of_written, effects.writes), default=1))
+
+
+def _effect(command: tuple[str, ...], effects: Effects) -> Effect:
+    if effects.doubts:
+        return "unknown"
+    return effect_of(command) if is_known_place(command[0]) else effect_in_project(command)
+
+
+_ELSEWHERE = re.compile(r"[=:,\"'\s({\[](?:/(?!dev/null|/)|~/)")
+"""A place outside the workspace, inside a word."""
+_LABELS = frozenset({"bazel", "bazelisk", "buck2", "pants"})
+"""Programs for which `//x` names a target and no file."""
+
+
+_PRINTERS = frozenset({"echo", "printf"})
+"""Programs whose words are text and name no file."""
+
+
+def _named(command: tuple[str, ...]) -> Iterator[str]:
+    """Yields what may be a file among the words of a command: operands, and values of options."""
+    if command[0] in _PRINTERS:
+        return
+    for word in command[1:]:
+        if word.startswith("//") and command[0] in _LABELS:
+            continue
+        name, _, value = word.partition("=")
+        if not word.startswith("-"):
+            yield word
+            if command[0] == "git" and ":" in word:
+                yield word.partition(":")[2]  # the file of a commit
+        if value and (word.startswith("-") or name.isidentifier()):
+            yield value

@@ -1,0 +1,152 @@
+"""What the keys and words of a policy mean, in words for the person who writes one (governance.md §2)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from pydantic import BaseModel
+
+from remit_governance.policy.language.action_form import ActionForm
+from remit_governance.policy.language.policy_form import (
+    ConstraintsForm,
+    ExamplesForm,
+    MatchForm,
+    PolicyForm,
+    RedactForm,
+    RuleForm,
+)
+from remit_governance.policy.language.units import SIZES
+from remit_governance.values import SYSCALLS
+
+KEYS: Mapping[type[BaseModel], Mapping[str, str]] = MappingProxyType(
+    {
+        PolicyForm: {
+            "version": "The format of the file; there is only 1.",
+            "capabilities": "The rules. Their order means nothing, and what no rule allows is denied.",
+            "redact": "What your own secrets look like. Nothing of them is shown to a model, to a client or in a log.",
+        },
+        RedactForm: {
+            "name": "What it is: `[redacted NAME]` stands where it was.",
+            "pattern": "A regular expression as RE2 has it: without look-around, and never slow.",
+        },
+        RuleForm: {
+            "name": "The rule's own name: letters, digits, `.`, `_`, `-`. It is shown wherever the rule decides.",
+            "match": "When the rule applies: every key given has to hold, by any of its values. `{}` always holds.",
+            "action": "What the rule says: deny is final, a review beats an allow, and pass says nothing.",
+            "reason": "Shown to you, and to the model where it is a deny; at most 500 characters.",
+            "except": "Conditions like `match`; where one of them holds, the rule does not apply.",
+            "constraints": "What an allow demands besides its match.",
+            "examples": "Actions the rule has to match and not to match, checked when the file is loaded.",
+            "standing_answer": "`false`: this review is asked each time, and cannot be answered for a whole session.",
+        },
+        MatchForm: {
+            "syscall": "What is about to be done, such as `fs.write`.",
+            "path_glob": "The path in the workspace, links resolved, by globs as in `.gitignore`; `!` takes out again.",
+            "caller_tag": "Who calls: `model`, `human`, or a tag given when a plugin was registered.",
+            "state": "The workflow state. This version has none, and refuses a rule that looks at it.",
+            "mode": "The session's mode. This version has none, and refuses a rule that looks at it.",
+            "intent": "The intent that the step has declared.",
+            "tool": "The tool's name.",
+            "command": "The first words of the command: `npm test` also covers `npm test --watch`. "
+            "A deny or a review means every spelling.",
+            "host": "The network host, by its whole name; `host:port` for another port than 443.",
+            "risk": "How much the action can do: by its kind, and by how sensitive its path is.",
+        },
+        ConstraintsForm: {
+            "max_file_size": "The rule does not allow a write after which the file is larger.",
+        },
+        ExamplesForm: {
+            "match": "Actions that the rule has to match. A missing `syscall` is the rule's first.",
+            "not_match": "Actions that the rule must not match. A missing `syscall` is the rule's first.",
+        },
+        ActionForm: {
+            "syscall": "What is about to be done, such as `fs.write`.",
+            "path": "The path, relative to the workspace, with `/`.",
+            "caller_tags": "Who calls, by all of its tags.",
+            "state": "The workflow state; none where it is not given.",
+            "mode": "The session's mode; none where it is not given.",
+            "intent": "The intent that the step has declared.",
+            "tool": "The tool's name.",
+            "command": "The command, as one line or as a list of words.",
+            "cwd": "The folder the command would run in, relative to the workspace.",
+            "host": "The network host.",
+            "size": "How many bytes the file would have afterwards.",
+            "held": "Whether what the command line writes is judged by itself afterwards; its review may wait.",
+            "repository": "Whether a write is one of git's own files in a folder that is, or becomes, a repository.",
+            "history": "Whether git's history holds files that policy keeps from being read.",
+        },
+    }
+)
+"""Form → key → what it means. A test holds that every key of every form is here."""
+
+_TAGS = {
+    "model": "the model called",
+    "human": "a person called",
+    "core_plugin": "a plugin that came with Remit called",
+    "third_party": "a plugin from elsewhere called",
+    "trusted_write": "a plugin that was trusted with writing called",
+}
+_STATES = {
+    "idle": "nothing is under way",
+    "planning": "the work is being planned",
+    "test_writing": "tests are being written",
+    "code_writing": "code is being written against them",
+    "validating": "the tests are being run",
+    "reviewing": "the change is being looked at",
+    "committing": "the change is being committed",
+    "exploring": "code is being tried out, without tests first",
+    "retroactive_testing": "tests are being written for what was explored",
+}
+_MODES = {
+    "strict": "tests come first",
+    "explore": "code may come first, within a budget",
+    "debug": "restrictions are lifted; always reviewed",
+}
+_INTENTS = {
+    "PLAN": "planning",
+    "CODE": "changing files",
+    "ANALYZE": "looking around, to understand",
+    "DEBUG": "looking around, to find a fault",
+    "WRITE_FILE": "writing a whole file",
+    "READ_FILE": "reading a file",
+    "EXECUTE": "running commands and tests",
+}
+_RISKS = {
+    "low": "reading what is not sensitive: also `ls`, `git status`",
+    "medium": "writing, reading what is sensitive, tests, commands that change files",
+    "high": "writing what is sensitive, what cannot be undone, unknown commands, the network",
+}
+_ACTIONS = {
+    "allow": "the rule allows, unless another one denies or asks",
+    "deny": "final: no other rule and no answer lifts it",
+    "pass": "the rule says nothing",
+    "require_review": "you are asked first",
+}
+
+WORDS: Mapping[str, Mapping[str, str]] = MappingProxyType(
+    {
+        "syscall": SYSCALLS,
+        "caller_tag": _TAGS,
+        "caller_tags": _TAGS,
+        "state": _STATES,
+        "mode": _MODES,
+        "intent": _INTENTS,
+        "risk": _RISKS,
+        "action": _ACTIONS,
+    }
+)
+"""Key → word → what it means. Which words a form accepts is the form's to say; these are the ones with a meaning."""
+
+UNITS: Mapping[str, int] = MappingProxyType(SIZES)
+"""The units of a size, in bytes."""
+
+
+def meaning(form: type[BaseModel] | None, key: str) -> str | None:
+    """What a key of a form means."""
+    return KEYS.get(form, {}).get(key) if form is not None else None
+
+
+def known_words(key: str, tools: Mapping[str, str]) -> Mapping[str, str]:
+    """The words with a meaning at a key's values; `tools` are the tools there are, with what each does."""
+    return tools if key == "tool" else WORDS.get(key, {})

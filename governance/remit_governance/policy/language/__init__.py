@@ -1,0 +1,1 @@
+"""Policy files: from their text to compiled rules."""

@@ -1,0 +1,151 @@
+"""Actions as the command line, the editor and policy examples write them (protocol.md §4 `policy explain`)."""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import replace
+from typing import Annotated, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, StrictBool, ValidationError
+
+from remit_governance.canonical import Json
+from remit_governance.capabilities import DEFAULT_MAX_OPS, DEFAULT_TTL_S, Claim, Holder, Token, scope_of
+from remit_governance.errors import ActionError
+from remit_governance.policy.matching.commands import command_words
+from remit_governance.policy.rules import Policy
+from remit_governance.values import Action, Intent
+
+
+class TokenForm(BaseModel):
+    """A capability token to suppose, in JSON: for exactly this action, unless `path` says another.
+
+    `age_s` and `ttl_s` are seconds since it was made and in all, `used` and `max_ops` counts of uses. `holder` was
+    given it, `shown_by` shows it; both are `[sandbox id, process id]`.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    path: str | None = None
+    age_s: Annotated[float, Field(ge=0)] = 0.0
+    ttl_s: Annotated[float, Field(gt=0)] = DEFAULT_TTL_S
+    used: Annotated[int, Field(ge=0)] = 0
+    max_ops: Annotated[int, Field(gt=0)] = DEFAULT_MAX_OPS
+    holder: tuple[str, int] = ("sandbox", 1)
+    shown_by: tuple[str, int] | None = None
+
+    def claim(self, action: Action, policy: Policy) -> Claim:
+        """The claim of whoever shows this token under this policy."""
+        covered = action if self.path is None else replace(action, path=self.path)
+        token = Token(
+            nonce=1,
+            holder=Holder(*self.holder),
+            scope=frozenset({scope_of(covered)}),
+            most_bytes=action.size or 0,
+            max_ops=self.max_ops,
+            expires=self.ttl_s,
+            policy_version=policy.version,
+        )
+        return Claim(token, self.max_ops - self.used, Holder(*(self.shown_by or self.holder)), self.age_s)
+
+
+class ActionForm(BaseModel):
+    """One action in JSON. `command` is a list of words, or a command line, which is judged part by part."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    syscall: Annotated[str, Field(min_length=1)]
+    path: str | None = None
+    caller_tags: tuple[str, ...] = ()
+    state: str | None = None
+    mode: str | None = None
+    intent: Intent | None = None
+    tool: str | None = None
+    command: tuple[str, ...] | str | None = None
+    cwd: str | None = None
+    host: str | None = None
+    size: Annotated[int, Field(ge=0, strict=True)] | None = None
+    held: StrictBool = False
+    repository: StrictBool = False
+    history: StrictBool = False
+
+    def action(self) -> Action:
+        """The same as a value of the core."""
+        return Action(
+            syscall=self.syscall,
+            path=self.path,
+            tool=self.tool,
+            intent=self.intent,
+            command=command_words(self.command) if isinstance(self.command, str) else self.command,
+            host=self.host,
+            size=self.size,
+            caller_tags=frozenset(self.caller_tags),
+            state=self.state,
+            mode=self.mode,
+            cwd=self.cwd,
+            script=self.command if isinstance(self.command, str) else None,
+            held=self.held,
+            repository=self.repository,
+            history=self.history,
+        )
+
+
+class AskedForm(ActionForm):
+    """An action to be explained, and the token to suppose that comes with it."""
+
+    token: TokenForm | None = None
+
+
+Form = TypeVar("Form", bound=ActionForm)
+
+
+def parse_action(value: object) -> Action:
+    """The action that a JSON value (an object, already decoded) describes. Raises ActionError naming the field."""
+    return _validated(ActionForm, value).action()
+
+
+def parse_asked(value: object, policy: Policy) -> tuple[Action, Claim | None]:
+    """The same, with the claim of its `token` under this policy."""
+    form = _validated(AskedForm, value)
+    action = form.action()
+    return action, None if form.token is None else form.token.claim(action, policy)
+
+
+def form_of(action: Action) -> dict[str, Json]:
+    """The action as `parse_action` reads it back; what is as usual is left out."""
+    form: dict[str, Json] = {"syscall": action.syscall}
+    if action.path is not None:
+        form["path"] = action.path
+    if action.script is not None:
+        form["command"] = action.script
+    elif action.command is not None:
+        form["command"] = action.command
+    if action.caller_tags:
+        form["caller_tags"] = sorted(action.caller_tags)
+    others: dict[str, Json] = {
+        "tool": action.tool,
+        "intent": action.intent,
+        "cwd": action.cwd,
+        "host": action.host,
+        "size": action.size,
+        "state": action.state,
+        "mode": action.mode,
+        "held": action.held or None,
+        "repository": action.repository or None,
+        "history": action.history or None,
+    }
+    return form | {name: value for name, value in others.items() if value is not None}
+
+
+def _validated(form: type[Form], value: object) -> Form:
+    try:
+        return form.model_validate(value)
+    except ValidationError as error:
+        # A misspelt key first: it also explains the one that is missing.
+        first = min(error.errors(), key=lambda each: each["type"] != "extra_forbidden")
+        name = ".".join(str(part) for part in first["loc"]) or "it"
+        what, keys = "the action cannot be judged", " ".join(form.model_fields)
+        if first["type"] == "extra_forbidden":
+            near = difflib.get_close_matches(str(first["loc"][-1]), form.model_fields, n=1)
+            fix = f"did you mean `{near[0]}`" if near else f"use {keys}"
+            raise ActionError(what, f"unknown key `{name}`", fix) from None
+        raise ActionError(what, f"`{name}`: {first['msg'].lower()}", f"an action has the keys {keys}") from None

@@ -1,0 +1,203 @@
+"""Policy sources into a policy: parsed, checked against their own examples, and indexed (003 §Rule Language).
+
+Several sources make one policy. One marked `project` comes with a workspace and may only tighten: it cannot allow, and
+its reviews turn what is allowed into a question without standing in for an allow.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from pydantic import BaseModel
+
+from remit_governance.canonical import digest
+from remit_governance.errors import PolicyError, Problem
+from remit_governance.policy.decision.builtin import BUILTIN, builtin_layer
+from remit_governance.policy.language.action_form import ActionForm
+from remit_governance.policy.language.document import Document, Place
+from remit_governance.policy.language.examples import example_faults
+from remit_governance.policy.language.parse_form import parse_form
+from remit_governance.policy.language.policy_form import (
+    ConstraintsForm,
+    ExamplesForm,
+    MatchForm,
+    PolicyForm,
+    RedactForm,
+    RuleForm,
+)
+from remit_governance.policy.language.rule_warnings import unenforced_in, warnings_of
+from remit_governance.policy.matching.command_match import Match
+from remit_governance.policy.matching.conditions import any_of, compile_match
+from remit_governance.policy.matching.index import keys_of_match
+from remit_governance.policy.matching.rule_globs import wild_chars
+from remit_governance.policy.rules import Constraints, Layer, Policy, Rule
+from remit_governance.secrets.secret_patterns import SecretPattern
+from remit_governance.values import Verdict
+
+MAX_WILD_CHARS = 200_000
+"""Characters of globs with wildcards that one path may meet: RE2 takes about a second for the longest path."""
+
+_FORMS: Mapping[str, type[BaseModel]] = {
+    "capabilities": RuleForm,
+    "redact": RedactForm,
+    "match": MatchForm,
+    "except": MatchForm,
+    "constraints": ConstraintsForm,
+    "examples": ExamplesForm,
+}
+"""Which form stands below which key."""
+
+_VERDICTS = {verdict.word: verdict for verdict in Verdict}
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """The text of one policy file, and whether it came with the workspace."""
+
+    file: str
+    text: str
+    project: bool = False
+
+
+def compile_policy(sources: Sequence[Source], fold_case: bool = False, own: Sequence[str] = ()) -> Policy:
+    """One policy of all sources and the built-in rules.
+
+    `fold_case` is whether the workspace's file system ignores case; `own` are Remit's own files and folders that lie in
+    the workspace, relative to it. Raises PolicyError with every problem found.
+    """
+    problems: list[Problem] = []
+    warnings: list[Problem] = []
+    unenforced: list[Problem] = []
+    rules: dict[str, Rule] = {}
+    wild = _WildChars()
+    redact: list[SecretPattern] = []
+    for source in sources:
+        try:
+            document, form = parse_policy(source.file, source.text)
+        except PolicyError as error:
+            problems.extend(error.problems)
+            continue
+        warnings.extend(warnings_of(document, form))
+        unenforced.extend(unenforced_in(document, form))
+        redact.extend(SecretPattern(entry.name, entry.pattern) for entry in form.redact)
+        for i, entry in enumerate(form.capabilities):
+            place = ("capabilities", i)
+            rule = compile_rule(entry, document.mark(place)[0], source, fold_case)
+            problems.extend(_faults(entry, rule, rules.get(rule.name), document, place))
+            before = wild.total
+            wild.add(rule)
+            if before <= MAX_WILD_CHARS < wild.total:
+                problems.append(_too_wild(document, place))
+            rules.setdefault(rule.name, rule)
+    if problems:
+        raise PolicyError(tuple(problems))
+    return Policy(
+        version=_version(sources, fold_case, own),
+        layers=(builtin_layer(own), Layer.of("yaml", rules.values())),
+        warnings=tuple(warnings),
+        unenforced=tuple(unenforced),
+        files=tuple(source.file for source in sources),
+        redact=tuple(redact),
+    )
+
+
+class _WildChars:
+    """Counts the characters of globs with wildcards that one path may meet: it is in one folder of each depth."""
+
+    def __init__(self) -> None:
+        self._anywhere = 0
+        self._in_folder: Counter[str] = Counter()
+        self._most_at_depth: Counter[int] = Counter()
+
+    @property
+    def total(self) -> int:
+        """At most so many for any path."""
+        return self._anywhere + self._most_at_depth.total()
+
+    def add(self, rule: Rule) -> None:
+        """Counts another rule, whose first keys are those of its globs."""
+        keys = {keys[0] for keys in rule.keys[0]}
+        if any(kind != "prefix" for kind, _ in keys):
+            self._anywhere += rule.wild
+            return
+        for _, folder in keys:
+            self._in_folder[folder] += rule.wild
+            depth = folder.count("/")
+            self._most_at_depth[depth] = max(self._most_at_depth[depth], self._in_folder[folder])
+
+
+def _wild_chars(form: RuleForm) -> int:
+    return sum(wild_chars(match.path_glob or ()) for match in (form.match, *form.except_))
+
+
+def _too_wild(document: Document, place: Place) -> Problem:
+    return document.problem(
+        place,
+        f"from here on a path may meet globs with wildcards of more than {MAX_WILD_CHARS} characters",
+        "name folders, such as `src/**`, instead of single files",
+    )
+
+
+def parse_policy(file: str, text: str) -> tuple[Document, PolicyForm]:
+    """A policy file's places and its checked content. An empty file is a policy without rules, which denies.
+
+    Raises PolicyError with every problem found.
+    """
+    return parse_form(file, text, PolicyForm, _FORMS, ActionForm)
+
+
+def _version(sources: Sequence[Source], fold_case: bool, own: Sequence[str]) -> str:
+    builtin = [[rule.name, rule.verdict.word, rule.reason] for rule in BUILTIN.rules]
+    return digest(
+        {
+            "builtin": builtin,
+            "own": sorted(own),
+            "fold_case": fold_case,
+            "sources": [[s.project, s.text] for s in sources],
+        }
+    )
+
+
+def compile_rule(form: RuleForm, line: int, source: Source, fold_case: bool) -> Rule:
+    """One rule that is well-formed, ready to be asked."""
+    verdict = _VERDICTS[form.action]
+    # A review asks about what it may mean; a deny is certain, and asks about the rest.
+    stops = {Verdict.DENY: Match.YES, Verdict.REQUIRE_REVIEW: Match.MAYBE}.get(verdict)
+    suspects = verdict is Verdict.DENY and form.match.command is not None
+    return Rule(
+        name=form.name,
+        verdict=verdict,
+        reason=form.reason or f"rule {form.name}",
+        matches=compile_match(form.match, fold_case, stops=stops, indexed=True),
+        syscalls=None if form.match.syscall is None else frozenset(form.match.syscall),
+        suspects=compile_match(form.match, fold_case, stops=Match.MAYBE, indexed=True) if suspects else None,
+        keys=keys_of_match(form.match, fold_case),
+        excepted=any_of([compile_match(item, fold_case) for item in form.except_]),
+        wild=_wild_chars(form),
+        constraints=Constraints(form.constraints.max_file_size),
+        grants=not source.project,
+        standing=form.standing_answer,
+        file=source.file,
+        line=line,
+    )
+
+
+def _faults(form: RuleForm, rule: Rule, namesake: Rule | None, document: Document, place: Place) -> Iterator[Problem]:
+    """What is wrong with a rule that is well-formed."""
+    if namesake is not None:
+        yield document.problem(
+            (*place, "name"),
+            f"the name `{form.name}` is taken by a rule at {namesake.file}:{namesake.line}",
+            "give each rule its own name",
+        )
+    if form.name.startswith("builtin."):
+        yield document.problem((*place, "name"), f"the name `{form.name}` looks built in", "start it with another word")
+    if not rule.grants and form.action == "allow":
+        yield document.problem(
+            (*place, "action"),
+            f"`{form.name}` allows, and a project's policy may only tighten",
+            "move the rule to your own policy file",
+        )
+    yield from example_faults(form, rule, document, place)

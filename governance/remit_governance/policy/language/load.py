@@ -1,0 +1,134 @@
+"""Policy files from disk (effect): the person's own, with the rules that are programs, the project's, and the packaged
+default (003 §Rule Language).
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import stat
+from collections.abc import Sequence
+from importlib.resources import files
+from pathlib import Path
+
+from remit_governance.errors import PolicyError, Problem
+from remit_governance.policy.decision.extension import ExtensionRule, read_rule
+from remit_governance.policy.language.compile import Source, compile_policy
+from remit_governance.policy.matching.paths import FOLDS_CASE
+from remit_governance.policy.rules import Policy
+
+MAX_BYTES = 4_000_000
+MAX_RULE_BYTES = 200_000
+MAX_RULES = 100
+_RULE_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII)
+
+
+def load_policy(
+    person: Path | None = None,
+    project: Path | None = None,
+    fold_case: bool = FOLDS_CASE,
+    own: Sequence[str] = (),
+) -> Policy:
+    """The policy in force: the person's file, else the packaged default; tightened by the project's file, where given.
+
+    A path that is given has to be readable; `own` as for `compile_policy`. Raises PolicyError with every problem found.
+    """
+    sources = [default_source() if person is None else read_source(person)]
+    if project is not None:
+        sources.append(read_source(project, project=True))
+    return enforced(compile_policy(sources, fold_case, own))
+
+
+def enforced(policy: Policy) -> Policy:
+    """The policy, which may be put in force. Raises PolicyError where a rule of it could not be enforced."""
+    if policy.unenforced:
+        raise PolicyError(policy.unenforced)
+    return policy
+
+
+def is_given(path: Path) -> bool:
+    """Whether there is something at `path`, or nobody can say: only what is certainly not there was not given.
+
+    A link that leads nowhere is there: whoever made it wanted another policy than the default. So is a file in a folder
+    that cannot be looked into, or that is no folder: reading it then says what is wrong.
+    """
+    try:
+        path.lstat()
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True
+    return True
+
+
+def load_rules(folder: Path) -> tuple[ExtensionRule, ...]:
+    """The rules in the `.py` files of the person's folder, by name; none where there is no such folder.
+
+    Raises PolicyError with every problem found.
+    """
+    try:
+        entries = os.listdir(folder) if is_given(folder) else []  # noqa: PTH208 an error here must not be hidden
+    except OSError as error:
+        raise _unreadable(folder, 1, f"the folder cannot be read: {_why(error)}", "make it a folder of yours") from None
+    rules: list[ExtensionRule] = []
+    problems: list[Problem] = []
+    for name in sorted(entry for entry in entries if entry.endswith(".py")):
+        try:
+            rules.append(load_rule(folder / name))
+        except PolicyError as error:
+            problems.extend(error.problems)
+    if len(rules) > MAX_RULES:
+        fault = f"there are more than {MAX_RULES} rules"
+        problems.append(Problem(str(folder), 1, 1, fault, "put several into one"))
+    if problems:
+        raise PolicyError(tuple(problems))
+    return tuple(rules)
+
+
+def load_rule(path: Path) -> ExtensionRule:
+    """The rule in one file. Raises PolicyError."""
+    if not _RULE_NAME.fullmatch(path.stem):
+        raise _unreadable(path, 1, f"`{path.stem}` cannot name a rule", "use letters, digits, `_` and `-`")
+    source = read_source(path, most=MAX_RULE_BYTES)
+    return read_rule(source.file, path.stem, source.text)
+
+
+def default_source() -> Source:
+    """The packaged default policy."""
+    path = files("remit_governance.policy") / "default.yaml"
+    return Source(str(path), path.read_text(encoding="utf-8"))
+
+
+def read_source(path: Path, project: bool = False, most: int = MAX_BYTES) -> Source:
+    """One policy file's text, of at most `most` bytes. Raises PolicyError where it cannot be read as UTF-8."""
+    try:
+        with open(path, "rb", opener=_of_project if project else None) as file:
+            data = file.read(most + 1)
+        if len(data) > most:
+            raise _unreadable(path, 1, f"the file is over {most} bytes", "split it")
+        return Source(str(path), data.decode("utf-8-sig"), project)
+    except UnicodeDecodeError as error:
+        line = error.object.count(b"\n", 0, error.start) + 1
+        raise _unreadable(path, line, "the file is not UTF-8", "save it as UTF-8") from None
+    except OSError as error:
+        raise _unreadable(
+            path, 1, f"the file cannot be read: {_why(error)}", "check its path and permissions"
+        ) from None
+
+
+def _why(error: OSError) -> str:
+    return (error.strerror or type(error).__name__).lower()
+
+
+def _of_project(path: str, flags: int) -> int:
+    """A workspace may hold a pipe, at which opening never ends, or a link to a file whose text an error would show."""
+    fd = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    if not stat.S_ISREG(os.fstat(fd).st_mode):
+        os.close(fd)
+        raise OSError(errno.EINVAL, "no regular file")
+    return fd
+
+
+def _unreadable(path: Path, line: int, message: str, fix: str) -> PolicyError:
+    return PolicyError((Problem(str(path), line, 1, message, fix),))

@@ -1,0 +1,127 @@
+"""What a policy file may say, as pydantic models; unknown keys are errors (003 §Rule Language)."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StrictBool, StrictStr
+
+from remit_governance.hosts import parse_endpoint
+from remit_governance.policy.language.units import parse_size
+from remit_governance.policy.matching.commands import command_prefix
+from remit_governance.policy.matching.rule_globs import glob_fault
+from remit_governance.secrets.secret_patterns import SecretPattern
+from remit_governance.values import Intent
+
+_SHOWN_CHARS = 100
+
+
+def _many(value: object) -> object:
+    return (value,) if isinstance(value, str) else value
+
+
+def _glob(glob: str) -> str:
+    fault = glob_fault(glob)
+    if fault is not None:
+        shown = glob if len(glob) <= _SHOWN_CHARS else f"{glob[:_SHOWN_CHARS]}…"
+        raise ValueError(f"the glob `{shown}` can never match: {fault}")
+    return glob
+
+
+def _command(command: str) -> str:
+    command_prefix(command)
+    return command
+
+
+def _host(host: str) -> str:
+    try:
+        parse_endpoint(host)
+    except ValueError as error:
+        raise ValueError(f"the host `{host}` can never match: {error}") from None
+    return host
+
+
+def _pattern(pattern: str) -> str:
+    SecretPattern("", pattern)
+    return pattern
+
+
+def _size(value: object) -> object:
+    return parse_size(value) if isinstance(value, str | int) else value
+
+
+Word = Annotated[StrictStr, Field(min_length=1)]
+Words = Annotated[tuple[Word, ...], BeforeValidator(_many)]
+Globs = Annotated[tuple[Annotated[Word, AfterValidator(_glob)], ...], BeforeValidator(_many)]
+Commands = Annotated[tuple[Annotated[Word, AfterValidator(_command)], ...], BeforeValidator(_many)]
+Hosts = Annotated[tuple[Annotated[Word, AfterValidator(_host)], ...], BeforeValidator(_many)]
+Size = Annotated[int, BeforeValidator(_size)]
+
+
+class Form(BaseModel):
+    """What all parts of a policy file share."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class MatchForm(Form):
+    """Conditions: every key that is given has to hold, by any of its values. An empty list holds never."""
+
+    syscall: Words | None = None
+    path_glob: Globs | None = None
+    caller_tag: Words | None = None
+    state: Words | None = None
+    mode: Words | None = None
+    intent: Annotated[tuple[Intent, ...], BeforeValidator(_many)] | None = None
+    tool: Words | None = None
+    command: Commands | None = None
+    host: Hosts | None = None
+    risk: Annotated[tuple[Literal["low", "medium", "high"], ...], BeforeValidator(_many)] | None = None
+
+    def same(self, other: MatchForm) -> bool:
+        """Whether both say the same, whatever the order of their values."""
+        return all(
+            (a is None) == (b is None) and set(a or ()) == set(b or ())
+            for a, b in zip(dict(self).values(), dict(other).values(), strict=True)
+        )
+
+
+class ConstraintsForm(Form):
+    """Demands of an allow beyond its match."""
+
+    max_file_size: Size | None = None
+
+
+class ExamplesForm(Form):
+    """Actions the rule has to match and not to match, checked when the file is loaded."""
+
+    match: tuple[dict[str, object], ...] = ()
+    not_match: tuple[dict[str, object], ...] = ()
+
+
+class RuleForm(Form):
+    """One entry of `capabilities`. `standing_answer: false` has a review asked each time, never answered in advance."""
+
+    name: Annotated[StrictStr, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")]
+    match: MatchForm
+    action: Literal["allow", "deny", "pass", "require_review"]
+    reason: Annotated[StrictStr, Field(max_length=500)] = ""
+    except_: Annotated[tuple[MatchForm, ...], Field(alias="except")] = ()
+    constraints: ConstraintsForm = ConstraintsForm()
+    examples: ExamplesForm = ExamplesForm()
+    standing_answer: StrictBool = True
+
+
+class RedactForm(Form):
+    """One entry of `redact`: an expression in RE2's syntax, and the name that stands where it matched."""
+
+    name: Annotated[StrictStr, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9 ._-]{0,49}$")]
+    pattern: Annotated[Word, AfterValidator(_pattern)]
+
+
+class PolicyForm(Form):
+    """A whole policy file."""
+
+    version: Literal[1] = 1
+    capabilities: tuple[RuleForm, ...] = ()
+    redact: Annotated[tuple[RedactForm, ...], Field(max_length=100)] = ()

@@ -1,0 +1,78 @@
+"""Rules that are well-formed and yet can never do what they seem to (003 §Policy Engine Test Specifications 25, 26)."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator
+
+from remit_governance.errors import Problem
+from remit_governance.policy.language.document import Document, Place
+from remit_governance.policy.language.policy_form import MatchForm, PolicyForm, RuleForm
+from remit_governance.values import SYSCALLS
+
+_UNENFORCED = frozenset({"state", "mode"})
+
+
+def warnings_of(document: Document, form: PolicyForm) -> Iterator[Problem]:
+    """What a person should know about these rules; none of it stops the policy from being used."""
+    for i, rule in enumerate(form.capabilities):
+        place: Place = ("capabilities", i)
+        yield from _odd_values(document, rule.name, rule.match, (*place, "match"))
+        for n, item in enumerate(rule.except_):
+            yield from _odd_values(document, rule.name, item, (*place, "except", n))
+            if item.same(rule.match) or not _given(item):
+                yield document.problem(
+                    (*place, "except", n),
+                    f"`{rule.name}` can never apply: its except is its match",
+                    "narrow the except",
+                )
+        yield from _odd_rule(document, rule, place)
+
+
+def unenforced_in(document: Document, form: PolicyForm) -> Iterator[Problem]:
+    """The conditions on what no action of this version has: whoever puts the policy in force refuses them."""
+    for i, rule in enumerate(form.capabilities):
+        place: Place = ("capabilities", i)
+        items = ((rule.match, (*place, "match")), *((e, (*place, "except", n)) for n, e in enumerate(rule.except_)))
+        for item, where in items:
+            for key in _UNENFORCED & _given(item).keys():
+                message = f"`{rule.name}` looks at `{key}`, and this version enforces no workflow {key}"
+                yield document.problem((*where, key), message, f"leave `{key}` out: the rule would never hold")
+
+
+def _odd_rule(document: Document, rule: RuleForm, place: Place) -> Iterator[Problem]:
+    if rule.action == "allow" and not _given(rule.match):
+        yield document.problem((*place, "match"), f"`{rule.name}` allows everything", "say what it allows")
+    if rule.action != "allow" and "constraints" in rule.model_fields_set:
+        yield document.problem(
+            (*place, "constraints"),
+            f"`{rule.name}` does not allow anything that its constraints could limit",
+            "remove the constraints",
+        )
+
+
+def _odd_values(document: Document, name: str, form: MatchForm, place: Place) -> Iterator[Problem]:
+    yield from _mistyped(document, name, form.syscall or (), (*place, "syscall"))
+    for key, values in _given(form).items():
+        if not values:
+            yield document.problem(
+                (*place, key), f"`{name}` can never match: its `{key}` is empty", f"give `{key}` a value"
+            )
+        elif key == "path_glob" and all(str(glob).startswith("!") for glob in values):
+            yield document.problem(
+                (*place, key), f"`{name}` can never match: its `{key}` only excludes", "add what it includes"
+            )
+
+
+def _mistyped(document: Document, name: str, syscalls: tuple[str, ...], place: Place) -> Iterator[Problem]:
+    """One that nobody knows may be another version's; one that is nearly a known one is none."""
+    whole = len(syscalls) == 1 and "except" not in place
+    where = f"`{name}` can never match" if whole else f"a value of `{name}` never matches"
+    for i, syscall in enumerate(syscalls):
+        if syscall not in SYSCALLS and (near := difflib.get_close_matches(syscall, SYSCALLS, n=1, cutoff=0.75)):
+            fix = f"did you mean `{near[0]}`"
+            yield document.problem((*place, i), f"{where}: nothing asks for `{syscall}`", fix)
+
+
+def _given(form: MatchForm) -> dict[str, tuple[str, ...]]:
+    return {key: values for key, values in form if values is not None}

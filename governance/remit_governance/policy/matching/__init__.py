@@ -1,0 +1,1 @@
+"""What a rule matches: paths, commands, conditions."""

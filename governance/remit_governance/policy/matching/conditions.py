@@ -1,0 +1,152 @@
+"""`match` and `except` compiled into predicates: keys AND, values OR (003 §Match semantics)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from types import MappingProxyType
+
+from remit_governance.hosts import DEFAULT_PORT, host_and_port
+from remit_governance.policy.decision.risk import risk_of
+from remit_governance.policy.language.policy_form import MatchForm
+from remit_governance.policy.matching.command_match import Match, matches_command
+from remit_governance.policy.matching.commands import command_prefix, starts_with
+from remit_governance.policy.matching.paths import outside
+from remit_governance.policy.matching.rule_globs import compile_globs
+from remit_governance.policy.rules import Condition, Subject
+
+
+def compile_match(form: MatchForm, fold_case: bool, *, stops: Match | None = None, indexed: bool = False) -> Condition:
+    """A predicate that holds where every given key does.
+
+    `stops` is for rules that deny or ask: their commands are meant in every spelling, their hosts at every port; it
+    says how certain it has to be that a command is meant. `indexed` leaves `syscall` out: the predicate is asked only
+    about actions that have been found by it.
+    """
+    given = {key: values for key, values in form if values is not None and not (indexed and key == "syscall")}
+    path, command, host = (given.pop(key, None) for key in ("path_glob", "command", "host"))
+    conditions = [CONDITIONS[key](values) for key, values in given.items()]
+    # The cheap ones first: most rules that are asked and do not match fail by a word.
+    if host is not None:
+        conditions.append(_host(host, stops=stops is not None))
+    if command is not None:
+        conditions.append(on_command(command, stops))
+    if path is not None:
+        conditions.append(on_path(path, fold_case))
+    return _all_of(conditions)
+
+
+def _all_of(conditions: Sequence[Condition]) -> Condition:
+    match conditions:
+        case []:
+            return lambda _: True
+        case [one]:
+            return one
+        case [one, *others]:
+            rest = _all_of(others)
+            return lambda subject: one(subject) and rest(subject)
+        case _:
+            raise AssertionError(conditions)
+
+
+def any_of(conditions: Sequence[Condition]) -> Condition | None:
+    """A predicate that holds where one of these does; None where there is none."""
+    match conditions:
+        case []:
+            return None
+        case [one]:
+            return one
+        case _:
+            return lambda subject: any(condition(subject) for condition in conditions)
+
+
+def _syscall(names: tuple[str, ...]) -> Condition:
+    wanted = frozenset(names)
+    return lambda subject: subject.action.syscall in wanted
+
+
+@lru_cache(maxsize=1024)
+def on_path(globs: tuple[str, ...], fold_case: bool) -> Condition:
+    """Holds for a path in the workspace that one of the globs matches."""
+    matches = compile_globs(globs, fold_case)
+
+    def condition(subject: Subject) -> bool:
+        # Globs speak about the workspace; what is outside it is the built-in rule's business.
+        path = subject.folded if fold_case else subject.path
+        return path is not None and matches(path) and not outside(path)
+
+    return condition
+
+
+def _caller_tag(tags: tuple[str, ...]) -> Condition:
+    wanted = frozenset(tags)
+    return lambda subject: not wanted.isdisjoint(subject.action.caller_tags)
+
+
+def _state(states: tuple[str, ...]) -> Condition:
+    wanted = frozenset(states)
+    return lambda subject: subject.action.state in wanted
+
+
+def _mode(modes: tuple[str, ...]) -> Condition:
+    wanted = frozenset(modes)
+    return lambda subject: subject.action.mode in wanted
+
+
+def _intent(intents: tuple[str, ...]) -> Condition:
+    wanted = frozenset(intents)
+    return lambda subject: subject.action.intent in wanted
+
+
+def _tool(tools: tuple[str, ...]) -> Condition:
+    wanted = frozenset(tools)
+    return lambda subject: subject.action.tool in wanted
+
+
+@lru_cache(maxsize=1024)
+def on_command(commands: tuple[str, ...], stops: Match | None) -> Condition:
+    """Holds for these commands: in every spelling where a rule `stops` them, else exactly their first words."""
+    prefixes = tuple(command_prefix(command) for command in commands)
+
+    def condition(subject: Subject) -> bool:
+        command = subject.action.command
+        if command is None:
+            return False
+        if stops is None:
+            return any(starts_with(command, prefix) for prefix in prefixes)
+        return any(matches_command(prefix, command) >= stops for prefix in prefixes)
+
+    return condition
+
+
+def _host(hosts: tuple[str, ...], *, stops: bool) -> Condition:
+    wanted = frozenset(map(host_and_port, hosts))
+
+    def condition(subject: Subject) -> bool:
+        if subject.action.host is None:
+            return False
+        name, port = host_and_port(subject.action.host)
+        port = port or DEFAULT_PORT
+        # A rule without a port stops the host at every one, and allows it at the usual one.
+        return (name, port) in wanted or ((stops or port == DEFAULT_PORT) and (name, None) in wanted)
+
+    return condition
+
+
+def _risk(levels: tuple[str, ...]) -> Condition:
+    wanted = frozenset(levels)
+    return lambda subject: risk_of(subject.action) in wanted
+
+
+CONDITIONS: Mapping[str, Callable[[tuple[str, ...]], Condition]] = MappingProxyType(
+    {
+        "syscall": _syscall,
+        "caller_tag": _caller_tag,
+        "state": _state,
+        "mode": _mode,
+        "intent": _intent,
+        "tool": _tool,
+        "risk": _risk,
+    }
+)
+"""What makes a condition of a `match` key's values; `path_glob`, `command` and `host` need to know more."""

@@ -1,0 +1,59 @@
+"""A command line as the actions it comes down to: each command, each file it writes or reads (governance.md §2)."""
+
+from __future__ import annotations
+
+import posixpath
+from dataclasses import dataclass, replace
+
+from remit_governance.policy.matching.paths import normalise
+from remit_governance.policy.shell.parse import read_script
+from remit_governance.policy.shell.programs import BUILTINS
+from remit_governance.values import Action
+
+SCRATCH = ("/tmp/", "/var/tmp/")  # noqa: S108  names in the sandbox
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What a command line comes down to.
+
+    Each of `actions` is judged, and the strictest decision counts; each of `shadows` (wrappers, other spellings of a
+    program) only where a rule denies it; each of `suspects` is asked about where a rule denies it, as nobody knows
+    whether it is run; `doubts` say why a person has to look, whatever was decided.
+    """
+
+    actions: tuple[Action, ...]
+    shadows: tuple[Action, ...]
+    suspects: tuple[Action, ...]
+    doubts: tuple[str, ...]
+
+
+def parts_of(action: Action) -> Parts:
+    """The parts of an action with a `script`; never none."""
+    assert action.script is not None
+    reading = read_script(action.script)
+    whole = replace(action, script=None)
+    programs = [argv for argv in reading.commands if argv[0] not in BUILTINS]
+    own = [argv for argv in reading.commands if argv[0] in BUILTINS]
+    runs = [replace(whole, command=argv, path=None) for argv in programs or own]
+    files = [
+        replace(whole, syscall=syscall, command=None, path=_place(action.cwd, path), size=None)
+        for syscall, paths in (("fs.write", reading.writes), ("fs.read", reading.reads))
+        for path in paths
+        if not (syscall == "fs.write" and in_scratch(path))
+    ]
+    if not runs:
+        # Nothing certain is run: the line as such is the action, which no rule for a program matches.
+        runs = [replace(whole, command=("sh", "-c", action.script))]
+    shadows = [replace(whole, command=argv, path=None) for argv in (*reading.wrappers, *(own if programs else ()))]
+    suspects = [replace(whole, command=argv, path=None) for argv in reading.suspects]
+    return Parts((*runs, *files), tuple(shadows), tuple(suspects), reading.doubts)
+
+
+def in_scratch(path: str) -> bool:
+    """Whether a path is a command's own, gone with it: each has such folders to itself, and no other is written."""
+    return f"{normalise(path)}/".startswith(SCRATCH)
+
+
+def _place(cwd: str | None, path: str) -> str:
+    return path if cwd is None or path.startswith("/") else posixpath.join(cwd, path)

@@ -1,0 +1,1 @@
+"""Policies looked at and changed: listed, tested, replayed, updated."""

@@ -1,0 +1,1 @@
+"""The options of well-known programs, read as sets."""

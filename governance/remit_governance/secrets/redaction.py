@@ -1,0 +1,221 @@
+"""Secrets taken out of text before a model or a log sees it (governance.md §8, 003 §OutputSanitizer).
+
+High-confidence prefixes, private-key blocks, what has the form of a secret, what the policy in force describes, and the
+values of the server's own secret environment variables; nothing is guessed from entropy. Truncation comes after
+redaction, so that no half secret survives a cut.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal
+from urllib.parse import quote, quote_plus
+
+from remit_governance.secrets.secret_patterns import SecretPattern, finder
+from remit_governance.secrets.secret_shapes import may_hold_shapes, redact_shapes
+
+MINIMUM_SECRET = 8
+"""Shorter values of environment variables are words that occur everywhere."""
+
+_SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIAL", re.IGNORECASE)
+_PLACE_NAME = re.compile(r"_(?:FILE|PATH|DIR|SOCK|HOME|URL|ID)$", re.IGNORECASE)
+
+# Each character can be taken in one way only, so that a second try ends at once. Nothing is possessive: before 3.11.5
+# Python gets such groups wrong, and does not find the key.
+_KEY_WORDS = r"[A-Za-z0-9+/=\s|:,.\\]*"
+_KEY_BODY = rf"{_KEY_WORDS}(?:-(?!----){_KEY_WORDS})*"
+_KEY_LINE = r"(?:\d+\|)?[A-Za-z0-9+/=]{16,}[ \t\r]*(?:\n|\\n|\Z)"
+PATTERNS: Mapping[str, str] = {
+    # A body holds no quotes or brackets: source code that merely names the markers is left alone.
+    "private key": (
+        r"-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----"
+        rf"(?:{_KEY_BODY}-----END (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----"
+        rf"|(?:\s|\\n)*{_KEY_LINE}(?:[ \t]*{_KEY_LINE})*)"
+    ),
+    # `task-force` has a letter before it, `sk-learn-style` neither a digit nor a long run.
+    "api key": r"(?<![A-Za-z0-9])sk-(?=[\w-]{0,100}(?:\d|[A-Za-z0-9]{20}))[\w-]{20,}",
+    "github token": (
+        r"(?<![A-Za-z0-9])(?:gh[opusr]_(?=[A-Za-z0-9]{0,100}\d|[A-Za-z0-9]{36})[A-Za-z0-9]{20,}|github_pat_\w{22,})"
+    ),
+    "aws key": r"(?<![A-Za-z0-9])A[KS]IA[A-Z0-9]{16}(?![A-Za-z0-9])",
+    "slack token": r"(?<![A-Za-z0-9])xox[a-z]-(?=[A-Za-z0-9-]{0,100}\d)[A-Za-z0-9-]{10,}",
+    "gitlab token": r"(?<![A-Za-z0-9])glpat-[\w-]{20,}",
+    "npm token": r"(?<![A-Za-z0-9])npm_(?=[A-Za-z0-9]{0,100}\d|[A-Za-z0-9]{36})[A-Za-z0-9]{20,}",
+}
+"""What a secret looks like, by what it is. Every pattern is linear or bounded."""
+
+_MARKERS: Mapping[str, tuple[str, ...]] = {
+    "private key": ("PRIVATE KEY",),
+    "api key": ("sk-",),
+    "github token": ("ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_"),
+    "aws key": ("AKIA", "ASIA"),
+    "slack token": ("xox",),
+    "gitlab token": ("glpat-",),
+    "npm token": ("npm_",),
+}
+"""A text without any of these holds no such secret, which is found out fifty times faster."""
+
+_LONG = 256
+"""Characters from which RE2 is faster at looking for all markers, in spite of what it takes to ask it."""
+
+
+_WRITTEN_OTHERWISE = re.compile(r"[^ !#-\[\]-~]").search
+"""What JSON escapes, or may."""
+
+
+@dataclass(frozen=True, slots=True)
+class Redacted:
+    """Text without secrets, and how many were taken out."""
+
+    text: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Truncated:
+    """Text within a limit, and how many characters were left out of it."""
+
+    text: str
+    omitted: int
+
+
+class Redactor:
+    """Takes out what `patterns` describe and, in any usual encoding, what `secrets` are.
+
+    `more` is asked each time for the patterns that are in force: a policy can be replaced. What has the form of a
+    secret is taken out as well, unless `patterns` are others than the usual.
+    """
+
+    __slots__ = ("_any_marker", "_more", "_patterns", "_plain", "_secrets", "_shapes", "_short_marker")
+
+    def __init__(
+        self,
+        patterns: Mapping[str, str] = PATTERNS,
+        secrets: Iterable[str] = (),
+        more: Callable[[], Sequence[SecretPattern]] = tuple,
+    ) -> None:
+        self._more = more
+        self._shapes = patterns is PATTERNS
+        self._patterns = tuple(
+            (kind, pattern, _MARKERS[kind] if PATTERNS.get(kind) == pattern else ("",))
+            for kind, pattern in patterns.items()
+        )
+        markers = {marker for _, _, markers in self._patterns for marker in markers}
+        self._any_marker = finder(markers)
+        self._short_marker = re.compile("|".join(map(re.escape, sorted(markers)))).search
+        spellings = sorted({s for secret in secrets for s in _spellings(secret)}, key=lambda s: (-len(s), s))
+        self._secrets = re.compile("|".join(map(re.escape, spellings))) if spellings else None
+        # JSON writes these, and every marker, as they are.
+        self._plain = "" not in markers and not any(map(_WRITTEN_OTHERWISE, spellings))
+
+    def redact(self, text: str, *, keep_lines: bool = False) -> Redacted:
+        """The text with each secret replaced by what it was, such as `[redacted github token]`.
+
+        With `keep_lines` what follows a secret of several lines keeps its line number.
+        """
+
+        def label(what: str, match: re.Match[str]) -> str:
+            return f"[redacted {what}]" + "\n" * (match.group().count("\n") if keep_lines else 0)
+
+        count = 0
+        if self._secrets is not None:
+            text, count = self._secrets.subn(lambda match: label("secret", match), text)
+        present = self._present(text)
+        if present:
+            text, found = _joined(present).subn(lambda match: label(_kind(present, match), match), text)
+            count += found
+        if self._shapes:
+            text, found = redact_shapes(text, keep_lines=keep_lines)
+            count += found
+        return self._own(Redacted(text, count), keep_lines=keep_lines)
+
+    def finds_nothing(self, written: str) -> bool:
+        """Whether `redact` leaves each string of this JSON as it is: a yes is right, a no may not be."""
+        if not self._plain or self._more() or self._present(written) or self._holds_secret(written):
+            return False
+        return not (self._shapes and may_hold_shapes(written))
+
+    def _holds_secret(self, text: str) -> bool:
+        return self._secrets is not None and self._secrets.search(text) is not None
+
+    def _present(self, text: str) -> tuple[tuple[str, str], ...]:
+        """The patterns that can match, by their markers."""
+        if len(text) < _LONG:
+            if self._short_marker(text) is None:
+                return ()
+        elif not self._any_marker(text.encode("utf-8", "surrogatepass")):
+            return ()
+        return tuple((kind, p) for kind, p, markers in self._patterns if any(m in text for m in markers))
+
+    def _own(self, so_far: Redacted, *, keep_lines: bool) -> Redacted:
+        """What the person's own patterns find in what is left."""
+        patterns = self._more()
+        if not patterns:
+            return so_far
+        # Text may hold half characters, of which no expression speaks.
+        data, count = so_far.text.encode("utf-8", "surrogatepass"), so_far.count
+        for pattern in patterns:
+            data, found = pattern.redact(data, keep_lines=keep_lines)
+            count += found
+        return Redacted(data.decode("utf-8", "surrogatepass"), count) if count > so_far.count else so_far
+
+
+@lru_cache(maxsize=256)
+def _joined(patterns: tuple[tuple[str, str], ...]) -> re.Pattern[str]:
+    """One expression of those that can match at all: each further one is tried at every character of a large text."""
+    return re.compile("|".join(f"(?P<k{i}>{pattern})" for i, (_, pattern) in enumerate(patterns)))
+
+
+def _kind(patterns: tuple[tuple[str, str], ...], match: re.Match[str]) -> str:
+    return patterns[int((match.lastgroup or "k0")[1:])][0]
+
+
+def secret_values(environment: Mapping[str, str]) -> tuple[str, ...]:
+    """Values of variables whose names say they are secret, at least `MINIMUM_SECRET` characters long."""
+    return tuple(
+        value
+        for name, value in environment.items()
+        if len(value) >= MINIMUM_SECRET and _SECRET_NAME.search(name) and not _PLACE_NAME.search(name)
+    )
+
+
+def truncate(text: str, limit: int, mode: Literal["head", "tail", "middle"] = "head") -> Truncated:
+    """At most `limit` characters: of the beginning, the end, or both (`middle` is cut), with a note of it."""
+    if len(text) <= limit:
+        return Truncated(text, 0)
+    # The note's length depends on the number in it, which has at most as many digits as the text's length.
+    room = limit - len(_note(len(text)))
+    if room <= 0:
+        return Truncated(text[:limit], len(text) - limit)
+    omitted = len(text) - room
+    head = {"head": room, "tail": 0, "middle": (room + 1) // 2}[mode]
+    tail = text[len(text) - (room - head) :]
+    return Truncated(text[:head] + _note(omitted) + tail, omitted)
+
+
+def _note(omitted: int) -> str:
+    return f"\n[… {omitted} characters left out …]\n"
+
+
+def _spellings(secret: str) -> set[str]:
+    """The secret as it is and as JSON, URL, hex and base64 spell it, the latter at each of its three alignments."""
+    if len(secret) < MINIMUM_SECRET:
+        return set()
+    data = secret.encode("utf-8", "surrogateescape")
+    hexadecimal = data.hex()
+    url = {quote(data, safe=""), quote(data), quote_plus(data)}
+    plain = {secret, json.dumps(secret)[1:-1], hexadecimal, hexadecimal.upper()}
+    plain |= url | {re.sub(r"%[0-9A-F]{2}", lambda m: m.group().lower(), u) for u in url}
+    for shift in range(3):
+        encoded = base64.b64encode(b"\0" * shift + data).decode().rstrip("=")
+        # Characters at either end that also carry a neighbour's bits are left out.
+        start = (0, 2, 3)[shift]
+        end = len(encoded) - (1 if (shift + len(data)) % 3 else 0)
+        core = encoded[start:end]
+        plain |= {core, core.replace("+", "-").replace("/", "_")}
+    return plain

@@ -1,0 +1,240 @@
+"""`remit audit log|why|verify|export|checkpoint`: who did what, who allowed it, and whether the record is whole
+(003 §Audit Log Module; protocol.md §4)."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
+from datetime import datetime
+from pathlib import Path
+
+from remit_governance.audit.proof.proven import LIMIT
+from remit_governance.audit.reading.query import AuditFilter
+from remit_governance.visible import visible_again
+from remit_server.cli.commands import audit_why
+from remit_server.cli.commands.ask import HERE, add_common_arguments
+from remit_server.cli.console import print_json, say, style_text
+from remit_server.cli.main import DONE, FAILED
+from remit_server.cli.usage import whole_number
+from remit_server.contract import ErrorCode
+from remit_server.errors import SetupError
+from remit_server.runtime.audit.audit_service import (
+    checkpoint_file,
+    export,
+    export_to,
+    last_vouched,
+    make_checkpoint,
+    query,
+    send_checkpoint,
+    verify_log,
+)
+from remit_server.runtime.settings import Settings
+
+SHOWN = ("number", "time", "kind", "session_id", "tool_name", "intent", "policy_decision", "policy_rule_name")
+DECISIONS = ("allowed", "allowed_by_token", "review_required", "denied", "refused")
+"""What a record can say of who decided: policy, a capability token, or a check before them."""
+
+UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    commands = parser.add_subparsers(dest="audit_command", metavar="log|why|verify|export|checkpoint", required=True)
+    log = commands.add_parser("log", help="the last records, oldest first")
+    add_common_arguments(log)
+    add_filters(log, default_limit=50)
+    told = commands.add_parser("why", help="one call: who decided, where that is written, and what policy says now")
+    add_common_arguments(told)
+    audit_why.add_arguments(told)
+    verify = commands.add_parser(
+        "verify", help="check chain, checkpoints and head; exits 1 naming the first bad record"
+    )
+    add_common_arguments(verify)
+    verify.add_argument("--database", type=Path, help="another database file than the workspace's")
+    verify.add_argument(
+        "--against", type=Path, metavar="FILE", help="also check against the checkpoints sent there with `--to`"
+    )
+    out = commands.add_parser("export", help="every record as JSON Lines")
+    add_common_arguments(out)
+    add_filters(out, default_limit=None)
+    out.add_argument("--out", type=Path, metavar="FILE", help="write this file, not standard output")
+    checkpoint = commands.add_parser("checkpoint", help="sign what the log holds now, outside its folder")
+    add_common_arguments(checkpoint)
+    checkpoint.add_argument(
+        "--to", metavar="TARGET", help="send it elsewhere too: a file on another disk, `syslog:`, or `syslog:SOCKET`"
+    )
+
+
+def add_filters(parser: argparse.ArgumentParser, *, default_limit: int | None) -> None:
+    """Declare which records are wanted."""
+    shown = "default all" if default_limit is None else f"default {default_limit}"
+    parser.add_argument("-n", "--limit", type=whole_number, default=default_limit, help=f"how many records ({shown})")
+    parser.add_argument("--session", help="only of this session")
+    parser.add_argument("--tool", help="only of this tool")
+    parser.add_argument("--decision", choices=DECISIONS, help="only with this decision")
+    parser.add_argument("--rule", help="only where this rule decided")
+    parser.add_argument(
+        "--since", type=moment, metavar="TIME", help="from this time on: 2026-11-22T09:30, or 2h ago as 2h"
+    )
+    parser.add_argument("--until", type=moment, metavar="TIME", help="before this time")
+
+
+def moment(text: str) -> int:
+    """Milliseconds since the epoch of an ISO 8601 time (local where it names no zone) or of some time ago (`90s 15m 2h
+    7d`). Raises ArgumentTypeError, which argparse turns into wrong usage."""
+    if ago := re.fullmatch(r"(\d{1,9})([smhd])", text):
+        return int((time.time() - int(ago[1]) * UNITS[ago[2]]) * 1000)
+    try:
+        return int(datetime.fromisoformat(text).astimezone().timestamp() * 1000)
+    except (ValueError, OverflowError, OSError):
+        raise argparse.ArgumentTypeError(f"`{text}` is no time, such as 2026-11-22T09:30 or 2h") from None
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Do the one that was asked for."""
+    settings = Settings.from_environment(arguments.workspace)
+    return COMMANDS[arguments.audit_command](arguments, settings)
+
+
+def audit_filter(arguments: argparse.Namespace) -> AuditFilter:
+    """The filter that the arguments ask for."""
+    return AuditFilter(
+        session_id=arguments.session,
+        tool_name=arguments.tool,
+        policy_decision=arguments.decision,
+        policy_rule_name=arguments.rule,
+        since=arguments.since,
+        until=arguments.until,
+        limit=arguments.limit,
+    )
+
+
+def databases(settings: Settings, *, everywhere: bool) -> list[Path]:
+    """The workspace's own log; where it has none and none was asked for (`everywhere`), the logs of all workspaces."""
+    own = settings.audit_database
+    if own.exists() or not everywhere:
+        return [own]
+    return sorted(settings.state.parent.glob(f"*/{own.name}")) or [own]
+
+
+def nothing_recorded(settings: Settings, database: Path) -> SetupError:
+    """The error of a log that is not there: it was taken away, if something vouches for it; else it may never have
+    been, or all of it was deleted."""
+    said = last_vouched(settings, database)
+    if said:
+        return SetupError(
+            f"the audit log that had {said['count']} records is gone",
+            f"{database} does not exist, and signatures in {checkpoint_file(settings, database).parent} vouch for it",
+            "put the file back from a copy, and find out who took it away; the next server begins a new log",
+            code=ErrorCode.NOT_FOUND,
+        )
+    return SetupError(
+        "there is no audit log to verify",
+        f"{database} does not exist; whether it ever did, or was deleted with its checkpoints and its signed head,"
+        " cannot be told on this machine",
+        "run something in the workspace first, name another log with --workspace or --database, or look at"
+        " checkpoints that were sent elsewhere",
+        code=ErrorCode.NOT_FOUND,
+    )
+
+
+def line(record: Mapping[str, object]) -> str:
+    """One record on one line; `-` where a field does not apply."""
+    shown = [str(record.get(name) or "-") for name in SHOWN]
+    return visible_again("  ".join([*shown, str(record.get("output_summary") or "")]).rstrip(), "show")
+
+
+def _log(arguments: argparse.Namespace, settings: Settings) -> int:
+    for record in query(settings.audit_database, audit_filter(arguments)):
+        print_json(record) if arguments.json else say(line(record))
+    return DONE
+
+
+def _verify(arguments: argparse.Namespace, settings: Settings) -> int:
+    own = databases(settings, everywhere=arguments.workspace is HERE)
+    logs: Sequence[Path] = [arguments.database] if arguments.database else own
+    code = DONE
+    for database in logs:
+        if not database.is_file():
+            raise nothing_recorded(settings, database)
+        code = max(code, _verify_one(settings, database, _elsewhere(arguments.against), as_json=arguments.json))
+    return code
+
+
+def _elsewhere(file: Path | None) -> bytes | None:
+    try:
+        return None if file is None else file.read_bytes()
+    except OSError as error:
+        why = (error.strerror or str(error)).lower()
+        raise SetupError(f"cannot read `{file}`", why, "name a file that checkpoints were sent to") from error
+
+
+def _verify_one(settings: Settings, database: Path, elsewhere: bytes | None, *, as_json: bool) -> int:
+    found = verify_log(settings, database, elsewhere)
+    if as_json:
+        print_json(
+            {
+                "ok": found.good,
+                "message": found.message,
+                "database": str(database),
+                "record": found.record,
+                "checkpoints": found.checkpoints,
+                "proven": asdict(found.proven),
+                "not_proven": LIMIT,
+                "faults": list(found.faults),
+                "notes": list(found.notes),
+            }
+        )
+    else:
+        say(f"{style_text('✓', 'green') if found.good else style_text('✗', 'red')} {found.message}")
+        notes = (f"note: {note}" for note in found.notes)
+        for text in (*found.faults[1:], found.proven.sentence, *notes, LIMIT):
+            say(f"  {visible_again(text, 'show')}")
+    return DONE if found.good else FAILED
+
+
+def _export(arguments: argparse.Namespace, settings: Settings) -> int:
+    records = audit_filter(arguments)
+    if arguments.out is None:
+        for text in export(settings.audit_database, records):
+            say(text.decode().rstrip("\n"))
+        return DONE
+    count = export_to(arguments.out, settings.audit_database, records)
+    if arguments.json:
+        print_json({"records": count, "file": str(arguments.out)})
+    else:
+        say(f"{count} records written to {arguments.out}")
+    return DONE
+
+
+def _checkpoint(arguments: argparse.Namespace, settings: Settings) -> int:
+    if not settings.audit_database.is_file():
+        raise nothing_recorded(settings, settings.audit_database)
+    made = make_checkpoint(settings)
+    if arguments.to is not None:
+        send_checkpoint(settings, arguments.to)
+    file = checkpoint_file(settings, settings.audit_database)
+    if arguments.json:
+        about = {"count": made.checkpoint.count, "digest": made.digest, "key": made.key} if made else {}
+        sent = {"sent_to": arguments.to} if arguments.to is not None else {}
+        print_json({"made": made is not None, "file": str(file), **about, **sent})
+        return DONE
+    if made is None:
+        say(f"nothing was recorded since the last checkpoint in {file}")
+    else:
+        say(f"{made.checkpoint.count} records vouched for with the key {made.key[:16]} in {file}")
+    if arguments.to is not None:
+        say(f"the last checkpoint was sent to {arguments.to}")
+    return DONE
+
+
+COMMANDS: Mapping[str, Callable[[argparse.Namespace, Settings], int]] = {
+    "log": _log,
+    "why": audit_why.run,
+    "verify": _verify,
+    "export": _export,
+    "checkpoint": _checkpoint,
+}

@@ -1,0 +1,227 @@
+"""`remit demo`: the main job for real, through the language server, in a copy of a sample workspace."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import shutil
+import sys
+import uuid
+from collections.abc import Sequence
+from importlib.resources import as_file, files
+from pathlib import Path
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from remit_server.cli.approval import answer_from_terminal, can_ask
+from remit_server.cli.console import print_json, say, show, style_text
+from remit_server.cli.main import DENIED, DONE, FAILED
+from remit_server.cli.usage import os_reason
+from remit_server.contract import AgentEvent, ApprovalRequired, ErrorCode, ErrorPayload
+from remit_server.errors import RemitError, SetupError
+from remit_server.runtime.settings import state_folder
+from remit_server.sandbox.choose import choose_sandbox
+from remit_server.sandbox.ports import Isolation
+from remit_server.transports.lsp.editor import Buffer, Editor, ResponseError
+
+EDITED, PROTECTED = "src/cart.py", "generated/prices.py"
+WHICH = "which file defines checkout?"
+RENAME = "rename total to subtotal in src/cart.py"
+CONSTANT = "set DIGITS to 3 in src/cart.py"
+RUN = "run `ls src`"
+FORBIDDEN = "rename total to subtotal in generated/prices.py"
+ASKED = (WHICH, RENAME, CONSTANT, RUN, FORBIDDEN)
+_COUNTS = {5: "five", 6: "six"}
+DEFINED = f"It is defined in {EDITED}, line"
+OUTSIDE_INTENT = {"type": "call", "tool": "read_file", "arguments": {"path": "src/cart.py"}, "intent": "CODE"}
+
+EVENTS: TypeAdapter[AgentEvent] = TypeAdapter(AgentEvent)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    parser.add_argument("--json", action="store_true", help="print the events, one JSON object a line")
+    parser.add_argument("--keep", metavar="DIR", type=Path, help="keep the sample workspace in a new folder DIR")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the demo; 0 when everything happened as it should, 3 when there was no yes and nothing changed."""
+    target = arguments.keep
+    if target is None:
+        # One place, made anew each time: so all demos share one audit log, which stays for `remit audit`.
+        target = state_folder(os.environ) / "demo" / "shop"
+        shutil.rmtree(target, ignore_errors=True)
+    workspace = sample_workspace(target)
+    return asyncio.run(_demo(workspace, as_json=arguments.json))
+
+
+def sample_workspace(target: Path) -> Path:
+    """Copy the packaged sample to a folder that does not exist yet. Raises SetupError where it does."""
+    existed = os.path.lexists(target)
+    with as_file(files("remit_server.demo") / "sample") as sample:
+        try:
+            copy_folder(sample, target)
+        except OSError as error:
+            if not existed:
+                shutil.rmtree(target, ignore_errors=True)
+            raise SetupError(
+                f"cannot make the sample workspace `{target}`",
+                os_reason(error),
+                "name a folder that does not exist yet, where you may write",
+                code=ErrorCode.INVALID_REQUEST,
+            ) from error
+    return target.resolve()
+
+
+def copy_folder(source: Path, target: Path) -> None:
+    """Files and folders, but for caches. Raises the first OSError as it is, which `shutil.copytree` does not."""
+    target.mkdir(parents=True)
+    for path in source.iterdir():
+        if path.is_dir() and path.name != "__pycache__":
+            copy_folder(path, target / path.name)
+        elif path.is_file():
+            shutil.copyfile(path, target / path.name)
+
+
+async def _demo(workspace: Path, *, as_json: bool) -> int:
+    # The demo shows the packaged policy and model, whatever the person has configured.
+    environment = {**os.environ, "REMIT_CONFIG_DIR": str(workspace / "no-configuration"), "REMIT_MODEL": "embedded"}
+    editor = await Editor.start([sys.executable, "-P", "-m", "remit_server.cli.main", "serve"], workspace, environment)
+    isolation = await asyncio.to_thread(choose_sandbox(workspace).isolation)
+    story = Story(editor, as_json=as_json)
+    try:
+        code = await _tell_story(story, editor, workspace, isolation)
+    except ResponseError as error:
+        raise server_error(error) from error
+    finally:
+        ended = await editor.shutdown()
+    return code if ended == 0 else FAILED
+
+
+def server_error(error: ResponseError) -> RemitError:
+    """The server's error in its own words."""
+    try:
+        said = ErrorPayload.model_validate(error.data)
+    except ValidationError:
+        return RemitError("the demo cannot be run", f"the server answered {error}", "look into its log")
+    return RemitError(said.what, said.why, said.fix, code=said.code)
+
+
+async def _tell_story(story: Story, editor: Editor, workspace: Path, isolation: Isolation) -> int:
+    """Ask for everything, save as the person would, and say how it went. A command needs a sandbox to be asked for."""
+    asked = ASKED if isolation.available else tuple(text for text in ASKED if text != RUN)
+    await editor.initialize({"approvals": "stream"})
+    buffer = editor.open(EDITED)
+    before = buffer.text
+    story.tell(f"Workspace {workspace}. The editor has {EDITED} open; Remit is asked {_COUNTS[len(asked) + 1]} things:")
+    story.tell(
+        "\n".join(f"  {number}. {text}" for number, text in enumerate(asked, 1)) + "   (its policy forbids that)"
+    )
+    story.tell(f"  {len(asked) + 1}. read_file under intent CODE   (a tool outside its intent)\n")
+    if not isolation.available:
+        story.warn(f"skipped: {RUN}, for there is no sandbox: {isolation.why}\n  fix: {isolation.fix}\n")
+    result = await editor.run(_request(asked), story.take)
+    await story.finish()
+    editor.save(buffer)
+    verified = await editor.request("workspace/executeCommand", {"command": "remit.audit.verify", "arguments": []})
+    story.tell(f"\naudit: {verified['message']}")
+    story.tell(f"       `remit audit log --workspace {workspace}` shows every record")
+    if story.refused and verified["ok"]:
+        as_it_was = buffer.text == before
+        story.tell(f"without a yes {EDITED} is as it was" if as_it_was else "only what got a yes was changed")
+        return DENIED
+    if result["status"] == "completed" and story.complete and has_both_edits(buffer, workspace) and verified["ok"]:
+        return DONE
+    story.tell("the demo did not go as it should: see the lines above")
+    return FAILED
+
+
+def _request(asked: Sequence[str]) -> dict[str, Any]:
+    return {
+        "session_id": f"demo-{uuid.uuid4().hex[:8]}",
+        "turn_id": "1",
+        "input": [*({"type": "text", "text": text} for text in asked), OUTSIDE_INTENT],
+    }
+
+
+def has_both_edits(buffer: Buffer, workspace: Path) -> bool:
+    """Whether both edits, and nothing else, reached the disk."""
+    text = (workspace / EDITED).read_text()
+    generated = (workspace / PROTECTED).read_text()
+    edited = "subtotal += line.price" in text and "DIGITS = 3\n" in text
+    return text == buffer.text and edited and "subtotal" not in generated
+
+
+class Story:
+    """Shows a turn as it happens, answers its questions, and notes whether everything was seen that should be."""
+
+    def __init__(self, editor: Editor, *, as_json: bool) -> None:
+        self._editor, self._json = editor, as_json
+        self._answers: list[asyncio.Task[None]] = []
+        self._edits = 0
+        self._denied = self._gated = False
+        self._said = ""
+        self._answered: list[str] = []
+        self.refused = False
+
+    @property
+    def complete(self) -> bool:
+        """A name found, two edits applied, one policy denial, and one refusal by the gate."""
+        found = any(answer.startswith(DEFINED) for answer in self._answered)
+        return found and self._edits == 2 and self._denied and self._gated
+
+    def tell(self, text: str) -> None:
+        """Prose for people, none for machines."""
+        if not self._json:
+            say(style_text(text, "dim"))
+
+    def warn(self, text: str) -> None:
+        """What a machine's reader has to know too, on stderr there."""
+        print(text, file=sys.stderr if self._json else sys.stdout, flush=True)
+
+    def take(self, value: dict[str, Any]) -> None:
+        """One event of the turn."""
+        event = EVENTS.validate_python(value)
+        self._hear(event)
+        if self._json:
+            print_json(value)
+        else:
+            show(event)
+        if event.kind == "approval_required":
+            self._answers.append(asyncio.create_task(self._respond(event)))
+        if event.kind == "approval_resolved":
+            self.refused |= event.decision == "deny"
+            if event.by == "deadline":
+                self._answers[-1].cancel()
+        if event.kind == "tool_result":
+            self._edits += event.ok and event.changed_files == (EDITED,)
+            self._denied |= event.error is not None and event.error.code == ErrorCode.DENIED and bool(event.rules)
+            self._gated |= event.error is not None and event.error.code == ErrorCode.TOOL_NOT_ALLOWED_FOR_INTENT
+
+    def _hear(self, event: AgentEvent) -> None:
+        """Gather the model's answers, and show each: a run shows only its last one at its end."""
+        if event.kind == "token_delta":
+            self._said += event.text
+        elif self._said:
+            self._answered.append(self._said)
+            if event.kind != "run_completed":
+                self.tell(self._said)
+            self._said = ""
+
+    async def finish(self) -> None:
+        """Wait for the answers that are still on their way."""
+        for outcome in await asyncio.gather(*self._answers, return_exceptions=True):
+            if isinstance(outcome, Exception):
+                raise outcome
+
+    async def _respond(self, question: ApprovalRequired) -> None:
+        if self._json or not can_ask():
+            # On stderr for machines, so that nobody takes the yes for a person's.
+            why = "--json is for machines" if self._json else "standard input or output is no terminal"
+            print(f"    {why}: the demo answers yes itself", file=sys.stderr if self._json else sys.stdout, flush=True)
+            answer = {"approval_id": question.approval_id, "decision": "allow", "scope": "once"}
+        else:
+            answer = (await answer_from_terminal(question)).model_dump(mode="json")
+        await self._editor.request("remit/approval/respond", answer)

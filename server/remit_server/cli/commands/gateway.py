@@ -1,0 +1,48 @@
+"""`remit gateway`: the local model for any program, as JSON lines on stdin and stdout (protocol.md §5)."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import math
+import os
+import signal
+from types import FrameType
+
+from remit_server.cli.usage import whole_number
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    parser.add_argument("--model", metavar="M", help="`embedded` or a model folder (default: REMIT_MODEL)")
+    parser.add_argument(
+        "--idle-timeout", type=_seconds, default=120.0, metavar="S", help="close sessions unused for longer (120)"
+    )
+    parser.add_argument(
+        "--idle-check", type=_seconds, default=30.0, metavar="S", help="look for unused sessions this often (30)"
+    )
+    parser.add_argument("--max-tokens", type=whole_number, default=1024, metavar="N", help="tokens of an answer (1024)")
+    parser.add_argument("--log-prefix", default="[remit]", metavar="P", help="how each line on stderr begins ([remit])")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Serve until `shutdown`, the end of input, SIGINT or SIGTERM."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, _exit)
+    from remit_server.transports.gateway.main import serve
+    from remit_server.transports.gateway.server import Limits
+
+    limits = Limits(arguments.idle_timeout, arguments.idle_check, arguments.max_tokens)
+    return serve(arguments.model or os.environ.get("REMIT_MODEL", ""), limits, arguments.log_prefix)
+
+
+def _exit(_number: int, _frame: FrameType | None) -> None:
+    """A signal while all else is still imported: there is nothing yet that would have to be ended in order."""
+    os._exit(0)
+
+
+def _seconds(text: str) -> float:
+    with contextlib.suppress(ValueError):
+        if math.isfinite(number := float(text)) and number > 0:
+            return number
+    raise argparse.ArgumentTypeError(f"`{text}` is no number of seconds above 0")

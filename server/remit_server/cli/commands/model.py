@@ -1,0 +1,55 @@
+"""`remit model list|check|pull`: the models there are, whether one loads and speaks, and fetching one."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import dataclasses
+import os
+from dataclasses import replace
+
+from remit_server.cli.commands import model_list, model_pull
+from remit_server.cli.console import complain, print_json, say
+from remit_server.cli.main import DONE, FAILED
+from remit_server.models.check import ModelReport, check_model
+from remit_server.runtime.settings import engine_options
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    commands = parser.add_subparsers(dest="model_command", metavar="list|check|pull", required=True)
+    check = commands.add_parser("check", help="load the model in its own process and run one governed step")
+    check.add_argument("model", nargs="?", default="embedded", help="as REMIT_MODEL names it (default: `embedded`)")
+    check.add_argument("--json", action="store_true", help="one JSON object, for machines")
+    check.set_defaults(model_run=run_check)
+    model_list.add_arguments(commands.add_parser("list", help="the models on this machine, and whether they fit"))
+    model_pull.add_arguments(commands.add_parser("pull", help="fetch a model from the Hugging Face hub"))
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the chosen command."""
+    code: int = arguments.model_run(arguments)
+    return code
+
+
+def run_check(arguments: argparse.Namespace) -> int:
+    """Check the model; where it cannot be used, say what is missing and how to mend it."""
+    report = asyncio.run(check_model(arguments.model, engine_options(os.environ)))
+    if arguments.json:
+        problem = report.problem.model_dump(mode="json") if report.problem else None
+        print_json({**dataclasses.asdict(replace(report, problem=None)), "problem": problem})
+    elif report.problem is not None:
+        complain(report.problem, as_json=False)
+    else:
+        say(f"{report.name} on {report.device}: {describe_report(report)}")
+    return DONE if report.ok else FAILED
+
+
+def describe_report(report: ModelReport) -> str:
+    """What trying the model brought, in a line."""
+    if not report.tokens:
+        return "it plays a file, and generates nothing"
+    return (
+        f"loaded in {report.load_s:.1f} s, {report.memory_bytes / 2**20:.0f} MiB, first token after "
+        f"{report.first_token_s * 1000:.0f} ms, {report.tokens_per_s:.0f} tokens/s, calls {' → '.join(report.calls)}"
+    )

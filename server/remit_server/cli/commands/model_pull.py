@@ -1,0 +1,100 @@
+"""`remit model pull org/name[@revision]`: pull a model; says beforehand how much, and whether it fits."""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import os
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+from remit_server.cli.console import print_json, say
+from remit_server.cli.main import DONE
+from remit_server.cli.usage import WrongUsage
+from remit_server.errors import ModelUnavailable
+from remit_server.models.local.hub.cache import cache_folder
+from remit_server.models.local.hub.folder import machine_memory
+from remit_server.models.local.hub.names import HubName, hub_name
+
+if TYPE_CHECKING:
+    from remit_server.models.local.hub.plan import PullPlan
+    from remit_server.models.local.hub.pull import Progress
+
+MIB = 1 << 20
+EVERY_S = 0.25
+"""Progress is shown so often."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    parser.add_argument("name", metavar="ORG/NAME[@REVISION]", help="a repository of the hub in MLX format")
+    parser.add_argument("--json", action="store_true", help="one JSON object a line, for machines")
+    parser.set_defaults(model_run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Pull it. An interrupted pull goes on where it stopped when it is run again."""
+    name = hub_name(arguments.name)
+    if name is None:
+        fix = "give one such as `mlx-community/Qwen3-4B-4bit`"
+        raise WrongUsage(f"`{arguments.name}` cannot be pulled", "it is no name of a repository of the hub", fix)
+    if importlib.util.find_spec("huggingface_hub") is None:
+        why, fix = "not installed: huggingface_hub", "install the `mlx` extra: `make setup` in Remit's folder"
+        raise ModelUnavailable("nothing can be pulled", why, fix)
+    # Imported only now: it takes half a second, and the other commands of `remit model` need no network.
+    from remit_server.models.local.hub.pull import free_space, plan_pull, pull
+
+    cache = cache_folder(os.environ)
+    plan = plan_pull(name, cache)
+    announce(name, plan, free_space(cache), as_json=arguments.json)
+    model = pull(name, plan, cache, teller(as_json=arguments.json))
+    if arguments.json:
+        print_json({"kind": "pulled", "reference": str(name), **asdict(model)})
+    else:
+        say(f"pulled `{name}`: use it with REMIT_MODEL={name}, or try it with `remit model check {name}`")
+    return DONE
+
+
+def announce(name: HubName, plan: PullPlan, free: int, *, as_json: bool) -> None:
+    """Say how much will be loaded, and whether disk and memory suffice for it."""
+    memory = machine_memory()
+    fits = plan.memory_needed <= memory
+    if as_json:
+        sizes = {"bytes": plan.size, "bytes_to_load": plan.to_load, "disk_free": free}
+        needs = {"memory_needed": plan.memory_needed, "memory": memory, "fits": fits}
+        print_json({"kind": "plan", "reference": str(name), "commit": plan.commit, **sizes, **needs} | _files(plan))
+        return
+    say(
+        f"{name} at {plan.commit[:12]}: {len(plan.files)} files, {plan.size / MIB:,.1f} MiB, "
+        f"{plan.to_load / MIB:,.1f} MiB to load; {free / MIB:,.0f} MiB of disk are free"
+    )
+    if not fits:
+        needed = f"needs {plan.memory_needed / MIB:,.0f} MiB of memory, this machine has {memory / MIB:,.0f}"
+        say(f"warning: the model {needed}; Ctrl-C stops here")
+
+
+def teller(*, as_json: bool) -> Callable[[Progress], None]:
+    """What shows progress: JSON lines, in a terminal one line that is written over, else nothing."""
+    last = 0.0
+
+    def tell(progress: Progress) -> None:
+        nonlocal last
+        now, over = time.monotonic(), progress.done == progress.total
+        if now - last < EVERY_S and not over:
+            return
+        last = now
+        if as_json:
+            print_json({"kind": "progress", **asdict(progress)})
+        elif sys.stderr.isatty():
+            done, total = progress.done / MIB, progress.total / MIB
+            sys.stderr.write(f"\r\x1b[K{done:,.1f} of {total:,.1f} MiB · {progress.file}" + ("\n" if over else ""))
+            sys.stderr.flush()
+
+    return tell
+
+
+def _files(plan: PullPlan) -> dict[str, object]:
+    return {"files": [{"name": f.name, "size": f.size, "here": plan.here[f.name]} for f in plan.files]}

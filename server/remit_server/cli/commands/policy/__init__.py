@@ -1,0 +1,37 @@
+"""`remit policy …`: what policy says and why, whether its files are sound, and how they change (protocol.md §4).
+
+One file a subcommand; the table is `COMMANDS`.
+"""
+
+from __future__ import annotations
+
+import argparse
+
+from remit_server.cli.commands.ask import add_common_arguments
+from remit_server.cli.commands.policy import check, explain, replay, show, try_examples, update
+from remit_server.cli.main import Command
+
+COMMANDS: dict[str, tuple[Command, str]] = {
+    "explain": (explain, "the decision about an action, with every reason"),
+    "check": (check, "read policy files and say what is wrong with them"),
+    "test": (try_examples, "run each rule's own examples"),
+    "replay": (replay, "what would be decided otherwise now, of the last calls"),
+    "update": (update, "change a policy file, after a review of what that changes"),
+    "show": (show, "all rules, how often each decided, and those that never can"),
+}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of all subcommands."""
+    commands = parser.add_subparsers(metavar="|".join(COMMANDS), required=True)
+    for name, (command, summary) in COMMANDS.items():
+        sub = commands.add_parser(name, help=summary, description=summary)
+        add_common_arguments(sub)
+        command.add_arguments(sub)
+        sub.set_defaults(policy_command=command)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Do the one that was asked for."""
+    command: Command = arguments.policy_command
+    return command.run(arguments)

@@ -1,0 +1,54 @@
+"""`remit policy replay`: the last audited calls judged anew, and what would be decided otherwise."""
+
+from __future__ import annotations
+
+import argparse
+from contextlib import closing
+from dataclasses import replace as changed
+from pathlib import Path
+
+from remit_governance.policy.language.load import read_source
+from remit_governance.policy.review.replay import LAST, replay
+from remit_governance.policy.rules import Policy
+from remit_server.cli.commands.policy.changes import change_lines, replay_payload
+from remit_server.cli.console import print_json, say
+from remit_server.cli.main import DONE
+from remit_server.cli.usage import whole_number
+from remit_server.runtime.policy.policies import load_in_force
+from remit_server.runtime.policy.policy_files import as_setup_error, compile_texts, read_past_calls, sources
+from remit_server.runtime.settings import Settings
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    add_candidate_arguments(parser)
+    parser.add_argument("-n", "--last", type=whole_number, default=LAST, help=f"how many calls (default {LAST})")
+
+
+def add_candidate_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare by which policy is to be judged."""
+    parser.add_argument("--policy", type=Path, metavar="FILE", help="judge as if this were your policy file")
+    parser.add_argument("--project", action="store_true", help="the file stands in for the project's policy instead")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Judge them anew."""
+    settings = Settings.from_environment(arguments.workspace)
+    with closing(load_in_force(settings)) as in_force:
+        policy = candidate(settings, arguments, in_force.policy)
+        done = replay(policy, read_past_calls(settings.audit_database, arguments.last))
+    if arguments.json:
+        print_json(replay_payload(done))
+    else:
+        for line in change_lines(done):
+            say(line)
+    return DONE
+
+
+def candidate(settings: Settings, arguments: argparse.Namespace, in_force: Policy) -> Policy:
+    """The policy in force, or as it would be with the file that was named. Raises SetupError."""
+    if arguments.policy is None:
+        return in_force
+    with as_setup_error():
+        source = changed(read_source(arguments.policy), project=arguments.project)
+        return compile_texts(sources(settings, source), in_force)

@@ -1,0 +1,155 @@
+"""`remit policy update`: a policy file changed after a review of what that changes (003 §Meta-Policy)."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import termios
+from contextlib import closing
+from dataclasses import replace as changed
+from pathlib import Path
+
+from remit_governance.errors import PolicyError
+from remit_governance.policy.language.load import read_source
+from remit_governance.policy.review.replay import LAST
+from remit_governance.policy.review.update import MANY_BREAKING, Proposal
+from remit_governance.policy.rules import Policy
+from remit_governance.values import Verdict
+from remit_governance.visible import visible
+from remit_server.cli.approval import can_ask
+from remit_server.cli.commands.ask import new_session
+from remit_server.cli.commands.policy.changes import change_lines, deciding_rules, replay_payload
+from remit_server.cli.console import complain, diff_line, print_json, say, style_text
+from remit_server.cli.main import DENIED, DONE, FAILED
+from remit_server.cli.usage import whole_number
+from remit_server.contract import ErrorCode
+from remit_server.errors import SetupError
+from remit_server.runtime.audit.audit_service import ServerRecord, open_log
+from remit_server.runtime.policy.policies import load_in_force
+from remit_server.runtime.policy.policy_update import Entry, Target, apply, judge, propose, target_file
+from remit_server.runtime.settings import Settings
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    parser.add_argument("file", type=Path, metavar="FILE", help="the new text")
+    parser.add_argument("--project", action="store_true", help="change the project's policy instead of your own")
+    parser.add_argument("-n", "--last", type=whole_number, default=LAST, help=f"calls to replay (default {LAST})")
+    how = parser.add_mutually_exclusive_group()
+    how.add_argument("--dry-run", action="store_true", help="show what would change, and the phrase")
+    how.add_argument("--confirm", metavar="PHRASE", help="for scripts: what the dry run printed")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Change the file; 3 where policy or the person said no, or nobody could be asked."""
+    settings = Settings.from_environment(arguments.workspace)
+    with (
+        closing(load_in_force(settings)) as in_force,
+        target_file(settings, project=arguments.project) as target,
+    ):
+        try:
+            proposal = _proposal(arguments, settings, in_force.policy, target)
+        except PolicyError as error:
+            return _report_invalid(error, as_json=arguments.json)
+        if not arguments.json:
+            _show(proposal)
+        if arguments.dry_run or not proposal.changes:
+            return _report_unchanged(proposal, arguments)
+        decision = judge(in_force, target)
+        with closing(open_log(settings)) as maintenance, ServerRecord(maintenance.log).running(in_force.policy.version):
+            entry = Entry(maintenance.log, new_session(), decision, in_force.policy.version, proposal, target)
+            refusal = _refusal(entry, arguments)
+            if refusal is not None:
+                entry.record("refused", deny_reason=f"{refusal.what}: {refusal.why}")
+                complain(refusal.payload(), as_json=arguments.json)
+                return DENIED
+            apply(proposal, target, entry)
+    if arguments.json:
+        print_json(_payload(proposal, applied=True))
+    else:
+        say(f"{style_text('✓', 'green')} {proposal.target} was changed; running servers notice it by themselves")
+    return DONE
+
+
+def _proposal(arguments: argparse.Namespace, settings: Settings, in_force: Policy, target: Target) -> Proposal:
+    new = changed(read_source(arguments.file), project=arguments.project)
+    return propose(settings, in_force, target, new, arguments.last)
+
+
+def _report_invalid(error: PolicyError, *, as_json: bool) -> int:
+    problems = [str(problem) for problem in error.problems]
+    if as_json:
+        print_json({"ok": False, "problems": problems})
+    else:
+        say("\n".join([*problems, "nothing was changed"]))
+    return FAILED
+
+
+def _report_unchanged(proposal: Proposal, arguments: argparse.Namespace) -> int:
+    if arguments.json:
+        print_json(_payload(proposal, applied=False))
+    elif not proposal.changes:
+        say("nothing to change: the file holds this text already")
+    else:
+        say(f"nothing was changed; to do it: --confirm {proposal.phrase!r}")
+    return DONE
+
+
+def _refusal(entry: Entry, arguments: argparse.Namespace) -> SetupError | None:
+    """Why it is not to be done; None where policy lets the person decide, and the person agrees."""
+    what = "the policy was not changed"
+    if entry.decision.verdict is Verdict.DENY:
+        fix = "edit the file yourself, outside Remit, or change that rule"
+        return SetupError(what, f"denied by {deciding_rules(entry.decision)}", fix, code=ErrorCode.DENIED)
+    proposal = entry.proposal
+    if arguments.confirm is not None:
+        if arguments.confirm == proposal.phrase:
+            return None
+        why = "the phrase is for another change, or what it changes has changed"
+        fix = "look at what `--dry-run` shows now, and give its phrase"
+        return SetupError(what, why, fix, code=ErrorCode.APPROVAL_DENIED)
+    if arguments.json or not can_ask():
+        fix = "run it in a terminal, or with `--dry-run` and then `--confirm` and the phrase that it prints"
+        return SetupError(what, "nobody can be asked here", fix, code=ErrorCode.APPROVAL_UNAVAILABLE)
+    if _ask_consent(proposal):
+        return None
+    return SetupError(what, "you did not confirm it", "run it again to see it again", code=ErrorCode.APPROVAL_DENIED)
+
+
+def _ask_consent(proposal: Proposal) -> bool:
+    """Ask once, in the terminal; no answer but a clear yes, or the whole phrase, is a yes."""
+    if proposal.needs_phrase:
+        wanted = {proposal.phrase}
+        question = f"more than {MANY_BREAKING} breaking changes: type `{proposal.phrase}` to go on"
+    else:
+        wanted = {"y", "yes"}
+        question = "change the policy? [y] yes  [N] no"
+    # What was typed before the question was drawn is no answer to it.
+    termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
+    print(f"{style_text(question, 'yellow')}: ", end="", flush=True)
+    return sys.stdin.readline().strip().lower() in wanted
+
+
+def _show(proposal: Proposal) -> None:
+    if proposal.before is None:
+        say(f"there is no {proposal.target} yet: yours takes the place of the packaged default, a project's adds to it")
+    for line in proposal.diff:
+        say(diff_line(visible(line, "show")))
+    for line in change_lines(proposal.replay):
+        say(line)
+    for warning in proposal.policy.warnings:
+        say(f"{warning} (warning)")
+
+
+def _payload(proposal: Proposal, *, applied: bool) -> dict[str, object]:
+    return {
+        "target": proposal.target,
+        "applied": applied,
+        "changes": proposal.changes,
+        "diff": list(proposal.diff),
+        "replay": replay_payload(proposal.replay),
+        "needs_phrase": proposal.needs_phrase,
+        "phrase": proposal.phrase,
+        "version": proposal.policy.version,
+        "warnings": [str(warning) for warning in proposal.policy.warnings],
+    }

@@ -1,0 +1,131 @@
+"""`remit sandbox`: what isolates commands on this machine, tried from inside, and a command run as the tools run it."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import dataclasses
+import os
+from dataclasses import replace
+from pathlib import Path
+
+from remit_governance.policy.decision.evaluate import evaluate
+from remit_governance.values import Action, Intent
+from remit_server.cli.console import print_json, say, style_text
+from remit_server.cli.main import DONE, FAILED
+from remit_server.cli.usage import WrongUsage
+from remit_server.harness.commands.hidden_paths import deny_reading, find_hidden_paths
+from remit_server.runtime.policy.policies import load_in_force
+from remit_server.runtime.settings import Settings
+from remit_server.sandbox.bubblewrap.layer import LayerChange
+from remit_server.sandbox.choose import RUNTIMES, choose_sandbox, sandbox_named
+from remit_server.sandbox.limits.templates import TEMPLATES
+from remit_server.sandbox.ports import CommandOutput, CommandSpec
+from remit_server.sandbox.probe import probe
+from remit_server.sandbox.visible.environment import command_environment, places_of
+from remit_server.sandbox.visible.toolchains import toolchain_mounts
+
+TIMED_OUT = 124
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    commands = parser.add_subparsers(dest="sandbox_command", metavar="check|run", required=True)
+    check = commands.add_parser("check", help="try each property from inside; exits 1 where one does not hold")
+    run_one = commands.add_parser("run", help="run a command as the tools do; what it changes is shown and discarded")
+    for command in (check, run_one):
+        command.add_argument("--runtime", choices=RUNTIMES, help="this one, and not the one that would be chosen")
+        command.add_argument("--json", action="store_true", help="one JSON object, for machines")
+    run_one.add_argument("--template", choices=tuple(TEMPLATES), default="code-executor", help="what it may use")
+    run_one.add_argument("--keep", action="store_true", help=argparse.SUPPRESS)
+    run_one.add_argument("argv", nargs="+", metavar="CMD", help="after `--`: the program and its arguments")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Check, or run one command."""
+    return _check(arguments) if arguments.sandbox_command == "check" else _run(arguments)
+
+
+def _check(arguments: argparse.Namespace) -> int:
+    here = Path.cwd()
+    sandbox = sandbox_named(arguments.runtime, here) if arguments.runtime else choose_sandbox(here)
+    isolation = sandbox.isolation()
+    found = asyncio.run(probe(sandbox, Path.home(), os.getpid())) if isolation.available else ()
+    shown = [str(each.place) for each in toolchain_mounts(command_environment(os.environ), here, places_of(os.environ))]
+    if arguments.json:
+        print_json(
+            {**dataclasses.asdict(isolation), "shown": shown, "properties": [dataclasses.asdict(p) for p in found]}
+        )
+    else:
+        say(f"{isolation.name}: {'isolates' if isolation.available else isolation.why}")
+        if not isolation.available:
+            say(f"  fix: {isolation.fix}")
+        for each in found:
+            say(f"  {style_text('✓', 'green') if each.holds else style_text('✗', 'red')} {each.name}: {each.detail}")
+        if isolation.available:
+            say(f"  of your toolchains, commands can read here: {', '.join(shown) or 'nothing'}")
+    return DONE if isolation.available and all(p.holds for p in found) else FAILED
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    if arguments.keep:
+        raise WrongUsage(
+            "cannot keep what the command changes",
+            "changes reach the workspace only through the agent's tools, where policy judges each file",
+            "leave `--keep` away, or use `remit run-tool run_command`",
+        )
+    here = Path.cwd().resolve()
+    sandbox = sandbox_named(arguments.runtime, here) if arguments.runtime else choose_sandbox(here)
+    spec = CommandSpec(
+        argv=tuple(arguments.argv),
+        cwd=here,
+        workspace=here,
+        environment=command_environment(os.environ),
+        timeout_s=TEMPLATES[arguments.template].seconds,
+        hidden=_hidden_paths(here),
+        writes=True,
+        template=arguments.template,
+    )
+    output = asyncio.run(sandbox.run(spec))
+    if arguments.json:
+        print_json({"runtime": sandbox.isolation().name, "template": arguments.template, **_as_json(output)})
+    else:
+        _show(output, spec.timeout_s)
+    return TIMED_OUT if output.exit_code is None else output.exit_code
+
+
+def _hidden_paths(here: Path) -> tuple[Path, ...]:
+    """What policy keeps from a command of the agent's. Raises SetupError where the policy cannot be used."""
+    in_force = load_in_force(Settings.from_environment(here))
+    try:
+        asked = Action("fs.read", tool="run_command", intent=Intent.EXECUTE, caller_tags=frozenset({"model"}))
+        return find_hidden_paths(here, deny_reading(lambda path: evaluate(in_force.policy, replace(asked, path=path))))
+    finally:
+        in_force.close()
+
+
+def _as_json(output: CommandOutput) -> dict[str, object]:
+    return {
+        "exit_code": output.exit_code,
+        "timed_out": output.timed_out,
+        "truncated": output.truncated,
+        "stdout": output.stdout.decode(errors="replace"),
+        "stderr": output.stderr.decode(errors="replace"),
+        "discarded": [{"path": left.path, "what": _what(left)} for left in output.left],
+    }
+
+
+def _show(output: CommandOutput, seconds: float) -> None:
+    for data in (output.stdout, output.stderr):
+        if data:
+            say(data.decode(errors="replace").rstrip("\n"))
+    if output.timed_out:
+        say(f"stopped after {seconds:g} s")
+    for left in output.left:
+        say(style_text(f"discarded: {left.path} ({_what(left)})", "dim"))
+
+
+def _what(left: LayerChange) -> str:
+    if left.odd:
+        return left.odd
+    return "removed" if left.data is None else f"{len(left.data)} bytes"

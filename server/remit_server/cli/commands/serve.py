@@ -1,0 +1,30 @@
+"""`remit serve`: the language server on stdin and stdout."""
+
+from __future__ import annotations
+
+import argparse
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    where = parser.add_mutually_exclusive_group()
+    where.add_argument("--tcp", metavar="HOST:PORT", help="for debugging: one client, on a loopback address only")
+    where.add_argument("--stdio", action="store_true", help="the default; accepted because editors pass it")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Serve until the client says exit, or is gone."""
+    from remit_server.transports.lsp.main import serve
+
+    if arguments.tcp is None:
+        return serve()
+    from remit_server.cli.usage import WrongUsage, os_reason
+    from remit_server.errors import SetupError
+
+    try:
+        return serve(arguments.tcp)
+    except SetupError as error:
+        raise WrongUsage(error.what, error.why, error.fix) from error
+    except OSError as error:
+        fix = "give another port, or 0 for any that is free"
+        raise SetupError(f"cannot listen on `{arguments.tcp}`", os_reason(error), fix) from error

@@ -1,4 +1,0 @@
-"""The model process: one model, generating under a grammar of intents (004 §Provider-Aware Tool Filtering).
-
-Runs as `python -m remit_server.models.host`; the server speaks to it through `remit_server.models.wire`.
-"""

@@ -1,0 +1,1 @@
+"""Prompt caches of sessions, in memory and in files."""

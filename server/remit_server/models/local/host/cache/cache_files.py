@@ -1,0 +1,117 @@
+"""Prompt caches in files, so that a conversation need not be read again after a restart; off by default.
+
+The files hold what a conversation said. They are the person's alone, and only read for the model that wrote them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import os
+import stat
+import tempfile
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict
+
+from remit_server.models.local.host.cache.session_caches import Session
+from remit_server.models.local.host.cache.token_caches import Cache
+
+log = logging.getLogger("remit.model")
+
+_SUFFIX = ".safetensors"
+
+
+class _Known(BaseModel):
+    """What a file says beside the arrays."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    model: str
+    tokens: tuple[int, ...]
+    text: str | None
+    held: int
+    whole: int
+
+
+class CacheStore:
+    """A folder with a file for each session, of `most_bytes` in all; those written longest ago go first."""
+
+    def __init__(self, folder: Path, model: str, most_bytes: int) -> None:
+        """`model` tells one model's weights from another's."""
+        self._folder = folder
+        self._model = model
+        self._most_bytes = most_bytes
+
+    def save(self, name: str, session: Session[Cache]) -> None:
+        """Write a session's cache. What goes wrong is only logged: the conversation is read again then."""
+        known = _Known(
+            model=self._model, tokens=session.tokens, text=session.text, held=session.held, whole=session.whole
+        )
+        try:
+            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            _must_be_ours(self._folder)
+            with _partial(self._folder) as partial:
+                session.cache.save(partial, {"session": known.model_dump_json()})
+                partial.replace(self._path(name))
+            self._prune()
+        except Exception as error:
+            log.warning("a prompt cache cannot be kept in `%s`: %s", self._folder, error)
+
+    def load(self, name: str) -> Session[Cache] | None:
+        """Read a session's cache; None where there is none, or none of this model, which is logged."""
+        path = self._path(name)
+        if not path.is_file():
+            return None
+        try:
+            _must_be_ours(self._folder)
+            cache, metadata = Cache.load(path)
+            known = _Known.model_validate_json(metadata["session"])
+            if known.model != self._model:
+                raise ValueError("it was written by another model")
+        except Exception as error:
+            log.warning("the prompt cache `%s` is ignored: %s", path, error)
+            return None
+        return Session(known.tokens, known.text, cache, known.held, known.whole)
+
+    def _path(self, name: str) -> Path:
+        return self._folder / (hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest() + _SUFFIX)
+
+    def _prune(self) -> None:
+        files = sorted(self._folder.glob(f"*{_SUFFIX}"), key=lambda path: path.stat().st_mtime_ns)
+        total = sum(path.stat().st_size for path in files)
+        for path in files:
+            if total <= self._most_bytes:
+                return
+            total -= path.stat().st_size
+            path.unlink()
+
+
+@contextmanager
+def _partial(folder: Path) -> Generator[Path]:
+    """A new file that nobody could have put there, with a name that nobody could foresee; gone unless it is moved."""
+    descriptor, name = tempfile.mkstemp(_SUFFIX, ".", folder)  # O_EXCL, O_NOFOLLOW, 0600
+    os.close(descriptor)
+    try:
+        yield Path(name)
+    finally:
+        with suppress(OSError):
+            Path(name).unlink()
+
+
+def _must_be_ours(folder: Path) -> None:
+    """Raises PermissionError where somebody else could put a file of theirs in a cache's place."""
+    found = folder.stat()
+    if found.st_uid != os.geteuid() or stat.S_IMODE(found.st_mode) & 0o022:
+        raise PermissionError("the folder is not yours, or others may write to it; use one of your own with mode 0700")
+
+
+def fingerprint(folder: Path) -> str:
+    """Tell a model folder from another, and from what it was before it was changed."""
+    known = [
+        (path.name, path.stat().st_size, path.stat().st_mtime_ns) for path in sorted(folder.glob("*")) if path.is_file()
+    ]
+    return hashlib.sha256(json.dumps(known).encode()).hexdigest()

@@ -1,0 +1,175 @@
+"""Reads prompts and decides tokens, one step at a time, so that several generations can take turns.
+
+Everything here must be called from the model's thread, like `edge.py`.
+"""
+# pyright: basic
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Literal, Protocol, cast
+
+from remit_server.models.local.host.cache.token_caches import Cache
+
+_CLEARED_EVERY = 256
+"""Tokens after which buffers that MLX keeps for use again are given back, as mlx-lm does."""
+_MASKS = 32
+"""Masks kept for use again: in text the same few come over and over. Each has a byte for every token."""
+
+
+class Steering(Protocol):
+    """What follows a generation token by token; see `guide.Guide`. All may raise."""
+
+    def allowed(self) -> bytes | None:
+        """Give the bits of the tokens allowed next; None: only the end."""
+        ...
+
+    def forces_little(self, allowed: bytes | None) -> bool:
+        """Whether nothing has to follow most of the tokens in `allowed`."""
+        ...
+
+    def took(self, token: int) -> None:
+        """Hear of a token that was chosen."""
+        ...
+
+    def forced(self, most: int) -> list[int]:
+        """Take and give the tokens that must come next, at most so many."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Generated:
+    """A token, and those that had to follow it; the text they complete, and why they are the last, if they are."""
+
+    tokens: tuple[int, ...]
+    text: str
+    done: Literal["stop", "length"] | None
+
+
+def read(model: Any, tokens: Sequence[int], cache: Cache) -> None:
+    """Put tokens into a cache, without an answer."""
+    import mlx.core as mx
+
+    model(mx.array(list(tokens))[None], cache=cache.layers)
+    mx.eval([layer.state for layer in cache.layers])
+    mx.clear_cache()
+
+
+class Row:
+    """One generation on its way: the cache holds all tokens but the last few, which the next step reads at once."""
+
+    def __init__(
+        self,
+        model: Any,
+        cache: Cache,
+        token: int,
+        steering: Steering,
+        detokenizer: Any,
+        *,
+        end_tokens: frozenset[int],
+        max_tokens: int,
+        temperature: float,
+        seed: int,
+    ) -> None:
+        import mlx.core as mx
+
+        self.held = 0
+        """Tokens that this generation has put into the cache."""
+        self._model = model
+        self._cache = cache
+        self._next: tuple[int, ...] = (token,)
+        self._logits: Any = None
+        self._steering = steering
+        self._detokenizer = detokenizer
+        self._end_tokens = end_tokens
+        self._left = max_tokens
+        self._temperature = temperature
+        self._key = mx.random.key(seed) if temperature > 0 else None
+
+    def begin(self) -> None:
+        """Start to compute what follows the last tokens, where that is not under way already."""
+        import mlx.core as mx
+
+        if self._next:
+            self._logits = self._scores(mx.array([list(self._next)]), len(self._next))
+            cast(Any, mx.async_eval)(self._logits)
+            self._next = ()
+
+    def decide(self) -> Generated:
+        """Choose the next token. What the grammar allows is found while the scores are still being computed.
+
+        What the grammar leaves no choice about comes with it: the model reads those tokens at once, and is not asked.
+        Where that is unlikely, the model begins to read the chosen token before this side knows which it is, so that
+        nobody waits for the other. Raises what the steering raises.
+        """
+        import mlx.core as mx
+
+        allowed = self._steering.allowed()
+        chosen = self._sampled(_apply_mask(self._logits, allowed, min(self._end_tokens)))
+        ahead = self._left > 1 and self._steering.forces_little(allowed)
+        if ahead:
+            # On its own: what is evaluated together is waited for together.
+            cast(Any, mx.async_eval)(chosen)
+            self._logits = self._scores(chosen[None], 1)
+            cast(Any, mx.async_eval)(self._logits)
+        token = cast(int, chosen.item())
+        self._steering.took(token)
+        self._left -= 1
+        if token in self._end_tokens:
+            return self._generated((token,), "stop")
+        forced = self._steering.forced(self._left)
+        self._left -= len(forced)
+        self._next = tuple(forced) if ahead else (token, *forced)
+        return self._generated((token, *forced), "length" if self._left == 0 else None)
+
+    def _scores(self, tokens: Any, count: int) -> Any:
+        self.held += count
+        return self._model(tokens, cache=self._cache.layers)[:, -1, :]
+
+    def _generated(self, tokens: tuple[int, ...], done: Literal["stop", "length"] | None) -> Generated:
+        import mlx.core as mx
+
+        if (self._left + len(tokens)) // _CLEARED_EVERY != self._left // _CLEARED_EVERY:
+            mx.clear_cache()
+        text = ""
+        for token in tokens:
+            if token not in self._end_tokens:
+                self._detokenizer.add_token(token)
+                text += str(self._detokenizer.last_segment)
+        if done is not None:
+            self._detokenizer.finalize()
+            text += str(self._detokenizer.last_segment)
+        return Generated(tokens, text, done)
+
+    def _sampled(self, logits: Any) -> Any:
+        import mlx.core as mx
+
+        if self._key is None:
+            return mx.argmax(logits, axis=-1)
+        # A key of its own, so that what others sample meanwhile changes nothing.
+        self._key, now = mx.random.split(self._key)
+        return mx.random.categorical(logits * (1 / self._temperature), key=now)
+
+
+def _apply_mask(logits: Any, allowed: bytes | None, end: int) -> Any:
+    import mlx.core as mx
+
+    barred = mx.array(-float("inf"), logits.dtype)
+    return mx.where(_mask(allowed, end, int(logits.shape[-1])), logits, barred)
+
+
+@lru_cache(maxsize=_MASKS)
+def _mask(allowed: bytes | None, end: int, width: int) -> Any:
+    import mlx.core as mx
+    import numpy as np
+
+    bits: Any = np.zeros(width, bool)
+    if allowed is None:
+        bits[end] = True
+    else:
+        # The model may score more tokens than its tokenizer has, and the bits fill up to whole words.
+        known = np.unpackbits(np.frombuffer(allowed, np.uint8), bitorder="little")[:width]
+        bits[: known.size] = known
+    return mx.array(bits)[None]

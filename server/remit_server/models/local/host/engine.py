@@ -1,0 +1,172 @@
+"""Generates steps with one model, several at once by turns (004 §Model Invocation Layer).
+
+Each generation has its own cache, grammar and chance, and computes what it would compute alone; so how many others run
+beside it changes nothing about its answer. That is why tokens of several are not computed in one batch: the last bits
+of a matrix product depend on its number of rows, and at a near tie the chosen token with them.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+
+from remit_server.models.local.host.cache.cache_files import CacheStore
+from remit_server.models.local.host.cache.session_caches import Sessions, resume
+from remit_server.models.local.host.cache.token_caches import Cache
+from remit_server.models.local.host.fair_queue import FairQueue, Line
+from remit_server.models.local.host.generation import Emit, Generation
+from remit_server.models.local.host.grammar.step_grammar import GrammarError
+from remit_server.models.local.host.loading import HostError
+from remit_server.models.local.host.mlx_backend import LanguageModel
+from remit_server.models.local.host.model_adapter import Steps
+from remit_server.models.local.host.output.calls import UnreadableCall
+from remit_server.models.local.host.stats import Counts
+from remit_server.models.local.wire import Error, Finished, Generate, Stats
+
+log = logging.getLogger("remit.model")
+
+
+class Engine:
+    """One loaded model, its ways and its sessions' caches. Lives on the model's thread."""
+
+    def __init__(
+        self, model: LanguageModel, steps: Steps, emit: Emit, cache_bytes: int, store: CacheStore | None
+    ) -> None:
+        """With a `store`, caches outlast the process."""
+        self._model = model
+        self._emit = emit
+        self._steps = steps
+        self._store = store
+        self._sessions: Sessions[Cache] = Sessions(cache_bytes)
+        self._queue = FairQueue()
+        self._waiting: dict[str, Generate] = {}
+        self._running: dict[str, Generation] = {}
+        self._counts = Counts()
+        self._rounds = 0
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing waits or runs."""
+        return not self._waiting and not self._running
+
+    def submit(self, request: Generate) -> None:
+        """Queue a generation. What it brings is emitted by the rounds that follow, and ends with Finished or Error."""
+        self._waiting[request.id] = request
+        self._queue.put(request.id, _line(request))
+
+    def cancel(self, request_id: str) -> None:
+        """End a generation, or keep it from starting; unknown ids are over already."""
+        if self._waiting.pop(request_id, None) is not None:
+            self._queue.remove(request_id)
+            self._emit(Finished(id=request_id, reason="cancelled"))
+        elif (generation := self._running.get(request_id)) is not None:
+            self._end(generation)
+
+    def close(self) -> None:
+        """End everything, and keep the caches where they outlast the process."""
+        for request_id in (*self._waiting, *self._running):
+            self.cancel(request_id)
+        if self._store is not None:
+            for name, session in self._sessions.kept().items():
+                self._store.save(name, session)
+
+    def round(self) -> None:
+        """Take one step with each generation whose turn it is: a token, or for one of them a part of its prompt."""
+        self._rounds += 1
+        chosen = [generation for name in self._queue.round() if (generation := self._begun(name)) is not None]
+        for step in (Generation.begin_token, Generation.take_token):
+            for generation in chosen:
+                if not generation.reading and generation.id in self._running:
+                    self._attempt(generation, step)
+        readers = [generation for generation in chosen if generation.reading]
+        if readers:
+            # One at a time: whoever generates waits for one part of a prompt at most between two tokens.
+            self._attempt(readers[self._rounds % len(readers)], Generation.read)
+
+    def stats(self) -> Stats:
+        """Say what is held and what was done."""
+        return self._counts.stats(
+            sessions=len(self._sessions),
+            cache_bytes=self._sessions.nbytes,
+            waiting=len(self._waiting),
+            running=len(self._running),
+        )
+
+    def _begun(self, request_id: str) -> Generation | None:
+        """Return a running generation, or begin one that waited; None where that fails, which is emitted."""
+        if (running := self._running.get(request_id)) is not None:
+            return running
+        request = self._waiting.pop(request_id)
+        try:
+            generation = self._running[request_id] = self._begin(request)
+        except Exception as error:
+            self._queue.remove(request_id)
+            self._emit(_error_frame(request_id, error))
+            return None
+        return generation
+
+    def _begin(self, request: Generate) -> Generation:
+        text = self._steps.prompt(request)
+        steering, hearing = self._steps.steering(request, text), self._steps.hearing(request, text)
+        name = _cache_name(_line(request))
+        session = self._sessions.take(name)
+        if session is None and self._store is not None:
+            session = self._store.load(name)
+        others = self._sessions.kept().values()
+        prompt = resume(session, others, text, self._model.encode, self._model.new_cache)
+        room = self._model.context - len(prompt.tokens)
+        if room <= 0:
+            why = f"it has {len(prompt.tokens)} tokens, and the model reads {self._model.context}"
+            fix = "start a new session, or use a larger model"
+            raise HostError("the conversation does not fit the model", why, fix)
+        limit = min(request.max_tokens, room)
+        steering[1].within(limit)
+        return Generation(self._model, request, prompt, steering, hearing, text=text, max_tokens=limit, emit=self._emit)
+
+    def _attempt(self, generation: Generation, step: Callable[[Generation], None]) -> None:
+        """Take one step of one generation; what goes wrong in it ends that one alone."""
+        try:
+            step(generation)
+        except Exception as error:
+            self._forget(generation, failed=True)
+            self._emit(_error_frame(generation.id, error))
+            return
+        if generation.over:
+            self._end(generation)
+
+    def _end(self, generation: Generation) -> None:
+        self._forget(generation, failed=False)
+        self._sessions.keep(_cache_name(_line(generation.request)), generation.session())
+        finished = generation.finished()
+        self._counts.count(finished, shared=generation.prompt.shared)
+        self._emit(finished)
+
+    def _forget(self, generation: Generation, *, failed: bool) -> None:
+        self._running.pop(generation.id, None)
+        self._queue.remove(generation.id)
+        self._steps.used(generation.steering, failed=failed)
+
+
+def _line(request: Generate) -> Line:
+    return request.session_id, request.priority
+
+
+def _cache_name(line: Line) -> str:
+    """A name of a cache; a completion at the cursor does not disturb its session's turn."""
+    session, priority = line
+    return session if priority == "turn" else f"{priority}\n{session}"
+
+
+def _error_frame(request_id: str, error: Exception) -> Error:
+    match error:
+        case HostError(what=what, why=why, fix=fix):
+            return Error(id=request_id, what=what, why=why, fix=fix)
+        case GrammarError() | UnreadableCall():
+            fix = "ask again, or use another model"
+            return Error(id=request_id, what="the model's answer cannot be used", why=str(error), fix=fix)
+        case _:
+            log.error("generation %s failed", request_id, exc_info=error)
+            why = f"{type(error).__name__}: {error}"[:300]
+            return Error(
+                id=request_id, what="the model failed", why=why, fix="ask again; the model's log has the details"
+            )

@@ -1,0 +1,57 @@
+"""Whose turn it is: lines of requests, by priority and fair between sessions (agent.md §Model engine)."""
+
+from __future__ import annotations
+
+from collections import deque
+
+from remit_server.models.local.wire import Priority
+
+MOST_TOGETHER = 8
+"""Generations of one priority that are under way at once; each holds a cache."""
+CHARITY = 16
+"""Every so many rounds, lower priorities take part too, so that none waits for ever."""
+_RANK: dict[Priority, int] = {"interactive": 0, "turn": 1, "background": 2}
+
+Line = tuple[str, Priority]
+"""A session's requests of one priority; they are worked off in order, since they share a prompt cache."""
+
+
+class FairQueue:
+    """Requests by id, in lines. Of each line only the first is under way; a line that has had its turn goes last."""
+
+    def __init__(self) -> None:
+        self._lines: dict[Line, deque[str]] = {}
+        self._line_of: dict[str, Line] = {}
+        self._rounds = 0
+
+    def __len__(self) -> int:
+        return len(self._line_of)
+
+    def put(self, request_id: str, line: Line) -> None:
+        """Add a request at the end of its line."""
+        self._lines.setdefault(line, deque()).append(request_id)
+        self._line_of[request_id] = line
+
+    def remove(self, request_id: str) -> None:
+        """Take out a request that is over; unknown ids are over already."""
+        line = self._line_of.pop(request_id, None)
+        if line is None:
+            return
+        waiting = self._lines[line]
+        first = waiting[0] == request_id
+        waiting.remove(request_id)
+        if first:
+            del self._lines[line]
+            if waiting:
+                self._lines[line] = waiting
+
+    def round(self) -> tuple[str, ...]:
+        """Say which requests take one step now: those of the highest priority that waits, and lower ones at times."""
+        self._rounds += 1
+        ranks = sorted({_RANK[priority] for _, priority in self._lines})
+        taking_part = ranks if self._rounds % CHARITY == 0 else ranks[:1]
+        return tuple(request_id for rank in taking_part for request_id in self._heads(rank))
+
+    def _heads(self, rank: int) -> list[str]:
+        heads = [waiting[0] for (_, priority), waiting in self._lines.items() if _RANK[priority] == rank]
+        return heads[:MOST_TOGETHER]

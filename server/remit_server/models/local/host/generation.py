@@ -1,0 +1,140 @@
+"""One run of the model: reads its prompt in parts, then brings a token at each step (004 §Streaming Safety)."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from typing import Literal
+
+from remit_server.models.local.host.cache.session_caches import CHUNK, Prompt, Session
+from remit_server.models.local.host.cache.token_caches import Cache
+from remit_server.models.local.host.decoding import Row
+from remit_server.models.local.host.loading import HostError
+from remit_server.models.local.host.mlx_backend import LanguageModel, memory_bytes
+from remit_server.models.local.host.model_adapter import Steering
+from remit_server.models.local.host.output.output_reader import Hearing
+from remit_server.models.local.wire import Finished, Frame, Generate, Progress
+
+Emit = Callable[[Frame], None]
+
+
+class Generation:
+    """A request under way. `reading` until all of its prompt but the last token is in the cache."""
+
+    def __init__(
+        self,
+        model: LanguageModel,
+        request: Generate,
+        prompt: Prompt[Cache],
+        steering: Steering,
+        hearing: Hearing,
+        *,
+        text: str,
+        max_tokens: int,
+        emit: Emit,
+    ) -> None:
+        self.request = request
+        self.prompt = prompt
+        self.steering = steering
+        self._guide = steering[1]
+        self.over = False
+        self._model = model
+        self._text = text
+        self._emit = emit
+        self._held = prompt.cached
+        self._whole = prompt.whole
+        self._hearing = hearing
+        self._tokens: list[int] = []
+        self._said = ""
+        self._reason: Literal["stop", "length", "cancelled"] = "cancelled"
+        self._started = time.perf_counter()
+        self._first: float | None = None
+        self._row: Row = model.row(
+            prompt.cache,
+            prompt.tokens[-1],
+            self._guide,
+            max_tokens=max_tokens,
+            temperature=request.temperature,
+            seed=request.seed,
+        )
+        self._report(self._held)
+
+    @property
+    def id(self) -> str:
+        """The request's id."""
+        return self.request.id
+
+    @property
+    def reading(self) -> bool:
+        """Whether prompt tokens are left to read before the last one."""
+        return self._held < len(self.prompt.tokens) - 1
+
+    def read(self) -> None:
+        """Read up to the next multiple of a chunk, or up to the prompt's last token."""
+        begin = self._held
+        end = min(begin // CHUNK * CHUNK + CHUNK, len(self.prompt.tokens) - 1)
+        self._model.read(self.prompt.tokens[begin:end], self.prompt.cache)
+        self._held = end
+        if begin == self._whole and end == begin + CHUNK:
+            self._whole = end
+        self._report(end)
+
+    def begin_token(self) -> None:
+        """Start to compute the next token."""
+        self._row.begin()
+
+    def take_token(self) -> None:
+        """Choose the token that was begun, and say what it completes, with what has to follow it.
+
+        Raises GrammarError, UnreadableCall and HostError where the answer cannot be used.
+        """
+        generated = self._row.decide()
+        if self._first is None:
+            self._first = time.perf_counter()
+            self._report(len(self.prompt.tokens))
+        self._tokens += generated.tokens
+        self._said += generated.text
+        if generated.text:
+            self._say(self._hearing.feed(generated.text))
+        if generated.done is not None:
+            self._reason, self.over = generated.done, True
+            if self.request.answer_schema is not None:
+                self._require_whole_value()
+            self._say(self._hearing.finish(cut=generated.done == "length"))
+
+    def session(self) -> Session[Cache]:
+        """Return what is known now. Its text is known only where the generation ended by itself."""
+        tokens = (*self.prompt.tokens, *self._tokens)
+        held = self._held + self._row.held
+        if self._reason != "stop":
+            return Session(tokens[:held], None, self.prompt.cache, held, self._whole)
+        text = self._text + self._said + self._model.spelling(tokens[-1])
+        return Session(tokens, text, self.prompt.cache, held, self._whole)
+
+    def finished(self) -> Finished:
+        """Return the closing event."""
+        now = time.perf_counter()
+        first = self._first or now
+        return Finished(
+            id=self.id,
+            reason="length" if self._guide.landed else self._reason,
+            prompt_tokens=len(self.prompt.tokens),
+            cached_tokens=self.prompt.cached,
+            completion_tokens=len(self._tokens),
+            prompt_s=first - self._started,
+            decode_s=now - first,
+            memory_bytes=memory_bytes(),
+        )
+
+    def _report(self, done: int) -> None:
+        self._emit(Progress(id=self.id, done=done, total=len(self.prompt.tokens)))
+
+    def _require_whole_value(self) -> None:
+        """Raises HostError where the token limit cut the value off: a part of one must not be believed."""
+        if self._reason == "length" and not self._guide.complete:
+            why = f"no whole value of the schema was written within {len(self._tokens)} tokens"
+            raise HostError("the answer does not fit", why, "allow more tokens, or ask for a smaller value")
+
+    def _say(self, frames: Iterable[Frame]) -> None:
+        for frame in frames:
+            self._emit(frame)

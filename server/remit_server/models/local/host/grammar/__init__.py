@@ -1,0 +1,1 @@
+"""What a generation may spell, as a grammar."""

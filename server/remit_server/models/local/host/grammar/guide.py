@@ -1,0 +1,85 @@
+"""Follows one generation through its grammar and says which tokens may come next (agent.md §Intent as grammar)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from llguidance import LLMatcher
+
+from remit_server.models.local.host.grammar.json_closer import Landing
+from remit_server.models.local.host.grammar.step_grammar import GrammarError
+
+
+class Guide:
+    """A matcher on its way. The bit mask is bytes, so it works wherever the logits are."""
+
+    def __init__(self, matcher: LLMatcher, end_tokens: Collection[int], landing: Landing | None = None) -> None:
+        """With a `landing`, what is generated is one JSON value, which has to end within its tokens."""
+        self._matcher = matcher
+        self._end_tokens = end_tokens
+        self._landing = landing
+        self._ended = False
+        self.consumed = 0
+
+    def within(self, max_tokens: int) -> None:
+        """Say how many tokens there are."""
+        if self._landing is not None:
+            self._landing.within(max_tokens)
+
+    def allowed(self) -> bytes | None:
+        """Return one bit per token allowed next, or None: only the end.
+
+        Raises GrammarError where the matcher ran out of its limits.
+        """
+        if self._over():
+            return None
+        mask: bytes = self._matcher.compute_bitmask()
+        if self._matcher.is_error():
+            raise GrammarError(self._matcher.get_error())
+        if self._landing is None:
+            return mask
+        if self._landing.ends_here(accepting=self._matcher.is_accepting()):
+            return None
+        return self._landing.narrowed(self._landing.force_spelling(mask, self._matcher))
+
+    def forces_little(self, allowed: bytes | None) -> bool:
+        """Whether the tokens allowed are most of all, as in free text, or none is ever forced."""
+        if allowed is None:
+            return False
+        return self._landing is not None or int.from_bytes(allowed).bit_count() > 4 * len(allowed)
+
+    def took(self, token: int) -> None:
+        """Take one generated token. Raises GrammarError where it was not allowed, or the matcher's limits end."""
+        if self._ended or token in self._end_tokens:
+            self._ended = True
+            return
+        if not self._matcher.consume_token(token):
+            raise GrammarError(self._matcher.get_error())
+        self.consumed += 1
+        if self._landing is not None:
+            self._landing.took(token)
+
+    def forced(self, most: int) -> list[int]:
+        """Take and return, of the tokens that must come next whatever the model says, at most so many.
+
+        A JSON value is left to its landing, which has to see each token before it is taken.
+        """
+        if self._landing is not None or self._over():
+            return []
+        tokens: list[int] = self._matcher.compute_ff_tokens()[:most]
+        for token in tokens:
+            self.took(token)
+        return tokens
+
+    @property
+    def complete(self) -> bool:
+        """Whether what was generated satisfies the grammar as it is."""
+        return self._ended or self._matcher.is_accepting()
+
+    @property
+    def landed(self) -> bool:
+        """Whether the value was brought to its end for want of tokens."""
+        return self._landing is not None and self._landing.landed
+
+    def _over(self) -> bool:
+        return self._ended or (self._matcher.is_stopped() and not self._matcher.is_error())

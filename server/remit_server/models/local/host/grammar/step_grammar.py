@@ -1,0 +1,269 @@
+"""Intent as grammar: what a step may spell, as one llguidance grammar (004 §Tool Schema Injection).
+
+A step is text, or calls, or text and then calls; a model that thinks aloud may do so first. Calls come in phases:
+`select_active_intent` with one intent, then calls of that intent's tools only, with arguments of their schemas. So a
+tool outside its intent cannot even be spelled.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import OrderedDict, deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from llguidance import LLMatcher, LLParserLimits, LLTokenizer
+from pydantic import JsonValue
+
+from remit_server.models.limits import limit_property
+from remit_server.models.local.host.grammar.json_closer import Landing, room_needed
+from remit_server.models.local.host.grammar.json_schema import Schema, SchemaError, write_out
+from remit_server.models.local.host.grammar.schemas import SELECT, Bounds, bound_schema, selection_schema
+from remit_server.models.local.host.output.calls import CLOSE, OPEN, Markers
+from remit_server.models.local.host.output.thinking import Piece, ThinkMarkers
+from remit_server.models.local.wire import ToolSchema
+
+Intents = Mapping[str, Sequence[ToolSchema]]
+"""The tools that each intent opens."""
+
+MOST_PHASES = 4
+MOST_CALLS = 4
+"""Calls in one phase, besides the selection."""
+
+_COMPACT: Schema = {
+    "whitespace_flexible": False,
+    "item_separator": ",",
+    "key_separator": ":",
+    "coerce_one_of": True,
+}
+_LENIENT: Schema = {**_COMPACT, "lenient": True}
+"""For tools: what a schema says beyond a grammar's power is checked again where the call is dispatched."""
+_LEXER_STATES = 100_000
+_WORN_TOKENS = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class Paths:
+    """The paths that the named argument of each tool is limited to, besides what its schema says; None: to no other."""
+
+    paths: tuple[str, ...] | None = None
+    arguments: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+ANY_PATH = Paths()
+
+
+@dataclass(frozen=True, slots=True)
+class Thinking:
+    """A thinking part before the answer, of so many tokens at most; `opened` by the template, or as the model likes."""
+
+    markers: ThinkMarkers
+    most_tokens: int
+    opened: bool
+
+
+class GrammarError(ValueError):
+    """The tools' schemas cannot be turned into a grammar, or a grammar ran out of its limits."""
+
+
+def intent_grammar(
+    intents: Intents,
+    markers: Markers,
+    longest: int,
+    paths: Paths = ANY_PATH,
+    thinking: Thinking | None = None,
+    *,
+    must_call: bool = False,
+) -> str:
+    """Write the grammar of one step in llguidance's Lark dialect; strings without a bound get `longest` characters.
+
+    An intent without tools may be declared, and nothing else done in it; a tool whose argument no path is left for is
+    not there. Without intents a step is text. With `must_call` it is calls alone.
+    """
+    plain_text = _text_without_markers(r"<\/?tool_call", thinking)
+    if not intents:
+        return "\n".join([*_thinking_rules(thinking), "body: TEXT", f"TEXT: {plain_text}"]) + "\n"
+    opening = f"<[{markers.open}]>" if markers.open is not None else json.dumps(OPEN)
+    closing = f"<[{markers.close}]>" if markers.close is not None else json.dumps(CLOSE)
+    written = {tool.name: _argument_schema(tool, longest, paths) for offered in intents.values() for tool in offered}
+    tools = {name: arguments for name, arguments in written.items() if arguments is not None}
+    rule = {name: f"tool_{number}" for number, name in enumerate(tools)}
+    lines = [
+        *_thinking_rules(thinking),
+        *(
+            [f"body: phase{{1,{MOST_PHASES}}}"]
+            if must_call
+            else _body(plain_text, opening, marker_is_token=markers.open is not None)
+        ),
+        "phase: " + " | ".join(f"{opening} rest_{number}" for number in range(len(intents))),
+        "first: " + " | ".join(f"rest_{number}" for number in range(len(intents))),
+    ]
+    for number, (intent, specs) in enumerate(intents.items()):
+        offered = [tool for tool in specs if tool.name in tools]
+        calls = f" call_{number}{{1,{MOST_CALLS}}}" if offered else ""
+        lines.append(f"rest_{number}: select_{number} {closing}{calls}")
+        lines.append(f"select_{number}: {_call_rule(SELECT, selection_schema([intent]))}")
+        if offered:
+            alternatives = " | ".join(dict.fromkeys(rule[tool.name] for tool in offered))
+            lines.append(f"call_{number}: {opening} ({alternatives}) {closing}")
+    lines += [f"{rule[name]}: {_call_rule(name, arguments)}" for name, arguments in tools.items()]
+    return "\n".join(lines) + "\n"
+
+
+def answer_schema(schema: Mapping[str, JsonValue], bounds: Bounds) -> Schema:
+    """Write out and bound the schema of one JSON value.
+
+    Raises GrammarError: nobody checks an answer again, so what cannot be held by a grammar is refused.
+    """
+    try:
+        return bound_schema(write_out(schema, strict=True), bounds)
+    except SchemaError as error:
+        raise GrammarError(str(error)) from error
+
+
+def answer_grammar(schema: Schema) -> str:
+    """Write the grammar of one JSON value; `schema` is what `answer_schema` made."""
+    return f"start: %json {json.dumps({'x-guidance': _COMPACT, **schema})}\n"
+
+
+def _argument_schema(tool: ToolSchema, longest: int, paths: Paths) -> Schema | None:
+    """Return what a tool's arguments may be; None where no path is left that both its schema and `paths` admit."""
+    try:
+        schema = write_out(tool.parameters, strict=False)
+        name = paths.arguments.get(tool.name)
+        if paths.paths is None or name is None:
+            return bound_schema(schema, Bounds(longest))
+        # llguidance cannot force a text that spells a marker (`<tool_call>`), as a hostile name might.
+        left = limit_property(schema, name, [path for path in paths.paths if "<" not in path])
+        return None if left is None else bound_schema(left, Bounds(longest))
+    except SchemaError as error:
+        raise GrammarError(f"`{tool.name}`: {error}") from error
+
+
+def _thinking_rules(thinking: Thinking | None) -> list[str]:
+    """Rules for what comes before the answer's body. Thinking that uses its tokens up has to end."""
+    if thinking is None:
+        return ["start: body"]
+    begin, end = _marker(thinking.markers.open_pieces), _marker(thinking.markers.close_pieces)
+    return [
+        f"start: thought {end} body" if thinking.opened else f"start: body | {begin} thought {end} body",
+        f"thought[max_tokens={thinking.most_tokens}]: {_text_without_markers('', thinking).replace('+', '*', 1)}",
+    ]
+
+
+def _marker(pieces: Sequence[Piece]) -> str:
+    return " ".join(f"<[{piece}]>" if isinstance(piece, int) else json.dumps(piece) for piece in pieces)
+
+
+def _text_without_markers(spelled: str, thinking: Thinking | None) -> str:
+    """Text in which no marker is spelled: as plain text it is none, and must not look like one."""
+    markers = [] if thinking is None else [thinking.markers.open, thinking.markers.close]
+    banned = "|".join(filter(None, [spelled, *(re.escape(each).replace("/", r"\/") for each in markers)]))
+    return rf"/(.|\n)+/ & ~/(.|\n)*({banned})(.|\n)*/"
+
+
+def _body(text: str, opening: str, *, marker_is_token: bool) -> list[str]:
+    """Rules for the text and the first phase. A marker that is plain text has to end the text it follows lazily."""
+    if marker_is_token:
+        return [f"body: TEXT phase{{0,{MOST_PHASES}}} | phase{{1,{MOST_PHASES}}}", f"TEXT: {text}"]
+    lead = f"lead[suffix={opening}]: {text.replace('+', '*', 1)}"
+    return [f"body: TEXT | lead first phase{{0,{MOST_PHASES - 1}}}", lead, f"TEXT: {text}"]
+
+
+def _call_rule(name: str, arguments: Schema) -> str:
+    schema: Schema = {
+        "x-guidance": _LENIENT,
+        "type": "object",
+        "properties": {"name": {"const": name}, "arguments": arguments},
+        "required": ["name", "arguments"],
+        "additionalProperties": False,
+    }
+    return f"%json {json.dumps(schema)}"
+
+
+@dataclass(slots=True)
+class _Compiled:
+    matcher: LLMatcher
+    tokens: int = 0
+
+
+class Grammars:
+    """Compiled grammars of one tokenizer, found again by their content.
+
+    Copies of a matcher share its lexer, which grows and stays broken once it breaks; so one that has served many
+    tokens, or failed, is compiled anew.
+    """
+
+    def __init__(self, tokenizer: LLTokenizer, markers: Markers, most: int = 16) -> None:
+        self._tokenizer = tokenizer
+        self._markers = markers
+        self._most = most
+        self._compiled: OrderedDict[str, _Compiled] = OrderedDict()
+        self._rendered: deque[tuple[tuple[Intents, int, Paths, Thinking | None, bool], str]] = deque(maxlen=4)
+
+    def step(
+        self,
+        intents: Intents,
+        longest: int,
+        paths: Paths = ANY_PATH,
+        thinking: Thinking | None = None,
+        *,
+        must_call: bool = False,
+    ) -> tuple[str, LLMatcher]:
+        """Return a fresh matcher of one step, and the key to give back to `used`. Raises GrammarError."""
+        return self._matcher(self._text(intents, longest, paths, thinking, must_call))
+
+    def answer(self, schema: Mapping[str, JsonValue], longest: int, matched: int) -> tuple[str, LLMatcher, Landing]:
+        """Return a fresh matcher of one JSON value, the key to give back to `used`, and what ends it in time.
+
+        Strings get `longest` characters, those that must match something `matched` where that is enough.
+        Raises GrammarError.
+        """
+        try:
+            return self._answer(answer_schema(schema, Bounds(longest, matched)))
+        except GrammarError:
+            return self._answer(answer_schema(schema, Bounds(longest)))
+
+    def _answer(self, written: Schema) -> tuple[str, LLMatcher, Landing]:
+        return *self._matcher(answer_grammar(written)), Landing(self._tokenizer, room_needed(written))
+
+    def _text(self, intents: Intents, longest: int, paths: Paths, thinking: Thinking | None, must_call: bool) -> str:
+        """Return the grammar of what is offered, rendered only where it was not offered lately: that takes longer."""
+        wanted = (intents, longest, paths, thinking, must_call)
+        for rendered, text in self._rendered:
+            if rendered == wanted:
+                return text
+        text = intent_grammar(intents, self._markers, longest, paths, thinking, must_call=must_call)
+        self._rendered.appendleft((wanted, text))
+        return text
+
+    def _matcher(self, key: str) -> tuple[str, LLMatcher]:
+        compiled = self._compiled.get(key)
+        if compiled is None:
+            compiled = self._compiled[key] = _Compiled(self._compile(key))
+            if len(self._compiled) > self._most:
+                self._compiled.popitem(last=False)
+        self._compiled.move_to_end(key)
+        return key, compiled.matcher.deep_copy()
+
+    def used(self, key: str, tokens: int, *, failed: bool) -> None:
+        """Say how many tokens a matcher of that key took, and whether it failed."""
+        compiled = self._compiled.get(key)
+        if compiled is None:
+            return
+        compiled.tokens += tokens
+        if failed or compiled.tokens > _WORN_TOKENS:
+            del self._compiled[key]
+
+    def _compile(self, grammar: str) -> LLMatcher:
+        limits = LLParserLimits(max_lexer_states=_LEXER_STATES, verbose_errors=False)
+        matcher = LLMatcher(self._tokenizer, grammar, log_level=0, limits=limits)
+        if matcher.is_error():
+            raise GrammarError(_shorten(matcher.get_error()))
+        return matcher
+
+
+def _shorten(error: str) -> str:
+    """The first line of llguidance's message, without the place in a text that nobody wrote."""
+    return error.split("\n", 1)[0].split("JSON schema: ", 1)[-1][:300]

@@ -1,0 +1,95 @@
+"""Loads a model, or says in words what is wrong with it (000 §Availability)."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable
+from pathlib import Path
+
+from remit_server.models.local.host.memory import WORK, BrokenWeights, free_memory, weights_of
+from remit_server.models.local.host.mlx_backend import LanguageModel, on_gpu, prepare
+from remit_server.models.local.wire import Load
+
+_CHECK = "run `remit model check` for details, or choose another model folder"
+
+
+class HostError(Exception):
+    """What, why and fix, for a person; crosses the pipe as `wire.Error`."""
+
+    def __init__(self, what: str, why: str, fix: str) -> None:
+        super().__init__(f"{what}: {why}")
+        self.what, self.why, self.fix = what, why, fix
+
+
+def load_model(load: Load, on_progress: Callable[[int, int], None]) -> LanguageModel:
+    """Load `embedded` or a folder. Raises HostError; takes seconds, on the model's thread."""
+    reference = load.reference
+    if reference != "embedded":
+        _check_folder(Path(reference))
+    missing = [name for name in ("mlx", "mlx_lm", "llguidance", "numpy") if importlib.util.find_spec(name) is None]
+    if missing:
+        why = f"not installed: {', '.join(missing)}"
+        raise HostError(
+            "the local model cannot run",
+            why,
+            "install the `mlx` extra: `make setup` in Remit's folder, or `uv sync --extra mlx`",
+        )
+    try:
+        prepare()
+        if reference != "embedded":
+            _check_weights(Path(reference), check_memory=load.check_memory)
+        return LanguageModel.load(reference, on_progress)
+    except HostError:
+        raise
+    except MemoryError as error:
+        raise _too_large(reference, "the memory ran out while it was loaded") from error
+    except ImportError as error:
+        why = f"MLX does not load here: {_one_line(error)}"
+        fix = "install it anew: `make clean setup` in Remit's folder"
+        raise HostError("the local model cannot run", why, fix) from error
+    except Exception as error:
+        raise HostError(f"the model `{reference}` cannot be loaded", _one_line(error), _CHECK) from error
+
+
+def _check_folder(folder: Path) -> None:
+    what = f"the model `{folder}` cannot be loaded"
+    if not folder.is_dir():
+        fix = "name an existing folder in MLX format, `embedded`, or a model that `remit model pull` has fetched"
+        raise HostError(what, "there is no such folder", fix)
+    wanted = {
+        "config.json": (folder / "config.json").is_file(),
+        "model*.safetensors": any(folder.glob("model*.safetensors")),
+        "tokenizer.json": (folder / "tokenizer.json").is_file(),
+    }
+    missing = [name for name, there in wanted.items() if not there]
+    if missing:
+        fix = "use a complete folder in MLX format (`mlx_lm.convert` writes one), or `embedded`"
+        raise HostError(what, f"the folder lacks {', '.join(missing)}", fix)
+
+
+def _check_weights(folder: Path, *, check_memory: bool) -> None:
+    """Look at the weights' headers before anything is read. Raises HostError."""
+    try:
+        weights = weights_of(folder)
+    except (BrokenWeights, OSError) as error:
+        fix = "download or convert the model again, or choose another model folder"
+        raise HostError(f"the model `{folder}` cannot be loaded", str(error), fix) from error
+    needed = int((weights.stored if on_gpu() else weights.single) * WORK)
+    free = free_memory()
+    if check_memory and free is not None and needed > free:
+        why = f"it needs about {_mib(needed)} MiB of memory, and {_mib(free)} MiB are free"
+        raise _too_large(str(folder), why)
+
+
+def _too_large(reference: str, why: str) -> HostError:
+    fix = "close other programs, use a smaller or quantised model, or set REMIT_MODEL_MEMORY_CHECK=off to try anyway"
+    return HostError(f"the model `{reference}` does not fit into memory", why, fix)
+
+
+def _mib(size: int) -> int:
+    return size >> 20
+
+
+def _one_line(error: Exception) -> str:
+    first = next(iter(str(error).splitlines()), "")
+    return f"{type(error).__name__}: {first}"[:300] if first else type(error).__name__

@@ -1,0 +1,260 @@
+"""Loads MLX and a model, and asks it (agent.md §Model engine).
+
+MLX, mlx-lm, transformers and NumPy carry no usable types. They are touched only here, in `decoding.py` and in
+`caches.py`, which are checked leniently and hand out typed values only. All of it must be called from one thread: MLX's
+streams belong to the thread that made them.
+"""
+# pyright: basic
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import json
+import os
+import resource
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+from remit_server.models.local.host.cache.token_caches import Cache
+from remit_server.models.local.host.decoding import Row, Steering, read
+from remit_server.models.local.host.output.calls import CLOSE, OPEN, Markers
+from remit_server.models.local.host.output.formats import KNOWN, OWN, ToolFormat
+from remit_server.models.local.host.output.thinking import Piece, ThinkMarkers
+from remit_server.models.local.host.prompts import Template, TemplateMessage
+
+_LOAD_REPORTS = 20
+_NO_LIMIT = 10_000_000
+"""Tokenizers without a limit state an astronomical one."""
+
+
+def prepare() -> None:
+    """Import MLX the way it runs best here. Raises ImportError when the `mlx` extra is not installed.
+
+    On Linux the wheel's own BLAS is 7 to 25 times slower than OpenBLAS, which must be loaded first. mlx-lm lowers the
+    limit of open files on import, for good where the process is not root.
+    """
+    os.environ["HF_HUB_OFFLINE"] = "1"
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    if sys.platform == "linux":
+        with contextlib.suppress(OSError):
+            ctypes.CDLL("libopenblas.so.0", mode=ctypes.RTLD_GLOBAL)
+    kept = resource.setrlimit
+    resource.setrlimit = lambda *_: None
+    try:
+        import mlx_lm  # noqa: F401
+    finally:
+        resource.setrlimit = kept
+
+
+class LanguageModel:
+    """A loaded model with its tokenizer."""
+
+    def __init__(self, name: str, model: Any, tokenizer: Any, context: int) -> None:
+        self.name = name
+        self.context = context
+        self._model = model
+        self._tokenizer = tokenizer
+
+    @classmethod
+    def load(cls, reference: str, on_progress: Callable[[int, int], None]) -> LanguageModel:
+        """Load `embedded` or a folder; in float32 on a CPU, where others are slower. Raises what mlx-lm raises.
+
+        `on_progress` hears of the bytes of weights that are in memory, and of how many there are.
+        """
+        import mlx.core as mx
+
+        if reference == "embedded":
+            from remit_server.models.embedded import MODEL_DIR, load_embedded
+
+            model, tokenizer = load_embedded()
+            folder = MODEL_DIR
+        else:
+            from mlx_lm import load
+
+            folder = Path(reference)
+            model, tokenizer = cast(
+                tuple[Any, Any], load(reference, tokenizer_config={"trust_remote_code": False}, lazy=True)
+            )
+            if not on_gpu():
+                model.set_dtype(mx.float32)
+        if on_gpu():
+            from mlx_lm.utils import maybe_set_recommended_wired_limit
+
+            maybe_set_recommended_wired_limit()
+        _read_weights(model, on_progress)
+        return cls(reference if reference == "embedded" else folder.name, model, tokenizer, _context(folder, tokenizer))
+
+    def template(self, *, thinking: bool) -> Template | None:
+        """The tokenizer's chat template, if it brings one; asked for `thinking`, where it knows of that."""
+        if not self._tokenizer.has_chat_template:
+            return None
+
+        def render(messages: list[TemplateMessage], tools: list[TemplateMessage]) -> str:
+            text = self._tokenizer.apply_chat_template(
+                messages, tools=tools or None, add_generation_prompt=True, tokenize=False, enable_thinking=thinking
+            )
+            return cast(str, text)
+
+        return render
+
+    @property
+    def control_tokens(self) -> tuple[str, ...]:
+        """Spellings that the tokenizer reads as one marker and not as text."""
+        added = cast(dict[int, Any], self._tokenizer.added_tokens_decoder)
+        return tuple(
+            str(t.content)
+            for t in added.values()
+            if t.special or (t.content.startswith("<") and t.content.endswith(">"))
+        )
+
+    @property
+    def begin(self) -> str:
+        """Spelling of the token that starts a text, if the model has one."""
+        return str(self._tokenizer.bos_token or "")
+
+    @property
+    def end(self) -> str:
+        """Spelling of the end token."""
+        return str(self._tokenizer.eos_token or "")
+
+    @property
+    def markers(self) -> Markers:
+        """Ids of the call markers, where both are single tokens."""
+        vocabulary = cast(dict[str, int], self._tokenizer.get_vocab())
+        if OPEN in vocabulary and CLOSE in vocabulary:
+            return Markers(vocabulary[OPEN], vocabulary[CLOSE])
+        return Markers(None, None)
+
+    @property
+    def think_markers(self) -> ThinkMarkers | None:
+        """How it spells its thinking, where mlx-lm knows that and the end of it starts with a token of its own."""
+        if not self._tokenizer.has_thinking:
+            return None
+        begin, end = str(self._tokenizer.think_start), str(self._tokenizer.think_end)
+        pieces = self._pieces(begin), self._pieces(end)
+        return ThinkMarkers(begin, end, *pieces) if isinstance(pieces[1][0], int) else None
+
+    def _pieces(self, marker: str) -> tuple[Piece, ...]:
+        """Cut a marker into tokens of their own and text between them."""
+        control = set(self.control_tokens)
+        pieces: list[Piece] = []
+        for token in self.encode(marker):
+            spelled = self.spelling(token)
+            if spelled in control:
+                pieces.append(token)
+            elif pieces and isinstance(pieces[-1], str):
+                pieces[-1] += spelled
+            else:
+                pieces.append(spelled)
+        return tuple(pieces)
+
+    @property
+    def tool_formats(self) -> tuple[ToolFormat, ...]:
+        """The formats in which its calls are read: its own, where mlx-lm and Remit know it, and Remit's."""
+        parse = self._tokenizer.tool_parser
+        name = parse.__module__.rpartition(".")[2] if parse is not None else ""
+        if parse is None or name not in KNOWN:
+            return (OWN,)
+        own = ToolFormat(name, self._tokenizer.tool_call_start, self._tokenizer.tool_call_end, parse)
+        return (own,) if own.open == OPEN else (own, OWN)
+
+    @property
+    def vocabulary(self) -> int:
+        """How many tokens its tokenizer has."""
+        return len(self._tokenizer)
+
+    @property
+    def end_tokens(self) -> frozenset[int]:
+        """Ids of the tokens that end a generation."""
+        return frozenset(cast(set[int], self._tokenizer.eos_token_ids))
+
+    def grammar_tokenizer(self) -> Any:
+        """Return the tokenizer as llguidance reads it. Raises ValueError for tokenizers that are not fast ones."""
+        from llguidance.hf import from_tokenizer
+
+        return from_tokenizer(self._tokenizer._tokenizer, eos_token=sorted(self.end_tokens))  # noqa: SLF001
+
+    def encode(self, text: str) -> list[int]:
+        """Tokenize text in which markers stand for themselves; nothing is added."""
+        return cast(list[int], self._tokenizer.encode(text, add_special_tokens=False))
+
+    def spelling(self, token: int) -> str:
+        """Return the text of one token, as a prompt would spell it."""
+        return cast(str, self._tokenizer.decode([token], skip_special_tokens=False))
+
+    def new_cache(self) -> Cache:
+        """Return an empty prompt cache."""
+        from mlx_lm.models.cache import make_prompt_cache
+
+        return Cache(cast(list[Any], make_prompt_cache(self._model)))
+
+    def read(self, tokens: Sequence[int], cache: Cache) -> None:
+        """Put tokens into a cache."""
+        read(self._model, tokens, cache)
+
+    def row(
+        self, cache: Cache, token: int, steering: Steering, *, max_tokens: int, temperature: float, seed: int
+    ) -> Row:
+        """Begin a generation: the cache holds the prompt up to its last token, which is `token`."""
+        return Row(
+            self._model,
+            cache,
+            token,
+            steering,
+            self._tokenizer.detokenizer,
+            end_tokens=self.end_tokens,
+            max_tokens=max_tokens,
+            temperature=temperature,
+            seed=seed,
+        )
+
+
+def _read_weights(model: Any, on_progress: Callable[[int, int], None]) -> None:
+    """Read the weights, a part of them at a time, so that there is something to tell."""
+    import mlx.core as mx
+    from mlx.utils import tree_flatten
+
+    weights = [array for _, array in cast(list[tuple[str, Any]], tree_flatten(model.parameters()))]
+    total, done, told = sum(int(array.nbytes) for array in weights), 0, 0
+    on_progress(0, total)
+    for array in weights:
+        mx.eval(array)
+        done += int(array.nbytes)
+        if done - told >= total / _LOAD_REPORTS or done == total:
+            on_progress(done, total)
+            told = done
+
+
+def release() -> None:
+    """Free this thread's streams; a thread that ends without it makes the process abort on exit."""
+    import mlx.core as mx
+
+    mx.synchronize()
+    mx.clear_streams()
+    mx.clear_cache()
+
+
+def on_gpu() -> bool:
+    """Whether MLX computes on a GPU here."""
+    import mlx.core as mx
+
+    return bool(mx.default_device() == mx.Device(mx.gpu)) and bool(mx.metal.is_available())
+
+
+def memory_bytes() -> int:
+    """Most bytes that this process has held, on the CPU or the GPU."""
+    import mlx.core as mx
+
+    # ru_maxrss is KiB on Linux and bytes on macOS.
+    resident = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+    return max(resident, int(mx.get_peak_memory()))
+
+
+def _context(folder: Path, tokenizer: Any) -> int:
+    """Tokens the model can attend to: the smallest limit that its files state."""
+    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    stated = (config.get("max_position_embeddings"), getattr(tokenizer, "model_max_length", None))
+    return min((int(limit) for limit in stated if limit and limit < _NO_LIMIT), default=_NO_LIMIT)

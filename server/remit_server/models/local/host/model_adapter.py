@@ -1,0 +1,136 @@
+"""How one model is asked for a step: what its prompt says, what holds it, and how its answer is read."""
+
+from __future__ import annotations
+
+import logging
+
+from remit_server.models.local.host.grammar.guide import Guide
+from remit_server.models.local.host.grammar.step_grammar import GrammarError, Grammars, Paths, Thinking
+from remit_server.models.local.host.grammar.unguided import AnswerReader, Unguided
+from remit_server.models.local.host.loading import HostError
+from remit_server.models.local.host.mlx_backend import LanguageModel
+from remit_server.models.local.host.output.calls import CallReader
+from remit_server.models.local.host.output.formats import ToolFormat
+from remit_server.models.local.host.output.native import NativeReader
+from remit_server.models.local.host.output.output_reader import Hearing, Reader, Verbatim
+from remit_server.models.local.host.output.thinking import ThoughtReader
+from remit_server.models.local.host.prompts import Renderer, describe_tools, renderer, with_schema
+from remit_server.models.local.wire import Generate
+
+log = logging.getLogger("remit.model")
+
+CHARACTERS_PER_TOKEN = 16
+"""A string without a bound gets this many characters per token of the limit, so that the tokens run out first: a call
+cut off by the token limit is dropped, but a string cut short by the grammar would be believed."""
+
+MATCHED_CHARACTERS = 40
+"""An answer's string that must match a pattern or format gets these, or an eighth of the token limit."""
+
+Steering = tuple[str | None, Guide | Unguided]
+"""What holds a generation, with the key of its grammar, if it has one."""
+
+
+class Steps:
+    """One model's ways. `guided`: a grammar holds it; `thinking`: it may think aloud, if it can."""
+
+    def __init__(self, model: LanguageModel, *, guided: bool, thinking: bool) -> None:
+        self._model = model
+        self._grammars = _grammars(model) if guided else None
+        self._markers = model.think_markers
+        self._thinking = thinking and self._markers is not None
+        self._formats: tuple[ToolFormat, ...] = model.tool_formats
+        self._plain = self._renderer(thinking=False)
+        self._thoughtful = self._renderer(thinking=True) if self._thinking else self._plain
+        if thinking and not self._thinking:
+            log.warning("model `%s` has no markers for thinking aloud, so it is not asked to", model.name)
+
+    @property
+    def guided(self) -> bool:
+        """Whether a grammar holds what the model says."""
+        return self._grammars is not None
+
+    def prompt(self, request: Generate) -> str:
+        """Render the conversation. Raises HostError where the model's template fails."""
+        messages = request.messages
+        if not self.guided and request.answer_schema is not None:
+            messages = tuple(with_schema(messages, request.answer_schema))
+        wanted = self._thinks(request)
+        try:
+            text = (self._thoughtful if wanted else self._plain).render(messages, request.intents)
+        except Exception as error:
+            why = f"its chat template fails: {error}"
+            raise HostError(f"the model `{self._model.name}` cannot be asked", why, "use another model") from error
+        return text if wanted or self._markers is None else self._markers.closed(text)
+
+    def steering(self, request: Generate, prompt: str) -> Steering:
+        """Say what holds a generation. Raises HostError where a schema is of no use."""
+        if self._grammars is None:
+            return None, Unguided(self._model.vocabulary)
+        longest = request.max_tokens * CHARACTERS_PER_TOKEN
+        ends = self._model.end_tokens
+        try:
+            if request.answer_schema is not None:
+                matched = max(MATCHED_CHARACTERS, request.max_tokens // 8)
+                key, matcher, landing = self._grammars.answer(request.answer_schema, longest, matched)
+                return key, Guide(matcher, ends, landing)
+            paths = Paths(request.paths, request.path_arguments)
+            before = self._before(request, prompt)
+            key, matcher = self._grammars.step(request.intents, longest, paths, before, must_call=request.must_call)
+            return key, Guide(matcher, ends)
+        except GrammarError as error:
+            raise _unusable(request, error) from error
+
+    def hearing(self, request: Generate, prompt: str) -> Hearing:
+        """Say how the answer is read. Raises HostError where a schema is of no use."""
+        markers = self._markers
+        if markers is None or (self.guided and not self._thinks(request)):
+            return Hearing(request.id, self._reader(request))
+        return Hearing(request.id, self._reader(request), ThoughtReader(markers, opened=markers.is_opened_by(prompt)))
+
+    def used(self, steering: Steering, *, failed: bool) -> None:
+        """Note what a grammar was used for."""
+        key, guide = steering
+        if self._grammars is not None and key is not None:
+            self._grammars.used(key, guide.consumed, failed=failed)
+
+    def _thinks(self, request: Generate) -> bool:
+        """Only a turn's step: nobody waits for thoughts before a completion, nor wants them in a value."""
+        return self._thinking and bool(request.intents)
+
+    def _before(self, request: Generate, prompt: str) -> Thinking | None:
+        """Half of the tokens are the answer's: a model that thinks without end would never say anything."""
+        if self._markers is None or not self._thinks(request):
+            return None
+        return Thinking(self._markers, max(1, request.max_tokens // 2), opened=self._markers.is_opened_by(prompt))
+
+    def _reader(self, request: Generate) -> Reader:
+        if self.guided:
+            # An answer is one JSON value; a call spelled in one of its strings is none.
+            return CallReader() if request.answer_schema is None else Verbatim()
+        if request.answer_schema is None:
+            return NativeReader(self._formats, describe_tools(request.intents))
+        try:
+            return AnswerReader(request.answer_schema)
+        except GrammarError as error:
+            raise _unusable(request, error) from error
+
+    def _renderer(self, *, thinking: bool) -> Renderer:
+        model = self._model
+        template = model.template(thinking=thinking)
+        return renderer(template, model.control_tokens, model.begin, model.end, own_calls=not self.guided)
+
+
+def _grammars(model: LanguageModel) -> Grammars | None:
+    """Return the grammars of a model; None for a tokenizer that llguidance cannot read."""
+    try:
+        return Grammars(model.grammar_tokenizer(), model.markers)
+    except Exception as error:
+        log.warning("model `%s` is not guided: its tokenizer cannot be read: %s", model.name, error)
+        return None
+
+
+def _unusable(request: Generate, error: GrammarError) -> HostError:
+    why = f"a schema cannot be made a grammar: {error}"
+    if request.answer_schema is not None:
+        return HostError("an answer of this schema cannot be asked for", why, "use a simpler schema")
+    return HostError("the tools cannot be offered to the model", why, "correct the tool's schema")

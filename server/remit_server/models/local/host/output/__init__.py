@@ -1,0 +1,1 @@
+"""What a generation says, read as text, thinking and calls."""

@@ -1,0 +1,136 @@
+"""Calls in the models' own formats, read with mlx-lm's parsers (004 §Stage Two).
+
+Those parsers are lenient: what they do not understand they leave out. A call that lost an argument, or the end of one,
+is another call; so a call is believed only where its whole text has the format's shape, and all of it was read.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import cast
+
+from pydantic import JsonValue
+
+from remit_server.models.local.host.output.calls import (
+    CLOSE,
+    OPEN,
+    ReadCall,
+    UnreadableCall,
+    as_call,
+    ends_in_string,
+    read_json,
+)
+
+Tools = Sequence[Mapping[str, JsonValue]]
+"""Descriptions of the tools, as chat templates take them: some formats do not tell a number from a text."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolFormat:
+    """How a model spells calls: between which markers, and what reads them. Without `close` the text's end ends them.
+
+    `parse` gives one call or a list of them, as objects, and may raise anything.
+    """
+
+    name: str
+    open: str
+    close: str
+    parse: Callable[[str, Tools], object]
+
+
+def _own(text: str, tools: Tools) -> object:
+    del tools
+    return read_json(text)
+
+
+OWN = ToolFormat("json_tools", OPEN, CLOSE, _own)
+"""The format that the grammar spells, and that many models were trained on."""
+
+
+def _arguments(open_: str, close: str) -> str:
+    """Expression for arguments between two tags; a tag's end in a value ends the value."""
+    return rf"(?:{open_}(?:(?!{close}).)*{close}\s*)*"
+
+
+def _pairs(prefix: str) -> str:
+    key, value = f"{prefix}arg_key", f"{prefix}arg_value"
+    return rf"(?:<{key}>(?:(?!</{key}>).)*</{key}>\s*<{value}>(?:(?!</{value}>).)*</{value}>\s*)*"
+
+
+_QUOTED = r'"[^"<>]+"'
+_QWEN_PARAMETER = r"<parameter=[^\s<>]+>"
+_SHAPES: Mapping[str, tuple[str, str]] = {
+    "qwen3_coder": (
+        rf"<function=[^\s<>]+>\s*{_arguments(_QWEN_PARAMETER, '</parameter>')}</function>",
+        "<parameter=",
+    ),
+    "glm47": (rf"[\w.-]+\s*{_pairs('')}", "<arg_key>"),
+    "longcat": (rf"[\w.-]+\s*{_pairs('longcat_')}", "<longcat_arg_key>"),
+    "minimax_m2": (
+        rf"(?:<invoke name={_QUOTED}>\s*{_arguments(rf'<parameter name={_QUOTED}>', '</parameter>')}</invoke>\s*)+",
+        "<parameter name=",
+    ),
+    "minicpm5": (rf"{_QUOTED}>\s*{_arguments(rf'<param name={_QUOTED}>', '</param>')}", "<param name="),
+    "pythonic": (r"\[.*\]", ""),
+    "mistral": (r"\[\s*\{.*\}\s*\]|[\w-]+\s*\[ARGS\]\s*\{.*\}", ""),
+    "gemma4": (r"call:[\w-]+\{.*\}", ""),
+    "function_gemma": (r"call:\w+\{[^{}]*\}", ""),
+    "kimi_k2": (_arguments(r"<\|tool_call_begin\|>", r"<\|tool_call_end\|>"), "<|tool_call_begin|>"),
+}
+"""What a format's text is as a whole; and the tag of which there is one for each argument (of `kimi_k2`: each call)."""
+
+_PLAIN = (ast.Constant, ast.List, ast.Dict, ast.UnaryOp, ast.USub, ast.Load)
+_LITERALS = frozenset({"true", "false", "null"})
+"""What plain values are made of: Python's, and these names of JSON's."""
+
+KNOWN: frozenset[str] = frozenset(_SHAPES)
+"""The formats that are read. Any other is new to Remit, and of such a model only calls in `OWN` are."""
+
+
+def read_calls(format_: ToolFormat, text: str, tools: Tools) -> tuple[ReadCall, ...]:
+    """Read what stands between the markers: one call, or several where the format has that.
+
+    Raises UnreadableCall where any of it is not certain; nothing of it is believed then.
+    """
+    if format_ is OWN or (format_.open == OPEN and text.lstrip().startswith("{")):
+        return (as_call(read_json(text)),)
+    shape, tag = _SHAPES[format_.name]
+    if re.fullmatch(shape, text.strip(), re.DOTALL) is None:
+        raise UnreadableCall(f"it does not have the shape of a call in the model's format, {format_.name}")
+    if format_.name == "pythonic":
+        _require_python(text)
+    try:
+        parsed = format_.parse(text, tools)
+    except Exception as error:
+        raise UnreadableCall(f"it is no call in the model's format, {format_.name}: {error}"[:200]) from error
+    values = cast("list[object]", parsed) if isinstance(parsed, list) else [parsed]
+    calls = tuple(map(as_call, values))
+    counted = len(calls) if format_.name == "kimi_k2" else sum(len(call.arguments) for call in calls)
+    if not calls or (tag and text.count(tag) != counted):
+        raise UnreadableCall("an argument stands in it twice, or is not closed")
+    return calls
+
+
+def goes_on(text: str) -> bool:
+    """Whether a closing marker after `text` stands inside a string of JSON, and closes nothing."""
+    return text.lstrip().startswith(("{", "[{")) and ends_in_string(text)
+
+
+def _require_python(text: str) -> None:
+    """mlx-lm guesses at what is no list of calls with plain values. Raises UnreadableCall."""
+    try:
+        tree = ast.parse(text.strip(), mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        raise UnreadableCall(f"it is no Python expression: {error}"[:200]) from error
+    if not isinstance(tree, ast.List) or not all(map(_is_plain_call, tree.elts)):
+        raise UnreadableCall("it is no list of calls whose arguments have names and plain values")
+
+
+def _is_plain_call(node: ast.expr) -> bool:
+    if not isinstance(node, ast.Call) or node.args or not all(keyword.arg for keyword in node.keywords):
+        return False
+    parts = [part for keyword in node.keywords for part in ast.walk(keyword.value)]
+    return all(isinstance(part, _PLAIN) or (isinstance(part, ast.Name) and part.id in _LITERALS) for part in parts)

@@ -1,0 +1,93 @@
+"""Reads text that no grammar held: calls in the model's own format or in ours, and what was meant as one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from remit_server.models.local.host.output.calls import ReadCall, UnreadableCall, partial_marker_length
+from remit_server.models.local.host.output.formats import ToolFormat, Tools, goes_on, read_calls
+
+_MOST_SHOWN = 2000
+"""Characters of an unreadable call that are handed on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """What was meant as a call, and why it is none."""
+
+    text: str
+    why: str
+
+
+class NativeReader:
+    """Splits text that arrives in pieces, like `CallReader`; what it cannot read it says, and believes nothing of."""
+
+    def __init__(self, formats: Sequence[ToolFormat], tools: Tools) -> None:
+        self._formats = formats
+        self._tools = tools
+        self._format: ToolFormat | None = None
+        self._held = ""
+        self._searched = 0
+        self._after_call = False
+
+    def feed(self, piece: str) -> Iterator[str | ReadCall | Unreadable]:
+        """Take more text; yield text that is certainly no marker, and what came of each call that was closed."""
+        self._held += piece
+        while True:
+            if self._format is None:
+                if text := self._take_text():
+                    yield text
+                if self._format is None:
+                    return
+            body = self._take_body(self._format)
+            if body is None:
+                return
+            yield from self._read(self._format, body)
+            self._format, self._after_call = None, True
+
+    def finish(self, *, cut: bool) -> Iterator[str | ReadCall | Unreadable]:
+        """Yield what was held back. A call that the token limit cut off (`cut`) is dropped."""
+        format_, rest = self._format, self._held
+        self._format, self._held = None, ""
+        if format_ is None:
+            if rest:
+                yield rest
+        elif not cut and not format_.close:
+            yield from self._read(format_, rest)
+        elif not cut:
+            yield Unreadable(rest[:_MOST_SHOWN], f"the answer ends before `{format_.close}`")
+
+    def _read(self, format_: ToolFormat, body: str) -> Iterator[ReadCall | Unreadable]:
+        try:
+            yield from read_calls(format_, body, self._tools)
+        except UnreadableCall as error:
+            yield Unreadable(body[:_MOST_SHOWN], str(error))
+
+    def _take_text(self) -> str:
+        """Cut the text before the next call off; space between two calls is no text."""
+        if self._after_call:
+            self._held = self._held.lstrip()
+            self._after_call = not self._held
+        found = [(at, each) for each in self._formats if (at := self._held.find(each.open)) >= 0]
+        if found:
+            start, format_ = min(found, key=lambda each: each[0])
+            text, self._held = self._held[:start], self._held[start + len(format_.open) :]
+            self._format, self._searched = format_, 0
+            return text
+        cut = len(self._held) - max(partial_marker_length(self._held, each.open) for each in self._formats)
+        text, self._held = self._held[:cut], self._held[cut:]
+        return text
+
+    def _take_body(self, format_: ToolFormat) -> str | None:
+        """Cut what the next closing marker closes off; None where there is none yet."""
+        if not format_.close:
+            return None
+        while (end := self._held.find(format_.close, self._searched)) >= 0:
+            body = self._held[:end]
+            if not goes_on(body):
+                self._held = self._held[end + len(format_.close) :]
+                return body
+            self._searched = end + 1
+        self._searched = max(0, len(self._held) - len(format_.close) + 1)
+        return None

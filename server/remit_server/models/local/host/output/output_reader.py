@@ -1,0 +1,85 @@
+"""What a generation says, piece by piece: its thinking, its text, its calls (004 §Streaming Safety)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Protocol, assert_never
+
+from remit_server.models.local.host.output.calls import ReadCall
+from remit_server.models.local.host.output.native import Unreadable
+from remit_server.models.local.host.output.thinking import Thought, ThoughtReader
+from remit_server.models.local.wire import Call, Delta, Frame
+from remit_server.models.local.wire import Thinking as ThinkingFrame
+from remit_server.models.local.wire import Unreadable as UnreadableFrame
+
+Part = str | ReadCall | Unreadable | Thought
+
+
+class Reader(Protocol):
+    """Splits an answer. Both may raise where the answer cannot be used."""
+
+    def feed(self, piece: str) -> Iterator[str | ReadCall | Unreadable]:
+        """Take more text; yield what is certain."""
+        ...
+
+    def finish(self, *, cut: bool) -> Iterator[str | ReadCall | Unreadable]:
+        """Yield what was held back; `cut`: the token limit ended it."""
+        ...
+
+
+class Verbatim:
+    """Reads an answer in which nothing has to be found: a value that the grammar holds."""
+
+    def feed(self, piece: str) -> Iterator[str]:
+        """Hand the text on."""
+        yield piece
+
+    def finish(self, *, cut: bool) -> Iterator[str]:
+        """Nothing was held back."""
+        del cut
+        yield from ()
+
+
+@dataclass(frozen=True, slots=True)
+class Hearing:
+    """Takes the thinking out first, where there may be any, and reads the rest."""
+
+    id: str
+    reader: Reader
+    thoughts: ThoughtReader | None = None
+
+    def feed(self, piece: str) -> Iterator[Frame]:
+        """Take more text; yield what can be told."""
+        yield from self._told(self._answer(self._split(piece)))
+
+    def finish(self, *, cut: bool) -> Iterator[Frame]:
+        """Yield what was held back. Raises what the reader raises."""
+        rest = self.thoughts.finish() if self.thoughts is not None else ()
+        yield from self._told(self._answer(rest))
+        yield from self._told(self.reader.finish(cut=cut))
+
+    def _split(self, piece: str) -> Iterable[Thought | str]:
+        return (piece,) if self.thoughts is None else self.thoughts.feed(piece)
+
+    def _answer(self, parts: Iterable[Thought | str]) -> Iterator[Part]:
+        for part in parts:
+            if isinstance(part, Thought):
+                yield part
+            else:
+                yield from self.reader.feed(part)
+
+    def _told(self, parts: Iterable[Part]) -> Iterator[Frame]:
+        for part in parts:
+            match part:
+                case str():
+                    if part:
+                        yield Delta(id=self.id, text=part)
+                case Thought(text):
+                    yield ThinkingFrame(id=self.id, text=text)
+                case ReadCall(name, arguments):
+                    yield Call(id=self.id, name=name, arguments=arguments)
+                case Unreadable(text, why):
+                    yield UnreadableFrame(id=self.id, text=text, why=why)
+                case _:
+                    assert_never(part)

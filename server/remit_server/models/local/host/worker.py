@@ -1,0 +1,124 @@
+"""The one thread that imports, loads, generates and frees; requests come to it by a queue (agent.md §Model engine)."""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from typing import TYPE_CHECKING
+
+from remit_server.models.local.host.cache.cache_files import CacheStore, fingerprint
+from remit_server.models.local.host.loading import HostError, load_model
+from remit_server.models.local.host.mlx_backend import memory_bytes, on_gpu, release
+from remit_server.models.local.wire import AskStats, Cancel, Error, Frame, Generate, Load, Loading, Ready
+
+if TYPE_CHECKING:
+    from remit_server.models.local.host.engine import Engine
+
+log = logging.getLogger("remit.model")
+
+
+class Worker:
+    """Runs generations by turns, on a thread of its own. Everything it has to say goes to `emit`."""
+
+    def __init__(self, load: Load, emit: Callable[[Frame], None]) -> None:
+        self._request = load
+        self._emit = emit
+        self._queue: SimpleQueue[Generate | Cancel | AskStats | None] = SimpleQueue()
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="mlx", daemon=True)
+
+    def start(self) -> None:
+        """Begin to load the model."""
+        self._thread.start()
+
+    def submit(self, request: Generate | Cancel | AskStats) -> None:
+        """Hand over a request; it is looked at between two tokens, or two parts of a prompt."""
+        self._queue.put(request)
+
+    def stop(self, timeout_s: float) -> bool:
+        """Stop everything and wait for the thread; False when it is still busy after `timeout_s`.
+
+        Exiting while MLX generates aborts the process, so the thread is waited for.
+        """
+        self._stopping.set()
+        self._queue.put(None)
+        if self._thread.ident is not None:
+            self._thread.join(timeout_s)
+        return not self._thread.is_alive()
+
+    def _run(self) -> None:
+        try:
+            self._work()
+        except BaseException:
+            # Without this thread the process answers nothing; the server notices its end, and starts another.
+            log.exception("the model's thread failed")
+            os._exit(1)
+
+    def _work(self) -> None:
+        engine = self._load()
+        if engine is None:
+            return
+        while not self._stopping.is_set():
+            self._receive(engine)
+            if not engine.idle:
+                engine.round()
+        engine.close()
+        del engine
+        release()
+
+    def _receive(self, engine: Engine) -> None:
+        """Take what has come; wait for something where there is nothing to do."""
+        try:
+            while True:
+                request = self._queue.get(block=engine.idle and not self._stopping.is_set())
+                if request is None:
+                    return
+                match request:
+                    case Generate():
+                        engine.submit(request)
+                    case Cancel(id=request_id):
+                        engine.cancel(request_id)
+                    case AskStats():
+                        self._emit(engine.stats())
+        except Empty:
+            return
+
+    def _load(self) -> Engine | None:
+        started = time.perf_counter()
+        try:
+            model = load_model(self._request, self._progress)
+            from remit_server.models.local.host.engine import Engine
+            from remit_server.models.local.host.model_adapter import Steps
+
+            steps = Steps(model, guided=self._request.guided, thinking=self._request.thinking)
+            engine = Engine(model, steps, self._emit, self._request.cache_bytes, self._store())
+        except HostError as error:
+            log.exception("loading `%s` failed", self._request.reference)
+            self._emit(Error(what=error.what, why=error.why, fix=error.fix))
+            return None
+
+        self._emit(
+            Ready(
+                name=model.name,
+                device="gpu" if on_gpu() else "cpu",
+                load_s=time.perf_counter() - started,
+                memory_bytes=memory_bytes(),
+                guided=steps.guided,
+            )
+        )
+        return engine
+
+    def _store(self) -> CacheStore | None:
+        """Where caches outlast the process; the embedded model reads its short prompts faster than a file."""
+        load = self._request
+        if load.cache_folder is None or load.reference == "embedded":
+            return None
+        return CacheStore(Path(load.cache_folder), fingerprint(Path(load.reference)), load.cache_bytes)
+
+    def _progress(self, done: int, total: int) -> None:
+        self._emit(Loading(done=done, total=total))

@@ -1,0 +1,114 @@
+"""The Hugging Face cache on this machine, laid out as the hub's own client does it, so that all programs share it.
+
+`models--org--name/` holds `blobs/HASH`, `snapshots/COMMIT/FILE` (links to blobs) and `refs/REVISION` (a commit).
+A blob is put there only when it is complete and its hash was right; what is on its way is `blobs/HASH.incomplete`.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import uuid
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from remit_server.models.local.hub.names import HubName
+
+_COMMIT = re.compile(r"[0-9a-f]{40}")
+_FOLDER = "models--"
+
+
+@dataclass(frozen=True, slots=True)
+class CachedRepo:
+    """The part of the cache that belongs to one repository. Nothing of it need exist."""
+
+    folder: Path
+
+    def blob(self, name: str) -> Path:
+        """A complete file, by its hash."""
+        return self.folder / "blobs" / name
+
+    def unfinished(self, name: str) -> Path:
+        """The same while it is on its way."""
+        return self.folder / "blobs" / f"{name}.incomplete"
+
+    def snapshot(self, commit: str) -> Path:
+        """The files of one commit under their own names."""
+        return self.folder / "snapshots" / commit
+
+    def commit_of(self, revision: str) -> str | None:
+        """The commit that a branch or tag meant when it was last fetched; a commit means itself."""
+        if is_commit(revision):
+            return revision
+        with suppress(OSError, UnicodeDecodeError):
+            commit = (self.folder / "refs" / revision).read_text(encoding="ascii").strip()
+            return commit if is_commit(commit) else None
+        return None
+
+    def link(self, commit: str, name: str, blob: str) -> None:
+        """Show a blob under its own name in a commit. Raises OSError."""
+        target = self.snapshot(commit) / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        _put(target, lambda path: path.symlink_to(os.path.relpath(self.blob(blob), target.parent)))
+
+    def remember(self, revision: str, commit: str) -> None:
+        """Note what a branch or tag means. Raises OSError."""
+        if is_commit(revision):
+            return
+        target = self.folder / "refs" / revision
+        target.parent.mkdir(parents=True, exist_ok=True)
+        _put(target, lambda path: path.write_text(commit, encoding="ascii"))
+
+
+def is_commit(text: str) -> bool:
+    """Whether this is the full hash of a commit."""
+    return _COMMIT.fullmatch(text) is not None
+
+
+def cache_folder(environment: Mapping[str, str]) -> Path:
+    """Where models of the hub lie, by the variables that its own client reads."""
+    if named := environment.get("HF_HUB_CACHE") or environment.get("HUGGINGFACE_HUB_CACHE"):
+        return Path(os.path.expandvars(named)).expanduser().absolute()
+    if home := environment.get("HF_HOME"):
+        return Path(os.path.expandvars(home)).expanduser().absolute() / "hub"
+    base = environment.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache").absolute() / "huggingface" / "hub"
+
+
+def cached_repo(cache: Path, repo: str) -> CachedRepo:
+    """Where `org/name` is in the cache."""
+    return CachedRepo(cache / f"{_FOLDER}{repo.replace('/', '--')}")
+
+
+def find_snapshot(cache: Path, name: HubName) -> Path | None:
+    """The folder of a fetched model, complete or not; None where nothing of it was fetched."""
+    repo = cached_repo(cache, name.repo)
+    commit = repo.commit_of(name.revision)
+    folder = repo.snapshot(commit) if commit is not None else None
+    return folder if folder is not None and folder.is_dir() else None
+
+
+def cached_models(cache: Path) -> Iterator[tuple[HubName, Path]]:
+    """Every model in the cache with its folder: by branch or tag where it has one, else by commit."""
+    for folder in sorted(cache.glob(f"{_FOLDER}*--*")):
+        repo, name = CachedRepo(folder), folder.name.removeprefix(_FOLDER).replace("--", "/", 1)
+        refs = folder / "refs"
+        named = {ref.relative_to(refs).as_posix() for ref in sorted(refs.rglob("*")) if ref.is_file()}
+        meant = {revision: commit for revision in sorted(named) if (commit := repo.commit_of(revision))}
+        others = {path.name for path in (folder / "snapshots").glob("*") if is_commit(path.name)} - set(meant.values())
+        for revision in (*meant, *sorted(others)):
+            found = HubName(name, revision)
+            if (path := find_snapshot(cache, found)) is not None:
+                yield found, path
+
+
+def _put(target: Path, make: Callable[[Path], object]) -> None:
+    """Make a file beside its place and move it there: it is never there by half."""
+    beside = target.with_name(f".{target.name}.{uuid.uuid4().hex[:8]}")
+    try:
+        make(beside)
+        beside.replace(target)
+    finally:
+        beside.unlink(missing_ok=True)

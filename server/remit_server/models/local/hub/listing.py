@@ -1,0 +1,47 @@
+"""The models this machine has: the embedded one, those in the Hugging Face cache, and the configured folder."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from remit_server.models.choose import PLAYED
+from remit_server.models.embedded import MODEL_DIR
+from remit_server.models.local.hub.cache import cache_folder, cached_models
+from remit_server.models.local.hub.folder import ModelFolder, describe, machine_memory
+from remit_server.models.local.hub.names import hub_name
+from remit_server.models.local.provider import EMBEDDED, absolute
+
+
+@dataclass(frozen=True, slots=True)
+class ListedModel:
+    """A model under the reference that `REMIT_MODEL` takes; `fits` says whether this machine's memory holds it."""
+
+    reference: str
+    configured: bool
+    fits: bool
+    model: ModelFolder
+
+
+def list_models(environment: Mapping[str, str], configured: str) -> tuple[ListedModel, ...]:
+    """Every model there is here, usable or not, the embedded one first."""
+    memory = machine_memory()
+    return tuple(
+        ListedModel(reference, reference == configured, model.problem is None and model.memory_bytes <= memory, model)
+        for reference, model in _find_folders(environment, configured)
+    )
+
+
+def _find_folders(environment: Mapping[str, str], configured: str) -> Iterator[tuple[str, ModelFolder]]:
+    yield EMBEDDED, replace(describe(MODEL_DIR), architecture=EMBEDDED)
+    seen = {EMBEDDED}
+    for name, folder in cached_models(cache_folder(environment)):
+        seen.add(str(name))
+        yield str(name), describe(folder)
+    if configured in seen or configured.startswith(PLAYED):
+        return
+    if hub_name(configured) is not None:
+        yield configured, ModelFolder("", problem=f"it was not fetched: `remit model pull {configured}`")
+    else:
+        yield configured, describe(Path(absolute(configured)))

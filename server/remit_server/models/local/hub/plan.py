@@ -1,0 +1,85 @@
+"""What a pull would load, decided before anything is loaded. Pure (000 §Availability)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import PurePosixPath
+
+from remit_server.errors import ModelUnavailable
+from remit_server.models.local.hub.folder import CONFIG, OVERHEAD, TOKENIZER, WEIGHTS
+
+WANTED = (WEIGHTS, "*.json", "*.txt", "*.jinja", "*.tiktoken", "tokenizer.model")
+"""All that a model needs. Programs and pickles are not among it: nothing that is pulled can be run."""
+SPARE = 64 * 1024 * 1024
+"""Bytes of the disk that a pull leaves free."""
+_NAME = re.compile(r"[A-Za-z0-9_][\w.+-]*", re.ASCII)
+_HASH = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteFile:
+    """A file as the hub lists it: `blob` is its SHA-256 where it is large (LFS), else git's SHA-1 of it."""
+
+    name: str
+    size: int
+    blob: str
+
+    @property
+    def large(self) -> bool:
+        """Whether `blob` is a SHA-256."""
+        return len(self.blob) == 64
+
+
+@dataclass(frozen=True, slots=True)
+class PullPlan:
+    """The files of a commit in the order they are shown in the end, and how many bytes of each are here already.
+
+    `memory_needed` is the least that the model takes to run.
+    """
+
+    commit: str
+    files: tuple[RemoteFile, ...]
+    here: Mapping[str, int]
+
+    @property
+    def size(self) -> int:
+        """Bytes of the whole model."""
+        return sum(file.size for file in self.files)
+
+    @property
+    def to_load(self) -> int:
+        """Bytes that are not here yet."""
+        return self.size - sum(self.here.values())
+
+    @property
+    def memory_needed(self) -> int:
+        """The least that the model takes to run."""
+        return OVERHEAD + sum(file.size for file in self.files if fnmatchcase(file.name, WEIGHTS))
+
+
+def needed_files(reference: str, listed: Iterable[RemoteFile]) -> tuple[RemoteFile, ...]:
+    """Those that a model needs, `config.json` last. Raises ModelUnavailable where they make no model.
+
+    As long as config.json is missing a folder is no model, to anybody: the last link makes it one.
+    """
+    offered = tuple(listed)
+    wanted = [file for file in offered if _is_wanted(file.name)]
+    names = {file.name for file in wanted}
+    lacking = [name for name in (CONFIG, TOKENIZER) if name not in names]
+    if not any(fnmatchcase(name, WEIGHTS) for name in names):
+        lacking.append(WEIGHTS)
+    if lacking:
+        pickled = any(PurePosixPath(file.name).suffix in {".bin", ".pt", ".pth", ".gguf"} for file in offered)
+        why = f"the repository lacks {', '.join(lacking)}" + (", and other formats are not loaded" if pickled else "")
+        raise ModelUnavailable(f"`{reference}` is no model that can run here", why, "choose one in MLX format")
+    if odd := [file.name for file in wanted if _HASH.fullmatch(file.blob) is None or file.size < 0]:
+        fix = "check HF_ENDPOINT, and pull again"
+        raise ModelUnavailable(f"`{reference}` cannot be loaded", f"the hub lists no hash of {odd[0]}", fix)
+    return tuple(sorted(wanted, key=lambda file: (file.name == CONFIG, -file.size, file.name)))
+
+
+def _is_wanted(name: str) -> bool:
+    return _NAME.fullmatch(name) is not None and any(fnmatchcase(name, pattern) for pattern in WANTED)

@@ -1,0 +1,170 @@
+"""Fetches a model into the Hugging Face cache: checked, resumable, and never half there (protocol.md §4).
+
+Each file goes to `blobs/HASH.incomplete`, which a later pull goes on with, and becomes a blob once its hash is right.
+Only when all are here does the commit get its links, `config.json` last.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import shutil
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from io import BufferedWriter, FileIO
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from remit_server.errors import ModelUnavailable
+from remit_server.models.local.hub.cache import CachedRepo, cached_repo
+from remit_server.models.local.hub.folder import ModelFolder, describe
+from remit_server.models.local.hub.names import HubName
+from remit_server.models.local.hub.plan import SPARE, PullPlan, RemoteFile, needed_files
+from remit_server.models.local.hub.remote import fetch, list_files
+
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer as Buffer
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a pull is, in bytes of the whole model; `file` is the one on its way."""
+
+    file: str
+    done: int
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """Passes on how far one file is, as progress of the whole."""
+
+    tell: Callable[[Progress], None]
+    before: Progress
+
+    def __call__(self, here: int) -> None:
+        """Say that `here` bytes of the file are here."""
+        self.tell(replace(self.before, done=self.before.done + here))
+
+
+def plan_pull(name: HubName, cache: Path) -> PullPlan:
+    """Ask the hub what `name` consists of and see what of it is here. Raises ModelUnavailable."""
+    commit, files = list_files(name)
+    wanted = needed_files(str(name), files)
+    repo = cached_repo(cache, name.repo)
+    return PullPlan(commit, wanted, {file.name: _here(repo, file) for file in wanted})
+
+
+def free_space(cache: Path) -> int:
+    """Bytes that can still be written where the cache is."""
+    there = next(path for path in (cache, *cache.parents) if path.exists())
+    return shutil.disk_usage(there).free
+
+
+def pull(name: HubName, plan: PullPlan, cache: Path, tell: Callable[[Progress], None]) -> ModelFolder:
+    """Fetch what is missing, check it, and show it as a model. Raises ModelUnavailable; what arrived is kept then."""
+    if (free := free_space(cache)) < plan.to_load + SPARE:
+        why = f"{plan.to_load + SPARE:,} bytes of disk are needed in {cache}, and {free:,} are free"
+        raise ModelUnavailable(_what(name), why, "make room, or set HF_HOME to a folder on a larger disk")
+    repo = cached_repo(cache, name.repo)
+    try:
+        with _alone(name, cache):
+            done = 0
+            for file in plan.files:
+                _obtain(name, plan, file, repo, Told(tell, Progress(file.name, done, plan.size)))
+                done += file.size
+            for file in plan.files:
+                repo.link(plan.commit, file.name, file.blob)
+            repo.remember(name.revision, plan.commit)
+    except OSError as error:
+        why = f"{cache} cannot be written: {(error.strerror or str(error)).lower()}"
+        fix = f"mend that, then run `remit model pull {name}` again: it goes on where it stopped"
+        raise ModelUnavailable(_what(name), why, fix) from error
+    found = describe(repo.snapshot(plan.commit))
+    if found.problem is not None:
+        fix = "choose another model: this one is published that way"
+        raise ModelUnavailable(f"`{name}` was pulled, and cannot be used", found.problem, fix)
+    return found
+
+
+def _obtain(name: HubName, plan: PullPlan, file: RemoteFile, repo: CachedRepo, told: Told) -> None:
+    """Make the file's blob be there."""
+    blob, unfinished = repo.blob(file.blob), repo.unfinished(file.blob)
+    if _size(blob) == file.size:
+        told(file.size)
+        return
+    blob.parent.mkdir(parents=True, exist_ok=True)
+    with BufferedWriter(_Watched(unfinished, told, name, file)) as stream:
+        if stream.tell() > file.size:
+            stream.truncate(0)
+            stream.seek(0)
+        fetch(name, plan.commit, file, stream)
+        stream.flush()
+        os.fsync(stream.fileno())
+    if _hash(unfinished, file) != file.blob:
+        # Going on with damaged bytes would never come to an end.
+        unfinished.unlink()
+        why = f"{file.name} arrived damaged: its hash is not the one that the hub lists"
+        raise ModelUnavailable(
+            _what(name), why, f"run `remit model pull {name}` again; if it stays so, check the network"
+        )
+    unfinished.replace(blob)
+
+
+class _Watched(FileIO):
+    """A file that is appended to, says how long it has become, and takes no more than the hub said it would be."""
+
+    def __init__(self, path: Path, told: Told, name: HubName, file: RemoteFile) -> None:
+        super().__init__(path, "ab")
+        self._told, self._name, self._file = told, name, file
+
+    def write(self, data: Buffer, /) -> int:
+        """Write some of `data`; returns how many bytes. Raises ModelUnavailable: a body without end fills the disk."""
+        if self.tell() + memoryview(data).nbytes > self._file.size:
+            why = f"{self._file.name} is longer than the {self._file.size:,} bytes that the hub lists"
+            raise ModelUnavailable(_what(self._name), why, "check HF_ENDPOINT and the network, and pull again")
+        written = super().write(data)
+        self._told(self.tell())
+        return written
+
+
+def _here(repo: CachedRepo, file: RemoteFile) -> int:
+    if _size(repo.blob(file.blob)) == file.size:
+        return file.size
+    partly = _size(repo.unfinished(file.blob))
+    return partly if 0 < partly <= file.size else 0
+
+
+def _size(path: Path) -> int:
+    """Bytes of a file; -1 where there is none."""
+    try:
+        return path.stat().st_size
+    except OSError:
+        return -1
+
+
+def _hash(path: Path, file: RemoteFile) -> str:
+    with path.open("rb") as stream:
+        if file.large:
+            return hashlib.file_digest(stream, "sha256").hexdigest()
+        # What git calls a blob: SHA-1 is what the hub has of a small file.
+        return hashlib.sha1(b"blob %d\0" % file.size + stream.read(), usedforsecurity=False).hexdigest()
+
+
+@contextmanager
+def _alone(name: HubName, cache: Path) -> Generator[None]:
+    """Hold the lock of a repository. Raises ModelUnavailable where another pull has it."""
+    folder = cache / ".locks" / cached_repo(cache, name.repo).folder.name
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / "remit-pull.lock").open("wb") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise ModelUnavailable(_what(name), "another pull of it is running", "wait for that one") from error
+        yield
+
+
+def _what(name: HubName) -> str:
+    return f"`{name}` cannot be pulled"

@@ -1,0 +1,366 @@
+"""The local model as a provider: a process started on first use, and again after it died (agent.md §Model engine)."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import math
+import time
+import uuid
+from collections.abc import AsyncGenerator, Callable, Generator, Mapping
+from contextlib import aclosing, contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import assert_never
+
+from pydantic import JsonValue
+
+from remit_governance.values import Intent
+from remit_server.contract import Ability
+from remit_server.errors import ModelUnavailable
+from remit_server.models.embedded.closing_text import Ending
+from remit_server.models.embedded.constrain import constrain_request
+from remit_server.models.local import wire
+from remit_server.models.local.backoff import Backoff
+from remit_server.models.local.options import MIB, EngineOptions
+from remit_server.models.local.process import START_TIMEOUT_S, HostProcess
+from remit_server.models.ports import (
+    EVERY_ABILITY,
+    UNREADABLE_CALL,
+    AssistantMessage,
+    CallProposed,
+    EngineStats,
+    Finished,
+    GenerateRequest,
+    Message,
+    ModelEvent,
+    ModelState,
+    Nameable,
+    ProposedCall,
+    SystemMessage,
+    TextDelta,
+    ThinkingDelta,
+    ToolMessage,
+    ToolSpec,
+    UserMessage,
+)
+
+log = logging.getLogger("remit.model")
+
+EMBEDDED = "embedded"
+"""The reference of the model that ships with Remit."""
+EMBEDDED_ABILITIES = frozenset({Ability.RENAME})
+
+
+class MlxProvider:
+    """A `ModelProvider` over a model process of its own. Requests that come together take turns."""
+
+    def __init__(
+        self,
+        reference: str,
+        options: EngineOptions | None = None,
+        *,
+        start_timeout_s: float = START_TIMEOUT_S,
+        now: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """`reference` is `embedded` or the path of a folder in MLX format; nothing is started yet.
+
+        `now` is a clock in seconds.
+        """
+        self._reference = absolute(reference)
+        self._options = options or EngineOptions()
+        self._start_timeout_s = start_timeout_s
+        self._now = now
+        self._start: asyncio.Task[HostProcess] | None = None
+        self._spawned: HostProcess | None = None
+        self._backoff = Backoff()
+        self._users = 0
+        self._idle: asyncio.TimerHandle | None = None
+        self._unloading: asyncio.Task[None] | None = None
+        self._closed = False
+
+    @property
+    def name(self) -> str:
+        """`embedded`, or the folder's name."""
+        return self._reference if self._reference == EMBEDDED else Path(self._reference).name
+
+    @property
+    def state(self) -> ModelState:
+        """What a status bar shows."""
+        if self._start is None or self._closed:
+            return "stopped"
+        if not self._start.done():
+            return "starting"
+        host = _host_of(self._start)
+        if host is None or not host.alive:
+            return "failed"
+        return "busy" if host.busy else "ready"
+
+    @property
+    def reads_context(self) -> bool:
+        """The embedded model has never seen any."""
+        return self._reference != EMBEDDED
+
+    @property
+    def abilities(self) -> frozenset[Ability]:
+        """The embedded model answers nothing in words of its own."""
+        return EMBEDDED_ABILITIES if self._reference == EMBEDDED else EVERY_ABILITY
+
+    @property
+    def pid(self) -> int | None:
+        """The model process, while there is one."""
+        host = _host_of(self._start) if self._start is not None and self._start.done() else None
+        return host.pid if host is not None and host.alive else None
+
+    @property
+    def loaded_share(self) -> float | None:
+        """How much of the model is in memory, from 0 to 1, while it is loaded; None otherwise."""
+        if self.state != "starting" or self._spawned is None:
+            return None
+        loading = self._spawned.loading
+        return loading.done / loading.total if loading is not None and loading.total else 0.0
+
+    async def stats(self) -> EngineStats | None:
+        """Say what the process holds and has done; None where there is none that could answer."""
+        host = _host_of(self._start) if self._start is not None and self._start.done() else None
+        if host is None or not host.alive:
+            return None
+        try:
+            answer = await host.stats()
+        except ModelUnavailable:
+            return None
+        return EngineStats(**answer.model_dump(exclude={"kind"}))
+
+    async def generate(self, request: GenerateRequest) -> AsyncGenerator[ModelEvent]:
+        """Stream one generation, as `ModelProvider.generate` says."""
+        with self._in_use():
+            async with aclosing(self._generate(request)) as events:
+                async for event in events:
+                    yield event
+
+    async def _generate(self, request: GenerateRequest) -> AsyncGenerator[ModelEvent]:
+        host = await self._host()
+        nameable = None if request.paths is None else await request.paths.list()
+        step = constrain_request(request, nameable) if self._reference == EMBEDDED else None
+        if isinstance(step, Ending):
+            for event in closing_events(step, Finished("stop")):
+                yield event
+            return
+        wanted = to_wire(request if step is None else step.request, nameable)
+        try:
+            said = self._events(host, wanted)
+            async with aclosing(said), aclosing(said if step is None else hold_back_text(said, step.ending)) as events:
+                async for event in events:
+                    yield event
+        except ModelUnavailable:
+            self._lost(host)
+            raise
+
+    async def _events(self, host: HostProcess, wanted: wire.Generate) -> AsyncGenerator[ModelEvent]:
+        async with aclosing(host.generate(wanted)) as events:
+            async for event in events:
+                if not isinstance(event, wire.Progress):
+                    self._backoff = Backoff()
+                    yield _event(event)
+
+    async def close(self) -> None:
+        """Stop the model process, by force if it does not stop by itself. Idempotent."""
+        self._closed = True
+        self._stay()
+        await self._unload()
+        if self._unloading is not None:
+            await self._unloading
+
+    async def _host(self) -> HostProcess:
+        """Return the process, started if there is none or if the last one died. Raises ModelUnavailable."""
+        if self._unloading is not None:
+            await asyncio.shield(self._unloading)
+        if self._closed:
+            fix = "restart the server"
+            raise ModelUnavailable("the model cannot be asked", "it was shut down", fix)
+        if self._start is None or (self._start.done() and not _usable(self._start)):
+            self._start = self._started()
+        # Whoever gives up waiting does not stop the start: others wait for it too, or will.
+        return await asyncio.shield(self._start)
+
+    def _started(self) -> asyncio.Task[HostProcess]:
+        """Begin a start. Raises ModelUnavailable while a model that died again and again has its pause."""
+        if pause := self._backoff.pause(self._now()):
+            what = f"the model `{self.name}` is not started again yet"
+            why = f"it stopped {self._backoff.deaths} times before it answered, the last time: {self._backoff.why}"
+            fix = f"ask again in {math.ceil(pause)} s; `remit model check` tries the model and says more"
+            raise ModelUnavailable(what, why, fix)
+        start = asyncio.create_task(self._launch())
+        start.add_done_callback(_host_of)
+        return start
+
+    async def _launch(self) -> HostProcess:
+        load = to_load(self._reference, self._options)
+        try:
+            host = await HostProcess.start(load, self._start_timeout_s, self._watch)
+        except ModelUnavailable as error:
+            self._backoff = self._backoff.died(self._now(), error.why)
+            raise
+        if self._options.guided and not host.ready.guided:
+            log.warning("model `%s` has a tokenizer that cannot be guided: no grammar holds its calls", self.name)
+        return host
+
+    def _watch(self, host: HostProcess) -> None:
+        self._spawned = host
+
+    def _lost(self, host: HostProcess) -> None:
+        """Count a process that died before it answered anything, once however many waited for it."""
+        if not host.answered and not host.alive and self._spawned is host:
+            self._spawned = None
+            self._backoff = self._backoff.died(self._now(), host.death or "")
+
+    @contextmanager
+    def _in_use(self) -> Generator[None]:
+        """Keep the model loaded meanwhile, and for the idle time after the last one."""
+        self._users += 1
+        self._stay()
+        try:
+            yield
+        finally:
+            self._users -= 1
+            if self._users == 0 and not self._closed:
+                self._idle = asyncio.get_running_loop().call_later(self._options.idle_s, self._leave)
+
+    def _stay(self) -> None:
+        if self._idle is not None:
+            self._idle.cancel()
+            self._idle = None
+
+    def _leave(self) -> None:
+        log.info("model `%s` is unloaded after %g s without a request", self.name, self._options.idle_s)
+        self._unloading = asyncio.create_task(self._unload())
+
+    async def _unload(self) -> None:
+        """Stop the process, also one that is still starting. The next request starts another."""
+        start, self._start = self._start, None
+        if start is None:
+            return
+        if not start.done():
+            start.cancel()
+        await asyncio.wait([start])
+        host = _host_of(start)
+        if host is not None:
+            await host.close()
+
+
+def absolute(reference: str) -> str:
+    """Return a model reference that means the same in any folder."""
+    return reference if reference == EMBEDDED else str(Path(reference).expanduser().absolute())
+
+
+def to_load(reference: str, options: EngineOptions) -> wire.Load:
+    """Spell what a model process is started with; `reference` means the same in any folder."""
+    return wire.Load(
+        reference=reference,
+        cache_bytes=options.cache_mib * MIB,
+        check_memory=options.check_memory,
+        cache_folder=None if options.cache_folder is None else str(options.cache_folder),
+        thinking=options.thinking,
+        guided=options.guided,
+    )
+
+
+async def hold_back_text(events: AsyncGenerator[ModelEvent], ending: Ending) -> AsyncGenerator[ModelEvent]:
+    """Pass on a step's calls; where it makes none, the sentence that tells what happened instead of its own text."""
+    called = False
+    async for event in events:
+        called = called or isinstance(event, CallProposed)
+        if isinstance(event, CallProposed) or (called and isinstance(event, Finished)):
+            yield event
+        elif isinstance(event, Finished):
+            for each in closing_events(ending, event):
+                yield each
+
+
+def closing_events(ending: Ending, finished: Finished) -> tuple[ModelEvent, ...]:
+    """Return the events that end a turn of the embedded model: its sentence, and whether it declined."""
+    return TextDelta(ending.text), finished if ending.done else replace(finished, reason="declined")
+
+
+def to_wire(request: GenerateRequest, nameable: Nameable | None = None) -> wire.Generate:
+    """Spell a request for the model process, under a new id; `nameable` is what `request.paths` came to."""
+    return wire.Generate(
+        id=uuid.uuid4().hex,
+        session_id=request.session_id,
+        messages=tuple(_message(message) for message in request.messages),
+        intents=_intents(request.intents),
+        max_tokens=request.max_tokens,
+        temperature=request.temperature,
+        seed=request.seed,
+        priority=request.priority,
+        answer_schema=dict(request.answer_schema) if request.answer_schema is not None else None,
+        paths=None if nameable is None else nameable.paths,
+        path_arguments=dict(request.paths.arguments) if request.paths is not None else {},
+        must_call=request.must_call,
+    )
+
+
+def _intents(intents: Mapping[Intent, tuple[ToolSpec, ...]]) -> dict[str, tuple[wire.ToolSchema, ...]]:
+    return {
+        intent.value: tuple(
+            wire.ToolSchema(name=tool.name, description=tool.description, parameters=dict(tool.parameters))
+            for tool in tools
+        )
+        for intent, tools in intents.items()
+    }
+
+
+def _message(message: Message) -> wire.ChatMessage:
+    match message:
+        case SystemMessage(text):
+            return wire.ChatMessage(role="system", content=text)
+        case UserMessage(text):
+            return wire.ChatMessage(role="user", content=text)
+        case AssistantMessage(text, calls):
+            return wire.ChatMessage(role="assistant", content=text, tool_calls=tuple(map(_call, calls)))
+        case ToolMessage(call_id, tool, text):
+            return wire.ChatMessage(role="tool", content=text, tool_call_id=call_id, name=tool)
+        case _:
+            assert_never(message)
+
+
+def _call(call: ProposedCall) -> wire.CallSpelling:
+    arguments: dict[str, JsonValue] = dict(call.arguments)
+    return wire.CallSpelling(id=call.id, name=call.name, arguments=arguments)
+
+
+def _event(event: wire.Delta | wire.Thinking | wire.Call | wire.Unreadable | wire.Finished) -> ModelEvent:
+    match event:
+        case wire.Delta(text=text):
+            return TextDelta(text)
+        case wire.Thinking(text=text):
+            return ThinkingDelta(text)
+        case wire.Call(name=name, arguments=arguments):
+            return _call_proposed(name, arguments)
+        case wire.Unreadable(text=text, why=why):
+            return _call_proposed(UNREADABLE_CALL, {"why": why, "spelled": text})
+        case wire.Finished():
+            return _finished_event(event)
+        case _:
+            assert_never(event)
+
+
+def _call_proposed(name: str, arguments: Mapping[str, JsonValue]) -> CallProposed:
+    return CallProposed(ProposedCall(f"call_{uuid.uuid4().hex[:12]}", name, arguments))
+
+
+def _finished_event(event: wire.Finished) -> Finished:
+    # `cancelled` is only ever sent to a stream that nobody listens to, or to one that a shutdown cut off.
+    if event.reason == "cancelled":
+        raise ModelUnavailable("the model stopped", "it was shut down while it answered", "ask again", retryable=True)
+    return Finished(event.reason, event.prompt_tokens, event.cached_tokens, event.completion_tokens)
+
+
+def _usable(start: asyncio.Task[HostProcess]) -> bool:
+    host = _host_of(start)
+    return host is not None and host.alive
+
+
+def _host_of(start: asyncio.Task[HostProcess]) -> HostProcess | None:
+    """Return what a finished start came to: None if it failed."""
+    return None if start.cancelled() or start.exception() is not None else start.result()

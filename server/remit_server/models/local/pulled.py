@@ -1,0 +1,76 @@
+"""A model of the hub as a provider: found in the local cache when it is asked, never fetched (000 §Availability)."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from pathlib import Path
+
+from remit_server.contract import Ability
+from remit_server.errors import ModelUnavailable
+from remit_server.models.local.hub.cache import find_snapshot
+from remit_server.models.local.hub.folder import describe
+from remit_server.models.local.hub.names import HubName
+from remit_server.models.local.options import EngineOptions
+from remit_server.models.local.provider import MlxProvider
+from remit_server.models.ports import EVERY_ABILITY, EngineStats, GenerateRequest, ModelEvent, ModelState
+
+
+class PulledProvider:
+    """An `MlxProvider` over what `remit model pull` fetched; what is pulled later is found without a restart."""
+
+    def __init__(self, name: HubName, cache: Path, options: EngineOptions | None = None) -> None:
+        self._name, self._cache, self._options = name, cache, options
+        self._model: MlxProvider | None = None
+
+    @property
+    def name(self) -> str:
+        """The name on the hub."""
+        return str(self._name)
+
+    @property
+    def state(self) -> ModelState:
+        """What a status bar shows."""
+        return "stopped" if self._model is None else self._model.state
+
+    @property
+    def reads_context(self) -> bool:
+        """Models of the hub have seen such text."""
+        return True
+
+    @property
+    def abilities(self) -> frozenset[Ability]:
+        """Models of the hub are made for any task."""
+        return EVERY_ABILITY
+
+    @property
+    def loaded_share(self) -> float | None:
+        """As `LocalEngine.loaded_share` says."""
+        return None if self._model is None else self._model.loaded_share
+
+    async def stats(self) -> EngineStats | None:
+        """As `LocalEngine.stats` says."""
+        return None if self._model is None else await self._model.stats()
+
+    async def generate(self, request: GenerateRequest) -> AsyncGenerator[ModelEvent]:
+        """Stream one generation, as `ModelProvider.generate` says."""
+        if self._model is None:
+            self._model = MlxProvider(str(pulled_folder(self._name, self._cache)), self._options)
+        async with aclosing(self._model.generate(request)) as events:
+            async for event in events:
+                yield event
+
+    async def close(self) -> None:
+        """Stop the model process, if there is one. Idempotent."""
+        if self._model is not None:
+            await self._model.close()
+
+
+def pulled_folder(name: HubName, cache: Path) -> Path:
+    """The complete folder of a pulled model. Raises ModelUnavailable, and says how to pull it."""
+    folder = find_snapshot(cache, name)
+    problem = "it was not pulled" if folder is None else describe(folder).problem
+    if folder is None or problem is not None:
+        fix = f"run `remit model pull {name}`; a folder of that name is `./{name}`"
+        raise ModelUnavailable(f"there is no model `{name}` on this machine", problem or "", fix)
+    return folder

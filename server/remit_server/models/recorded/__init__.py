@@ -1,0 +1,1 @@
+"""Models that follow a script or a recording, and the recorder."""

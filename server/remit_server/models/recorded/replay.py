@@ -1,0 +1,177 @@
+"""Plays a recording back: the answer to a request is what was answered to that very request, or an error.
+
+Requests are told apart by their content (messages, tools, schema, sampling), so sessions may come in any order; equal
+ones are answered in the order of the recording. Ids of calls are those of the recording, so that what follows is asked
+in the same words again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from remit_server.contract import Ability
+from remit_server.errors import ModelFailed, SetupError
+from remit_server.models.ports import EVERY_ABILITY, GenerateRequest, ModelEvent, ModelState
+from remit_server.models.recorded.request_diff import difference, likeness
+from remit_server.models.recorded.traffic import (
+    Asked,
+    Ended,
+    Header,
+    Redact,
+    Said,
+    error_of,
+    event_of,
+    line_of,
+    request_digest,
+    request_value,
+)
+
+_ANEW = "record anew with this version of Remit"
+
+
+@dataclass(slots=True)
+class Exchange:
+    """A recorded generation: what was asked, what was said (with seconds since), and how it ended, if it did."""
+
+    digest: str
+    request: dict[str, Any]
+    events: list[tuple[float, ModelEvent]] = field(default_factory=list[tuple[float, ModelEvent]])
+    end: Ended | None = None
+    played: bool = False
+
+
+class ReplayProvider:
+    """A `ModelProvider` that says what a recording says, each answer once."""
+
+    def __init__(
+        self, exchanges: Sequence[Exchange], redact: Redact, *, name: str, reads_context: bool, timed: bool
+    ) -> None:
+        self._exchanges = tuple(exchanges)
+        self._redact, self._timed = redact, timed
+        self._name, self._reads_context = name, reads_context
+        self._running = 0
+        self._closed = False
+
+    @classmethod
+    def from_file(cls, path: Path, redact: Redact, *, timed: bool = False) -> ReplayProvider:
+        """Read a recording; with `timed` it is played with the pauses it was recorded with. Raises SetupError."""
+        header, exchanges = read_recording(path)
+        return cls(exchanges, redact, name=f"replay:{path.name}", reads_context=header.reads_context, timed=timed)
+
+    @property
+    def name(self) -> str:
+        """How the recording is called in events and logs."""
+        return self._name
+
+    @property
+    def state(self) -> ModelState:
+        """What a status bar shows."""
+        if self._closed:
+            return "stopped"
+        return "busy" if self._running else "ready"
+
+    @property
+    def abilities(self) -> frozenset[Ability]:
+        """What was not recorded fails, whatever it is."""
+        return EVERY_ABILITY
+
+    @property
+    def reads_context(self) -> bool:
+        """As the recorded model did."""
+        return self._reads_context
+
+    async def generate(self, request: GenerateRequest) -> AsyncGenerator[ModelEvent]:
+        """Play the answer to this request. Raises what was raised then; ModelFailed where nothing was recorded."""
+        exchange = self._recorded(request_value(request, self._redact))
+        exchange.played = True
+        self._running += 1
+        try:
+            async with aclosing(self._play(exchange)) as events:
+                async for event in events:
+                    yield event
+        finally:
+            self._running -= 1
+
+    async def close(self) -> None:
+        """Nothing is held. Idempotent."""
+        self._closed = True
+
+    async def _play(self, exchange: Exchange) -> AsyncGenerator[ModelEvent]:
+        began = time.monotonic()
+        for at_s, event in exchange.events:
+            await self._wait(began, at_s)
+            yield event
+        if exchange.end is None:
+            why = "whatever recorded it was ended in the middle of this answer"
+            raise ModelFailed("the recording ends here", why, "record anew")
+        await self._wait(began, exchange.end.at_s)
+        if exchange.end.how == "cancelled":
+            # The model would have said more, nobody knows what. It was waited for no longer, and so it is again.
+            await asyncio.Event().wait()
+        if exchange.end.error is not None:
+            raise error_of(exchange.end.error)
+
+    async def _wait(self, began: float, at_s: float) -> None:
+        await asyncio.sleep(max(0.0, began + at_s - time.monotonic()) if self._timed else 0)
+
+    def _recorded(self, asked: dict[str, Any]) -> Exchange:
+        wanted = request_digest(asked)
+        left = [(number, each) for number, each in enumerate(self._exchanges, 1) if not each.played]
+        for _, exchange in left:
+            if exchange.digest == wanted:
+                return exchange
+        if not left:
+            why = f"all of its {len(self._exchanges)} answers were given, and the model was asked once more"
+            raise ModelFailed("the recording is over", why, _ANEW)
+        number, nearest = max(left, key=lambda item: likeness(item[1].request, asked))
+        why = f"answer {number} of {len(self._exchanges)} was to another request: {difference(nearest.request, asked)}"
+        raise ModelFailed("the recording has no answer to this", why, f"ask what was asked then, or {_ANEW}")
+
+
+def read_recording(path: Path) -> tuple[Header, list[Exchange]]:
+    """What a file holds; a last line that was cut off is left out. Raises SetupError."""
+    what = f"the recording `{path}` cannot be played"
+    try:
+        lines = path.read_bytes().split(b"\n")[:-1]
+    except OSError as error:
+        raise SetupError(what, (error.strerror or str(error)).lower(), "name an existing file") from error
+    first: Header | None = None
+    found: dict[str, Exchange] = {}
+    for number, line in enumerate(lines, 1):
+        try:
+            header = _take(line, found)
+        except (ValueError, RecursionError) as error:
+            raise SetupError(what, f"line {number}: it is no line of a recording", _ANEW) from error
+        first = first or header
+        if first is None:
+            raise SetupError(what, "it does not begin as a recording does", _ANEW)
+    if first is None:
+        raise SetupError(what, "there is nothing in it", _ANEW)
+    return first, list(found.values())
+
+
+def _take(data: bytes, found: dict[str, Exchange]) -> Header | None:
+    """Add what a line says; returns it where it begins a recording. Raises ValueError."""
+    line = line_of(data)
+    match line:
+        case Header():
+            return line
+        case Asked():
+            if line.id in found or line.digest != request_digest(line.request):
+                raise ValueError("it was changed")
+            found[line.id] = Exchange(line.digest, line.request)
+        case Said() | Ended():
+            exchange = found.get(line.id)
+            if exchange is None or exchange.end is not None:
+                raise ValueError("it belongs to no request")
+            if isinstance(line, Said):
+                exchange.events.append((line.at_s, event_of(line.event)))
+            else:
+                exchange.end = line
+    return None

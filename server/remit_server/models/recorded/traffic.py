@@ -1,0 +1,199 @@
+"""How a model's traffic is spelled in a recording: one JSON object a line (agent.md §Model engine).
+
+`{"kind": "recording", "version": 1, "model", "reads_context"}` first, then for each generation, marked by its `id`:
+`request` with the digest and what was asked, `event` with the seconds since the request, and `end`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from typing import Annotated, Any, Literal, assert_never, cast
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+
+from remit_governance.canonical import digest_bytes
+from remit_server.contract import ErrorCode
+from remit_server.errors import ModelFailed, ModelUnavailable, RemitError
+from remit_server.models.ports import (
+    AssistantMessage,
+    CallProposed,
+    Finished,
+    GenerateRequest,
+    Message,
+    ModelEvent,
+    ProposedCall,
+    SystemMessage,
+    TextDelta,
+    ThinkingDelta,
+    ToolMessage,
+    ToolSpec,
+    UserMessage,
+)
+
+Redact = Callable[[str], str]
+
+
+class Line(BaseModel):
+    """What every line is: unknown fields are errors."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Header(Line):
+    """Begins each recording in a file."""
+
+    kind: Literal["recording"] = "recording"
+    version: Literal[1] = 1
+    model: str
+    reads_context: bool
+
+
+class Asked(Line):
+    """A generation began. `request` is what was asked, redacted; `digest` is over exactly that."""
+
+    kind: Literal["request"] = "request"
+    id: str
+    digest: str
+    request: dict[str, Any]
+
+
+class Said(Line):
+    """The model said something, `at_s` seconds after it was asked."""
+
+    kind: Literal["event"] = "event"
+    id: str
+    at_s: float = Field(ge=0)
+    event: dict[str, Any]
+
+
+class Failure(Line):
+    """An error, as it was raised."""
+
+    type: Literal["unavailable", "failed"]
+    code: ErrorCode
+    what: str
+    why: str
+    fix: str
+    retryable: bool = False
+
+
+class Ended(Line):
+    """The generation is over: it finished, it failed with `error`, or whoever asked stopped listening."""
+
+    kind: Literal["end"] = "end"
+    id: str
+    at_s: float = Field(ge=0)
+    how: Literal["finished", "failed", "cancelled"]
+    error: Failure | None = None
+
+
+AnyLine = Annotated[Header | Asked | Said | Ended, Field(discriminator="kind")]
+_LINES: TypeAdapter[Header | Asked | Said | Ended] = TypeAdapter(AnyLine)
+_EVENTS: Mapping[Any, TypeAdapter[ModelEvent]] = {
+    "text": TypeAdapter[ModelEvent](TextDelta),
+    "thinking": TypeAdapter[ModelEvent](ThinkingDelta),
+    "call": TypeAdapter[ModelEvent](CallProposed),
+    "finished": TypeAdapter[ModelEvent](Finished),
+}
+
+
+def spell_line(line: Line) -> bytes:
+    """A line of the file, in ASCII: names that are no UTF-8 on disk are spelled as well."""
+    return json.dumps(line.model_dump()).encode("ascii") + b"\n"
+
+
+def line_of(data: bytes) -> Header | Asked | Said | Ended:
+    """The line that `spell_line` wrote. Raises ValueError."""
+    return _LINES.validate_python(json.loads(data))
+
+
+def request_value(request: GenerateRequest, redact: Redact) -> dict[str, Any]:
+    """What a request asks for, redacted. Who asks (the session) and metadata are no part of it."""
+    value = {
+        "messages": [_message_value(message) for message in request.messages],
+        "intents": {intent.value: [_tool_value(tool) for tool in tools] for intent, tools in request.intents.items()},
+        "answer_schema": request.answer_schema,
+        "max_tokens": request.max_tokens,
+        "temperature": request.temperature,
+        "seed": request.seed,
+    }
+    return cast("dict[str, Any]", redact_value(value, redact))
+
+
+def request_digest(value: Mapping[str, Any]) -> str:
+    """One digest for equal values, whatever numbers a model put into its arguments."""
+    return digest_bytes(json.dumps(value, sort_keys=True).encode())
+
+
+def redact_value(value: Any, redact: Redact) -> Any:
+    """A JSON value with every string in it redacted, keys included."""
+    match value:
+        case str():
+            return redact(value)
+        case Mapping():
+            entries = cast("Mapping[str, Any]", value)
+            return {redact(key): redact_value(item, redact) for key, item in entries.items()}
+        case list() | tuple():
+            return [redact_value(item, redact) for item in cast("list[Any]", value)]
+        case _:
+            return value
+
+
+def event_value(event: ModelEvent, redact: Redact) -> dict[str, Any]:
+    """An event as JSON, redacted."""
+    match event:
+        case TextDelta(text):
+            return {"type": "text", "text": redact(text)}
+        case ThinkingDelta(text):
+            return {"type": "thinking", "text": redact(text)}
+        case CallProposed(call):
+            return {"type": "call", "call": redact_value(_call_value(call), redact)}
+        case Finished():
+            return {"type": "finished", **asdict(event)}
+        case _:
+            assert_never(event)
+
+
+def event_of(value: Mapping[str, Any]) -> ModelEvent:
+    """The event that `event_value` spelled. Raises ValueError for anything else."""
+    shape = _EVENTS.get(value.get("type"))
+    if shape is None:
+        raise ValueError("it is of no known type")
+    return shape.validate_python({name: item for name, item in value.items() if name != "type"})
+
+
+def failure_of(error: RemitError, redact: Redact) -> Failure:
+    """An error as JSON, redacted."""
+    kind: Literal["unavailable", "failed"] = "unavailable" if isinstance(error, ModelUnavailable) else "failed"
+    what, why, fix = redact(error.what), redact(error.why), redact(error.fix)
+    return Failure(type=kind, code=error.code, what=what, why=why, fix=fix, retryable=error.retryable)
+
+
+def error_of(failure: Failure) -> RemitError:
+    """The error that `failure_of` spelled."""
+    kind = ModelUnavailable if failure.type == "unavailable" else ModelFailed
+    return kind(failure.what, failure.why, failure.fix, code=failure.code, retryable=failure.retryable)
+
+
+def _message_value(message: Message) -> dict[str, Any]:
+    match message:
+        case SystemMessage(text):
+            return {"role": "system", "text": text}
+        case UserMessage(text):
+            return {"role": "user", "text": text}
+        case AssistantMessage(text, calls):
+            return {"role": "assistant", "text": text, "calls": [_call_value(call) for call in calls]}
+        case ToolMessage(call_id, tool, text):
+            return {"role": "tool", "call_id": call_id, "tool": tool, "text": text}
+        case _:
+            assert_never(message)
+
+
+def _call_value(call: ProposedCall) -> dict[str, Any]:
+    return {"id": call.id, "name": call.name, "arguments": call.arguments}
+
+
+def _tool_value(tool: ToolSpec) -> dict[str, Any]:
+    return {"name": tool.name, "description": tool.description, "parameters": tool.parameters}

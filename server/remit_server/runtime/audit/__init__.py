@@ -1,0 +1,1 @@
+"""The audit log as commands and editors ask for it."""

@@ -1,0 +1,1 @@
+"""The policy in force while the server runs, and changes of it."""

@@ -1,0 +1,98 @@
+"""What is in force while the server runs, and what became of the files on disk (governance.md §2, Changing policy)."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from remit_governance.audit.record import AuditEvent, AuditKind
+from remit_governance.audit.store import AuditLog
+from remit_governance.errors import AuditError
+from remit_governance.permissions.answer_scope import rule_text
+from remit_governance.permissions.permissions import PermissionRule
+from remit_governance.rulebook import Rulebook
+from remit_server.contract import ErrorPayload
+from remit_server.errors import RemitError, SetupError
+from remit_server.runtime.policy.permission_writer import NotKept, keep_rule
+from remit_server.runtime.policy.policies import InForce, holding_in, load_in_force
+from remit_server.runtime.ports import Notice
+from remit_server.runtime.settings import Settings
+
+log = logging.getLogger(__name__)
+
+MAX_NAMES_CHARS = 2_000
+"""Characters of the files' names in an audit record."""
+
+
+@dataclass(slots=True)
+class LivePolicy:
+    """Policy and permissions of one server. `problem` says why the files on disk are not those in force."""
+
+    settings: Settings
+    loaded: InForce
+    rulebook: Rulebook
+    audit: AuditLog
+    problem: ErrorPayload | None = None
+    _lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    @classmethod
+    def start(cls, settings: Settings, loaded: InForce, audit: AuditLog) -> LivePolicy:
+        """With what was loaded."""
+        return cls(settings, loaded, Rulebook(loaded.policy, loaded.permissions, here=loaded.here), audit)
+
+    async def reload(self) -> Notice | None:
+        """Put what the files say now in force, or leave what is; None where there is nothing new to say."""
+        async with self._lock:
+            try:
+                found = await asyncio.to_thread(load_in_force, self.settings)
+            except SetupError as error:
+                return self._failed(error)
+            mended, self.problem = self.problem is not None, None
+            if (found.policy.version, found.permissions) == (self.loaded.policy.version, self.rulebook.permissions):
+                found.close()
+                return Notice(True, "The policy files are in order again, and in force") if mended else None
+            return await self._put_in_force(found)
+
+    async def keep(self, rule: PermissionRule, decision: Literal["allow", "deny"]) -> str | None:
+        """Write what was answered for good, and have it in force at once; where that cannot be done, why."""
+        async with self._lock:
+            try:
+                permissions = await asyncio.to_thread(keep_rule, self.settings.person_permissions, decision, rule)
+            except NotKept as error:
+                return str(error)
+            version = self.rulebook.policy.version
+            self.rulebook.replace(self.rulebook.policy, holding_in(permissions, self.loaded.here))
+            self._record(version, {"rule": rule_text(rule), "list": decision})
+            return None
+
+    def close(self) -> None:
+        """End what runs for the policy's sake."""
+        self.loaded.close()
+
+    async def _put_in_force(self, found: InForce) -> Notice:
+        old, self.loaded = self.loaded, found
+        revoked = self.rulebook.replace(found.policy, found.permissions)
+        self.rulebook.here = found.here
+        self._record(old.policy.version, {"revoked_tokens": str(revoked)})
+        await asyncio.to_thread(old.close)
+        warnings = "".join(f"; {warning}" for warning in found.policy.warnings)
+        return Notice(True, f"The policy was changed, and is in force now: {', '.join(found.policy.files)}{warnings}")
+
+    def _failed(self, error: RemitError) -> Notice | None:
+        known, self.problem = self.problem, error.payload()
+        if known == self.problem:
+            return None
+        why = f"The files on disk are not in force, the policy from before is: {error.why}; {error.fix}"
+        return Notice(False, why)
+
+    def _record(self, old_version: str, more: Mapping[str, str]) -> None:
+        files = ", ".join((*self.loaded.policy.files, str(self.settings.person_permissions)))
+        version = self.loaded.policy.version
+        metadata = {"old": old_version, "new": version, "files": files[:MAX_NAMES_CHARS], **more}
+        try:
+            self.audit.write(AuditEvent(AuditKind.POLICY_UPDATE, policy_version=version, metadata=metadata))
+        except AuditError as error:  # no call is carried out either, until there is an audit again
+            log.warning("the change of the policy could not be recorded: %s: %s", error.what, error.why)

@@ -1,0 +1,97 @@
+"""What is in force for a workspace: the person's files or the packaged default, tightened by the project's."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from remit_governance.errors import ExtensionError, PolicyError, Problem
+from remit_governance.permissions.permission_file import parse_permissions
+from remit_governance.permissions.permissions import PermissionConfig
+from remit_governance.permissions.workspace_identity import WorkspaceIdentity, in_workspace
+from remit_governance.policy.decision.extension import ExtensionRule, with_extension
+from remit_governance.policy.language.load import is_given, load_policy, load_rules, read_source
+from remit_governance.policy.rules import Policy
+from remit_server.contract import ErrorCode
+from remit_server.errors import SetupError
+from remit_server.extensions.host import ExtensionHost
+from remit_server.runtime.settings import Settings
+from remit_server.runtime.workspace_record import workspace_identity
+
+
+@dataclass(frozen=True, slots=True)
+class InForce:
+    """Policy and permissions as loaded from their files, those that hold in the workspace `here`; `close` ends what
+    runs for their sake.
+
+    `unanswerable` says why the rules that are programs cannot be asked, where that is so: each is then a deny.
+    """
+
+    policy: Policy
+    here: WorkspaceIdentity
+    permissions: PermissionConfig = field(default_factory=PermissionConfig)
+    close: Callable[[], None] = lambda: None
+    unanswerable: Callable[[], ExtensionError | None] = lambda: None
+
+
+def load_in_force(settings: Settings) -> InForce:
+    """Load them. Raises SetupError (`policy_invalid`) naming file, line and column: a broken policy allows nothing."""
+    person = settings.person_policy if is_given(settings.person_policy) else None
+    project = settings.project_policy if is_given(settings.project_policy) else None
+    try:
+        here = workspace_identity(settings)
+        permissions = holding_in(load_permissions(settings.person_permissions), here)
+        rules = load_rules(settings.person_rules)
+        if not rules:
+            return InForce(load_policy(person, project, own=settings.own_paths), here, permissions)
+        in_force = _with_programs(rules, settings, lambda: load_policy(person, project, own=settings.own_paths), here)
+        return replace(in_force, permissions=permissions)
+    except PolicyError as error:
+        raise SetupError(error.what, error.why, error.fix, code=ErrorCode.POLICY_INVALID) from error
+
+
+def holding_in(permissions: PermissionConfig, here: WorkspaceIdentity) -> PermissionConfig:
+    """The standing answers that hold in this workspace, by the real path of the folder that each names."""
+    return in_workspace(permissions, here, _real_path)
+
+
+def _real_path(path: str) -> str:
+    try:
+        return os.path.realpath(Path(path).expanduser())
+    except RuntimeError:  # nobody knows where this user's home is
+        return path
+
+
+def load_permissions(file: Path) -> PermissionConfig:
+    """The person's standing answers, those of every workspace; none where there is no such file. Raises PolicyError."""
+    return parse_permissions(str(file), read_source(file).text) if is_given(file) else PermissionConfig()
+
+
+def _with_programs(
+    rules: tuple[ExtensionRule, ...], settings: Settings, load: Callable[[], Policy], here: WorkspaceIdentity
+) -> InForce:
+    """The policy of `load` with these rules, whose process starts while it is loaded. Raises PolicyError."""
+    host = ExtensionHost(rules, settings.workspace, settings.extension_timeout_s)
+    try:
+        policy = with_extension(load(), rules, host.ask)
+        host.check()
+    except BaseException:
+        host.close()
+        raise
+    return InForce(policy, here, close=host.close, unanswerable=host.unanswerable)
+
+
+def problems_of_rules(rules: tuple[ExtensionRule, ...], settings: Settings) -> tuple[Problem, ...]:
+    """What is wrong with the top level of rules that are well-formed, found by loading them in their sandbox."""
+    if not rules:
+        return ()
+    host = ExtensionHost(rules, settings.workspace)
+    try:
+        host.check()
+    except PolicyError as error:
+        return error.problems
+    finally:
+        host.close()
+    return ()

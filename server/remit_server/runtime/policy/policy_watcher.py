@@ -1,0 +1,127 @@
+"""When the files that policy is made of change on disk (governance.md §2, Changing policy).
+
+Absent: what is in them. Whoever is told looks for themselves.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+from collections.abc import AsyncGenerator, Iterable, Iterator
+from contextlib import aclosing, asynccontextmanager
+from pathlib import Path
+from typing import TypeAlias
+
+from watchfiles import awatch  # pyright: ignore[reportUnknownVariableType] trio, which is not here, is in its type
+
+from remit_server.runtime.settings import Settings
+
+log = logging.getLogger(__name__)
+
+DEBOUNCE_MS = 200
+LOOK_ANYWAY_MS = 5_000
+"""Also looked at this often: not every file system says that something has changed."""
+
+MAX_ENTRIES = 1_000
+
+Stamp: TypeAlias = "tuple[str, int, int, int, int]"
+"""Where a file really is, and its device, inode, size and time of change: another file has another one."""
+
+
+async def policy_changes(settings: Settings) -> AsyncGenerator[None]:
+    """Comes once at the start, and after every change of the person's configuration or the project's, however they are
+    saved, until it is closed. Folders that do not exist yet are waited for; links are followed."""
+    roots = (settings.person_policy.parent, settings.project_policy.parent)
+    seen = await asyncio.to_thread(_stamps, roots)
+    yield
+    while True:
+        now = seen
+        async with aclosing(_stirrings(await asyncio.to_thread(_places, roots))) as stirrings:
+            async for _ in stirrings:
+                now = await asyncio.to_thread(_stamps, roots)
+                if now != seen:
+                    break
+        if now != seen:
+            seen = now
+            yield
+
+
+async def _stirrings(places: Iterable[Path]) -> AsyncGenerator[None]:
+    """Comes once these folders are watched, then after anything happens in them, and now and then."""
+    try:
+        watching = awatch(
+            *places,
+            watch_filter=None,
+            debounce=DEBOUNCE_MS,
+            rust_timeout=LOOK_ANYWAY_MS,
+            yield_on_timeout=True,
+            recursive=False,
+        )
+        async with aclosing(watching), _begin_watching(watching) as first:
+            yield
+            await first
+            yield
+            async for _ in watching:
+                yield
+    except Exception:  # a system that has no watches left, a folder that is gone by now
+        log.warning("the policy's folders cannot be watched; they are looked at now and then", exc_info=True)
+        await asyncio.sleep(LOOK_ANYWAY_MS / 1000)
+        yield
+
+
+@asynccontextmanager
+async def _begin_watching(watching: AsyncGenerator[object]) -> AsyncGenerator[asyncio.Task[object]]:
+    """Its first event, with the watch in place: its first step makes that. What changed before it is not told."""
+    first = asyncio.ensure_future(anext(watching))
+    try:
+        await asyncio.sleep(0)
+        yield first
+    finally:
+        first.cancel()
+        await asyncio.wait((first,))
+
+
+def _stamps(roots: Iterable[Path]) -> frozenset[Stamp]:
+    return frozenset(stamp for root in roots for path in _files(root) if (stamp := _stamp(path)) is not None)
+
+
+def _stamp(path: Path) -> Stamp | None:
+    try:
+        status = path.stat()
+    except OSError:
+        # A link that leads nowhere is not the same as no file.
+        return (str(path), 0, 0, 0, 0) if path.is_symlink() else None
+    return (os.path.realpath(path), status.st_dev, status.st_ino, status.st_size, status.st_ctime_ns)
+
+
+def _places(roots: Iterable[Path]) -> set[Path]:
+    """The folders where something may happen that counts: those of the files, of what links lead to, and one above."""
+    found: set[Path] = set()
+    for root in roots:
+        real = Path(os.path.realpath(root))
+        found |= {_existing(root.parent), _existing(real.parent), _existing(real)}
+        found |= {_existing(Path(os.path.realpath(path)).parent) for path in _files(root)}
+    return found
+
+
+def _existing(folder: Path) -> Path:
+    """The folder, or the nearest one above it that exists."""
+    return next((place for place in (folder, *folder.parents) if place.is_dir()), Path("/"))
+
+
+def _files(root: Path) -> Iterator[Path]:
+    """What lies in the folder and in the folders directly in it."""
+    entries = sorted(_entries(root))
+    for path in entries:
+        yield path
+        if path.is_dir() and not path.is_symlink():
+            yield from sorted(_entries(path))
+
+
+def _entries(folder: Path) -> list[Path]:
+    try:
+        with os.scandir(folder) as entries:
+            return [Path(entry.path) for entry, _ in zip(entries, range(MAX_ENTRIES), strict=False)]
+    except OSError:
+        return []

@@ -1,0 +1,1 @@
+"""Bubblewrap: Linux namespaces around one command, with an overlay over the workspace."""

@@ -1,0 +1,296 @@
+"""Bubblewrap with seccomp and limits: the default sandbox on Linux (003 §Container Manager Module, agent.md §3)."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import errno
+import os
+import shutil
+import socket
+import tempfile
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+from remit_governance.hosts import parse_endpoint
+from remit_server.sandbox.advice import missing_advice, namespaces_advice, sandbox_advice, this_machine
+from remit_server.sandbox.bubblewrap.bubblewrap_options import bubblewrap_options
+from remit_server.sandbox.bubblewrap.etc import settings
+from remit_server.sandbox.bubblewrap.layer import Layer, LayerChange
+from remit_server.sandbox.bubblewrap.orphans import kill_orphans, orphan_mark
+from remit_server.sandbox.bubblewrap.run_contained import Job, ProcessResult, run_contained
+from remit_server.sandbox.bubblewrap.seccomp import profile_filter, standard_filter
+from remit_server.sandbox.limits import pids
+from remit_server.sandbox.limits.cgroup import ControlGroup, clear_groups, find_parents
+from remit_server.sandbox.limits.limits import Limits
+from remit_server.sandbox.limits.templates import TEMPLATES, Template
+from remit_server.sandbox.network.proxy import Attempt, Proxy
+from remit_server.sandbox.network.proxy_socket import NO_ENDPOINT, ProxyEndpoint, open_endpoint, relay_text
+from remit_server.sandbox.no_sandbox import no_sandbox
+from remit_server.sandbox.outcome import command_output, discover_isolation, has_never_begun, last_line, trusted_path
+from remit_server.sandbox.ports import CommandOutput, CommandSpec, Isolation
+from remit_server.sandbox.server_identity import clear_leftovers, prefix_of
+from remit_server.sandbox.visible.environment import command_environment
+from remit_server.sandbox.visible.toolchains import ReadOnlyMount
+from remit_server.sandbox.visible.visible_paths import visible_outside
+from remit_server.uninterrupted import lent
+
+_PROBE_S = 20.0
+_KILLED = 137
+_EVERYTHING = Isolation("bubblewrap", False, "the workspace is the whole file system", "open a folder of it instead")
+_LAYER = (
+    'mount -t overlay overlay -o "lowerdir=$layer/lower,upperdir=$layer/upper,workdir=$layer/work,userxattr" '
+    '"$layer/merged" && '
+)
+
+
+class Bubblewrap:
+    """Runs each command in namespaces of its own: no network but a proxy's, no capabilities, what it writes kept apart.
+
+    `hidden` are files and folders of the workspace that no command may see. Its own programs come from nowhere below
+    `workspace`: whoever has activated a virtual environment there has a folder of it in PATH.
+    """
+
+    def __init__(
+        self, hidden: tuple[Path, ...] = (), limits: Limits | None = None, workspace: Path | None = None
+    ) -> None:
+        self._hidden = hidden
+        self._workspace = workspace
+        self._limits = limits
+        self._isolation: Isolation | None = None
+        self._area: Path | None = None
+        self._bounds = pids.has_own_limit_per_namespace(os.uname().release)
+
+    def isolation(self) -> Isolation:
+        """What isolates here, found out by one real run."""
+        self._isolation = discover_isolation(self._isolation, self._try)
+        return self._isolation
+
+    async def run(self, spec: CommandSpec, progress: Callable[[bytes], None] | None = None) -> CommandOutput:
+        """Run to the end, the limit, or cancellation. Raises ToolError (`sandbox_unavailable`)."""
+        if self._isolation is None or not self._isolation.available:
+            self._isolation = await self._try()
+        if not self._isolation.available:
+            raise no_sandbox(self._isolation)
+        if not spec.workspace.name:
+            raise no_sandbox(_EVERYTHING)
+        try:
+            ended, left = await self._layered(spec, progress)
+        except OSError as error:
+            raise no_sandbox(
+                Isolation("bubblewrap", False, f"bwrap cannot start: {error}", sandbox_advice(this_machine()))
+            ) from error
+        ended = _with_shell_exit_code(ended, spec.argv[0])
+        if has_never_begun(ended):
+            raise no_sandbox(_failed_isolation(ended))
+        return command_output(ended, left)
+
+    async def _try(self) -> Isolation:
+        for program in ("bwrap", "unshare"):
+            if shutil.which(program, path=trusted_path(self._workspace)) is None:
+                machine = this_machine()
+                fix = sandbox_advice(machine) if program == "bwrap" else missing_advice(machine, program)
+                return Isolation("bubblewrap", False, f"there is no program `{program}`", fix)
+        try:
+            standard_filter()
+        except (ImportError, RuntimeError, OSError) as error:
+            return Isolation(
+                "bubblewrap", False, f"libseccomp cannot be used: {error}", missing_advice(this_machine(), "libseccomp")
+            )
+        await asyncio.to_thread(kill_orphans)
+        await asyncio.to_thread(clear_groups)
+        with tempfile.TemporaryDirectory(prefix=prefix_of("trial")) as folder:
+            here = Path(folder)
+            trial = CommandSpec(("/bin/cat", pids.SETTING), here, here, command_environment({}), _PROBE_S)
+            try:
+                ended = await self._contained(trial)
+                if ended.exit_code != 0 and self._bounds:
+                    # It may be the bound that this system does not let bwrap write.
+                    self._bounds = False
+                    ended = await self._contained(trial)
+            except OSError as error:
+                return Isolation("bubblewrap", False, f"bwrap cannot start: {error}", namespaces_advice(this_machine()))
+            if ended.exit_code != 0:
+                return _failed_isolation(ended)
+            self._area = await self._area_for_layers(replace(trial, argv=("/bin/sh", "-c", "echo x > probe")))
+        return Isolation("bubblewrap", True, layers=self._area is not None, processes=_bound_name(ended))
+
+    async def _area_for_layers(self, trial: CommandSpec) -> Path | None:
+        """The first folder in which a layer's parts may lie: it must not be part of an overlay itself."""
+        for area in (Path(tempfile.gettempdir()), Path("/dev/shm")):  # noqa: S108  a private folder is made in it
+            with contextlib.suppress(OSError):
+                clear_leftovers(area)
+                layer = Layer.make(area, trial.workspace, prefix_of("layer"))
+                try:
+                    ended = await self._contained(trial, layer=layer)
+                    if ended.exit_code == 0 and [left.path for left in layer.changes()] == ["probe"]:
+                        return area
+                finally:
+                    layer.remove()
+        return None
+
+    async def _layered(
+        self, spec: CommandSpec, progress: Callable[[bytes], None] | None
+    ) -> tuple[ProcessResult, tuple[LayerChange, ...]]:
+        """Run it with a layer over the workspace, where there can be one; and what is then in it. Raises OSError."""
+        if not spec.writes or self._area is None:
+            return await self._contained(spec, progress), ()
+        make = partial(Layer.make, self._area, spec.workspace, prefix_of("layer"))
+        async with lent(make, Layer.remove) as layer:
+            ended = await self._contained(spec, progress, layer=layer)
+            return ended, await asyncio.to_thread(layer.changes)
+
+    async def _contained(
+        self, spec: CommandSpec, progress: Callable[[bytes], None] | None = None, layer: Layer | None = None
+    ) -> ProcessResult:
+        async with _open_control_group(TEMPLATES[spec.template]) as control:
+            shown = visible_outside(spec)
+            async with open_proxy(spec, shown) as door:
+                ended = await run_contained(self._job(spec, control, progress, layer, door, shown=shown))
+            why = control.stopped() if control and ended.exit_code == _KILLED else None
+            return replace(ended, exit_code=None, stopped=why) if why else ended
+
+    def _job(
+        self,
+        spec: CommandSpec,
+        control: ControlGroup | None,
+        progress: Callable[[bytes], None] | None,
+        layer: Layer | None,
+        door: ProxyEndpoint,
+        *,
+        shown: tuple[ReadOnlyMount, ...],
+    ) -> Job:
+        template = TEMPLATES[spec.template]
+        limits = self._limits or template.limits
+        rules = profile_filter("standard-net" if spec.network else template.seccomp)
+        # First: what is opened below is closed only once there is a job.
+        etc = settings(str(place) for place in (spec.workspace, *(each.place for each in shown)))
+        read_status, write_status = os.pipe()
+        ours, held = make_hold()
+        merged = layer.merged if layer else None
+        profile = memory_file(rules)
+        bound = memory_file(pids.bound_setting(limits.tasks)) if self._bounds else None
+        options = bubblewrap_options(
+            spec, limits, self._hidden, etc=etc, bound=bound, merged=merged, shown=shown, more=door.options
+        )
+        argv = [
+            *(*(control.joining() if control else ()), *_first_options(layer)),
+            *("bwrap", *orphan_mark(), *options, "--seccomp", str(profile), "--json-status-fd", str(write_status)),
+            *("--block-fd", str(held), "--", *door.command, *spec.argv),
+        ]
+        return Job(
+            argv=argv,
+            path=trusted_path(spec.workspace, self._workspace),
+            descriptors=(profile, write_status, held, *(() if bound is None else (bound,)), *door.descriptors),
+            status=read_status,
+            hold=ours,
+            timeout_s=spec.timeout_s,
+            max_output_bytes=spec.max_output_bytes,
+            limits=limits,
+            progress=progress,
+            layer=layer.upper if layer else None,
+            as_root=os.geteuid() == 0,
+            # It has half the mounts of a machine, and bwrap reads the table of all for each that it makes.
+            unseen=() if control else ("/sys",),
+        )
+
+
+@asynccontextmanager
+async def _open_control_group(template: Template) -> AsyncGenerator[ControlGroup | None]:
+    """A control group for one command, gone with it; None where this user can make none, which takes no thread."""
+    groups = find_parents()
+    if not groups:
+        yield None
+        return
+    async with lent(partial(ControlGroup.make, template, groups), _require_group) as control:
+        yield control
+
+
+def _require_group(control: ControlGroup | None) -> None:
+    if control:
+        control.remove()
+
+
+def _first_options(layer: Layer | None) -> tuple[str, ...]:
+    """What happens in a mount namespace of our own before bwrap starts there; nothing without a layer."""
+    if layer is None:
+        return ()
+    own = () if os.geteuid() == 0 else ("--user", "--map-root-user")
+    script = f'layer=$1; shift; {_LAYER}exec "$@"'
+    return (
+        "unshare",
+        *own,
+        "--mount",
+        "--propagation",
+        "private",
+        "--",
+        "/bin/sh",
+        "-c",
+        script,
+        "sh",
+        str(layer.folder),
+    )
+
+
+def make_hold() -> tuple[socket.socket, int]:
+    """A socket of ours, and the descriptor at which bwrap waits for a message to it before the command begins.
+
+    Datagrams, for they have no end: it must not begin either when the server dies before the limits are set.
+    """
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
+    return ours, theirs.detach()
+
+
+@asynccontextmanager
+async def open_proxy(spec: CommandSpec, shown: tuple[ReadOnlyMount, ...] = ()) -> AsyncGenerator[ProxyEndpoint]:
+    """The door to the proxy of a command that may reach something."""
+    if not spec.network:
+        yield NO_ENDPOINT
+        return
+    listed = frozenset(map(parse_endpoint, spec.network))
+    async with open_endpoint(
+        Proxy(listed, spec.attempted or _ignore_attempt), memory_file(relay_text()), shown
+    ) as door:
+        yield door
+
+
+def _ignore_attempt(attempt: Attempt) -> None:
+    del attempt
+
+
+def _with_shell_exit_code(ended: ProcessResult, program: str) -> ProcessResult:
+    """127 where there is no such program and 126 where it cannot be started, of which bwrap reports no code."""
+    said = last_line(ended.stderr.value())
+    if not (has_never_begun(ended) and said.startswith(f"bwrap: execvp {program}: ")):
+        return ended
+    return replace(ended, exit_code=127 if said.endswith(os.strerror(errno.ENOENT)) else 126)
+
+
+def _bound_name(read: ProcessResult) -> str:
+    """What bounds the number of a command's processes, from a trial that read the setting inside."""
+    tasks = TEMPLATES["code-executor"].limits.tasks
+    if find_parents():
+        return f"a control group, {tasks} at most"
+    if pids.is_bounded_by(read.stdout.value(), tasks):
+        return f"their namespace, {tasks + pids.RESERVED} at most"
+    if os.geteuid() != 0:
+        return f"RLIMIT_NPROC, {tasks} at most"
+    return "nothing but a look at them ten times a second; run the server as another user than root, or on Linux 6.14"
+
+
+def _failed_isolation(ended: ProcessResult) -> Isolation:
+    said = last_line(ended.stderr.value()) or ended.stopped or "bwrap did not start"
+    missing = "Unknown option" in said
+    advice = sandbox_advice if missing else namespaces_advice
+    return Isolation("bubblewrap", False, said, advice(this_machine()))
+
+
+def memory_file(data: bytes) -> int:
+    """A descriptor to read these bytes from."""
+    fd = os.memfd_create("remit")
+    os.write(fd, data)
+    os.lseek(fd, 0, os.SEEK_SET)
+    return fd

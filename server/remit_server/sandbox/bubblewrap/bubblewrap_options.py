@@ -1,0 +1,143 @@
+"""What a command sees: system and workspace read-only, a scratch folder, nothing else (003 §Container Manager)."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+from remit_server.sandbox.limits import pids
+from remit_server.sandbox.limits.limits import Limits
+from remit_server.sandbox.ports import CommandSpec
+from remit_server.sandbox.visible.environment import SCRATCH, SYSTEM_FOLDERS
+from remit_server.sandbox.visible.system_folders import existing_folders, system_options
+from remit_server.sandbox.visible.toolchains import ReadOnlyMount, parents_of
+
+# Inside, the command is an ordinary user, whoever the server is.
+USER_ID = 1000
+
+# In namespaces of its own, without capabilities, dead with whoever started it.
+CONFINED = (
+    *("--unshare-all", "--unshare-user", "--disable-userns", "--uid", str(USER_ID), "--gid", str(USER_ID)),
+    *("--die-with-parent", "--new-session", "--cap-drop", "ALL", "--hostname", "remit", "--clearenv"),
+)
+_OCTAL = re.compile(r"\\([0-7]{3})")
+# Not `kmsg`: the kernel opens it to nobody without a capability, so to no command of root's either.
+_PROC_HIDDEN = (
+    *("kcore", "keys", "key-users", "kallsyms", "timer_list", "sched_debug"),
+    *("kpagecount", "kpageflags", "kpagecgroup", "slabinfo"),
+)
+_CREDENTIALS = (
+    *(".ssh", ".aws", ".azure", ".gnupg", ".kube", ".docker", ".config/gcloud", ".config/gh", ".password-store"),
+    *(".netrc", ".git-credentials", ".pgpass", ".pypirc", ".npmrc", ".vault-token", ".m2/settings.xml"),
+    *(".cargo/credentials", ".cargo/credentials.toml", ".local/share/keyrings", ".mozilla"),
+    *(".bash_history", ".zsh_history", ".python_history"),
+)
+
+
+def bubblewrap_options(
+    spec: CommandSpec,
+    limits: Limits,
+    hidden: Iterable[Path],
+    *,
+    etc: Iterable[str],
+    bound: int | None = None,
+    merged: Path | None = None,
+    shown: Sequence[ReadOnlyMount] = (),
+    more: Iterable[str] = (),
+) -> list[str]:
+    """Options of bwrap(1), without its program. Looks at what exists.
+
+    `etc` are those for /etc; the descriptor `bound` holds how many numbers of processes there are, where that can be
+    set. `merged` is the workspace with a layer over it, to be written to; without one it is read-only. `shown` is what
+    is seen of the person's toolchains, `more` are options for what else is to be seen.
+    """
+    return [
+        *CONFINED,
+        *system_options(SYSTEM_FOLDERS),
+        *etc,
+        *_proc_options(bound),
+        *_device_options(limits),
+        *_scratch_options(spec.workspace, limits),
+        *_toolchain_options(shown),
+        *("--bind" if merged else "--ro-bind", str(merged or spec.workspace), str(spec.workspace)),
+        *(_mounts_below(spec.workspace) if merged else ()),
+        *_hiding_options(hidden_paths_below(spec, hidden)),
+        *more,
+        *("--remount-ro", "/", "--chdir", str(spec.cwd)),
+        *(option for name, value in spec.environment.items() for option in ("--setenv", name, value)),
+    ]
+
+
+def _scratch_options(workspace: Path, limits: Limits) -> list[str]:
+    """Where a command may write; nothing can be mounted behind a link, so a workspace in the other place is beside."""
+    room = ("--size", str(limits.scratch_bytes), "--tmpfs")
+    other = "/var/tmp"  # noqa: S108
+    inside = f"{workspace}/".startswith(f"{other}/")
+    return [*room, SCRATCH, "--dir", "/var", *((*room, other) if inside else ("--symlink", SCRATCH, other))]
+
+
+def _toolchain_options(shown: Sequence[ReadOnlyMount]) -> list[str]:
+    """Those of the person's, in folders that can be passed through and not listed: the home is one of them."""
+    return [
+        *(
+            option
+            for folder in parents_of(each.place for each in shown)
+            for option in ("--perms", "0111", "--dir", str(folder))
+        ),
+        *(option for each in shown for option in ("--ro-bind", str(each.source), str(each.place))),
+        *_hiding_options(path for each in shown for path in each.private),
+    ]
+
+
+def _mounts_below(workspace: Path) -> list[str]:
+    """Other file systems inside the workspace, read-only: a layer over it does not show them."""
+    options: list[str] = []
+    with contextlib.suppress(OSError):
+        for line in Path("/proc/self/mountinfo").read_text().splitlines():
+            place = Path(_OCTAL.sub(lambda found: chr(int(found[1], 8)), line.split()[4]))
+            if place != workspace and place.is_relative_to(workspace):
+                options += ["--ro-bind", str(place), str(place)]
+    return options
+
+
+def _proc_options(bound: int | None) -> list[str]:
+    setting = [] if bound is None else ["--file", str(bound), pids.SETTING]
+    # What this user may not read, a command of the same user, which has no capability, may not either.
+    hidden = [path for name in _PROC_HIDDEN if os.access(path := f"/proc/{name}", os.R_OK)]
+    covered = (option for path in hidden for option in ("--ro-bind", os.devnull, path))
+    # Where the server is root, /proc/sys and others are its own, and writing to them needs no capability.
+    return ["--proc", "/proc", *setting, *covered, "--remount-ro", "/proc"]
+
+
+def _device_options(limits: Limits) -> list[str]:
+    shared = ("--size", str(limits.shared_bytes), "--tmpfs", "/dev/shm")  # noqa: S108
+    return ["--dev", "/dev", *shared, "--remount-ro", "/dev"]
+
+
+def _hiding_options(paths: Iterable[Path]) -> list[str]:
+    """An empty file or folder over each of the paths."""
+    options: list[str] = []
+    for real in paths:
+        covered = ["--tmpfs", str(real), "--remount-ro", str(real)] if real.is_dir() else []
+        options += covered or ["--ro-bind", os.devnull, str(real)]
+    return options
+
+
+def real_hidden_paths(paths: Iterable[Path], workspace: Path) -> tuple[Path, ...]:
+    """Those of the paths that exist and really lie in the workspace, links followed."""
+    real = (path.resolve() for path in paths if path.exists())
+    return tuple(path for path in real if path != workspace and path.is_relative_to(workspace) and path.exists())
+
+
+def hidden_paths_below(spec: CommandSpec, hidden: Iterable[Path]) -> tuple[Path, ...]:
+    """All that one command may not see of its workspace."""
+    credentials = map(Path, existing_folders(find_credentials(str(spec.workspace))))
+    return real_hidden_paths((*hidden, *spec.hidden, *credentials), spec.workspace)
+
+
+def find_credentials(folder: str) -> Iterator[str]:
+    """Where programs keep credentials, in a home: somebody may have opened theirs as a workspace."""
+    return (f"{folder}/{name}" for name in _CREDENTIALS)

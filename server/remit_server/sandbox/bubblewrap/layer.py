@@ -1,0 +1,226 @@
+"""What a command wrote: an overlay's upper layer, read as changes once the command is dead (003 §Output and Merge).
+
+The layer is laid over the workspace inside the sandbox alone, so that a command may write wherever it likes and nothing
+of it reaches the workspace by itself.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import secrets
+import stat
+import tempfile
+from collections.abc import Generator, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+MAX_FILES = 2_000
+MAX_BYTES = 64 * 1024 * 1024
+MAX_DEPTH = 100
+"""Folders in folders; a program that a person wrote needs a few dozen, one that means harm makes thousands."""
+MAX_PATH_BYTES = 3_000
+_OPAQUE = "user.overlay.opaque"
+_TOO_MUCH = f"it changed more than {MAX_FILES} files or {MAX_BYTES >> 20} MiB"
+_NO_FILE = "it is a link, a pipe or a device"
+_PARTS = ("upper", "work", "merged")
+
+
+@dataclass(frozen=True, slots=True)
+class LayerChange:
+    """One path that a command left otherwise than it found it, in bytes or in being executable. `data` is None where it
+    removed the file.
+
+    `odd` says why it cannot be taken over: it is no regular file, or too large. Then `data` is None where nobody read
+    it.
+    """
+
+    path: str
+    data: bytes | None
+    executable: bool = False
+    odd: str | None = None
+
+    @property
+    def holds(self) -> bool:
+        """Whether the person's content may be in it."""
+        return self.odd != _NO_FILE if self.data is None and self.odd else bool(self.data)
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """A folder with an overlay's parts, and `lower`, a link to the workspace: its name may hold any character."""
+
+    folder: Path
+    workspace: Path
+
+    @classmethod
+    def make(cls, area: Path, workspace: Path, prefix: str = "") -> Self:
+        """A fresh one below `area`, in a folder whose name begins so. Raises OSError."""
+        folder = Path(tempfile.mkdtemp(prefix=prefix, dir=area))
+        for part in _PARTS:
+            (folder / part).mkdir(mode=0o700)
+        (folder / "lower").symlink_to(workspace)
+        return cls(folder, workspace)
+
+    @property
+    def merged(self) -> Path:
+        """Where the overlay is mounted, for bwrap to bind."""
+        return self.folder / "merged"
+
+    @property
+    def upper(self) -> Path:
+        """What is written goes here."""
+        return self.folder / "upper"
+
+    def changes(self) -> tuple[LayerChange, ...]:
+        """What differs from the workspace now, by path. Of more than 2,000 files or 64 MiB none can be taken over.
+
+        Half of what a command made is worse than nothing of it.
+        """
+        found: list[LayerChange] = []
+        room = MAX_BYTES
+        for each in _changes_below(self.upper, self.workspace, ""):
+            room -= len(each.data or b"")
+            if len(found) >= MAX_FILES or room < 0:
+                return tuple(LayerChange(left.path, None, odd=_TOO_MUCH) for left in found)
+            found.append(each)
+        return tuple(sorted(found, key=lambda left: left.path))
+
+    def remove(self) -> None:
+        """Clear it away, whatever modes the command gave its folders, and however deep they are. Never raises."""
+        pending, mark, count = [self.folder], secrets.token_hex(4), 0
+        while pending:
+            current = pending.pop()
+            for entry in _list_folder(current):
+                with contextlib.suppress(OSError):
+                    if not entry.is_dir(follow_symlinks=False):
+                        Path(entry.path).unlink()
+                        continue
+                    # Moved up here: below, its path may be longer than a path can be.
+                    count += 1
+                    there = self.folder / f"{mark}-{count}"
+                    Path(entry.path).chmod(0o700)
+                    pending.append(Path(entry.path).rename(there))
+            if current != self.folder:
+                with contextlib.suppress(OSError):
+                    current.rmdir()
+        with contextlib.suppress(OSError):
+            self.folder.rmdir()
+
+
+def size_below(folder: Path, most_entries: int) -> tuple[int, int]:
+    """Bytes on disk and entries below a folder, counted up to `most_entries`; more, where it is too deep to be seen."""
+    total = entries = 0
+    pending = [str(folder)]
+    while pending and entries <= most_entries:
+        path = pending.pop()
+        try:
+            with _scan_by_descriptor(path) as found:
+                for entry in found:
+                    entries += 1
+                    # The command is at work there meanwhile.
+                    with contextlib.suppress(OSError):
+                        status = entry.stat(follow_symlinks=False)
+                        total += status.st_blocks * 512
+                        if stat.S_ISDIR(status.st_mode):
+                            pending.append(f"{path}/{entry.name}")
+        except OSError as error:
+            if error.errno == errno.ENAMETOOLONG:
+                return total, most_entries + 1
+    return total, entries
+
+
+@contextlib.contextmanager
+def _scan_by_descriptor(folder: str) -> Generator[Iterator[os.DirEntry[str]]]:
+    """Its entries, which can be looked at however long their own paths are. Raises OSError."""
+    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        with os.scandir(fd) as entries:
+            yield entries
+    finally:
+        os.close(fd)
+
+
+def _list_folder(folder: Path) -> list[os.DirEntry[str]]:
+    """Its entries, whatever its mode; none of what cannot be opened."""
+    with contextlib.suppress(OSError):
+        folder.chmod(0o700)
+        with os.scandir(folder) as entries:
+            return list(entries)
+    return []
+
+
+def _changes_below(upper: Path, lower: Path, prefix: str) -> Iterator[LayerChange]:
+    """Folders are opened by their names: nobody but us has access by now."""
+    for entry in sorted(os.scandir(upper), key=lambda entry: entry.name):
+        relative = prefix + entry.name
+        if relative.count("/") > MAX_DEPTH or len(os.fsencode(relative)) > MAX_PATH_BYTES:
+            yield LayerChange(relative, None, odd="it lies too deep")
+            continue
+        below = lower / entry.name
+        status = entry.stat(follow_symlinks=False)
+        if stat.S_ISCHR(status.st_mode) and status.st_rdev == 0:
+            yield from (LayerChange(path, None) for path in _files_below(below, relative))
+        elif stat.S_ISDIR(status.st_mode):
+            yield from _folder_changes(Path(entry.path), below, relative)
+        elif stat.S_ISREG(status.st_mode):
+            yield from _file_changes(Path(entry.path), status, below, relative)
+        else:
+            yield LayerChange(relative, None, odd=_NO_FILE)
+
+
+def _folder_changes(upper: Path, lower: Path, relative: str) -> Iterator[LayerChange]:
+    with contextlib.suppress(OSError):
+        upper.chmod(0o700)
+    if lower.is_symlink():
+        yield LayerChange(relative, None, odd="it takes the place of a link")
+        return
+    if lower.is_file():
+        yield LayerChange(relative, None)
+    elif _is_opaque(upper):
+        # A folder that was removed and made anew: what is not in it any more is gone.
+        below = (
+            path for path in _files_below(lower, relative) if not os.path.lexists(upper / path[len(relative) + 1 :])
+        )
+        yield from (LayerChange(path, None) for path in below)
+    yield from _changes_below(upper, lower, f"{relative}/")
+
+
+def _is_opaque(upper: Path) -> bool:
+    with contextlib.suppress(OSError):
+        return os.getxattr(upper, _OPAQUE) == b"y"
+    return False
+
+
+def _file_changes(upper: Path, status: os.stat_result, lower: Path, relative: str) -> Iterator[LayerChange]:
+    if lower.is_dir() and not lower.is_symlink():
+        yield from (LayerChange(path, None) for path in _files_below(lower, relative))
+    with contextlib.suppress(OSError):
+        upper.chmod(0o600)
+    if status.st_size > MAX_BYTES:
+        yield LayerChange(relative, None, odd=f"it is larger than {MAX_BYTES} bytes")
+        return
+    data = upper.read_bytes()
+    if lower.is_symlink():
+        yield LayerChange(relative, data, odd="it takes the place of a link")
+    elif not lower.is_file() or _is_executable(lower.stat()) != _is_executable(status) or lower.read_bytes() != data:
+        yield LayerChange(relative, data, executable=_is_executable(status))
+
+
+def _is_executable(status: os.stat_result) -> bool:
+    return bool(status.st_mode & 0o100)
+
+
+def _files_below(lower: Path, relative: str) -> Iterator[str]:
+    """The regular files at and below a path of the workspace, in any order."""
+    pending = [(lower, relative)]
+    while pending:
+        path, name = pending.pop()
+        if path.is_symlink():
+            continue
+        if path.is_file():
+            yield name
+        elif path.is_dir():
+            pending += [(Path(entry.path), f"{name}/{entry.name}") for entry in os.scandir(path)]

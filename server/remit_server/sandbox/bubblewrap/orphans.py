@@ -1,0 +1,53 @@
+"""What a killed server left of a sandbox whose command had not begun, and how it is known (003 §Lifecycle).
+
+Once a command runs, it dies with its server. Before, bwrap's inner process waits to be let go, bound to nobody's life:
+it runs nothing and never will, but would wait for ever.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+from pathlib import Path
+
+from remit_server.sandbox.server_identity import is_dead, this_server
+
+_MARK = b"remit-server-"
+
+
+def orphan_mark() -> tuple[str, str]:
+    """Options of bwrap(1) that do nothing but say whose it is, for all its processes."""
+    return "--unsetenv", f"{_MARK.decode()}{this_server()}"
+
+
+def kill_orphans() -> list[int]:
+    """Kill each bwrap of this user whose server is dead; the processes that were killed. Never raises."""
+    return [int(entry.name) for entry in Path("/proc").glob("[0-9]*") if _is_orphan(entry) and _kill_orphan(entry)]
+
+
+def _kill_orphan(entry: Path) -> bool:
+    with contextlib.suppress(OSError):
+        pidfd = os.pidfd_open(int(entry.name))
+        try:
+            # Once more: until now, its number may have become another's.
+            if _is_orphan(entry):
+                signal.pidfd_send_signal(pidfd, signal.SIGKILL)
+                return True
+        finally:
+            os.close(pidfd)
+    return False
+
+
+def _is_orphan(entry: Path) -> bool:
+    """Whether this process is a bwrap of this user's, marked with a dead server."""
+    with contextlib.suppress(OSError, ValueError):
+        words = (entry / "cmdline").read_bytes().split(b"\0")
+        if words[0] != b"bwrap":
+            return False
+        options = words[: words.index(b"--")]
+        marked = options[options.index(b"--unsetenv") + 1]
+        uids = next(line for line in (entry / "status").read_text().splitlines() if line.startswith("Uid:"))
+        owner = marked.removeprefix(_MARK).decode() if marked.startswith(_MARK) else ""
+        return int(uids.split()[1]) == os.geteuid() and is_dead(owner)
+    return False

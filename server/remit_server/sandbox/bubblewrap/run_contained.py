@@ -1,0 +1,251 @@
+"""One contained process from its start to its certain end: drained, watched, and dead before we return (threats.md)."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import signal
+import socket
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from remit_server.sandbox.bounded_output import BoundedOutput
+from remit_server.sandbox.bubblewrap.spawn import Reading, Spawned, spawned
+from remit_server.sandbox.limits.limits import Limits, free_space, layer_excess, measure_usage
+
+_FIRST_WATCH_S, _WATCH_S = 0.01, 0.1
+_HEARD_S = 5.0
+_DEATH_S = 10.0
+_NICER = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A bwrap to run, found by `path`. `descriptors` are passed on to it, `status` is where it reports to.
+
+    The command begins with a message to `hold`, once its limits are set. `as_root` bwrap has its devices read-only and
+    no mount of those that are `unseen`. `layer` is the folder that fills with what the command writes to the workspace.
+    """
+
+    argv: Sequence[str]
+    path: str
+    descriptors: Sequence[int]
+    status: int
+    hold: socket.socket
+    timeout_s: float
+    max_output_bytes: int
+    limits: Limits
+    progress: Callable[[bytes], None] | None = None
+    layer: Path | None = None
+    as_root: bool = False
+    unseen: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessResult:
+    """How it ended. `exit_code` is None where it was stopped, and where bwrap failed before the command began."""
+
+    exit_code: int | None
+    timed_out: bool
+    stopped: str | None
+    stdout: BoundedOutput
+    stderr: BoundedOutput
+
+
+@dataclass(slots=True)
+class _Namespace:
+    """What bwrap tells of its pid namespace: its first process, with whose death every other one in it dies.
+
+    `heard` is set when it is known, or once bwrap can tell nothing any more; `over` is done when the command has ended
+    by itself.
+    """
+
+    over: asyncio.Future[None]
+    told: bytearray = field(default_factory=bytearray)
+    heard: asyncio.Event = field(default_factory=asyncio.Event)
+    init: int | None = None
+    pidfd: int | None = None
+
+    def hear(self, data: bytes) -> None:
+        """More of the report."""
+        self.told += data
+        if self.init is None and b"\n" in self.told:
+            self.init = int(json.loads(self.told.partition(b"\n")[0])["child-pid"])
+            with contextlib.suppress(ProcessLookupError):
+                self.pidfd = os.pidfd_open(self.init)
+            self.heard.set()
+        if not self.over.done() and self.exit_code is not None:
+            self.over.set_result(None)
+
+    @property
+    def exit_code(self) -> int | None:
+        """The command's, once it has ended by itself."""
+        reports = [json.loads(line) for line in bytes(self.told).split(b"\n")[:-1]]
+        return next((int(report["exit-code"]) for report in reports if "exit-code" in report), None)
+
+    async def end(self) -> None:
+        """Kill what is left of it, and wait until it is gone. Raises TimeoutError where the kernel cannot do it."""
+        if self.pidfd is None:
+            return
+        loop = asyncio.get_running_loop()
+        dead = asyncio.Event()
+        loop.add_reader(self.pidfd, dead.set)
+        try:
+            with contextlib.suppress(ProcessLookupError):
+                signal.pidfd_send_signal(self.pidfd, signal.SIGKILL)
+            async with asyncio.timeout(_DEATH_S):
+                await dead.wait()
+        finally:
+            loop.remove_reader(self.pidfd)
+            os.close(self.pidfd)
+            self.pidfd = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Running:
+    """A job that has started, and everything of it that is listened to."""
+
+    spawned: Spawned
+    namespace: _Namespace
+    stdout: BoundedOutput
+    stderr: BoundedOutput
+    overrun: asyncio.Future[str]
+    draining: Sequence[asyncio.Future[None]]
+
+
+async def run_contained(job: Job) -> ProcessResult:
+    """Run it and see it end, at its limits at the latest, and when cancelled. Raises OSError where it cannot start."""
+    starting = asyncio.create_task(_start(job))
+    cancelled = False
+    try:
+        running = await asyncio.shield(starting)
+    except asyncio.CancelledError:
+        # Killed in the midst of its start, it would leave a process that we do not know.
+        running, cancelled = await starting, True
+    process, namespace, overrun = running.spawned, running.namespace, running.overrun
+    watching = asyncio.create_task(_watch(namespace, job, overrun))
+    try:
+        ends: set[asyncio.Future[Any]] = {process.exited, namespace.over, overrun}
+        if cancelled:
+            raise asyncio.CancelledError
+        await asyncio.wait(ends, timeout=job.timeout_s, return_when=asyncio.FIRST_COMPLETED)
+        by_itself = process.exited.done() or namespace.over.done()
+        stopped = overrun.result() if overrun.done() and not by_itself else None
+    finally:
+        watching.cancel()
+        await asyncio.shield(asyncio.create_task(_end(process, namespace, running.draining)))
+        job.hold.close()
+    return ProcessResult(
+        exit_code=namespace.exit_code if by_itself else None,
+        timed_out=not by_itself and stopped is None,
+        stopped=stopped,
+        stdout=running.stdout,
+        stderr=running.stderr,
+    )
+
+
+def drain_to(
+    kept: BoundedOutput, most: int, progress: Callable[[bytes], None] | None, overrun: asyncio.Future[str]
+) -> Callable[[bytes], None]:
+    """What to do with each piece of an output, so that the command never waits for us; `overrun` past `most` bytes."""
+
+    def take(chunk: bytes) -> None:
+        kept.add(chunk)
+        if progress is not None:
+            progress(chunk)
+        if kept.total > most and not overrun.done():
+            overrun.set_result(f"more than {most} bytes of output")
+
+    return take
+
+
+async def _start(job: Job) -> _Running:
+    """Start it and listen to it. Raises OSError."""
+    process = await _spawn_job(job)
+    loop = asyncio.get_running_loop()
+    overrun: asyncio.Future[str] = loop.create_future()
+    namespace = _Namespace(loop.create_future())
+    stdout, stderr = BoundedOutput(job.max_output_bytes), BoundedOutput(job.max_output_bytes)
+    most = job.max_output_bytes * job.limits.output_factor
+    draining = (
+        await Reading.of(process.process.stdout, drain_to(stdout, most, job.progress, overrun)),
+        await Reading.of(process.process.stderr, drain_to(stderr, most, job.progress, overrun)),
+        await Reading.of(os.fdopen(job.status, "rb", buffering=0), namespace.hear),
+    )
+    draining[-1].add_done_callback(lambda _: namespace.heard.set())
+    return _Running(process, namespace, stdout, stderr, overrun, draining)
+
+
+async def _spawn_job(job: Job) -> Spawned:
+    """Closes the descriptors, which the process has or nobody needs; raises OSError, and closes what is ours then."""
+    try:
+        environment = {"PATH": job.path}
+        return await spawned(job.argv, environment, job.descriptors, devices_read_only=job.as_root, unseen=job.unseen)
+    except BaseException:
+        os.close(job.status)
+        job.hold.close()
+        raise
+    finally:
+        for fd in job.descriptors:
+            os.close(fd)
+
+
+def _release(namespace: _Namespace, job: Job, overrun: asyncio.Future[str]) -> None:
+    """Set the limits of the namespace's first process, which all others in it inherit, and let the command begin.
+
+    It waits for that, and without a message it waits for ever. The editor goes first, also beside a command that takes
+    all it can get.
+    """
+    if namespace.init is None or namespace.pidfd is None:
+        return
+    try:
+        job.limits.impose(namespace.init)
+        # Last: what bwrap itself does for it does not wait for others.
+        os.setpriority(os.PRIO_PROCESS, namespace.init, os.getpriority(os.PRIO_PROCESS, 0) + _NICER)
+        job.hold.send(b"go")
+    except (ProcessLookupError, ConnectionError):
+        return
+    except OSError as error:
+        if not overrun.done():
+            overrun.set_result(f"its limits cannot be set: {error}")
+
+
+async def _end(spawned: Spawned, namespace: _Namespace, draining: Sequence[asyncio.Future[None]]) -> None:
+    """Kill bwrap and its namespace, and wait for both and for the last of their output."""
+    with contextlib.suppress(TimeoutError):
+        # Killed before it has told, it might leave a process that we do not know.
+        async with asyncio.timeout(_HEARD_S):
+            await namespace.heard.wait()
+    if not spawned.exited.done():
+        # Not by `Popen`, which would reap it where it is dead already, and `exited` would never come.
+        os.kill(spawned.process.pid, signal.SIGKILL)
+    # First: bwrap may have died before its child was bound to die with it, and the child holds our pipes open.
+    await namespace.end()
+    await spawned.exited
+    done, pending = await asyncio.wait(draining, timeout=_DEATH_S)
+    for reading in pending:
+        reading.cancel()
+    for reading in done:
+        reading.result()
+
+
+async def _watch(namespace: _Namespace, job: Job, overrun: asyncio.Future[str]) -> None:
+    """Let it begin, and look at the totals, which no limit of a single process bounds, until one is passed."""
+    await namespace.heard.wait()
+    free_before = free_space(job.layer) if job.layer else 0
+    _release(namespace, job, overrun)
+    pause = _FIRST_WATCH_S
+    while namespace.init is not None and not overrun.done():
+        # First: when bwrap has just told of it, the command has not even begun. Soon again: what starts processes as
+        # fast as it can has thousands of them, and all processors, within a tenth of a second.
+        await asyncio.sleep(pause)
+        pause = min(2 * pause, _WATCH_S)
+        reason = measure_usage(namespace.init).beyond(job.limits)
+        if reason is None and job.layer is not None:
+            reason = await asyncio.to_thread(layer_excess, job.layer, job.limits, free_before)
+        if reason is not None and not overrun.done():
+            overrun.set_result(reason)

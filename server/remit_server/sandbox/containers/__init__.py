@@ -1,0 +1,1 @@
+"""Podman and Docker: one container a command."""

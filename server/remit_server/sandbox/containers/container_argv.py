@@ -1,0 +1,151 @@
+"""Command lines for Podman and Docker (003 §Container Runtime Abstraction); pure. What is not an argument is fixed."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from remit_server.sandbox.limits.templates import Template
+from remit_server.sandbox.ports import CommandSpec
+from remit_server.sandbox.visible.environment import SCRATCH
+from remit_server.sandbox.visible.toolchains import ReadOnlyMount
+
+ProgramName = Literal["podman", "docker"]
+LABEL = "remit.server"
+# Many hosts allow less than a runtime's own default, which it then fails to set.
+_USER_PROCESSES = 4096
+NOT_BELOW = "bind-nonrecursive=true"
+_NOT_BELOW_SINCE_25 = "bind-recursive=disabled"
+
+
+@dataclass(frozen=True, slots=True)
+class Container:
+    """How one is run here: its name and image, whose it is, `uid:gid` inside, and files prepared on this machine.
+
+    `shown` and `toolchains` are read-only as they are; `empty_folder` and `empty_file` cover what is `hidden`.
+    `not_below` is how the program is told to leave away what else is mounted below a folder.
+    """
+
+    program: ProgramName
+    name: str
+    image: str
+    owner: str
+    user: str
+    seccomp: Path
+    empty_folder: Path
+    empty_file: Path
+    rootless: bool = False
+    not_below: str = NOT_BELOW
+    shown: tuple[Path, ...] = ()
+    toolchains: tuple[ReadOnlyMount, ...] = ()
+    hidden: tuple[Path, ...] = ()
+
+
+def run_argv(container: Container, spec: CommandSpec, template: Template) -> list[str]:
+    """One command in a container of its own: read-only, without network, capabilities, or anything of the host's.
+
+    Docker only makes the container, and `start_argv` starts it: its daemon would go on making one whose client was
+    killed meanwhile, after it was removed.
+    """
+    limits = template.limits
+    return [
+        *(container.program, "create" if container.program == "docker" else "run"),
+        *("--name", container.name, "--label", f"{LABEL}={container.owner}"),
+        *("--pull", "never", "--log-driver", "none", "--hostname", "remit", "--network", "none", "--ipc", "private"),
+        *("--read-only", *(("--read-only-tmpfs=false",) if container.program == "podman" else ())),
+        *("--cap-drop", "ALL", "--user", container.user, *(("--userns", "keep-id") if container.rootless else ())),
+        *("--security-opt", "no-new-privileges", "--security-opt", f"seccomp={container.seccomp}"),
+        # Its other way is to relabel the system's and the person's own files.
+        *("--security-opt", "label=disable"),
+        *("--memory", str(template.memory), "--memory-swap", str(template.memory), "--cpus", str(template.cpus)),
+        *("--pids-limit", str(limits.tasks), "--shm-size", str(limits.shared_bytes)),
+        *_ulimit_options(
+            nofile=limits.open_files,
+            nproc=_USER_PROCESSES,
+            data=limits.process_bytes,
+            fsize=limits.file_bytes,
+            core=0,
+        ),
+        *("--tmpfs", f"{SCRATCH}:rw,exec,nosuid,nodev,size={limits.scratch_bytes},mode=1777"),
+        *(option for path in container.shown for option in _read_only_option(path, path, container)),
+        *(option for each in container.toolchains for option in _read_only_option(each.source, each.place, container)),
+        *(
+            option
+            for each in container.toolchains
+            for path in each.private
+            for option in _cover_option(path, container)
+        ),
+        *_read_only_option(spec.workspace, spec.workspace, container),
+        *(option for path in container.hidden for option in _cover_option(path, container)),
+        *("--workdir", str(spec.cwd), "--entrypoint", "/usr/bin/env", container.image, "-i"),
+        *(f"{name}={value}" for name, value in spec.environment.items()),
+        *("nice", "-n", "10", *spec.argv),
+    ]
+
+
+def start_argv(name: str) -> list[str]:
+    """Starts a container that Docker has made, and ends as its command does; with 1 also where it cannot start."""
+    return ["docker", "start", "--attach", name]
+
+
+def remove_argv(program: ProgramName, names: Sequence[str]) -> list[str]:
+    """Kill and remove them at once; no error where they are gone already."""
+    at_once = ("--time", "0") if program == "podman" else ()
+    return [program, "rm", "--force", *at_once, *names]
+
+
+def exit_code_argv(program: ProgramName, name: str) -> list[str]:
+    """Prints `<state> <exit code> <whether memory ran out> <when it started>`."""
+    shown = "{{.State.Status}} {{.State.ExitCode}} {{.State.OOMKilled}} {{.State.StartedAt}}"
+    return [program, "inspect", "--type", "container", "--format", shown, name]
+
+
+def list_argv(program: ProgramName) -> list[str]:
+    """Prints `<name> <owner>` for each container that any server of ours has left or is using."""
+    # The two know the same field by different names.
+    label = f'index .Labels "{LABEL}"' if program == "podman" else f'.Label "{LABEL}"'
+    shown = f"{{{{.Names}}}} {{{{{label}}}}}"
+    return [program, "ps", "--all", "--filter", f"label={LABEL}", "--format", shown]
+
+
+def version_argv(program: ProgramName) -> list[str]:
+    """Prints the program's name and version."""
+    return [program, "--version"]
+
+
+def not_below(version: str) -> str:
+    """The option's spelling for a program that says this of its version: Docker has had another one since 25, and
+    warns about the old one on what is the command's own error output."""
+    docker = re.match(r"Docker version (\d+)", version)
+    return _NOT_BELOW_SINCE_25 if docker and int(docker[1]) >= 25 else NOT_BELOW
+
+
+def import_argv(program: ProgramName, image: str) -> list[str]:
+    """Makes an image of the tar file on its standard input."""
+    return [program, "import", "-", image]
+
+
+def exists_argv(program: ProgramName, image: str) -> list[str]:
+    """Exits with 0 where there is such an image."""
+    return [program, "image", "inspect", "--format", "{{.Id}}", image]
+
+
+def _ulimit_options(**most: int) -> Iterable[str]:
+    return (option for name, value in most.items() for option in ("--ulimit", f"{name}={value}:{value}"))
+
+
+def _cover_option(path: Path, container: Container) -> tuple[str, str]:
+    return _read_only_option(container.empty_folder if path.is_dir() else container.empty_file, path, container)
+
+
+def _read_only_option(source: Path, place: Path, container: Container) -> tuple[str, str]:
+    """A mount, its fields quoted: a path may hold commas. Not what else is mounted below, which would be writable."""
+    line = io.StringIO()
+    fields = ("type=bind", f"src={source}", f"dst={place}", "readonly=true", container.not_below)
+    csv.writer(line, lineterminator="").writerow(fields)
+    return ("--mount", line.getvalue())

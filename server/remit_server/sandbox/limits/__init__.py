@@ -1,0 +1,1 @@
+"""What a command may use of the machine."""

@@ -1,0 +1,122 @@
+"""How much a command may use (003 §Sandbox Templates, `code-executor`), and what it is using, read from /proc."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import resource
+from collections import defaultdict
+from dataclasses import dataclass
+from pathlib import Path
+
+from remit_server.sandbox.bubblewrap.layer import size_below
+
+MIB = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Bytes and counts. `tasks` counts threads and is hard, to root with what `pids` adds; the totals are watched.
+
+    `spare_bytes` stay free on the disk of what is written, and of what is written to files that have no name any more.
+    """
+
+    processes: int = 100
+    tasks: int = 400
+    process_bytes: int = 1024 * MIB
+    total_bytes: int = 2048 * MIB
+    file_bytes: int = 256 * MIB
+    scratch_bytes: int = 256 * MIB
+    shared_bytes: int = 64 * MIB
+    layer_bytes: int = 512 * MIB
+    layer_files: int = 50_000
+    spare_bytes: int = 1024 * MIB
+    open_files: int = 1024
+    output_factor: int = 64
+
+    def impose(self, pid: int) -> None:
+        """Set them for a process and all that it is going to start, none above what this one itself may have.
+
+        Raises OSError.
+        """
+        for kind, wanted in (
+            (resource.RLIMIT_NPROC, self.tasks),
+            (resource.RLIMIT_DATA, self.process_bytes),
+            (resource.RLIMIT_FSIZE, self.file_bytes),
+            (resource.RLIMIT_NOFILE, self.open_files),
+            (resource.RLIMIT_CORE, 0),
+        ):
+            most = _lower_limit(kind, wanted)
+            resource.prlimit(pid, kind, (most, most))
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Processes below one, itself included, their threads, and the bytes of memory they hold resident."""
+
+    processes: int
+    tasks: int
+    resident_bytes: int
+
+    def beyond(self, limits: Limits) -> str | None:
+        """Which limit is passed, in words, or None."""
+        if self.processes > limits.processes:
+            return f"more than {limits.processes} processes"
+        if self.tasks > limits.tasks:
+            return f"more than {limits.tasks} threads"
+        if self.resident_bytes > limits.total_bytes:
+            return f"more than {limits.total_bytes // MIB} MiB of memory"
+        return None
+
+
+def measure_usage(root: int) -> Usage:
+    """What the process `root` and all its descendants use. Orphans of a pid namespace stay below its init."""
+    children: dict[int, list[int]] = defaultdict(list)
+    pages: dict[int, int] = {}
+    threads: dict[int, int] = {}
+    for name in os.listdir("/proc"):  # noqa: PTH208  names only, ten times a second
+        if name.isdigit():
+            # A process may end while we look.
+            with contextlib.suppress(OSError, IndexError, ValueError):
+                fields = _read_stat(name).rpartition(b")")[2].split()
+                children[int(fields[1])].append(int(name))
+                threads[int(name)] = int(fields[17])
+                pages[int(name)] = int(fields[21])
+    found: list[int] = []
+    pending = [root] if root in pages else []
+    while pending:
+        found.append(pid := pending.pop())
+        pending += children[pid]
+    resident = sum(pages[pid] for pid in found) * resource.getpagesize()
+    return Usage(len(found), sum(threads[pid] for pid in found), resident)
+
+
+def free_space(folder: Path) -> int:
+    """Bytes that are free on its disk. Raises OSError."""
+    status = os.statvfs(folder)
+    return status.f_bavail * status.f_frsize
+
+
+def layer_excess(folder: Path, limits: Limits, free_before: int) -> str | None:
+    """Which limit is passed by what was written to the workspace, in words, or None."""
+    # Not all of it is seen there: a file that was removed takes its room for as long as it is open.
+    if free_space(folder) < min(limits.spare_bytes, free_before - limits.layer_bytes):
+        return "the disk is nearly full"
+    written, files = size_below(folder, limits.layer_files)
+    if files > limits.layer_files:
+        return f"more than {limits.layer_files} files written, or folders too deep"
+    return f"more than {limits.layer_bytes // MIB} MiB written" if written > limits.layer_bytes else None
+
+
+def _read_stat(pid: str) -> bytes:
+    """Raises OSError. By its descriptor: a bomb has a thousand processes while the next look is taken."""
+    fd = os.open(f"/proc/{pid}/stat", os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        return os.read(fd, 4096)
+    finally:
+        os.close(fd)
+
+
+def _lower_limit(kind: int, most: int) -> int:
+    hard = resource.getrlimit(kind)[1]
+    return most if hard == resource.RLIM_INFINITY else min(most, hard)

@@ -1,0 +1,247 @@
+"""The only way out of a sandbox: CONNECT to hosts that were listed, each attempt told (003 §Network Isolation).
+
+The proxy accepts on a socket that was made inside (`relay.py`) and connects from outside. It resolves names itself, and
+connects to exactly the address that it has checked. A tunnel has to begin with a TLS ClientHello for the listed host;
+what it carries then it does not see.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import ipaddress
+import socket
+from collections.abc import AsyncGenerator, Callable, Iterable
+from dataclasses import dataclass, field
+
+from remit_governance.hosts import Endpoint, IPAddress, parse_endpoint
+from remit_server.errors import ToolError
+from remit_server.sandbox.network.addresses import refused_address
+from remit_server.sandbox.network.client_hello import NoHello, check_hello, read_hello
+
+MAX_HEAD = 8192
+"""Bytes of a request before its tunnel."""
+
+MAX_OPEN = 64
+"""Connections at one time; more are cut."""
+
+MAX_BYTES = 1 << 30
+"""Bytes through all tunnels of a command, both ways."""
+
+_HEAD_S = 10.0
+_CONNECT_S = 15.0
+_SHOWN = 100
+_CHUNK = 1 << 16
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One try to reach something: `target` is `host` or `host:port`, or what was asked for instead, as it came.
+
+    `why` says why it was denied.
+    """
+
+    target: str
+    allowed: bool
+    why: str = ""
+
+
+Told = Callable[[Attempt], None]
+"""Takes an attempt before it has its way. What cannot be told does not happen: it may raise ToolError."""
+
+
+class Denied(Exception):
+    """An attempt that does not get its way, and why."""
+
+    def __init__(self, target: str, why: str) -> None:
+        super().__init__(why)
+        self.target, self.why = target, why
+
+
+def parse_request(head: bytes, listed: frozenset[Endpoint]) -> Endpoint:
+    """The listed endpoint that a request names; pure. Raises Denied for everything else."""
+    line = head.partition(b"\r\n")[0].decode("latin-1")
+    method, _, rest = line.partition(" ")
+    target, _, version = rest.partition(" ")
+    shown = target[:_SHOWN] or line[:_SHOWN]
+    if method != "CONNECT":
+        raise Denied(shown, "only CONNECT passes, as for https; plain http does not")
+    if version not in {"HTTP/1.1", "HTTP/1.0"}:
+        raise Denied(shown, "it is no request of HTTP/1.1")
+    try:
+        endpoint = parse_endpoint(target, needs_port=True)
+    except ValueError as error:
+        raise Denied(shown, str(error)) from None
+    if endpoint not in listed:
+        raise Denied(str(endpoint), "it is not listed")
+    return endpoint
+
+
+@dataclass(slots=True)
+class Proxy:
+    """Serves one command; `listed` is all that it may reach."""
+
+    listed: frozenset[Endpoint]
+    told: Told
+    max_bytes: int = MAX_BYTES
+    _carried: int = 0
+    _open: set[asyncio.Task[None]] = field(default_factory=set[asyncio.Task[None]])
+
+    @contextlib.asynccontextmanager
+    async def serving(self, listener: socket.socket) -> AsyncGenerator[None]:
+        """Serve on this socket; at the end every connection is cut."""
+        server = await asyncio.start_server(self._accept, sock=listener, limit=MAX_HEAD)
+        try:
+            yield
+        finally:
+            server.close()
+            for task in self._open:
+                task.cancel()
+            await asyncio.gather(*self._open, return_exceptions=True)
+
+    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._open.add(task)
+        try:
+            if len(self._open) <= MAX_OPEN:
+                with contextlib.suppress(OSError):
+                    await self._serve(reader, writer)
+        finally:
+            self._open.discard(task)
+            writer.close()
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            async with asyncio.timeout(_HEAD_S):
+                head = await reader.readuntil(b"\r\n\r\n")
+        except (asyncio.IncompleteReadError, asyncio.LimitOverrunError, TimeoutError):
+            await _answer(writer, "400 Bad Request", "there is no whole request")
+            return
+        try:
+            endpoint = parse_request(head, self.listed)
+            addresses = await self._reachable(endpoint)
+        except Denied as denied:
+            await self._deny(writer, denied)
+            return
+        try:
+            async with asyncio.timeout(_CONNECT_S):
+                outside = await _connect_first(addresses, endpoint)
+        except (OSError, TimeoutError):
+            await _answer(writer, "502 Bad Gateway", "it does not answer")
+            return
+        try:
+            await _answer(writer, "200 Connection Established")
+            try:
+                hello = await _read_hello(reader, endpoint)
+            except NoHello as error:
+                self._record_denial(Attempt(str(endpoint), allowed=False, why=str(error)))
+                return
+            self._carried += len(hello)
+            outside[1].write(hello)
+            await self._carry((reader, writer), outside)
+        finally:
+            outside[1].close()
+
+    async def _deny(self, writer: asyncio.StreamWriter, denied: Denied) -> None:
+        self._record_denial(Attempt(denied.target, allowed=False, why=denied.why))
+        await _answer(writer, "403 Forbidden", denied.why)
+
+    def _record_denial(self, attempt: Attempt) -> None:
+        with contextlib.suppress(ToolError):  # it does not happen either way
+            self.told(attempt)
+
+    async def _reachable(self, endpoint: Endpoint) -> list[IPAddress]:
+        """The addresses of this host that may be reached, once that is told. Raises Denied."""
+        try:
+            async with asyncio.timeout(_CONNECT_S):
+                addresses = await _resolve(endpoint)
+        except (OSError, TimeoutError):
+            raise Denied(str(endpoint), "its name leads nowhere") from None
+        refusals = {address: refused_address(address, endpoint.port, self.listed) for address in addresses}
+        reachable = [address for address, why in refusals.items() if why is None]
+        if not reachable:
+            raise Denied(str(endpoint), next(filter(None, refusals.values()), "it has no address"))
+        self._tell(Attempt(str(endpoint), allowed=True))
+        return reachable
+
+    def _tell(self, attempt: Attempt) -> None:
+        try:
+            self.told(attempt)
+        except ToolError as error:
+            raise Denied(attempt.target, error.why) from error
+
+    async def _carry(
+        self,
+        inside: tuple[asyncio.StreamReader, asyncio.StreamWriter],
+        outside: tuple[asyncio.StreamReader, asyncio.StreamWriter],
+    ) -> None:
+        async with asyncio.TaskGroup() as both:
+            both.create_task(self._pass_on(inside[0], outside[1]))
+            both.create_task(self._pass_on(outside[0], inside[1]))
+
+    async def _pass_on(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """One direction of a tunnel, until its end or the limit; what breaks on one side is cut on the other."""
+        try:
+            while self._carried < self.max_bytes and (chunk := await reader.read(_CHUNK)):
+                self._carried += len(chunk)
+                writer.write(chunk)
+                await writer.drain()
+            if self._carried < self.max_bytes:
+                writer.write_eof()
+                return
+        except OSError:
+            pass
+        writer.transport.abort()
+
+
+async def _read_hello(reader: asyncio.StreamReader, endpoint: Endpoint) -> bytes:
+    """The first bytes of a tunnel, once they are a ClientHello for this host. Raises NoHello.
+
+    Nothing goes either way before: neither a request in plain text, nor what a server says by itself.
+    """
+    data = b""
+    try:
+        async with asyncio.timeout(_HEAD_S):
+            while (hello := read_hello(data)) is None:
+                chunk = await reader.read(_CHUNK)
+                if not chunk:
+                    raise NoHello("it ended before its TLS began" if data else "it carried nothing")
+                data += chunk
+    except TimeoutError:
+        raise NoHello("its TLS did not begin in time") from None
+    except OSError:
+        raise NoHello("it broke before its TLS began") from None
+    check_hello(hello, endpoint)
+    return data
+
+
+async def _resolve(endpoint: Endpoint) -> list[IPAddress]:
+    """The endpoint's addresses, each once. Raises OSError."""
+    if endpoint.address is not None:
+        return [endpoint.address]
+    loop = asyncio.get_running_loop()
+    found = await loop.getaddrinfo(endpoint.host, endpoint.port, type=socket.SOCK_STREAM)
+    # A link-local address comes with a zone behind it; it is refused without.
+    return [ipaddress.ip_address(str(place[0]).partition("%")[0]) for *_, place in dict.fromkeys(found)]
+
+
+async def _connect_first(
+    addresses: Iterable[IPAddress], endpoint: Endpoint
+) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """A connection to the first address that answers: by its number, so that no name is looked up twice."""
+    refused = OSError("no address")
+    for address in addresses:
+        try:
+            return await asyncio.open_connection(str(address), endpoint.port, limit=_CHUNK)
+        except OSError as error:
+            refused = error
+    raise refused
+
+
+async def _answer(writer: asyncio.StreamWriter, status: str, why: str = "") -> None:
+    body = f"remit: {why}\n" if why else ""
+    length = f"Content-Length: {len(body)}\r\nConnection: close\r\n" if why else ""
+    with contextlib.suppress(OSError):
+        writer.write(f"HTTP/1.1 {status}\r\n{length}\r\n{body}".encode())
+        await writer.drain()

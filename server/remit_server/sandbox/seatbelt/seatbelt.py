@@ -1,0 +1,143 @@
+"""macOS's own sandbox behind the port (agent.md §3): no network, nothing written but a scratch folder, no layers."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from remit_server.sandbox.bubblewrap.bubblewrap_options import hidden_paths_below
+from remit_server.sandbox.bubblewrap.run_contained import ProcessResult
+from remit_server.sandbox.limits.templates import TEMPLATES
+from remit_server.sandbox.no_sandbox import no_sandbox
+from remit_server.sandbox.outcome import command_output, discover_isolation, last_line, refuse_network
+from remit_server.sandbox.ports import CommandOutput, CommandSpec, Isolation
+from remit_server.sandbox.seatbelt.seatbelt_profile import profile_text, seatbelt_argv
+from remit_server.sandbox.server_identity import prefix_of
+from remit_server.sandbox.subprocess_run import Invocation, run_subprocess
+from remit_server.sandbox.visible.environment import command_environment
+from remit_server.sandbox.visible.visible_paths import visible_outside
+
+_TRIAL_S = 20.0
+_LOOK_S = 0.1
+_PROGRAM = "/usr/bin/sandbox-exec"
+_EVERYTHING = Isolation("seatbelt", False, "the workspace is the whole file system", "open a folder of it instead")
+
+
+class Seatbelt:
+    """Runs each command under a profile of its own. `hidden` are paths of the workspace that no command may see."""
+
+    def __init__(self, hidden: tuple[Path, ...] = ()) -> None:
+        self._hidden = hidden
+        self._isolation: Isolation | None = None
+
+    def isolation(self) -> Isolation:
+        """What isolates here, found out by one real run."""
+        self._isolation = discover_isolation(self._isolation, self._try)
+        return self._isolation
+
+    async def run(self, spec: CommandSpec, progress: Callable[[bytes], None] | None = None) -> CommandOutput:
+        """Run to the end, the limit, or cancellation. Raises ToolError (`sandbox_unavailable`)."""
+        if self._isolation is None or not self._isolation.available:
+            self._isolation = await self._try()
+        if not self._isolation.available:
+            raise no_sandbox(self._isolation)
+        refuse_network(spec, _PROGRAM)
+        if spec.workspace == Path(spec.workspace.anchor):
+            raise no_sandbox(_EVERYTHING)
+        try:
+            return command_output(await self._contained(spec, progress))
+        except OSError as error:
+            raise no_sandbox(_no_isolation(f"sandbox-exec cannot start: {error}")) from error
+
+    async def _try(self) -> Isolation:
+        if shutil.which(_PROGRAM) is None:
+            return _no_isolation("there is no program `sandbox-exec`, which only macOS has")
+        with tempfile.TemporaryDirectory(prefix=prefix_of("trial")) as folder:
+            here = _real_path(folder)
+            trial = CommandSpec(("/usr/bin/true",), here, here, command_environment({}), _TRIAL_S)
+            ended = await self._contained(trial)
+        if ended.exit_code != 0:
+            return _no_isolation(last_line(ended.stderr.value()) or "sandbox-exec did not run a command")
+        return Isolation("seatbelt", available=True)
+
+    async def _contained(self, spec: CommandSpec, progress: Callable[[bytes], None] | None = None) -> ProcessResult:
+        template = TEMPLATES[spec.template]
+        with tempfile.TemporaryDirectory(prefix=prefix_of("scratch"), ignore_cleanup_errors=True) as folder:
+            scratch = _real_path(folder)
+            hidden = [(path, path.is_dir()) for path in hidden_paths_below(spec, self._hidden)]
+            shown = visible_outside(spec)
+            profile = profile_text(spec, scratch, hidden, template.seccomp, shown)
+            tree = _Tree()
+            errand = Invocation(
+                argv=seatbelt_argv(spec, profile, template.limits, scratch),
+                environment={"PATH": "/usr/bin:/bin:/usr/sbin:/sbin"},
+                timeout_s=spec.timeout_s,
+                kept=spec.max_output_bytes,
+                most_output=spec.max_output_bytes * template.limits.output_factor,
+                end=tree.end,
+                progress=progress,
+                began=tree.watch,
+            )
+            return await run_subprocess(errand)
+
+
+class _Tree:
+    """The processes of one command: macOS has no namespace that would end them all, so they are kept track of."""
+
+    def __init__(self) -> None:
+        self._known: set[int] = set()
+
+    async def watch(self, process: asyncio.subprocess.Process) -> None:
+        """Look for new ones until cancelled."""
+        self._known.add(process.pid)
+        while True:
+            self._known |= find_descendants(await asyncio.to_thread(_list_processes), self._known)
+            await asyncio.sleep(_LOOK_S)
+
+    async def end(self, process: asyncio.subprocess.Process) -> None:
+        """Kill those known and those that they have started meanwhile, until there are none."""
+        self._known.add(process.pid)
+        while alive := living_below(await asyncio.to_thread(_list_processes), self._known):
+            self._known |= alive
+            for pid in alive:
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    os.kill(pid, signal.SIGKILL)
+            if process.pid in alive:
+                await process.wait()
+
+
+def find_descendants(listed: str, roots: Iterable[int]) -> set[int]:
+    """Of lines `pid parent group state`, those below the roots or in their process groups."""
+    rows = [(int(pid), int(parent), int(group)) for pid, parent, group, *_ in map(str.split, listed.splitlines())]
+    found = set(roots)
+    while more := {pid for pid, parent, group in rows if (parent in found or group in found) and pid not in found}:
+        found |= more
+    return found
+
+
+def living_below(listed: str, roots: Iterable[int]) -> set[int]:
+    """The same, without those that are dead and wait for their parent."""
+    dead = {int(line.split()[0]) for line in listed.splitlines() if line.split()[3].startswith("Z")}
+    there = {int(line.split()[0]) for line in listed.splitlines()}
+    return (find_descendants(listed, roots) & there) - dead
+
+
+def _list_processes() -> str:
+    argv = ["/bin/ps", "-axo", "pid=,ppid=,pgid=,state="]
+    return subprocess.run(argv, capture_output=True, text=True, check=False, env={}).stdout
+
+
+def _real_path(folder: str) -> Path:
+    """Without links: the profile's paths are compared after they are followed."""
+    return Path(folder).resolve()
+
+
+def _no_isolation(why: str) -> Isolation:
+    return Isolation("seatbelt", False, why, "run commands yourself, or choose Podman or Docker with REMIT_SANDBOX")

@@ -1,0 +1,89 @@
+"""One process from its start to its end, for adapters that end what they started by an act of their own."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from remit_server.sandbox.bounded_output import BoundedOutput
+from remit_server.sandbox.bubblewrap.run_contained import ProcessResult, drain_to
+
+_CHUNK = 1 << 16
+_LAST_OUTPUT_S = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Invocation:
+    """A program to run; at most `most_output` bytes are drained from each of its streams, and `kept` of them held.
+
+    `end` ends whatever it has started, in any state and any number of times; `began` goes on beside it until then.
+    """
+
+    argv: Sequence[str]
+    environment: Mapping[str, str]
+    timeout_s: float
+    kept: int
+    most_output: int
+    end: Callable[[asyncio.subprocess.Process], Awaitable[None]]
+    progress: Callable[[bytes], None] | None = None
+    began: Callable[[asyncio.subprocess.Process], Coroutine[Any, Any, None]] | None = None
+
+
+async def run_subprocess(errand: Invocation) -> ProcessResult:
+    """Run it and see it end, at its limits at the latest, and when cancelled. Raises OSError where it cannot start."""
+    process = await asyncio.create_subprocess_exec(
+        *errand.argv,
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        env=dict(errand.environment),
+        cwd="/",
+        start_new_session=True,
+    )
+    stdout, stderr = BoundedOutput(errand.kept), BoundedOutput(errand.kept)
+    overrun: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+    draining = [
+        asyncio.create_task(_drain(stream, drain_to(kept, errand.most_output, errand.progress, overrun)))
+        for stream, kept in ((process.stdout, stdout), (process.stderr, stderr))
+    ]
+    exited = asyncio.create_task(process.wait())
+    beside = asyncio.create_task(errand.began(process)) if errand.began else None
+    try:
+        ends: set[asyncio.Future[Any]] = {exited, overrun}
+        await asyncio.wait(ends, timeout=errand.timeout_s, return_when=asyncio.FIRST_COMPLETED)
+        by_itself = exited.done()
+        stopped = overrun.result() if overrun.done() and not by_itself else None
+    finally:
+        if beside:
+            beside.cancel()
+        await asyncio.shield(asyncio.create_task(_end(errand, process, draining)))
+    return ProcessResult(
+        exit_code=process.returncode if by_itself else None,
+        timed_out=not by_itself and stopped is None,
+        stopped=stopped,
+        stdout=stdout,
+        stderr=stderr,
+    )
+
+
+async def _drain(stream: asyncio.StreamReader | None, take: Callable[[bytes], None]) -> None:
+    """Read to the end."""
+    while stream is not None and (chunk := await stream.read(_CHUNK)):
+        take(chunk)
+
+
+async def _end(errand: Invocation, process: asyncio.subprocess.Process, draining: Sequence[asyncio.Task[None]]) -> None:
+    """End it and what it started, and wait for the last of the output."""
+    await errand.end(process)
+    if process.returncode is None:
+        with contextlib.suppress(ProcessLookupError):
+            process.kill()
+    await process.wait()
+    done, pending = await asyncio.wait(draining, timeout=_LAST_OUTPUT_S)
+    for task in pending:
+        task.cancel()
+    for task in done:
+        task.result()

@@ -1,0 +1,1 @@
+"""What of the machine a command sees."""

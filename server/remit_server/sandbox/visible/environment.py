@@ -1,0 +1,66 @@
+"""The environment a command sees: named variables only, nothing of the server's secrets (003 §Container Manager)."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from remit_server.sandbox.visible.shims import programs_behind
+from remit_server.sandbox.visible.toolchains import Places, home_of
+
+SCRATCH = "/tmp"  # noqa: S108  inside the sandbox this is a fresh folder of its own
+SYSTEM_FOLDERS = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store")
+
+_PASSED = ("LANG", "LC_ALL", "LC_CTYPE", "LC_MESSAGES", "TZ")
+_DEFAULT_PATH = "/usr/local/bin:/usr/bin:/bin"
+
+
+def command_environment(environ: Mapping[str, str]) -> dict[str, str]:
+    """Variables for a command, from the server's own: language and time zone, a PATH that exists inside, no colours.
+
+    Looks at what exists of the person's toolchains.
+    """
+    passed = {name: environ[name] for name in _PASSED if name in environ}
+    places = places_of(environ)
+    entries = dict.fromkeys(environ.get("PATH", "").split(":"))
+    kept = dict.fromkeys(each for entry in entries for each in _keep_entry(Path(entry), places))
+    path = ":".join(kept) or _DEFAULT_PATH
+    return {
+        **passed,
+        **_rustup_variables(environ, path, places),
+        "PATH": path,
+        "HOME": SCRATCH,
+        "TMPDIR": SCRATCH,
+        "USER": "remit",
+        "TERM": "dumb",
+        "NO_COLOR": "1",
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
+
+
+def places_of(environ: Mapping[str, str]) -> Places:
+    """Where programs may lie that a command sees, besides the workspace."""
+    return Places(home_of(environ), SYSTEM_FOLDERS)
+
+
+def _keep_entry(entry: Path, places: Places) -> Iterator[str]:
+    """A folder of PATH as it is found inside: the system's, and those that lie in a toolchain. Others are not there."""
+    if places.is_system(entry):
+        yield str(entry)
+        return
+    shims = programs_behind(entry, places.home) if places.home else None
+    for folder in (entry,) if shims is None else shims:
+        seen = next((each for each in (folder, folder.resolve()) if places.is_shown(each)), None)
+        if seen:
+            yield str(seen)
+
+
+def _rustup_variables(environ: Mapping[str, str], path: str, places: Places) -> dict[str, str]:
+    """Where rustup's stand-ins for `cargo` and `rustc` find the real ones: its own default is below HOME.
+
+    CARGO_HOME, to be written to, is below HOME inside, too.
+    """
+    home = environ.get("RUSTUP_HOME") or (str(places.home / ".rustup") if places.home else "")
+    there = home and (places.is_system(Path(home)) or places.is_shown(Path(home, "toolchains")))
+    return {"RUSTUP_HOME": home} if there and shutil.which("rustup", path=path) else {}

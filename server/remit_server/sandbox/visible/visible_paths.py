@@ -1,0 +1,19 @@
+"""What a command sees outside workspace and system: the person's toolchains, and what its tool names (agent.md §3)."""
+
+from __future__ import annotations
+
+import os
+
+from remit_server.sandbox.ports import CommandSpec
+from remit_server.sandbox.visible.environment import places_of
+from remit_server.sandbox.visible.toolchains import ReadOnlyMount, toolchain_mounts
+
+
+def visible_outside(spec: CommandSpec) -> tuple[ReadOnlyMount, ...]:
+    """To be read, each where it is. Looks at what exists of the toolchains."""
+    return (*toolchain_mounts(spec.environment, spec.workspace, places_of(os.environ)), *mounts_named_by(spec))
+
+
+def mounts_named_by(spec: CommandSpec) -> tuple[ReadOnlyMount, ...]:
+    """What the command's tool names; what lies in the workspace is seen anyway."""
+    return tuple(ReadOnlyMount(path, path) for path in spec.readable if not path.is_relative_to(spec.workspace))

@@ -1,0 +1,177 @@
+"""What one source file defines and names, found with tree-sitter in bounded time, remembered by content and stamp."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from tree_sitter import Node, Parser, Point, Tree
+
+from remit_server.tools.code.index.languages import ANY, NAMES, grammar_of
+from remit_server.workspace.content.files import digest_of
+
+K = TypeVar("K")
+
+MAX_SOURCE_BYTES = 300_000
+"""Longer files are generated or data, mostly."""
+
+MAX_REMEMBERED = 5_000
+"""Files whose tags are kept: about 10 kB each."""
+
+_CHUNK = 64 * 1024
+_NODES_AT_ONCE = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """A name, and the line, from 1, on which its definition begins; `inner` where that line is indented."""
+
+    name: str
+    line: int
+    inner: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Tags:
+    """What a file of this language defines, by line, and the names it uses.
+
+    `uses` it calls, imports, extends or takes for types; `members` it calls on something of which nothing is known.
+    """
+
+    language: str
+    definitions: tuple[Definition, ...] = ()
+    uses: frozenset[str] = frozenset()
+    members: frozenset[str] = frozenset()
+
+
+def find_tags(source: bytes, language: str, spent: Callable[[], bool]) -> Tags:
+    """The tags of a source text. Raises TimeoutError where `spent` says that there is no more time."""
+    grammar = grammar_of(language)
+
+    def read(offset: int, _: Point) -> bytes:
+        return source[offset : offset + _CHUNK]
+
+    try:
+        tree = Parser(grammar.language).parse(read, progress_callback=lambda _offset, _error: spent())
+    except ValueError as error:
+        raise TimeoutError from error
+    definitions = set[Definition]()
+    uses, members = set[str](), set[str]()
+    for number, node in enumerate(_nodes(tree)):
+        if number % _NODES_AT_ONCE == 0 and spent():
+            raise TimeoutError
+        kind = node.type
+        if kind in grammar.defines and _counts(node, grammar.only.get(kind)):
+            line, inner = node.start_point.row + 1, _is_indented(source, node)
+            definitions.update(Definition(name, line, inner) for name in _names(node, grammar.defines[kind]))
+        if kind in grammar.uses:
+            uses.update(_names(node, grammar.uses[kind]))
+        if kind in grammar.members:
+            members.update(_names(node, grammar.members[kind]))
+    ordered = sorted(definitions, key=lambda each: (each.line, each.name))
+    return Tags(language, tuple(ordered), frozenset(uses), frozenset(members))
+
+
+def _nodes(tree: Tree) -> Iterator[Node]:
+    """Every named node, in the order of the text, without recursion: a hostile text nests a hundred thousand deep."""
+    cursor = tree.walk()
+    while True:
+        if (node := cursor.node) is not None and node.is_named:
+            yield node
+        if cursor.goto_first_child():
+            continue
+        while not cursor.goto_next_sibling():
+            if not cursor.goto_parent():
+                return
+
+
+def _is_indented(source: bytes, node: Node) -> bool:
+    start = node.start_byte - node.start_point.column
+    return source[start : start + 1] in {b" ", b"\t"}
+
+
+def _counts(node: Node, only: tuple[str, frozenset[str]] | None) -> bool:
+    if only is None:
+        return True
+    held = node.child_by_field_name(only[0])
+    return held is not None and held.type in only[1]
+
+
+def _names(node: Node, paths: tuple[tuple[str, ...], ...]) -> Iterator[str]:
+    for path in paths:
+        nodes = [node]
+        for name in path:
+            nodes = [child for each in nodes for child in _children(each, name)]
+        yield from (_text(each) for each in nodes if each.type in NAMES)
+
+
+def _children(node: Node, name: str) -> list[Node]:
+    return node.named_children if name == ANY else node.children_by_field_name(name)
+
+
+def _text(node: Node) -> str:
+    return sys.intern((node.text or b"").decode(errors="replace"))
+
+
+Stamp = tuple[int, int, int, int, int]
+"""What the file system says of a file: device, inode, size, and the times of its last change, in nanoseconds."""
+
+SETTLED_NS = 2_000_000_000
+"""A file that changed less than this before it was read may change again without its times telling."""
+
+
+def stamp_of(status: os.stat_result) -> Stamp:
+    """The stamp of a file: another content has another one, unless it was written within the clock's own step."""
+    return (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+
+
+@dataclass(slots=True)
+class TagCache:
+    """Tags by language and content, and by the stamp of the file that held it; the latest `most` of each."""
+
+    most: int = MAX_REMEMBERED
+    clock: Callable[[], int] = time.time_ns
+    _kept: OrderedDict[tuple[str, str], Tags] = field(default_factory=OrderedDict[tuple[str, str], Tags])
+    _stamped: OrderedDict[tuple[str, Stamp], Tags] = field(default_factory=OrderedDict[tuple[str, Stamp], Tags])
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def tags(self, source: bytes, language: str, spent: Callable[[], bool]) -> Tags:
+        """As `find_tags`, which is asked once for each content."""
+        key = (language, digest_of(source))
+        if (known := self._known(self._kept, key)) is not None:
+            return known
+        found = find_tags(source, language, spent)
+        self._keep(self._kept, key, found)
+        return found
+
+    def of_file(self, status: os.stat_result, language: str, tags: Callable[[], Tags]) -> Tags:
+        """What `tags` says of a file that is as `status` says, asked once for each stamp.
+
+        Nothing is remembered of a file that changed just now: its stamp may come to mean another content.
+        """
+        key = (language, stamp_of(status))
+        if (known := self._known(self._stamped, key)) is not None:
+            return known
+        settled = self.clock() - max(status.st_mtime_ns, status.st_ctime_ns) > SETTLED_NS
+        found = tags()
+        if settled:
+            self._keep(self._stamped, key, found)
+        return found
+
+    def _known(self, kept: OrderedDict[K, Tags], key: K) -> Tags | None:
+        with self._lock:
+            if (known := kept.get(key)) is not None:
+                kept.move_to_end(key)
+            return known
+
+    def _keep(self, kept: OrderedDict[K, Tags], key: K, found: Tags) -> None:
+        with self._lock:
+            kept[key] = found
+            if len(kept) > self.most:
+                kept.popitem(last=False)

@@ -1,0 +1,232 @@
+"""Who is asked about code: the editor, else a language server in the sandbox, else, for names, tree-sitter
+(agent.md §2; 001 §3).
+
+A server that the system provides is started by us, word for word, and cannot change or reach anything: like git, it is
+a way of reading. One of the project's own is the project's program, so policy judges it as the command that it is.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import itertools
+import json
+import shlex
+import shutil
+import zlib
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from remit_governance.visible import visible
+from remit_server.contract import ErrorCode
+from remit_server.errors import ToolError
+from remit_server.sandbox.ports import CommandOutput, CommandSpec
+from remit_server.tools.code.language_server import inside_client
+from remit_server.tools.code.language_server.servers import LANGUAGES, Found, find_server, language_of, programs_for
+from remit_server.tools.code.language_server.showing import Style, render_answer
+from remit_server.tools.code.language_server.wire import MAX_ITEMS, parse_answer
+from remit_server.tools.spec import CommandPlan, Outcome, Plan, ReadPlan, Target, ToolContext
+from remit_server.workspace.code import Answer, CodeQuery, Unavailable
+from remit_server.workspace.content.files import read_bytes
+from remit_server.workspace.content.text import Text, plain
+from remit_server.workspace.trees.walk import Limits, walk
+
+MAX_OPENED = 50
+"""Files that a server is shown at once, to say what is wrong in them."""
+MAX_UNSAVED_CHARS = 1_000_000
+MAX_OUTPUT_BYTES = 16_000_000
+SECONDS = 40.0
+_GRACE_S = 10.0
+_WALK_S = 5.0
+# An argument may have 128 KiB, all of them together some megabytes.
+_WORD_CHARS = 100_000
+_MAX_WORDS = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """A question, how it is named, how its answer is told, and what is known by name where nobody can answer it."""
+
+    query: CodeQuery
+    about: str
+    style: Style
+    by_name: Callable[[], Answer] | None = None
+
+
+def targets_of(query: CodeQuery, ctx: ToolContext) -> tuple[Target, ...]:
+    """Reading what is asked about; and the command, where only a program of the project's own could answer."""
+    reads = Target("fs.read", ctx.resolve(query.path or "."))
+    if ctx.code.available:
+        return (reads,)
+    found = find_server(_language(query, ctx), ctx.workspace.root, own=True)
+    runs = Target("process.exec", command=found.said, cwd=ctx.resolve(".")) if found and found.own else None
+    return (reads, runs) if runs else (reads,)
+
+
+async def plan_for(ask: Ask, ctx: ToolContext) -> Plan:
+    """The editor's answer if it has one, else a server's. Raises ToolError where nobody can answer."""
+    said = await ctx.code.ask(ask.query) if ctx.code.available else None
+    if isinstance(said, Answer) and said.findings:
+        return _answer_plan(said, ask, ctx)
+    # An editor that finds nothing may have nobody who knows the language; where a server does, it is asked as well.
+    language = await asyncio.to_thread(_language, ask.query, ctx)
+    found = find_server(language, ctx.workspace.root, own=not ctx.code.available)
+    if found is not None:
+        files = await asyncio.to_thread(_files, ask.query, language, ctx)
+        spec = await asyncio.to_thread(_spec, ask.query, found, language, files[:MAX_OPENED], ctx)
+        notes = _judged_files(ask.query, language, len(files), ctx)
+        return CommandPlan(spec, shlex.join(found.said), lambda output: _read_output(output, found, ask, notes, ctx))
+    if ask.by_name is not None:
+        return _by_name(ask.by_name, ask, ctx)
+    if isinstance(said, Answer):
+        return _answer_plan(said, ask, ctx)
+    raise _nobody(language, said)
+
+
+def _answer_plan(answer: Answer, ask: Ask, ctx: ToolContext) -> ReadPlan:
+    async def run() -> Outcome:
+        return await asyncio.to_thread(render_answer, answer, ask.about, ask.style, ctx)
+
+    return ReadPlan(run)
+
+
+def _by_name(find: Callable[[], Answer], ask: Ask, ctx: ToolContext) -> ReadPlan:
+    async def run() -> Outcome:
+        return await asyncio.to_thread(lambda: render_answer(find(), ask.about, ask.style, ctx))
+
+    return ReadPlan(run)
+
+
+def _nobody(language: str | None, said: Unavailable | None) -> ToolError:
+    programs = programs_for(language)
+    editor = f"the editor cannot say ({said.why}), and" if said else "there is no editor that can say, and"
+    if not programs:
+        return ToolError(
+            "cannot tell that of this code",
+            f"{editor} no language server is known for such files",
+            "use search_files and read_file",
+            code=ErrorCode.TOOL_UNAVAILABLE,
+        )
+    return ToolError(
+        "cannot tell that of this code",
+        f"{editor} no language server is where a sandbox can see it",
+        "use search_files; or ask the person to install one in the system's folders, or with a version manager: "
+        f"{', '.join(programs)}",
+        code=ErrorCode.TOOL_UNAVAILABLE,
+    )
+
+
+def _language(query: CodeQuery, ctx: ToolContext) -> str | None:
+    """The language of the file that is asked about, or that of most files."""
+    if query.path is not None and not _is_folder(query, ctx):
+        return language_of(query.path)
+    files = walk(ctx.workspace, ctx.resolve(query.path or "."), Limits(seconds=_WALK_S))
+    known = Counter(language for file in files if (language := language_of(file)))
+    return known.most_common(1)[0][0] if known else None
+
+
+def _spec(query: CodeQuery, found: Found, language: str | None, files: list[str], ctx: ToolContext) -> CommandSpec:
+    """The program that asks the server, in the sandbox, on a workspace that neither can write to. Raises ToolError."""
+    root = ctx.workspace.root
+    python = shutil.which("python3", path=found.environment["PATH"])
+    if python is None:
+        raise ToolError(
+            f"cannot ask `{found.server.program}`",
+            "there is no `python3` in the system's folders, which a sandbox can see",
+            "ask the person to install it there, or use search_files",
+            code=ErrorCode.TOOL_UNAVAILABLE,
+        )
+    question = {
+        "command": [found.program, *found.server.arguments],
+        "options": dict(found.server.options),
+        "root": str(root),
+        "kind": query.kind,
+        "path": query.path,
+        "line": query.line,
+        "character": query.character,
+        "name": query.name,
+        "files": files,
+        "languages": dict(LANGUAGES),
+        "texts": _unsaved_buffers(language, ctx),
+        "seconds": SECONDS,
+        "most": MAX_ITEMS,
+    }
+    packed = base64.b64encode(zlib.compress(json.dumps(question).encode())).decode()
+    words = [packed[at : at + _WORD_CHARS] for at in range(0, len(packed), _WORD_CHARS)]
+    if len(words) > _MAX_WORDS:
+        raise ToolError(
+            f"cannot ask `{found.server.program}`", "too much is not saved in the editor", "ask the person to save it"
+        )
+    program = Path(inside_client.__file__).read_text(encoding="utf-8")
+    return CommandSpec(
+        argv=(python, "-I", "-c", program, *words),
+        cwd=root,
+        workspace=root,
+        environment=found.environment,
+        timeout_s=SECONDS + _GRACE_S,
+        max_output_bytes=MAX_OUTPUT_BYTES,
+    )
+
+
+def _files(query: CodeQuery, language: str | None, ctx: ToolContext) -> list[str]:
+    """What the server is to open: the file, or those that it is to judge; one, to know the project by."""
+    if not _is_folder(query, ctx):
+        return [query.path or "."]
+    below = walk(ctx.workspace, ctx.resolve(query.path or "."), Limits(seconds=_WALK_S))
+    files = (file for file in below if language_of(file) == language and ctx.permits("fs.read", file))
+    return list(files if query.kind == "diagnostics" else itertools.islice(files, 1))
+
+
+def _is_folder(query: CodeQuery, ctx: ToolContext) -> bool:
+    return query.path is None or (ctx.workspace.root / query.path).is_dir()
+
+
+def _judged_files(query: CodeQuery, language: str | None, files: int, ctx: ToolContext) -> tuple[str, ...]:
+    """What of a folder was judged."""
+    if query.kind != "diagnostics" or not _is_folder(query, ctx):
+        return ()
+    return (f"it looked at {min(files, MAX_OPENED)} of {files} {language} files",)
+
+
+def _unsaved_buffers(language: str | None, ctx: ToolContext) -> dict[str, str]:
+    """The buffers that differ from their files, of the language, that may be read."""
+    texts: dict[str, str] = {}
+    for relative in ctx.documents.paths():
+        document = ctx.documents.get(relative)
+        if document is None or language_of(relative) != language or not ctx.permits("fs.read", relative):
+            continue
+        if plain(document.text) != _read_saved(relative, ctx) and len(document.text) <= MAX_UNSAVED_CHARS:
+            texts[relative] = document.text
+    return texts
+
+
+def _read_saved(relative: str, ctx: ToolContext) -> str | None:
+    try:
+        data = read_bytes(ctx.workspace, ctx.workspace.resolve(relative), 4 * MAX_UNSAVED_CHARS)
+        return Text.decode(data, relative).content
+    except ToolError:
+        return None
+
+
+def _read_output(output: CommandOutput, found: Found, ask: Ask, notes: tuple[str, ...], ctx: ToolContext) -> Outcome:
+    """The outcome of asking a server. Raises ToolError where it said nothing that could be used."""
+    name = found.server.program
+    try:
+        answer = parse_answer(json.loads(output.stdout), ask.query.kind, f"`{name}`")
+    except (ValueError, RecursionError):
+        answer = Unavailable("it took too long" if output.timed_out else "what it said cannot be used")
+    if isinstance(answer, Unavailable):
+        raise ToolError(
+            f"`{name}` could not say",
+            visible(answer.why, "show")[:300] + _last_words(output, ctx),
+            "use search_files, or read_file",
+            code=ErrorCode.TOOL_UNAVAILABLE,
+        )
+    return render_answer(replace(answer, notes=(*answer.notes, *notes)), ask.about, ask.style, ctx)
+
+
+def _last_words(output: CommandOutput, ctx: ToolContext) -> str:
+    said = ctx.redact(output.stderr[-4_000:].decode(errors="replace")).strip().splitlines()
+    return f"; its last words were: {visible(said[-1], 'show')[:200]}" if said else ""

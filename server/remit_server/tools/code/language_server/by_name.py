@@ -1,0 +1,68 @@
+"""What is defined under a name, by tree-sitter alone: nothing is known of types, scopes or imports (agent.md §2)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from remit_server.errors import ToolError
+from remit_server.tools.code.index.languages import language_of
+from remit_server.tools.code.index.looking import tags_of
+from remit_server.tools.code.index.unknown import UnknownLanguages
+from remit_server.tools.code.language_server.showing import Texts, character_of
+from remit_server.tools.code.language_server.wire import MAX_ITEMS, file_uri
+from remit_server.tools.spec import ToolContext
+from remit_server.workspace.code import Answer, Place, Symbol
+from remit_server.workspace.trees.walk import Limits, walk
+
+SOURCE = "tree-sitter"
+NOTE = "found by name only: no language server was asked"
+MAX_SECONDS = 10.0
+
+
+def symbols_of(ctx: ToolContext, relative: str) -> Answer:
+    """All that one file defines. Raises ToolError where it cannot be read or parsed."""
+    language = language_of(relative)
+    if language is None:
+        raise ToolError(
+            f"cannot list the symbols of `{relative}`", "its language is not known here", "read it with read_file"
+        )
+    try:
+        found = tuple(_find_definitions(ctx, relative, language, lambda _: True, Limits(seconds=MAX_SECONDS)))
+    except (TimeoutError, UnicodeEncodeError) as error:
+        raise ToolError(f"cannot list the symbols of `{relative}`", "it cannot be parsed", "read it") from error
+    return Answer(SOURCE, found, len(found), (NOTE,))
+
+
+def find_symbols(ctx: ToolContext, wanted: Callable[[str], bool]) -> Answer:
+    """All definitions of the workspace whose name is wanted."""
+    limits = Limits(seconds=MAX_SECONDS)
+    found: list[Symbol] = []
+    unknown = UnknownLanguages()
+    for relative in walk(ctx.workspace, ctx.workspace.resolve("."), limits):
+        language = language_of(relative)
+        if language is None:
+            unknown.count(relative, ctx.permits)
+            continue
+        if not ctx.permits("fs.read", relative):
+            continue
+        try:
+            found += _find_definitions(ctx, relative, language, wanted, limits)
+        except (ToolError, UnicodeEncodeError, TimeoutError):
+            continue
+        if len(found) >= MAX_ITEMS:
+            break
+    early = ["stopped early, there may be more"] if limits.spent() or len(found) >= MAX_ITEMS else []
+    notes = (NOTE, *early, *unknown.said())
+    return Answer(SOURCE, tuple(found[:MAX_ITEMS]), len(found), notes)
+
+
+def _find_definitions(
+    ctx: ToolContext, relative: str, language: str, wanted: Callable[[str], bool], limits: Limits
+) -> Iterator[Symbol]:
+    texts = Texts(ctx)
+    for each in tags_of(ctx, relative, language, limits).definitions:
+        if wanted(each.name):
+            lines = texts.lines(relative)
+            line = lines[each.line - 1] if each.line <= len(lines) else ""
+            character = character_of(line, max(line.find(each.name), 0))
+            yield Symbol(Place(file_uri(f"{ctx.workspace.root}/{relative}"), each.line - 1, character), each.name)

@@ -1,0 +1,218 @@
+"""What an answer about code comes to, once places that may not be shown are out of it (threats.md, Paths).
+
+An editor and a language server may know of files that policy keeps from being read, and may name any other. Only what a
+read would show is shown, and every line of it is read here, not taken from the answer.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from functools import cache, lru_cache
+from pathlib import PurePosixPath
+from urllib.parse import unquote, urlsplit
+
+from pydantic import JsonValue
+
+from remit_governance.visible import visible
+from remit_server.errors import OutsideWorkspace, ToolError
+from remit_server.tools.files.read_source import current_image
+from remit_server.tools.spec import Outcome, ToolContext
+from remit_server.workspace.code import Answer, Finding, Place, Problem, Symbol
+from remit_server.workspace.content.text import Text
+from remit_server.workspace.paths.workspace_path import WorkspacePath
+
+MAX_SHOWN = 100
+MAX_LINE_CHARS = 300
+_MAX_FILE_CHARS = 2_000_000
+_MAX_OUTSIDE = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A finding that may be shown. `line` and `column` are from 1; `text` is that line, or nothing."""
+
+    finding: Finding
+    path: str
+    line: int
+    column: int
+    text: str
+
+    @property
+    def where(self) -> str:
+        """As compilers print it."""
+        return f"{visible(self.path, 'show')}:{self.line}:{self.column}"
+
+
+@dataclass(frozen=True, slots=True)
+class Style:
+    """How one kind of finding is told: its noun, what orders it, its line, its data; and whether its code is shown."""
+
+    noun: str
+    line: Callable[[Seen], str]
+    data: Callable[[Seen], dict[str, JsonValue]]
+    order: Callable[[Finding], int] = lambda _: 0
+    code: bool = False
+
+
+@dataclass(slots=True)
+class _Sorted:
+    inside: list[tuple[str, Place, Finding]] = field(default_factory=list[tuple[str, Place, Finding]])
+    outside: dict[str, None] = field(default_factory=dict[str, None])
+    hidden: int = 0
+
+
+def place_of(finding: Finding) -> Place:
+    """Where a finding is."""
+    return finding if isinstance(finding, Place) else finding.place
+
+
+def render_answer(answer: Answer, about: str, style: Style, ctx: ToolContext) -> Outcome:
+    """The outcome of a call that asked for `about`, such as `of `total``."""
+    found = _sort_findings(answer.findings, ctx)
+    found.inside.sort(key=lambda each: (style.order(each[2]), each[0], each[1].line, each[1].character))
+    texts = Texts(ctx)
+    seen = [_show_finding(*each, texts, style) for each in found.inside[:MAX_SHOWN]]
+    total = len(found.inside) + max(0, answer.total - len(answer.findings))
+    notes = _notes(answer, found, len(seen), total)
+    count = f"{total} {style.noun}{'' if total == 1 else 's'}" if total else f"no {style.noun}s"
+    summary = f"{count} {about}, says {answer.source}"
+    return Outcome(
+        text="\n".join(["; ".join([summary, *notes]), *(style.line(each) for each in seen)]),
+        summary=summary,
+        data={
+            "source": answer.source,
+            "total": total,
+            "items": [{"path": s.path, "line": s.line, "column": s.column, **style.data(s)} for s in seen],
+            "left_out": found.hidden,
+            "outside": [*itertools.islice(found.outside, _MAX_OUTSIDE)],
+            "truncated": len(seen) < total,
+        },
+    )
+
+
+def _notes(answer: Answer, found: _Sorted, seen: int, total: int) -> list[str]:
+    outside = list(found.outside)
+    more = f" and {len(outside) - _MAX_OUTSIDE} more" if len(outside) > _MAX_OUTSIDE else ""
+    notes = [
+        f"the first {seen} are shown" if seen < total else "",
+        f"{found.hidden} in files that may not be read are left out" if found.hidden else "",
+        f"outside the workspace: {', '.join(outside[:_MAX_OUTSIDE])}{more}" if outside else "",
+        *answer.notes,
+    ]
+    return [note for note in notes if note]
+
+
+def _sort_findings(findings: Iterable[Finding], ctx: ToolContext) -> _Sorted:
+    """Each finding once, by whether it may be shown."""
+    found = _Sorted()
+
+    @cache
+    def path_of(uri: str) -> str | None:
+        return _relative(uri, ctx)
+
+    @cache
+    def may(relative: str) -> bool:
+        return ctx.permits("fs.read", relative)
+
+    for finding in dict.fromkeys(findings):
+        place = place_of(finding)
+        relative = path_of(place.uri)
+        if relative is None:
+            found.outside[_last_names(place.uri)] = None
+        elif may(relative):
+            found.inside.append((relative, place, finding))
+        else:
+            found.hidden += 1
+    return found
+
+
+def _relative(uri: str, ctx: ToolContext) -> str | None:
+    """The real path in the workspace that a URI leads to, links followed, or None."""
+    try:
+        parts = urlsplit(uri)
+        if parts.scheme != "file" or parts.netloc not in {"", "localhost"}:
+            return None
+        return ctx.workspace.resolve(unquote(parts.path, errors="surrogateescape")).relative
+    except (OutsideWorkspace, ToolError, ValueError):
+        return None
+
+
+def _last_names(uri: str) -> str:
+    """The last two names of a place that is nobody's business here: enough to tell which library it is."""
+    names = PurePosixPath(unquote(uri.partition("://")[2] or uri)).parts[-2:]
+    return visible("/".join(names), "show")[:MAX_LINE_CHARS] or "?"
+
+
+class Texts:
+    """The lines of files, as they are and without secrets; none of one that is gone, binary or huge."""
+
+    def __init__(self, ctx: ToolContext) -> None:
+        self._ctx = ctx
+        self.redact = ctx.redact
+        self.lines = lru_cache(maxsize=64)(self._lines)
+        self.redacted = lru_cache(maxsize=64)(self._redacted)
+
+    def _lines(self, relative: str) -> list[str]:
+        path = WorkspacePath(relative, self._ctx.workspace.root)
+        try:
+            content = Text.decode(current_image(path, self._ctx).data, relative).content
+        except ToolError:
+            return []
+        return content.split("\n") if len(content) <= _MAX_FILE_CHARS else []
+
+    def _redacted(self, relative: str) -> list[str]:
+        return self._ctx.redact("\n".join(self.lines(relative))).split("\n")
+
+
+def _show_finding(relative: str, place: Place, finding: Finding, texts: Texts, style: Style) -> Seen:
+    lines = texts.lines(relative)
+    line = lines[place.line] if place.line < len(lines) else ""
+    text = ""
+    if style.code and line:
+        text = cut_line(texts.redacted(relative)[place.line].strip())
+    return Seen(_safe(finding, texts.redact), relative, place.line + 1, column_of(line, place.character), text)
+
+
+def _safe(finding: Finding, redact: Callable[[str], str]) -> Finding:
+    """Its texts as they may be shown: somebody else wrote them, and may have quoted a file."""
+
+    def safe(text: str) -> str:
+        return cut_line(redact(text)) if text else ""
+
+    match finding:
+        case Place():
+            return finding
+        case Symbol(place=place, name=name, kind=kind, container=container):
+            return Symbol(place, safe(name), kind, safe(container))
+        case Problem(place=place, severity=severity, message=message, source=source, code=code):
+            return Problem(place, severity, safe(message), safe(source), safe(code))
+
+
+def code_style(noun: str) -> Style:
+    """A place with the line that is there."""
+
+    def line(seen: Seen) -> str:
+        return f"{seen.where}  {seen.text}".rstrip()
+
+    return Style(noun, line, lambda seen: {"content": seen.text}, code=True)
+
+
+def column_of(line: str, character: int) -> int:
+    """The column, from 1, of a UTF-16 character from 0; at most one past the line's end where the line is known."""
+    if not line or line.isascii():
+        return min(character, len(line)) + 1 if line else character + 1
+    return len(line.encode("utf-16-le", "surrogatepass")[: 2 * character].decode("utf-16-le", "ignore")) + 1
+
+
+def character_of(line: str, index: int) -> int:
+    """The UTF-16 character, from 0, of an index of the line."""
+    return len(line[:index].encode("utf-16-le", "surrogatepass")) // 2
+
+
+def cut_line(text: str) -> str:
+    """One line of text, nothing hidden in it, of a length that can be shown."""
+    plain = visible(" ".join(text.split()), "show")
+    over = len(plain) - MAX_LINE_CHARS
+    return plain if over <= 0 else f"{plain[:MAX_LINE_CHARS]}… ({over} more characters)"

@@ -1,0 +1,144 @@
+"""`repo_map`: what a project defines, the most used first, within a token budget (001 §3, agent.md §2).
+
+Files are parsed with tree-sitter, and remembered by their content, and by what the file system says of
+them: a file is read again where that changed. What policy does not let be read is left out.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+from pydantic import Field
+
+from remit_governance.values import Effect
+from remit_server.errors import ToolError
+from remit_server.tools.code.index.languages import language_of
+from remit_server.tools.code.index.looking import REMEMBERED, source_of, tags_of
+from remit_server.tools.code.index.ranking import Ranked, choose_definitions, draw_map, rank
+from remit_server.tools.code.index.tags import TagCache, Tags
+from remit_server.tools.code.index.unknown import UnknownLanguages
+from remit_server.tools.spec import Arguments, Outcome, Plan, ReadPlan, Target, Tool, ToolContext
+from remit_server.workspace.paths.workspace_path import WorkspacePath
+from remit_server.workspace.trees.walk import Limits, walk
+
+MAX_FILES = 5_000
+MAX_LINE_CHARS = 160
+MAX_SECONDS = 10.0
+
+
+class RepoMapArguments(Arguments):
+    """Arguments of `repo_map`."""
+
+    path: str = Field(default=".", max_length=4096, description="folder to map, relative to the workspace")
+    max_tokens: int = Field(default=1_500, ge=100, le=8_000, description="how long the map may be")
+
+
+@dataclass(slots=True)
+class _Found:
+    """The files that were parsed, and how many could not be looked at."""
+
+    files: dict[str, Tags] = field(default_factory=dict[str, Tags])
+    unreadable: int = 0
+    unparsed: int = 0
+    unknown: UnknownLanguages = field(default_factory=UnknownLanguages)
+    complete: bool = True
+
+
+def map_of(ctx: ToolContext, base: WorkspacePath, tokens: int, limits: Limits, cache: TagCache = REMEMBERED) -> Outcome:
+    """The map of the files below `base`, whatever `cache` remembers of them. Raises ToolError where it is no folder."""
+    found = _look(ctx, base, limits, cache)
+    ranked = rank(found.files)
+    taken = choose_definitions(ranked, _line_reader(ctx), tokens)
+    shown = f"{len(taken)} of {len(ranked)} definitions in {len(found.files)} files below {base.relative}"
+    notes = [
+        "the most used first" if len(taken) < len(ranked) else "",
+        "" if found.complete else "stopped early, there may be more",
+        f"{found.unreadable} files may not be read" if found.unreadable else "",
+        f"{found.unparsed} files could not be parsed" if found.unparsed else "",
+        *found.unknown.said(),
+    ]
+    summary = "; ".join([shown, *filter(None, notes)])
+    return Outcome(
+        text="\n".join([summary, *draw_map(taken)]),
+        summary=summary,
+        data={
+            "path": base.relative,
+            "files": len(found.files),
+            "definitions": len(ranked),
+            "shown": len(taken),
+            "skipped_unreadable": found.unreadable,
+            "truncated": len(taken) < len(ranked) or not found.complete,
+        },
+    )
+
+
+def _look(ctx: ToolContext, base: WorkspacePath, limits: Limits, cache: TagCache) -> _Found:
+    found = _Found()
+    for relative in walk(ctx.workspace, base, limits):
+        language = language_of(relative)
+        if language is None:
+            found.unknown.count(relative, ctx.permits)
+            continue
+        if not ctx.permits("fs.read", relative):
+            found.unreadable += 1
+            continue
+        if len(found.files) >= MAX_FILES:
+            found.complete = False
+            break
+        try:
+            found.files[relative] = tags_of(ctx, relative, language, limits, cache)
+        except (ToolError, UnicodeEncodeError, TimeoutError):
+            found.unparsed += 1
+    found.complete = found.complete and not limits.spent()
+    return found
+
+
+def _line_reader(ctx: ToolContext) -> Callable[[Ranked], str | None]:
+    """Gives the line that a definition begins on, out of the whole text without secrets."""
+
+    @lru_cache(maxsize=64)
+    def lines(relative: str) -> list[str]:
+        try:
+            return ctx.redact(source_of(ctx, relative)).splitlines()
+        except ToolError:
+            return []
+
+    def line_of(ranked: Ranked) -> str | None:
+        text, number = lines(ranked.path), ranked.definition.line
+        if number > len(text) or not text[number - 1].strip():
+            return None
+        line = text[number - 1].rstrip()
+        return f"{number:>5}  {line if len(line) <= MAX_LINE_CHARS else line[:MAX_LINE_CHARS] + '…'}"
+
+    return line_of
+
+
+def _targets(arguments: RepoMapArguments, ctx: ToolContext) -> tuple[Target, ...]:
+    return (Target("fs.read", ctx.resolve(arguments.path)),)
+
+
+async def _prepare(arguments: RepoMapArguments, ctx: ToolContext) -> Plan:
+    base = ctx.resolve(arguments.path)
+
+    async def run() -> Outcome:
+        limits = Limits(seconds=MAX_SECONDS)
+        try:
+            return await asyncio.to_thread(map_of, ctx, base, arguments.max_tokens, limits)
+        finally:
+            limits.stopped = True
+
+    return ReadPlan(run)
+
+
+REPO_MAP = Tool(
+    name="repo_map",
+    summary="Show what the project's code defines, the most used first: an overview before reading files.",
+    effect=Effect.READ,
+    arguments=RepoMapArguments,
+    targets=_targets,
+    prepare=_prepare,
+    most_chars=40_000,
+)

@@ -1,0 +1,1 @@
+"""Tools that write, edit, move and delete files."""

@@ -1,0 +1,141 @@
+"""`edit_file`: an exact text replaced, once where it is unique or everywhere when asked (001 §3.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from pydantic import Field
+
+from remit_governance.values import Effect
+from remit_server.contract import ErrorCode
+from remit_server.errors import ToolError
+from remit_server.tools.edit.near_miss import explain
+from remit_server.tools.edit.occurrences import find_all, find_each, line_numbers, replace_at
+from remit_server.tools.files.read_source import read_source, was_read, with_one_mark
+from remit_server.tools.spec import Arguments, FileChange, Outcome, Plan, Target, Tool, ToolContext, WritePlan
+from remit_server.workspace.content.files import MAX_FILE_BYTES, digest_of
+from remit_server.workspace.content.text import plain
+from remit_server.workspace.paths.workspace_path import WorkspacePath
+
+MAX_WORD_CHARS = 200
+_LISTED = 10
+
+
+class EditFileArguments(Arguments):
+    """Arguments of `edit_file`."""
+
+    path: str = Field(max_length=4096, description="path of the file, relative to the workspace")
+    old_text: str = Field(min_length=1, max_length=MAX_FILE_BYTES, description="exact text to replace")
+    new_text: str = Field(max_length=MAX_FILE_BYTES, description="text to put in its place")
+    replace_all: bool = Field(default=False, description="replace every occurrence; else it has to be unique")
+    whole_word: bool = Field(default=False, description="old_text must stand as a whole identifier")
+    line: int | None = Field(default=None, ge=1, le=100_000_000, description="only where old_text starts on this line")
+
+
+def edit_content(
+    path: WorkspacePath, content: str, arguments: EditFileArguments, redact: Callable[[str], str]
+) -> tuple[str, int]:
+    """The new content and the number of replacements. Raises ToolError (`no_match`, `not_unique`, `too_large`).
+
+    What does not match is explained with the file's own words, as `redact` leaves them.
+    """
+    old, new = plain(arguments.old_text), plain(arguments.new_text)
+    if old == new:
+        raise _refusal(
+            path, ErrorCode.INVALID_ARGUMENTS, "old_text and new_text are the same", "say what should change"
+        )
+    if arguments.whole_word and len(old) > MAX_WORD_CHARS:
+        # Many long texts that almost stand alone could take hours to tell apart.
+        why = f"old_text is longer than {MAX_WORD_CHARS} characters, which is no identifier"
+        raise _refusal(path, ErrorCode.INVALID_ARGUMENTS, why, "leave out whole_word")
+    offsets = _find_old(path, content, old, arguments)
+    if not offsets:
+        miss = explain(redact(content), old, whole_word=arguments.whole_word)
+        raise _refusal(path, ErrorCode.NO_MATCH, f"old_text does not occur in it; {miss.why}", miss.fix)
+    if len(offsets) > 1 and not arguments.replace_all:
+        times = str(len(offsets)) if len(offsets) <= _LISTED else f"more than {_LISTED}"
+        numbers = ", ".join(map(str, line_numbers(content, offsets[:_LISTED])))
+        raise _refusal(
+            path,
+            ErrorCode.NOT_UNIQUE,
+            f"old_text occurs {times} times, on lines {numbers}{', …' if len(offsets) > _LISTED else ''}",
+            "add neighbouring lines to old_text, name the line, or set replace_all",
+        )
+    # Judged before it is built: a small file and a long new_text can make something huge.
+    if len(content) + len(offsets) * (len(new) - len(old)) > MAX_FILE_BYTES:
+        raise _refusal(path, ErrorCode.TOO_LARGE, f"it would become larger than {MAX_FILE_BYTES} bytes", "change less")
+    return replace_at(content, offsets, len(old), new), len(offsets)
+
+
+def _find_old(path: WorkspacePath, content: str, old: str, arguments: EditFileArguments) -> tuple[int, ...]:
+    """Where `old` stands: all that is to be replaced, else as many places as tell whether it is unique, with overlaps.
+
+    Raises ToolError where it stands elsewhere than on the line that is named.
+    """
+    whole_word, line = arguments.whole_word, arguments.line
+    if arguments.replace_all:
+        offsets = find_all(content, old, whole_word=whole_word)
+    else:
+        start = 0 if line is None else _line_start(content, line)
+        offsets = find_each(content, old, whole_word=whole_word, most=_LISTED + 1, start=start)
+    if line is None:
+        return offsets
+    numbers = line_numbers(content, offsets)
+    here = tuple(at for at, number in zip(offsets, numbers, strict=True) if number == line)
+    if not here and (known := find_each(content, old, whole_word=whole_word, most=_LISTED)):
+        elsewhere = ", ".join(map(str, line_numbers(content, known)))
+        why = f"old_text does not start on line {line}; it does on {elsewhere}"
+        raise _refusal(path, ErrorCode.NO_MATCH, why, "correct `line`, or read the file again")
+    return here
+
+
+def _line_start(content: str, line: int) -> int:
+    """Where that line begins, from 1; behind the text where it has fewer."""
+    at = 0
+    for _ in range(line - 1):
+        at = content.find("\n", at) + 1
+        if not at:
+            return len(content)
+    return at
+
+
+def _refusal(path: WorkspacePath, code: ErrorCode, why: str, fix: str) -> ToolError:
+    return ToolError(f"cannot edit `{path.relative}`", why, fix, code=code)
+
+
+def _targets(arguments: EditFileArguments, ctx: ToolContext) -> tuple[Target, ...]:
+    path = ctx.resolve(arguments.path)
+    # What does not match is explained with the file's own words, so an edit is a read too.
+    return (Target("fs.read", path), Target("fs.write", path))
+
+
+async def _prepare(arguments: EditFileArguments, ctx: ToolContext) -> Plan:
+    path = ctx.resolve(arguments.path)
+    source = read_source(path, ctx)
+    content, count = edit_content(path, source.text.content, arguments, ctx.redact)
+    after = source.text.encode(with_one_mark(source.text, content))
+    line = f"edited {path.relative}: {count} replacement{'' if count == 1 else 's'}"
+    return WritePlan(
+        changes=(FileChange(path, source.image, after),),
+        outcome=Outcome(
+            text=line,
+            summary=line,
+            data={
+                "path": path.relative,
+                "replacements": count,
+                "read_first": was_read(path, source.image, ctx),
+                "digest": digest_of(after),
+            },
+        ),
+    )
+
+
+EDIT_FILE = Tool(
+    name="edit_file",
+    summary="Replace exact text in a file. Read the file first.",
+    effect=Effect.WRITE,
+    arguments=EditFileArguments,
+    targets=_targets,
+    prepare=_prepare,
+    most_chars=8_000,
+)

@@ -1,0 +1,75 @@
+"""Where a text occurs in another, exactly or as a whole identifier; pure (001 §3.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import islice
+
+
+def find_all(content: str, wanted: str, *, whole_word: bool) -> tuple[int, ...]:
+    """Offsets of the occurrences from left to right, none overlapping another. `wanted` must not be empty."""
+    return tuple(_occurrences(content, wanted, whole_word, 0, len(wanted)))
+
+
+def find_each(content: str, wanted: str, *, whole_word: bool, most: int, start: int = 0) -> tuple[int, ...]:
+    """The first `most` offsets from `start` on at which `wanted` stands, also where one overlaps another."""
+    return tuple(islice(_occurrences(content, wanted, whole_word, start, 1), most))
+
+
+def _occurrences(content: str, wanted: str, whole_word: bool, start: int, step: int) -> Iterator[int]:
+    at = content.find(wanted, start)
+    while at >= 0:
+        fits = not whole_word or stands_alone(content, at, at + len(wanted))
+        if fits:
+            yield at
+        at = content.find(wanted, at + step if fits else _next_start(content, wanted, at))
+
+
+def _next_start(content: str, wanted: str, at: int) -> int:
+    """Where the next occurrence can begin that stands alone: past the word that spoils the one at `at`.
+
+    One character further would do as well, and would take hours in a long run of one letter.
+    """
+    start, end = at, at + len(wanted)
+    if start > 0 and _is_word_character(content[start - 1]):
+        while start < len(content) and _is_word_character(content[start]):
+            start += 1
+        # An occurrence that begins with another character than a letter may begin right behind the word.
+        return max(start, at + 1)
+    while end < len(content) and _is_word_character(content[end]):
+        end += 1
+    return max(end - len(wanted), at + 1)
+
+
+def stands_alone(content: str, start: int, end: int) -> bool:
+    """Whether no word character touches content[start:end], in any script."""
+    return not (start > 0 and _is_word_character(content[start - 1])) and not (
+        end < len(content) and _is_word_character(content[end])
+    )
+
+
+def replace_at(content: str, offsets: Sequence[int], length: int, new: str) -> str:
+    """`content` with `new` for the `length` characters at each offset; offsets ascend and do not overlap."""
+    pieces: list[str] = []
+    done = 0
+    for at in offsets:
+        pieces += (content[done:at], new)
+        done = at + length
+    pieces.append(content[done:])
+    return "".join(pieces)
+
+
+def line_numbers(content: str, offsets: Sequence[int]) -> tuple[int, ...]:
+    """The line, from 1, of each offset; offsets ascend."""
+    numbers: list[int] = []
+    line, done = 1, 0
+    for at in offsets:
+        line += content.count("\n", done, at)
+        done = at
+        numbers.append(line)
+    return tuple(numbers)
+
+
+def _is_word_character(char: str) -> bool:
+    # What may continue an identifier: letters, digits, `_`, and marks that belong to the letter before them.
+    return ("a" + char).isidentifier()

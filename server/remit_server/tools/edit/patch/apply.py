@@ -1,0 +1,150 @@
+"""Hunks applied to a text: every old line has to be there, exactly; where it stands may differ from what the diff says.
+
+A hunk goes to the line it names, or as far from it as the hunk before it had to go. Where that is not it, it goes to
+the only place that fits; where several fit it is refused, since a patch at the wrong place is worse than none
+(agent.md §2, `apply_diff`).
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from remit_server.tools.edit.patch.parts import Hunk
+
+Trouble = Literal["missing", "ambiguous", "overlaps"]
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A hunk at its place: lines `start` to `end` (from 0, end exclusive), and how far that is from the named line."""
+
+    hunk: Hunk
+    start: int
+    drift: int
+
+    @property
+    def end(self) -> int:
+        """The line after the last old one."""
+        return self.start + len(self.hunk.old)
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """A hunk without a place. `lines` are the places, from 1, of which none can be preferred."""
+
+    hunk: Hunk
+    trouble: Trouble
+    lines: tuple[int, ...] = ()
+
+
+@dataclass(slots=True)
+class _Text:
+    lines: Sequence[str]
+    where: Mapping[str, Sequence[int]] = field(default_factory=dict[str, list[int]])
+
+
+def place(content: str, hunks: Sequence[Hunk]) -> tuple[Placed | Failed, ...]:
+    """Where each hunk goes in `content`, whose line ends are LF."""
+    text = _read(content)
+    found: list[Placed | Failed | None] = []
+    drift = 0
+    for hunk in hunks:
+        at = _place(text, hunk, drift) if hunk.old else None
+        drift = at.drift if isinstance(at, Placed) and hunk.start is not None else drift
+        found.append(at)
+    drifts = [each.drift if isinstance(each, Placed) and each.hunk.start is not None else None for each in found]
+    placed: list[Placed | Failed] = []
+    for number, hunk in enumerate(hunks):
+        each = found[number] or _insertion(text, hunk, _drift_bounds(drifts, number))
+        if isinstance(each, Placed) and any(isinstance(other, Placed) and _overlap(each, other) for other in placed):
+            each = Failed(hunk, "overlaps", (each.start + 1,))
+        placed.append(each)
+    return tuple(placed)
+
+
+def apply_hunks(content: str, placed: Sequence[Placed]) -> str:
+    """`content` with each hunk's old lines replaced by its new ones."""
+    lines = content.split("\n")
+    # A text that ends with a line end has nothing behind it; one that does not, has a last line without one.
+    body, ended = (lines[:-1], True) if lines[-1] == "" else (lines, False)
+    for each in sorted(placed, key=lambda p: (p.start, p.end), reverse=True):
+        last = each.end >= len(body)
+        body[each.start : each.end] = each.hunk.new
+        if last:
+            said = each.hunk.ended[1]
+            ended = ended if said is None else said
+    return "\n".join(body) + ("\n" if body and ended else "")
+
+
+def _read(content: str) -> _Text:
+    lines = content.split("\n")
+    lines = lines[:-1] if lines[-1] == "" else lines
+    where: dict[str, list[int]] = defaultdict(list)
+    for number, line in enumerate(lines):
+        where[line].append(number)
+    return _Text(lines, where)
+
+
+def _place(text: _Text, hunk: Hunk, drift: int) -> Placed | Failed:
+    named = None if hunk.start is None else hunk.start - 1
+    if named is not None:
+        # Neither the number nor the way of the hunk before it is worth more than the other.
+        near = [shift for shift in dict.fromkeys((0, drift)) if _fits(text.lines, hunk, named + shift)]
+        if len(near) > 1:
+            return Failed(hunk, "ambiguous", tuple(sorted(named + shift + 1 for shift in near)))
+        if near:
+            return Placed(hunk, named + near[0], near[0])
+    fitting = _fitting(text, hunk)
+    match fitting:
+        case []:
+            return Failed(hunk, "missing")
+        case [start]:
+            return Placed(hunk, start, 0 if named is None else start - named)
+        case _:
+            return Failed(hunk, "ambiguous", tuple(start + 1 for start in fitting[:10]))
+
+
+def _drift_bounds(drifts: Sequence[int | None], number: int) -> tuple[int, int]:
+    """How far the hunks before and after one had to go. At the file's beginning, nothing has moved."""
+    before = next((drift for drift in reversed(drifts[:number]) if drift is not None), 0)
+    return before, next((drift for drift in drifts[number:] if drift is not None), before)
+
+
+def _insertion(text: _Text, hunk: Hunk, around: tuple[int, int]) -> Placed | Failed:
+    """An insertion without context has only its number to go by, and what its neighbours say of the numbers."""
+    if not text.lines or hunk.start == 0:
+        return Placed(hunk, 0, 0)
+    if hunk.start is None:
+        return Failed(hunk, "missing")
+    first, second = (hunk.start + drift for drift in around)
+    if first != second:
+        return Failed(hunk, "ambiguous", tuple(sorted((first + 1, second + 1))))
+    if not _fits(text.lines, hunk, first) or first > len(text.lines):
+        return Failed(hunk, "missing")
+    return Placed(hunk, first, around[0])
+
+
+def _fitting(text: _Text, hunk: Hunk) -> list[int]:
+    """Every place at which the hunk's old lines stand, looked for by the rarest of them."""
+    rarest = min(range(len(hunk.old)), key=lambda n: len(text.where.get(hunk.old[n], ())))
+    starts = (number - rarest for number in text.where.get(hunk.old[rarest], ()))
+    return [start for start in starts if _fits(text.lines, hunk, start)]
+
+
+def _fits(lines: Sequence[str], hunk: Hunk, start: int) -> bool:
+    end = start + len(hunk.old)
+    # Only a file's last line can be without an end.
+    return start >= 0 and tuple(lines[start:end]) == hunk.old and (not hunk.at_end or end == len(lines))
+
+
+def _overlap(one: Placed, other: Placed) -> bool:
+    if one.start == one.end or other.start == other.end:
+        return (
+            other.start < one.start < other.end
+            or one.start < other.start < one.end
+            or (one.start == other.start and one.end == other.end)
+        )
+    return one.start < other.end and other.start < one.end

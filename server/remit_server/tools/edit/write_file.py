@@ -1,0 +1,81 @@
+"""`write_file`: a whole file, new or overwritten, in the encoding and with the line ends it had (001 §3.2)."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from remit_governance.values import Effect
+from remit_server.contract import ErrorCode
+from remit_server.errors import ToolError
+from remit_server.tools.files.read_source import current_image, was_read, with_one_mark
+from remit_server.tools.spec import Arguments, FileChange, Outcome, Plan, Target, Tool, ToolContext, WritePlan
+from remit_server.workspace.content.files import MAX_FILE_BYTES, FileImage, digest_of
+from remit_server.workspace.content.text import Text, plain
+from remit_server.workspace.paths.workspace_path import WorkspacePath
+
+
+class WriteFileArguments(Arguments):
+    """Arguments of `write_file`."""
+
+    path: str = Field(max_length=4096, description="path of the file, relative to the workspace")
+    content: str = Field(max_length=MAX_FILE_BYTES, description="the whole new content")
+
+
+def _targets(arguments: WriteFileArguments, ctx: ToolContext) -> tuple[Target, ...]:
+    size = len(arguments.content.encode(errors="replace"))
+    return (Target("fs.write", ctx.resolve(arguments.path), size=size),)
+
+
+async def _prepare(arguments: WriteFileArguments, ctx: ToolContext) -> Plan:
+    path = ctx.resolve(arguments.path)
+    before = _read_before(path, ctx)
+    after = _encode_after(path, before, arguments.content)
+    if before is not None and before.data == after:
+        raise ToolError(f"cannot write `{path.relative}`", "it holds exactly this already", "nothing has to be done")
+    return WritePlan(
+        changes=(FileChange(path, before, after),),
+        outcome=Outcome(
+            text=f"wrote {path.relative}: {len(after)} bytes",
+            summary=f"{'created' if before is None else 'overwrote'} {path.relative}, {len(after)} bytes",
+            data={
+                "path": path.relative,
+                "bytes_written": len(after),
+                "created": before is None,
+                "read_first": before is None or was_read(path, before, ctx),
+                "digest": digest_of(after),
+            },
+        ),
+    )
+
+
+def _read_before(path: WorkspacePath, ctx: ToolContext) -> FileImage | None:
+    try:
+        return current_image(path, ctx)
+    except ToolError as error:
+        if error.code is ErrorCode.NOT_FOUND:
+            return None
+        raise
+
+
+def _encode_after(path: WorkspacePath, before: FileImage | None, content: str) -> bytes:
+    """The bytes to write. A new file, or one that was no text, gets UTF-8 and the line ends of `content`."""
+    text = Text(content)
+    if before is not None and before.data:
+        try:
+            text = Text.decode(before.data, path.relative)
+            content = with_one_mark(text, plain(content))
+        except ToolError as error:
+            if error.code is not ErrorCode.BINARY_FILE:
+                raise
+    return text.encode(content)
+
+
+WRITE_FILE = Tool(
+    name="write_file",
+    summary="Write a whole file; parent folders are made. To change a part of a file use edit_file.",
+    effect=Effect.WRITE,
+    arguments=WriteFileArguments,
+    targets=_targets,
+    prepare=_prepare,
+    most_chars=6_000,
+)

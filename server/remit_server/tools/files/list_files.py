@@ -1,0 +1,104 @@
+"""`list_files`: files that match a glob, in a stable order, without what the project ignores (001 §3.4)."""
+
+from __future__ import annotations
+
+import asyncio
+from itertools import accumulate, takewhile
+
+from pydantic import Field
+
+from remit_governance.globs import MAX_GLOB_CHARS
+from remit_governance.values import Effect
+from remit_server.tools.search.large_trees import files_below
+from remit_server.tools.search.omissions import describe_unlisted, policy_name, that_may_be_told
+from remit_server.tools.spec import Arguments, Outcome, Plan, ReadPlan, Target, Tool, ToolContext
+from remit_server.workspace.paths.workspace_path import UNUSABLE, WorkspacePath
+from remit_server.workspace.trees.path_globs import Glob, parse_glob
+from remit_server.workspace.trees.walk import Limits
+
+MOST_CHARS = 16_000
+# What is shown is redacted once more, which may make it longer.
+_ROOM_CHARS = 1_000
+
+
+class ListFilesArguments(Arguments):
+    """Arguments of `list_files`."""
+
+    pattern: str = Field(max_length=MAX_GLOB_CHARS, description="glob: `*.py` at any depth, `src/*.ts`, `**/tests/**`")
+    path: str = Field(default=".", max_length=4096, description="folder to start from, relative to the workspace")
+    max_results: int = Field(default=100, ge=1, le=1_000, description="how many files to return")
+
+
+def list_matching(ctx: ToolContext, base: WorkspacePath, glob: Glob, most: int, limits: Limits) -> Outcome:
+    """The files below `base` that match, up to `most` of them. Raises ToolError where it is no folder."""
+    prefix = 0 if base.relative == "." else len(base.relative) + 1
+    shown: list[str] = []
+    total = without_name = 0
+    for relative in files_below(ctx, base, limits):
+        if glob.matches(relative[prefix:]) and ctx.permits("fs.list", policy_name(relative)):
+            if UNUSABLE.search(relative):
+                without_name += 1
+                continue
+            total += 1
+            if len(shown) < most:
+                shown.append(relative)
+    complete = not limits.stopped
+    closed = that_may_be_told(limits.closed, lambda path: ctx.permits("fs.list", path))
+    notes = [
+        "" if complete else "stopped early, there may be more",
+        *describe_unlisted(closed, without_name),
+        glob.hint.removeprefix(", ") if not total else "",
+    ]
+    about = "; ".join([f" match `{glob.text}` in {base.relative}", *filter(None, notes)])
+    shown = _fitting(shown, MOST_CHARS - _ROOM_CHARS - len(about))
+    counted = f"{total} files" if len(shown) == total else f"first {len(shown)} of {total} files"
+    if total == 1:
+        counted = "1 file"
+    if len(shown) < total:
+        about += "; narrow the pattern or the path to see others"
+    return Outcome(
+        text="\n".join([counted + about, *shown]),
+        summary=counted + about,
+        data={
+            "path": base.relative,
+            "files": list(shown),
+            "total_matches": total,
+            "truncated": len(shown) < total or not complete,
+        },
+    )
+
+
+def _fitting(paths: list[str], room: int) -> list[str]:
+    """The first of them, as many as fit."""
+    fitting = takewhile(lambda end: end <= room, accumulate(len(path) + 1 for path in paths))
+    return paths[: len(list(fitting))]
+
+
+def _targets(arguments: ListFilesArguments, ctx: ToolContext) -> tuple[Target, ...]:
+    return (Target("fs.list", ctx.resolve(arguments.path)),)
+
+
+async def _prepare(arguments: ListFilesArguments, ctx: ToolContext) -> Plan:
+    base = ctx.resolve(arguments.path)
+    glob = parse_glob(arguments.pattern)
+
+    async def run() -> Outcome:
+        limits = Limits()
+        try:
+            return await asyncio.to_thread(list_matching, ctx, base, glob, arguments.max_results, limits)
+        finally:
+            limits.stopped = True
+
+    return ReadPlan(run)
+
+
+LIST_FILES = Tool(
+    name="list_files",
+    summary="List files that match a glob, leaving out what .gitignore excludes.",
+    effect=Effect.READ,
+    arguments=ListFilesArguments,
+    targets=_targets,
+    prepare=_prepare,
+    only_resolves=True,
+    most_chars=MOST_CHARS,
+)

@@ -1,0 +1,161 @@
+"""`read_file`: numbered lines of a text file, a part at a time (001 §3.1)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import chain, count, islice
+from operator import add
+
+from pydantic import Field
+
+from remit_governance.values import Effect
+from remit_server.errors import ToolError
+from remit_server.tools.spec import Arguments, Outcome, Plan, ReadPlan, Target, Tool, ToolContext
+from remit_server.workspace.content.file_cache import MIN_KEPT_BYTES, Pages
+from remit_server.workspace.content.files import FileImage, image_at, image_of_text
+from remit_server.workspace.content.text import Text
+from remit_server.workspace.paths.workspace_path import WorkspacePath
+
+MAX_LINE_CHARS = 2_000
+MOST_CHARS = 40_000
+
+# What is shown is redacted once more, which may make it longer.
+_ROOM_CHARS = 1_000
+_MOST_DIGITS = 12
+_PAGE = 500
+
+
+class ReadFileArguments(Arguments):
+    """Arguments of `read_file`."""
+
+    path: str = Field(max_length=4096, description="path of the file, relative to the workspace")
+    offset: int = Field(default=1, ge=1, le=100_000_000, description="first line to read")
+    limit: int = Field(default=500, ge=1, le=5_000, description="how many lines to read")
+
+
+def read_lines(path: WorkspacePath, ctx: ToolContext, offset: int, limit: int) -> Outcome:
+    """Up to `limit` lines from line `offset` (from 1). Raises ToolError where there is no such line, file or text."""
+    view = _view(path, ctx, offset, limit)
+    total = view.total
+    if offset > max(total, 1):
+        raise ToolError(
+            f"cannot read `{path.relative}` from line {offset}",
+            f"it has {total} lines",
+            f"use an offset from 1 to {max(total, 1)}",
+        )
+    shown = _fitting(view.lines, offset, MOST_CHARS - _ROOM_CHARS - len(path.relative))
+    last = offset + len(shown) - 1
+    span = f"lines {offset}-{last} of {total}" if total else "empty"
+    more = f"; more with offset {last + 1}" if last < total else ""
+    return Outcome(
+        text="\n".join([f"{path.relative} ({span}{more}{_encoding_note(view.encoding)})", *shown]),
+        summary=f"read {path.relative}, {span}",
+        data={
+            "path": path.relative,
+            "first_line": offset,
+            "last_line": last,
+            "total_lines": total,
+            "truncated": last < total,
+            "digest": view.digest,
+            "encoding": view.encoding,
+        },
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _View:
+    """Some lines of a text without secrets, of how many, and what the text is."""
+
+    lines: list[str]
+    total: int
+    digest: str
+    encoding: str
+
+
+def _view(path: WorkspacePath, ctx: ToolContext, offset: int, limit: int) -> _View:
+    """Up to `limit` lines from line `offset`. Raises ToolError as `read_source` does."""
+    if (document := ctx.documents.get(path.relative)) is not None:
+        return _short(image_of_text(document.text), path, ctx, offset, limit)
+    fd = ctx.workspace.open_read(path)
+    try:
+        if os.fstat(fd).st_size < MIN_KEPT_BYTES:
+            return _short(image_at(fd, path), path, ctx, offset, limit)
+        pages = ctx.workspace.kept.of(fd, path.relative, ctx.policy_version, lambda fd: _pages(fd, path, ctx))
+    finally:
+        os.close(fd)
+    return _View(pages.lines(offset, limit), pages.total, pages.digest, pages.encoding)
+
+
+def _short(image: FileImage, path: WorkspacePath, ctx: ToolContext, offset: int, limit: int) -> _View:
+    """Of a text that is not worth being kept."""
+    text = Text.decode(image.data, path.relative)
+    lines = Text(ctx.redact(text.content)).lines
+    return _View(lines[offset - 1 : offset - 1 + limit], len(lines), image.digest, text.encoding)
+
+
+def _pages(fd: int, path: WorkspacePath, ctx: ToolContext) -> Pages:
+    image = image_at(fd, path)
+    text = Text.decode(image.data, path.relative)
+    return Pages.of(ctx.redact(text.content), image.digest, text.encoding)
+
+
+def _encoding_note(encoding: str) -> str:
+    """Bytes that are not UTF-8 may have been taken for another text than they are, unless a mark says what they are."""
+    if encoding == "utf-8":
+        return ""
+    return f"; in {encoding}" if encoding.startswith("utf-") else f"; not UTF-8, read as {encoding}, which is a guess"
+
+
+def _fitting(lines: list[str], first: int, room: int) -> list[str]:
+    """The lines with their numbers, as many as fit, and at least one."""
+    longest = max(map(len, lines), default=0)
+    if longest <= MAX_LINE_CHARS and (longest + _MOST_DIGITS) * len(lines) <= room:
+        return list(map(add, _numbers(first), lines))
+    shown: list[str] = []
+    for number, line in enumerate(lines, first):
+        cut = len(line) - MAX_LINE_CHARS
+        text = f"{number}|{line}" if cut <= 0 else f"{number}|{line[:MAX_LINE_CHARS]}… ({cut} more characters)"
+        room -= len(text) + 1
+        if room < 0 and shown:
+            break
+        shown.append(text)
+    return shown
+
+
+def _numbers(first: int) -> Iterator[str]:
+    """What stands before each line, from this one on: the same few pages of them are wanted time and again."""
+    page, skipped = divmod(first, _PAGE)
+    return islice(chain.from_iterable(map(_page_of_numbers, count(page))), skipped, None)
+
+
+@lru_cache(maxsize=32)
+def _page_of_numbers(page: int) -> tuple[str, ...]:
+    return tuple(f"{number}|" for number in range(page * _PAGE, (page + 1) * _PAGE))
+
+
+def _targets(arguments: ReadFileArguments, ctx: ToolContext) -> tuple[Target, ...]:
+    return (Target("fs.read", ctx.resolve(arguments.path)),)
+
+
+async def _prepare(arguments: ReadFileArguments, ctx: ToolContext) -> Plan:
+    path = ctx.resolve(arguments.path)
+
+    async def run() -> Outcome:
+        return read_lines(path, ctx, arguments.offset, arguments.limit)
+
+    return ReadPlan(run)
+
+
+READ_FILE = Tool(
+    name="read_file",
+    summary="Read a text file, with line numbers. Use it before editing a file.",
+    effect=Effect.READ,
+    arguments=ReadFileArguments,
+    targets=_targets,
+    prepare=_prepare,
+    only_resolves=True,
+    most_chars=MOST_CHARS,
+)

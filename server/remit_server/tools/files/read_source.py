@@ -1,0 +1,86 @@
+"""What a tool sees of a file: the editor's buffer while it is open there, else the bytes on disk (protocol.md §3)."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from remit_server.contract import ErrorCode
+from remit_server.errors import ToolError
+from remit_server.tools.spec import ToolContext
+from remit_server.workspace.content.digest_only import image_by_digest
+from remit_server.workspace.content.files import FileImage, image_of_text, read_image
+from remit_server.workspace.content.text import Text, plain
+from remit_server.workspace.paths.workspace_path import WorkspacePath
+
+MARK = "\ufeff"
+"""A byte order mark as a character, which a text shows only where it was not read as one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A text file at one moment: its bytes, and the same decoded."""
+
+    image: FileImage
+    text: Text
+
+
+def current_image(path: WorkspacePath, ctx: ToolContext) -> FileImage:
+    """The bytes that a change of `path` starts from. Raises ToolError (`not_found`, `not_a_file`, `too_large`)."""
+    document = ctx.documents.get(path.relative)
+    return read_image(ctx.workspace, path) if document is None else image_of_text(document.text)
+
+
+def read_saved_image(path: WorkspacePath, ctx: ToolContext) -> FileImage:
+    """The bytes on disk of a file that is to go. Raises ToolError, also where the editor holds unsaved ones."""
+    return _as_in_editor(read_image(ctx.workspace, path), path, ctx)
+
+
+async def going_image(path: WorkspacePath, ctx: ToolContext) -> FileImage:
+    """As `read_saved_image`, of a file that goes as it is: one too large to be read is known by its digest."""
+    return _as_in_editor(await asyncio.to_thread(image_by_digest, ctx.workspace, path), path, ctx)
+
+
+def _as_in_editor(image: FileImage, path: WorkspacePath, ctx: ToolContext) -> FileImage:
+    document = ctx.documents.get(path.relative)
+    if document is None:
+        return image
+    if image.left_out:
+        why, fix = (
+            "it is open in the editor, and too large to be compared with that",
+            "ask the person to close it first",
+        )
+    elif plain(document.text) != Text.decode(image.data, path.relative).content:
+        why = "it is open in the editor with changes that are not saved"
+        fix = "ask the person to save or discard them first"
+    else:
+        return image
+    raise ToolError(f"cannot touch `{path.relative}`", why, fix, code=ErrorCode.STALE)
+
+
+def require_no_link(text: str, path: WorkspacePath, ctx: ToolContext) -> None:
+    """Raises ToolError where `text` names a link to `path`: what is meant, the link or the file, cannot be known."""
+    given = Path(os.path.normpath(ctx.workspace.root / text))
+    if given.is_symlink():
+        raise ToolError(
+            f"cannot touch `{text}`", f"it is a link to `{path.relative}`", "name the file that is meant itself"
+        )
+
+
+def read_source(path: WorkspacePath, ctx: ToolContext) -> Source:
+    """The text at `path`. Raises ToolError (also `binary_file`)."""
+    image = current_image(path, ctx)
+    return Source(image, Text.decode(image.data, path.relative))
+
+
+def with_one_mark(text: Text, content: str) -> str:
+    """New contents of a file without the byte order mark that it has anyway."""
+    doubled = text.mark and content.startswith(MARK) and not text.content.startswith(MARK)
+    return content.removeprefix(MARK) if doubled else content
+
+
+def was_read(path: WorkspacePath, image: FileImage, ctx: ToolContext) -> bool:
+    """Whether this session has read exactly these contents."""
+    return ctx.read_digests.get(path.relative) == image.digest

@@ -1,0 +1,1 @@
+"""Tools that look at a git repository or commit to it."""

@@ -1,0 +1,118 @@
+"""What `.gitattributes` files say about a path, as far as it changes the bytes that git stores (agent.md §2).
+
+Read as git does when it adds a file: from the working tree, and from the index where a file is not there.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+
+from remit_server.errors import ToolError
+from remit_server.tools.git.commit.patterns import MAX_PATTERN_BYTES, compile_git_pattern
+
+Value = bool | str | None
+"""Set, unset, a word; None is `unspecified` again."""
+
+Line = tuple[Callable[[bytes], bool], Mapping[str, Value]]
+
+_MACRO = b"[attr]"
+_BUILT_IN: Mapping[str, Mapping[str, Value]] = {"binary": {"diff": False, "merge": False, "text": False}}
+_ESCAPED = re.compile(rb"\\(.)")
+
+
+def _builtin_macros() -> dict[str, Mapping[str, Value]]:
+    return dict(_BUILT_IN)
+
+
+@dataclass(slots=True)
+class Attributes:
+    """All attribute files of a repository. `in_folder` gives the text of that folder's own, `outer` are those that
+    count less than any of them, `inner` those that count more."""
+
+    in_folder: Callable[[str], bytes]
+    outer: bytes = b""
+    inner: bytes = b""
+    _macros: dict[str, Mapping[str, Value]] = field(default_factory=_builtin_macros)
+    _known: dict[str, tuple[Line, ...]] = field(default_factory=dict[str, tuple[Line, ...]])
+
+    def of(self, path: str) -> Mapping[str, Value]:
+        """What is said about the file at `path`. Raises ToolError where a pattern is too involved to be matched."""
+        found: dict[str, Value] = {}
+        for lines in self._files(path):
+            for matches, values in lines:
+                if matches(path.encode(errors="surrogateescape")):
+                    found.update(self._with_macros(values))
+        return {name: value for name, value in found.items() if value is not None}
+
+    def _files(self, path: str) -> Iterator[tuple[Line, ...]]:
+        folders = path.split("/")[:-1]
+        yield self._lines("<outer>", lambda: self.outer, "")
+        for depth in range(len(folders) + 1):
+            folder = "/".join(folders[:depth])
+            yield self._lines(f"/{folder}", partial(self.in_folder, folder), folder)
+        yield self._lines("<inner>", lambda: self.inner, "")
+
+    def _lines(self, key: str, text: Callable[[], bytes], folder: str) -> tuple[Line, ...]:
+        if key not in self._known:
+            self._known[key] = tuple(self._parsed(text(), folder))
+        return self._known[key]
+
+    def _parsed(self, text: bytes, folder: str) -> Iterator[Line]:
+        for line in text.removeprefix(b"\xef\xbb\xbf").split(b"\n"):
+            pattern, words = _split(line.strip(b" \t\r"))
+            values = dict(map(_value, words))
+            if pattern.startswith(_MACRO):
+                self._macros[pattern.removeprefix(_MACRO).decode(errors="replace")] = values
+            elif pattern and values:
+                if len(pattern) > MAX_PATTERN_BYTES:
+                    raise _complexity_error(pattern)
+                try:
+                    yield _matcher(pattern, folder.encode(errors="surrogateescape")), values
+                except ValueError:
+                    continue  # git has it match nothing
+
+    def _with_macros(self, values: Mapping[str, Value]) -> dict[str, Value]:
+        found: dict[str, Value] = {}
+        for name, value in values.items():
+            if value is True:
+                found.update(self._macros.get(name, {}))
+            found[name] = value
+        return found
+
+
+def _matcher(pattern: bytes, folder: bytes) -> Callable[[bytes], bool]:
+    """Whether a path is one of those that a pattern of the file in `folder` stands for."""
+    return compile_git_pattern(pattern.removeprefix(b"/"), folder, anywhere=b"/" not in pattern)
+
+
+def _split(line: bytes) -> tuple[bytes, list[bytes]]:
+    if not line or line.startswith(b"#"):
+        return b"", []
+    if not line.startswith(b'"'):
+        pattern, *words = line.split()
+        return pattern, words
+    end = re.match(rb'"((?:[^"\\]|\\.)*)"', line)
+    if end is None or re.search(rb"\\[^\"\\]", end[1]):
+        raise _complexity_error(line)
+    return _ESCAPED.sub(rb"\1", end[1]), line[end.end() :].split()
+
+
+def _value(word: bytes) -> tuple[str, Value]:
+    text = word.decode(errors="replace")
+    if text.startswith("!"):
+        return text[1:], None
+    if text.startswith("-"):
+        return text[1:], False
+    name, given, value = text.partition("=")
+    return name, value if given else True
+
+
+def _complexity_error(pattern: bytes) -> ToolError:
+    return ToolError(
+        "cannot commit",
+        f"what {pattern.decode(errors='replace')[:80]!r} in an attributes file stands for is not understood here",
+        "a person can commit with git itself",
+    )

@@ -1,0 +1,171 @@
+"""Files of the working tree as git would store them: links as links, each looked at through no link (agent.md §2)."""
+
+from __future__ import annotations
+
+import os
+import stat
+from dataclasses import dataclass, field
+
+from dulwich.index import (
+    IndexEntry,
+    index_entry_from_stat,
+    validate_path,
+    validate_path_element_hfs,
+    validate_path_element_ntfs,
+)
+from dulwich.objects import Blob
+
+from remit_server.contract import ErrorCode
+from remit_server.errors import ToolError
+from remit_server.tools.git.commit.attributes import Attributes
+from remit_server.tools.git.commit.content import line_ends_are_turned, must_be_stored_as_it_is
+from remit_server.tools.git.commit.repository import Repository, commit_refusal
+from remit_server.tools.git.commit.settings import is_on
+from remit_server.workspace.content.files import read_image
+from remit_server.workspace.content.text import Text, plain
+from remit_server.workspace.paths.workspace_path import UNUSABLE, Workspace, WorkspacePath
+from remit_server.workspace.ports import Documents
+
+LINK, FILE, EXECUTABLE, SUBMODULE = 0o120000, 0o100644, 0o100755, 0o160000
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A file as it would be stored, and as the index would remember it."""
+
+    data: bytes
+    entry: IndexEntry
+
+
+def path_of(name: bytes) -> str:
+    """A name of the index as a path. Raises ToolError where it is one that could lead elsewhere, or not be shown."""
+    text = os.fsdecode(name)
+    tricky = "\\" in text or not (validate_path(name, validate_path_element_ntfs) and _fits_a_mac(name))
+    if tricky or not text or UNUSABLE.search(text):
+        raise commit_refusal(
+            f"the name {os.fsencode(text).decode(errors='replace')!r} cannot be committed", "rename the file"
+        )
+    return text
+
+
+def _fits_a_mac(name: bytes) -> bool:
+    return validate_path(name, validate_path_element_hfs)
+
+
+@dataclass(slots=True)
+class WorkingTree:
+    """The files below the root of a repository."""
+
+    workspace: Workspace
+    documents: Documents
+    repository: Repository
+    attributes: Attributes
+    _folders: dict[str, int | None] = field(default_factory=dict[str, int | None])
+
+    def changed(self, path: str, known: IndexEntry | None) -> Stored | None:
+        """The file where it is no longer what the index knows, None where it is. Raises FileNotFoundError where it is
+        not there, ToolError where it cannot be stored as it is."""
+        status = self.status(path)
+        if known is not None and self._unchanged(status, known):
+            self._must_be_saved(path, None)
+            return None
+        if stat.S_ISLNK(status.st_mode):
+            data = os.fsencode(os.readlink(path.rpartition("/")[2], dir_fd=self._folder(path)))
+        elif stat.S_ISREG(status.st_mode):
+            data = read_image(self.workspace, self._at(path)).data
+        else:
+            raise commit_refusal(f"`{path}` is no file and no link", "leave it out with `paths`")
+        mode = self._mode(status.st_mode, known)
+        sha = Blob.from_string(data).id
+        if stat.S_ISREG(status.st_mode):
+            self._must_be_saved(path, data)
+        if known is not None and (sha, mode) == (known.sha, known.mode):
+            return None
+        if mode != LINK and self._turned_only(path, data, known, mode):
+            return None
+        return Stored(data, index_entry_from_stat(status, sha, mode=mode))
+
+    def status(self, path: str) -> os.stat_result:
+        """What lies at `path` itself. Raises FileNotFoundError, also where a folder on the way is none or a link."""
+        folder = self._folder(path)
+        if folder is None:
+            raise FileNotFoundError(path)
+        found = os.stat(path.rpartition("/")[2], dir_fd=folder, follow_symlinks=False)
+        if stat.S_ISDIR(found.st_mode):
+            raise FileNotFoundError(path)
+        return found
+
+    def close(self) -> None:
+        """Let go of the folders."""
+        for folder in self._folders.values():
+            if folder is not None:
+                os.close(folder)
+        self._folders.clear()
+
+    def _at(self, path: str) -> WorkspacePath:
+        return WorkspacePath(path, self.workspace.root)
+
+    def _folder(self, path: str) -> int | None:
+        """A descriptor of the folder a path is in; only the last one is kept open."""
+        name = path.rpartition("/")[0]
+        if name not in self._folders:
+            self.close()
+            try:
+                self._folders[name] = self.workspace.open_folder(self._at(name or "."))
+            except ToolError as error:
+                if error.code not in {ErrorCode.NOT_FOUND, ErrorCode.STALE, ErrorCode.INVALID_ARGUMENTS}:
+                    raise
+                self._folders[name] = None
+        return self._folders[name]
+
+    def _mode(self, mode: int, known: IndexEntry | None) -> int:
+        settings = self.repository.settings
+        if stat.S_ISLNK(mode):
+            return LINK
+        if known is not None and known.mode == LINK and not is_on(settings, "core.symlinks", default=True):
+            return LINK
+        if not is_on(settings, "core.filemode", default=True):
+            return known.mode if known is not None and known.mode in {FILE, EXECUTABLE} else FILE
+        return EXECUTABLE if mode & 0o100 else FILE
+
+    def _unchanged(self, status: os.stat_result, known: IndexEntry) -> bool:
+        """Whether the file is the one the index knows, by what git itself goes by, and older than the index."""
+        times = (_nanoseconds(known.mtime), _nanoseconds(known.ctime))
+        return (
+            times == (status.st_mtime_ns, status.st_ctime_ns)
+            and times[0] < self.repository.index.written_ns
+            and known.size == status.st_size & 0xFFFFFFFF
+            and known.ino == status.st_ino & 0xFFFFFFFF
+            and self._mode(status.st_mode, known) == known.mode
+        )
+
+    def _turned_only(self, path: str, data: bytes, known: IndexEntry | None, mode: int) -> bool:
+        """Whether it differs from what is stored in its line ends only, as git checks files out where it is told to.
+
+        Raises ToolError where git would store something else than `data`.
+        """
+        said, settings = self.attributes.of(path), self.repository.settings
+        if known is not None and mode == known.mode and line_ends_are_turned(data, said, settings):
+            stored = Blob.from_string(data.replace(b"\r\n", b"\n")).id
+            if stored == known.sha:
+                return True
+        must_be_stored_as_it_is(path, data, said, settings)
+        return False
+
+    def _must_be_saved(self, path: str, data: bytes | None) -> None:
+        document = self.documents.get(path)
+        if document is None:
+            return
+        held = read_image(self.workspace, self._at(path)).data if data is None else data
+        try:
+            same = plain(document.text) == Text.decode(held, path).content
+        except ToolError:
+            same = False
+        if not same:
+            raise commit_refusal(
+                f"`{path}` is not saved in the editor", "save it first", ErrorCode.STALE, retryable=True
+            )
+
+
+def _nanoseconds(time: float | tuple[int, int]) -> int:
+    return time[0] * 1_000_000_000 + time[1] if isinstance(time, tuple) else int(time * 1_000_000_000)

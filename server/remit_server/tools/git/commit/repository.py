@@ -1,0 +1,289 @@
+"""The repository that a commit goes to, as it is now: head, index, objects, settings; refused where it is in a state in
+which a commit means something else (agent.md §2). Nothing of it is obeyed but settings that say how a tree is read.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import stat
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from dulwich.index import (
+    ConflictedIndexEntry,
+    IndexEntry,
+    read_cache_entry,
+    read_index_dict_with_version,
+    read_index_header,
+)
+from dulwich.objects import Blob, Commit, ObjectID, ShaFile, Tree
+
+from remit_server.contract import ErrorCode
+from remit_server.errors import ToolError
+from remit_server.tools.git.commit.objects import Objects, objects_of
+from remit_server.tools.git.commit.settings import Settings, is_on, settings_of
+from remit_server.tools.git.git_config import MAX_CONFIG_BYTES
+from remit_server.workspace.content.files import MAX_FILE_BYTES, digest_of
+from remit_server.workspace.git_folder import path_inside, read_or_none, read_packed_refs, read_ref
+from remit_server.workspace.paths.workspace_path import Workspace
+
+_HEAD = re.compile(r"ref: (refs/heads/[^\x00-\x20\x7f~^:?*\[\\]+)\n?")
+_SHA = re.compile(r"([0-9a-f]{40})\n?")
+_UNDER_WAY = {
+    "MERGE_HEAD": "a merge",
+    "CHERRY_PICK_HEAD": "a cherry-pick",
+    "REVERT_HEAD": "a revert",
+    "rebase-merge": "a rebase",
+    "rebase-apply": "a rebase",
+    "sequencer": "a sequence of picks",
+}
+_EXTENSIONS = frozenset({"worktreeconfig", "partialclone", "preciousobjects", "noop", "relativeworktrees"})
+_HOOKS = ("pre-commit", "prepare-commit-msg", "commit-msg", "post-commit", "reference-transaction", "post-index-change")
+_CHECKSUM_BYTES = 20
+_LONGEST_NAME = 0xFFF
+_LARGEST_TREE = 500_000
+_MOST_FOLDERS = 50_000
+_LONGEST_NAMES = 100_000_000
+_COMPRESSED_NAMES = 4
+
+Entry = tuple[int, str]
+"""A file of a tree: its mode, as git writes it, and the id of what it holds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Index:
+    """What is staged, by path. `digest` is of the file that says so, None where there is none."""
+
+    entries: Mapping[bytes, IndexEntry]
+    version: int
+    digest: str | None
+    written_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Repository:
+    """A repository at one moment. `ref` is None where HEAD is detached, `parent` where there is no commit yet."""
+
+    settings: Settings
+    head: bytes
+    ref: str | None
+    parent: str | None
+    index: Index
+    objects: Objects
+    hooks: tuple[str, ...]
+
+    def committed(self) -> dict[bytes, Entry]:
+        """Every file of the last commit. Raises ToolError where it cannot be read."""
+        if self.parent is None:
+            return {}
+        commit = self.object(self.parent)
+        if not isinstance(commit, Commit):
+            raise commit_refusal("HEAD is no commit", "look at the repository with git")
+        try:
+            return self._files_of(commit.tree.decode())
+        except Exception as error:
+            raise _unreadable(error) from error
+
+    def _files_of(self, root: str) -> dict[bytes, Entry]:
+        """A tree of few objects can stand for more files and folders than there is time or memory for."""
+        found: dict[bytes, Entry] = {}
+        folders, length = 0, 0
+        pending = [(b"", root)]
+        while pending:
+            prefix, sha = pending.pop()
+            tree = self.object(sha)
+            if not isinstance(tree, Tree):
+                raise commit_refusal(f"the object {sha} is no tree", "have a person run `git fsck`")
+            folders += 1
+            for entry in tree.iteritems():
+                path = prefix + entry.path
+                length += len(path)
+                if stat.S_ISDIR(entry.mode):
+                    pending.append((path + b"/", entry.sha.decode()))
+                else:
+                    found[path] = (entry.mode, entry.sha.decode())
+                if folders + len(pending) > _MOST_FOLDERS or len(found) > _LARGEST_TREE or length > _LONGEST_NAMES:
+                    raise commit_refusal("its tree is too large", "use git itself")
+        return found
+
+    def object(self, sha: str) -> ShaFile:
+        """The object of that id. Raises ToolError where it is missing or broken."""
+        try:
+            return self.objects[ObjectID(sha.encode())]
+        except Exception as error:  # whatever a broken file makes of the library
+            raise _unreadable(error) from error
+
+    def blob(self, sha: str) -> bytes:
+        """What a file of that id holds. Raises ToolError, also where that is too large to be shown."""
+        found = self.object(sha)
+        if not isinstance(found, Blob) or found.raw_length() > MAX_FILE_BYTES:
+            raise commit_refusal(f"the object {sha} is no file, or over {MAX_FILE_BYTES} bytes", "use git itself")
+        return found.data
+
+    def holds(self, sha: str) -> bool:
+        """Whether the object is there already."""
+        return ObjectID(sha.encode()) in self.objects
+
+
+def open_for_commit(workspace: Workspace) -> Repository:
+    """The workspace's repository. Raises ToolError where nothing can be committed to it, saying why and what to do."""
+    _must_be_here(workspace)
+    config = (read_or_none(workspace, "config", MAX_CONFIG_BYTES) or b"").decode(errors="replace")
+    settings = settings_of(workspace.root, config, os.environ)
+    _must_be_plain(settings)
+    _must_be_at_rest(workspace)
+    head = read_or_none(workspace, "HEAD", MAX_CONFIG_BYTES) or b""
+    ref, parent = _head(workspace, head.decode(errors="replace"))
+    return Repository(
+        settings, head, ref, parent, _index(workspace), _objects(workspace), tuple(_active_hooks(workspace, settings))
+    )
+
+
+def commit_refusal(
+    why: str, fix: str, code: ErrorCode = ErrorCode.INVALID_ARGUMENTS, *, retryable: bool = False
+) -> ToolError:
+    """A commit that cannot be made."""
+    return ToolError("cannot commit", why, fix, code=code, retryable=retryable)
+
+
+def _must_be_here(workspace: Workspace) -> None:
+    folder = workspace.root / ".git"
+    if folder.is_symlink() or folder.is_file():
+        raise commit_refusal(
+            "`.git` only points to a repository elsewhere (a worktree or a submodule)",
+            "a person has to commit here with git itself",
+            ErrorCode.TOOL_UNAVAILABLE,
+        )
+    if not folder.is_dir():
+        raise commit_refusal(
+            "the workspace has no `.git` of its own",
+            "open the top folder of a repository as the workspace, or have a person run `git init`",
+            ErrorCode.NOT_FOUND,
+        )
+
+
+def _must_be_plain(settings: Settings) -> None:
+    for name, value in settings.items():
+        extension = name.removeprefix("extensions.")
+        plain = (extension, value.lower()) in {("objectformat", "sha1"), ("refstorage", "files")}
+        if extension != name and extension not in _EXTENSIONS and not plain:
+            raise commit_refusal(f"its format is not known here ({name} = {value})", "use git itself")
+    if settings.get("core.repositoryformatversion", "0") not in {"0", "1"} or is_on(settings, "core.bare"):
+        raise commit_refusal("it is bare, or of a version that is not known here", "use git itself")
+    if "core.worktree" in settings:
+        raise commit_refusal("`core.worktree` puts its files elsewhere", "open that folder's own repository")
+    if settings.get("core.sharedrepository", "umask").lower() not in {"umask", "false", "0"}:
+        raise commit_refusal("`core.sharedRepository` wants rights that are not set here", "use git itself")
+    if is_on(settings, "commit.gpgsign"):
+        raise commit_refusal(
+            "`commit.gpgSign` is on, and signing would start a program with a key of the person's",
+            "have the person commit with git itself, or set `commit.gpgSign` to false for this repository",
+        )
+
+
+def _must_be_at_rest(workspace: Workspace) -> None:
+    folder = path_inside(workspace, "").absolute
+    for name, what in _UNDER_WAY.items():
+        if os.path.lexists(folder / name):
+            raise commit_refusal(f"{what} is under way", "a person has to finish or abort it first")
+
+
+def _head(workspace: Workspace, text: str) -> tuple[str | None, str | None]:
+    if detached := _SHA.fullmatch(text):
+        return None, detached[1]
+    named = _HEAD.fullmatch(text)
+    ref = named[1] if named else ""
+    if not ref or ".." in ref or "//" in ref or "@{" in ref or not all(map(_is_ref_name, ref.split("/"))):
+        raise commit_refusal("HEAD names no branch", "look at the repository with git")
+    parent = read_ref(workspace, ref)
+    if parent is None:
+        above = {"/".join(ref.split("/")[:length]) for length in range(3, ref.count("/") + 1)}
+        if any(other in above or other.startswith(ref + "/") for other in read_packed_refs(workspace)):
+            raise commit_refusal(
+                f"another branch's name is in the way of `{ref}`", "choose another name for the branch"
+            )
+    return ref, parent
+
+
+def _is_ref_name(name: str) -> bool:
+    return bool(name) and not name.startswith(".") and not name.endswith((".", ".lock"))
+
+
+def _objects(workspace: Workspace) -> Objects:
+    for name in ("objects", "objects/pack", "refs", "refs/heads"):
+        try:
+            os.close(workspace.open_folder(path_inside(workspace, name)))
+        except ToolError as error:
+            if error.code is not ErrorCode.NOT_FOUND:
+                raise
+    if (read_or_none(workspace, "objects/info/alternates") or b"").strip():
+        raise commit_refusal("its objects are in another repository too (alternates)", "use git itself")
+    return objects_of(workspace)
+
+
+def _index(workspace: Workspace) -> Index:
+    data = read_or_none(workspace, "index")
+    if data is None:
+        return Index({}, 2, None, 0)
+    written_ns = path_inside(workspace, "index").absolute.lstat().st_mtime_ns
+    stream = _Ending(data)
+    try:
+        _must_have_short_names(data)
+        entries, version, _ = read_index_dict_with_version(stream)
+    except Exception as error:
+        raise _unreadable(error) from error
+    if stream.tell() != len(data) - _CHECKSUM_BYTES:
+        raise commit_refusal("its index is split or sparse", "have a person run `git update-index --no-split-index`")
+    plain: dict[bytes, IndexEntry] = {}
+    for name, entry in entries.items():
+        if isinstance(entry, ConflictedIndexEntry):
+            raise commit_refusal("there are conflicts", "a person has to resolve them and `git add` the files")
+        if len(name) >= _LONGEST_NAME or stat.S_ISDIR(entry.mode):
+            raise _unknown_name()
+        plain[name] = entry
+    return Index(plain, version, digest_of(data), written_ns)
+
+
+class _Ending(io.BytesIO):
+    """An index in which compressed names, which are read byte by byte, come to an end."""
+
+    _single = 0
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        """Some bytes of it. Raises ToolError."""
+        self._single = self._single + 1 if size == 1 else 0
+        if self._single > 2 * _LONGEST_NAME:
+            raise _unknown_name()
+        return super().read(size)
+
+
+def _must_have_short_names(data: bytes) -> None:
+    """Raises ToolError. A compressed name adds to the one before it: a small index can hold gigabytes of names."""
+    stream, name = _Ending(data), b""
+    version, count = read_index_header(stream)
+    for _ in range(count if version >= _COMPRESSED_NAMES else 0):
+        name = read_cache_entry(stream, version, name).name
+        if len(name) >= _LONGEST_NAME:
+            raise _unknown_name()
+
+
+def _unknown_name() -> ToolError:
+    return commit_refusal("its index holds a name that is not known here", "use git itself")
+
+
+def _active_hooks(workspace: Workspace, settings: Settings) -> Iterator[str]:
+    if path := settings.get("core.hookspath"):
+        yield f"those in {path}"
+    folder = path_inside(workspace, "hooks").absolute
+    for name in _HOOKS:
+        if os.access(folder / name, os.X_OK):
+            yield name
+
+
+def _unreadable(error: Exception) -> ToolError:
+    if isinstance(error, ToolError):
+        return error
+    why = str(error)[:200] or type(error).__name__
+    return commit_refusal(f"the repository cannot be read: {why}", "have a person run `git fsck`")

@@ -1,0 +1,171 @@
+"""What a commit would hold: the files that are selected, over what is staged or, where paths are named, over the last
+commit (agent.md §2).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from dulwich.index import IndexEntry
+
+from remit_server.contract import ErrorCode
+from remit_server.errors import ToolError
+from remit_server.tools.git.commit.files import SUBMODULE, Stored, WorkingTree, path_of
+from remit_server.tools.git.commit.repository import Entry, Repository, commit_refusal
+from remit_server.tools.git.commit.untracked import find_untracked, must_be_addable
+from remit_server.workspace.paths.workspace_path import Workspace, WorkspacePath
+
+_ASSUMED_UNCHANGED = 0x8000
+_INTENT_TO_ADD, _NOT_CHECKED_OUT = 0x2000, 0x4000
+MAX_FILES = 500
+MAX_TOTAL_BYTES = 100_000_000
+
+
+@dataclass(slots=True)
+class Selected:
+    """Files of the commit, the index that follows it, and new contents, all by path; `hidden` may not be read."""
+
+    files: dict[bytes, Entry]
+    index: dict[bytes, IndexEntry]
+    contents: dict[bytes, bytes] = field(default_factory=dict[bytes, bytes])
+    hidden: set[bytes] = field(default_factory=set[bytes])
+
+
+def select(
+    tree: WorkingTree,
+    named: tuple[WorkspacePath, ...],
+    committed: Mapping[bytes, Entry],
+    readable: Callable[[str], bool],
+    *,
+    untracked: bool,
+) -> Selected:
+    """Everything a commit is made of. Raises ToolError where something of it cannot be committed."""
+    repository = tree.repository
+    index = dict(repository.index.entries)
+    staged = {name: (each.mode, each.sha.decode()) for name, each in index.items() if not _only_meant(each)}
+    selected = Selected(dict(committed) if named else staged, index)
+    known = {*index, *committed} if named else index
+    wanted = [path_of(name) for name in known if _is_named(name, named)]
+    wanted += _new(tree.workspace, repository, named, wanted, untracked=untracked)
+    for path in sorted(set(wanted)):
+        if readable(path):
+            _take(tree, path, selected)
+        else:
+            selected.hidden.add(path.encode(errors="surrogateescape"))
+    for name in _differing(selected.files, committed):
+        if not readable(path_of(name)):
+            selected.hidden.add(name)
+            _leave(name, selected.files, committed)
+    return selected
+
+
+def _differing(files: Mapping[bytes, Entry], committed: Mapping[bytes, Entry]) -> list[bytes]:
+    return sorted(name for name in files.keys() | committed.keys() if files.get(name) != committed.get(name))
+
+
+def differences(selected: Selected, committed: Mapping[bytes, Entry]) -> list[bytes]:
+    """The paths that the commit changes, sorted. Raises ToolError where they are too many, or one is a submodule."""
+    found = _differing(selected.files, committed)
+    if len(found) > MAX_FILES:
+        raise _too_many(len(found))
+    for name in found:
+        if SUBMODULE in {selected.files.get(name, (0, ""))[0], committed.get(name, (0, ""))[0]}:
+            raise commit_refusal(
+                f"`{path_of(name)}` is a submodule", "leave it out with `paths`; a person can commit it"
+            )
+    return found
+
+
+def _take(tree: WorkingTree, path: str, selected: Selected) -> None:
+    """Put the file as it is in the working tree into the commit and the index."""
+    name = path.encode(errors="surrogateescape")
+    known = selected.index.get(name)
+    if known is not None and (known.mode == SUBMODULE or known.flags & _ASSUMED_UNCHANGED or _is_absent(known)):
+        return _keep(name, known, selected)
+    try:
+        stored = tree.changed(path, None if known is None or _only_meant(known) else known)
+    except FileNotFoundError:
+        selected.files.pop(name, None)
+        selected.index.pop(name, None)
+        return None
+    if stored is None:
+        return _keep(name, known, selected)
+    return _put_entry(name, stored, selected)
+
+
+def _put_entry(name: bytes, stored: Stored, selected: Selected) -> None:
+    if name not in selected.index:
+        _make_room(name, selected)
+    selected.contents[name] = stored.data
+    if len(selected.contents) > MAX_FILES:
+        raise _too_many(len(selected.contents))
+    if sum(map(len, selected.contents.values())) > MAX_TOTAL_BYTES:
+        raise commit_refusal(f"it is more than {MAX_TOTAL_BYTES} bytes", "commit fewer files", ErrorCode.TOO_LARGE)
+    selected.index[name] = stored.entry
+    selected.files[name] = (stored.entry.mode, stored.entry.sha.decode())
+
+
+def _make_room(name: bytes, selected: Selected) -> None:
+    """A new file takes the place of a file where its folder is now, and of files in a folder where it is now."""
+    parts = name.split(b"/")
+    above = {b"/".join(parts[:length]) for length in range(1, len(parts))}
+    for files in (selected.files, selected.index):
+        for other in [each for each in files if each in above or each.startswith(name + b"/")]:
+            del files[other]
+
+
+def _too_many(count: int) -> ToolError:
+    return commit_refusal(
+        f"it would change {count} files or more, and {MAX_FILES} are the most",
+        "commit fewer at once, with `paths`",
+        ErrorCode.LIMIT_REACHED,
+    )
+
+
+def _keep(name: bytes, known: IndexEntry | None, selected: Selected) -> None:
+    """As it is staged."""
+    if known is not None:
+        selected.files[name] = (known.mode, known.sha.decode())
+
+
+def _leave(name: bytes, files: dict[bytes, Entry], committed: Mapping[bytes, Entry]) -> None:
+    if name in committed:
+        files[name] = committed[name]
+    else:
+        del files[name]
+
+
+def _new(
+    workspace: Workspace,
+    repository: Repository,
+    named: tuple[WorkspacePath, ...],
+    known: list[str],
+    *,
+    untracked: bool,
+) -> Iterator[str]:
+    """Untracked files that were asked for, by name or as `all`. Raises ToolError where a name stands for nothing."""
+    for path in named or (workspace.resolve("."),):
+        if path.absolute.is_dir():
+            if untracked:
+                yield from find_untracked(workspace, path, repository)
+        elif not any(each == path.relative or each.startswith(path.relative + "/") for each in known):
+            if not path.absolute.exists():
+                raise commit_refusal(f"there is no `{path.relative}`", "find it with git_status", ErrorCode.NOT_FOUND)
+            must_be_addable(workspace, path.relative, repository)
+            yield path.relative
+
+
+def _is_named(name: bytes, named: tuple[WorkspacePath, ...]) -> bool:
+    if not named:
+        return True
+    texts = [path.relative.encode() for path in named]
+    return any(text in {b".", name} or name.startswith(text + b"/") for text in texts)
+
+
+def _only_meant(entry: IndexEntry) -> bool:
+    return bool(entry.extended_flags & _INTENT_TO_ADD)
+
+
+def _is_absent(entry: IndexEntry) -> bool:
+    return bool(entry.extended_flags & _NOT_CHECKED_OUT)

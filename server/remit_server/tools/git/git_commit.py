@@ -1,0 +1,222 @@
+"""`git_commit`: a commit of what changed, made by the server itself, so that no program of the repository's starts
+(agent.md §2; threats.md, Configuration and persistence).
+
+Filters and hooks are programs that a repository names; git would run them outside every sandbox, or inside without
+being able to write `.git`. So objects, index and ref are written by the harness, and what would come out differently
+than with git is refused.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import io
+import os
+from collections.abc import Mapping
+from contextlib import closing
+from pathlib import PurePosixPath
+
+from dulwich.index import IndexChecksumWriter, write_index_dict
+from pydantic import Field
+
+from remit_governance.values import Effect
+from remit_server.tools.git.commit.attributes import Attributes
+from remit_server.tools.git.commit.files import EXECUTABLE, WorkingTree, path_of
+from remit_server.tools.git.commit.identity import author_of, tidy_message
+from remit_server.tools.git.commit.repository import Entry, Index, Repository, commit_refusal, open_for_commit
+from remit_server.tools.git.commit.selection import Selected, differences, select
+from remit_server.tools.git.commit.settings import expand_path, git_folder_of, is_on
+from remit_server.tools.git.commit.trees import trees_of
+from remit_server.tools.git.commit.untracked import read_persons
+from remit_server.tools.git.git_repository import quote_path, repository_targets
+from remit_server.tools.spec import Arguments, CommitPlan, FileChange, Outcome, Plan, Target, Tool, ToolContext
+from remit_server.workspace.content.files import image_of
+from remit_server.workspace.git_folder import read_or_none
+from remit_server.workspace.paths.workspace_path import WorkspacePath
+
+SYSCALL = "git.commit"
+_MAX_ATTRIBUTES = 256 * 1024
+_MAX_SHOWN = 50
+
+
+class GitCommitArguments(Arguments):
+    """Arguments of `git_commit`."""
+
+    message: str = Field(
+        min_length=1,
+        max_length=10_000,
+        pattern=r"^[^\x00-\x08\x0b\x0c\x0e-\x1f\x7f]*$",
+        description="what changes and why; first line under 72 characters",
+    )
+    paths: tuple[str, ...] = Field(
+        default=(), max_length=100, strict=False, description="only these files or folders; else all tracked ones"
+    )
+    all: bool = Field(default=False, description="also files that git does not know yet")
+
+
+def commit_plan(arguments: GitCommitArguments, ctx: ToolContext) -> CommitPlan:
+    """The commit as it would be now. Raises ToolError where there is none, or it cannot be done exactly."""
+    repository = open_for_commit(ctx.workspace)
+    with closing(repository.objects):
+        return _plan(arguments, ctx, repository)
+
+
+def _plan(arguments: GitCommitArguments, ctx: ToolContext, repository: Repository) -> CommitPlan:
+    author, message = author_of(repository.settings), tidy_message(arguments.message)
+    committed = repository.committed()
+    with closing(WorkingTree(ctx.workspace, ctx.documents, repository, _attributes(repository, ctx))) as tree:
+        selected = select(
+            tree,
+            _resolve_named(arguments, ctx),
+            committed,
+            lambda p: ctx.permits("fs.read", p),
+            untracked=arguments.all,
+        )
+    changed = differences(selected, committed)
+    if not changed:
+        raise commit_refusal(*_nothing(selected))
+    root, trees = trees_of(selected.files)
+    changes = tuple(_change(name, selected, committed, repository, ctx) for name in changed)
+    remarks = _remarks(repository, selected)
+    return CommitPlan(
+        head=repository.head,
+        ref=repository.ref,
+        parent=repository.parent,
+        tree=root,
+        author=author,
+        message=message,
+        objects=_objects(selected, changed, trees, repository),
+        index_before=repository.index.digest,
+        index_after=_index(selected, repository.index),
+        changes=changes,
+        logs=is_on(repository.settings, "core.logallrefupdates", default=True),
+        remarks=remarks,
+        render=lambda sha: _outcome(sha, changes, message, repository, remarks),
+    )
+
+
+def _nothing(selected: Selected) -> tuple[str, str]:
+    hidden = f", but for {len(selected.hidden)} that policy keeps from being read" if selected.hidden else ""
+    return f"nothing differs from the last commit{hidden}", "name untracked files in `paths`, or say `all`"
+
+
+def _attributes(repository: Repository, ctx: ToolContext) -> Attributes:
+    """The attribute files that git goes by when it adds a file: in the working tree, else as they are staged."""
+
+    def in_folder(folder: str) -> bytes:
+        path = f"{folder}/.gitattributes" if folder else ".gitattributes"
+        absolute = ctx.workspace.root / path
+        if absolute.is_file() and not absolute.is_symlink():
+            return read_persons(absolute)
+        staged = repository.index.entries.get(path.encode(errors="surrogateescape"))
+        return repository.blob(staged.sha.decode())[:_MAX_ATTRIBUTES] if staged and not absolute.is_symlink() else b""
+
+    folder = git_folder_of(os.environ)
+    said = repository.settings.get("core.attributesfile")
+    own = expand_path(said, ctx.workspace.root, os.environ) if said else folder / "attributes" if folder else None
+    inner = read_or_none(ctx.workspace, "info/attributes", _MAX_ATTRIBUTES) or b""
+    return Attributes(in_folder, outer=read_persons(own), inner=inner)
+
+
+def _objects(
+    selected: Selected, changed: list[bytes], trees: Mapping[str, bytes], repository: Repository
+) -> Mapping[str, bytes]:
+    """What has to be written: files first, so that no tree is ever there without what it holds."""
+    blobs = {
+        selected.files[name][1]: b"blob %d\x00" % len(data) + data
+        for name in changed
+        if name in selected.files and (data := selected.contents.get(name)) is not None
+    }
+    return {sha: whole for sha, whole in {**blobs, **trees}.items() if not repository.holds(sha)}
+
+
+def _index(selected: Selected, before: Index) -> bytes:
+    stream = io.BytesIO()
+    writer = IndexChecksumWriter(stream)
+    write_index_dict(writer, selected.index, version=before.version)
+    body = stream.getvalue()
+    return body + hashlib.sha1(body, usedforsecurity=False).digest()
+
+
+def _change(
+    name: bytes, selected: Selected, committed: Mapping[bytes, Entry], repository: Repository, ctx: ToolContext
+) -> FileChange:
+    relative = path_of(name)
+    old, new = committed.get(name), selected.files.get(name)
+    before = image_of(repository.blob(old[1])) if old else None
+    after = None if new is None else _content(name, new, selected, repository)
+    turned = old is not None and new is not None and (old[0] == EXECUTABLE) != (new[0] == EXECUTABLE)
+    runs = new is not None and new[0] == EXECUTABLE and (old is None or turned)
+    return FileChange(
+        WorkspacePath(relative, ctx.workspace.root),
+        before,
+        after,
+        executable=runs if turned or runs else None,
+    )
+
+
+def _content(name: bytes, new: Entry, selected: Selected, repository: Repository) -> bytes:
+    held = selected.contents.get(name)
+    return repository.blob(new[1]) if held is None else held
+
+
+def _remarks(repository: Repository, selected: Selected) -> tuple[str, ...]:
+    remarks: list[str] = []
+    if repository.hooks:
+        remarks.append(f"hooks are not run: {', '.join(map(quote_path, repository.hooks))}")
+    if selected.hidden:
+        remarks.append(f"{len(selected.hidden)} files that policy keeps from being read are left out")
+    return tuple(remarks)
+
+
+def _outcome(
+    sha: str, changes: tuple[FileChange, ...], message: str, repository: Repository, remarks: tuple[str, ...]
+) -> Outcome:
+    branch = quote_path((repository.ref or "detached HEAD").removeprefix("refs/heads/"))
+    first = f"{branch} {sha[:12]}: {quote_path(message.partition(chr(10))[0])}"
+    files = [f"  {_word(change)}: {quote_path(change.path.relative)}" for change in changes[:_MAX_SHOWN]]
+    files += [f"  … and {len(changes) - _MAX_SHOWN} more"] if len(changes) > _MAX_SHOWN else []
+    return Outcome(
+        text="\n".join([f"committed to {first}", *files, *remarks]),
+        summary=f"committed {len(changes)} files to {first}",
+        data={"commit": sha, "parent": repository.parent, "branch": repository.ref, "files": len(changes)},
+    )
+
+
+def _word(change: FileChange) -> str:
+    return "added" if change.before is None else "deleted" if change.after is None else "modified"
+
+
+def _resolve_named(arguments: GitCommitArguments, ctx: ToolContext) -> tuple[WorkspacePath, ...]:
+    return tuple(_as_spelled(text, ctx) for text in arguments.paths)
+
+
+def _as_spelled(text: str, ctx: ToolContext) -> WorkspacePath:
+    """The path, where no link leads elsewhere: what policy judges has to be what is committed."""
+    path = ctx.resolve(text)
+    spelled = PurePosixPath(os.path.normpath(ctx.workspace.root / text))
+    if spelled != PurePosixPath(path.absolute) and not PurePosixPath(text).is_absolute():
+        raise commit_refusal(
+            f"a link on the way of `{text}` leads to `{path.relative}`", "name that, or the link's folder"
+        )
+    return path
+
+
+def _targets(arguments: GitCommitArguments, ctx: ToolContext) -> tuple[Target, ...]:
+    named = _resolve_named(arguments, ctx)
+    committing = tuple(Target(SYSCALL, path) for path in named or (ctx.resolve("."),))
+    return (*committing, *repository_targets(ctx), *(Target("fs.read", path) for path in named))
+
+
+async def _prepare(arguments: GitCommitArguments, ctx: ToolContext) -> Plan:
+    return await asyncio.to_thread(commit_plan, arguments, ctx)
+
+
+GIT_COMMIT = Tool(
+    name="git_commit",
+    summary="Commit changed files to git: all tracked ones, or those named; hooks are not run.",
+    effect=Effect.WRITE,
+    arguments=GitCommitArguments,
+    targets=_targets,
+    prepare=_prepare,
+)

@@ -1,0 +1,151 @@
+"""`git_diff`: what changed, of files that may be read, with a count for each (agent.md §2)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+from pydantic import Field, JsonValue
+
+from remit_governance.values import Effect
+from remit_server.errors import ToolError
+from remit_server.sandbox.ports import CommandOutput
+from remit_server.tools.git.git_repository import (
+    GIT,
+    MAX_OUTPUT_BYTES,
+    may_be_seen,
+    open_repository,
+    quote_path,
+    read_printed,
+    repository_targets,
+)
+from remit_server.tools.git.git_sections import Section, sections
+from remit_server.tools.spec import Arguments, CommandPlan, Outcome, Plan, Target, Tool, ToolContext
+from remit_server.workspace.paths.workspace_path import WorkspacePath
+
+MAX_SHOWN_CHARS = 14_000
+"""Of the patch: what a model is shown of a result, less room for the counts."""
+MAX_FILE_CHARS = 8_000
+MAX_FILES = 100
+_REVISION = r"[A-Za-z0-9_][A-Za-z0-9_./~^@{}+-]*"
+_DIFF = f"{GIT} diff --no-ext-diff --no-textconv --no-color --no-relative --ignore-submodules=dirty"
+_SHOW = f"{_DIFF} --patch --find-renames --src-prefix=a/ --dst-prefix=b/ --submodule=short"
+# Git ends with an error, and shows nothing, where it cannot read a file that seems to differ; hidden ones always do. So
+# they are found first, counted and left out. $1 is the number of context lines, the rest what is compared, and where.
+_SCRIPT = f"""context=$1; shift
+{_DIFF} --name-only --no-renames -z "$@" | xargs -0 sh -c '
+  for file do
+    [ -f "$file" ] && [ -r "$file" ] || [ -L "$file" ] || [ -d "$file" ] || [ ! -e "$file" ] ||
+      printf ":(exclude,literal)%s\\0" "$file"
+  done
+' sh > "$to/unreadable"
+tr -cd '\\0' < "$to/unreadable" | wc -c
+[ -s "$to/unreadable" ] || exec {_SHOW} "--unified=$context" "$@"
+exec xargs -0 {_SHOW} "--unified=$context" "$@" < "$to/unreadable"
+"""
+
+
+class GitDiffArguments(Arguments):
+    """Arguments of `git_diff`."""
+
+    paths: tuple[str, ...] = Field(default=(), max_length=100, strict=False, description="files or folders; else all")
+    staged: bool = Field(default=False, description="what is staged, instead of what is not")
+    base: str | None = Field(
+        default=None, max_length=200, pattern=f"^{_REVISION}$", description="compare with this commit instead"
+    )
+    context_lines: int = Field(default=3, ge=0, le=50, description="lines around each change")
+
+
+def _render(output: CommandOutput, ctx: ToolContext) -> Outcome:
+    data, cut = read_printed(output, ctx)
+    unreadable, _, patches = data.partition(b"\n")
+    found = sections(patches)
+    # Policy judges each file by name: git has their content from the object database too, where nothing is hidden.
+    known = [s for s in found if s.path and s.old_path and may_be_seen(s.path, ctx) and may_be_seen(s.old_path, ctx)]
+    hidden = len(found) - len(known) + int(unreadable)
+    patch, left_out = _fit_patches(known, ctx)
+    added, removed = sum(s.added for s in known), sum(s.removed for s in known)
+    summary = f"{len(known)} files, +{added} -{removed}" if known else "no differences"
+    lines = [summary, *(_count_words(section) for section in known[:MAX_FILES])]
+    lines += [f"… and {len(known) - MAX_FILES} more files"] if len(known) > MAX_FILES else []
+    lines += [f"{hidden} files that policy keeps from being read are left out"] if hidden else []
+    lines += [f"the diff is larger than {MAX_OUTPUT_BYTES // 2} bytes: only its beginning was looked at"] if cut else []
+    return Outcome(
+        text="\n".join([*lines, "", *patch]) if patch else "\n".join(lines),
+        summary=summary,
+        data={
+            "files": [_as_data(section) for section in known[:MAX_FILES]],
+            "added": added,
+            "removed": removed,
+            "left_out": hidden,
+            "truncated": cut or left_out,
+        },
+    )
+
+
+def _fit_patches(known: Sequence[Section], ctx: ToolContext) -> tuple[list[str], bool]:
+    """The files' patches as far as there is room, each cut on a whole line; and whether something is missing."""
+    parts: list[str] = []
+    room = MAX_SHOWN_CHARS
+    missing: list[str] = []
+    for section in known:
+        text = ctx.redact(section.text.decode(errors="replace")).rstrip("\n")
+        most = min(MAX_FILE_CHARS, room)
+        if len(text) <= most:
+            parts.append(text)
+        else:
+            missing.append(quote_path(section.path or ""))
+            head = text[: text.rfind("\n", 0, most) + 1]
+            parts += [f"{head}[… {len(text) - len(head)} more characters of this file are left out …]"] if head else []
+        room = max(0, room - len(text))
+    listed = ", ".join(missing[:10]) + (f" and {len(missing) - 10} more" if len(missing) > 10 else "")
+    return [*parts, *([f"not shown in full: {listed}; ask for them with `paths`"] if missing else [])], bool(missing)
+
+
+def _count_words(section: Section) -> str:
+    name = quote_path(section.path or "")
+    if section.old_path and section.old_path != section.path:
+        name = f"{quote_path(section.old_path)} -> {name}"
+    return f"  {section.state}: {name} " + ("(binary)" if section.binary else f"+{section.added} -{section.removed}")
+
+
+def _as_data(section: Section) -> dict[str, JsonValue]:
+    path, old = (os.fsencode(name or "").decode(errors="replace") for name in (section.path, section.old_path))
+    return {
+        "path": path,
+        "renamed_from": old if old != path else None,
+        "state": section.state,
+        "added": section.added,
+        "removed": section.removed,
+        "binary": section.binary,
+    }
+
+
+def _resolve_named(arguments: GitDiffArguments, ctx: ToolContext) -> tuple[WorkspacePath, ...]:
+    return tuple(ctx.resolve(path) for path in arguments.paths)
+
+
+def _targets(arguments: GitDiffArguments, ctx: ToolContext) -> tuple[Target, ...]:
+    return (*repository_targets(ctx), *(Target("fs.read", path) for path in _resolve_named(arguments, ctx)))
+
+
+async def _prepare(arguments: GitDiffArguments, ctx: ToolContext) -> Plan:
+    if arguments.staged and arguments.base:
+        raise ToolError(
+            "cannot show this diff", "`staged` and `base` are two different comparisons", "give one of the two"
+        )
+    # As a commit, never as a file's content by its hash, which has no path that policy could judge.
+    against = ("--cached",) if arguments.staged else (f"{arguments.base}^{{commit}}",) if arguments.base else ()
+    paths = tuple(f":(literal){path.relative}" for path in _resolve_named(arguments, ctx))
+    spec = open_repository(ctx).command(_SCRIPT, str(arguments.context_lines), *against, "--", *paths)
+    return CommandPlan(spec, display=" ".join(("git diff", *against)), render=lambda output: _render(output, ctx))
+
+
+GIT_DIFF = Tool(
+    name="git_diff",
+    summary="Show what changed in tracked files: not yet staged, staged, or since a commit.",
+    effect=Effect.READ,
+    arguments=GitDiffArguments,
+    targets=_targets,
+    prepare=_prepare,
+)

@@ -1,0 +1,184 @@
+"""Git for a repository that nobody vouches for: a fixed command in the sandbox, without the repository's own settings
+(agent.md §2; threats.md, Configuration and persistence).
+
+A repository's config can name programs in more ways than can be listed (fsmonitor, clean filters, textconv, aliases,
+includes), and some under names of its own choosing, which no `-c` can switch off. So git does not get to see the file:
+it works with a git folder in the scratch folder that has the repository's objects, refs and index and nothing else, and
+is told the few settings that say how to read the tree.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from remit_governance.visible import visible
+from remit_server.contract import ErrorCode
+from remit_server.errors import ToolError
+from remit_server.sandbox.ports import CommandOutput, CommandSpec
+from remit_server.sandbox.visible.environment import command_environment
+from remit_server.tools.git.git_config import MAX_CONFIG_BYTES, harmless, parse_config
+from remit_server.tools.git.git_linked import Folders, resolve_pointer
+from remit_server.tools.spec import Target, ToolContext
+from remit_server.workspace.content.files import read_image
+
+MAX_OUTPUT_BYTES = 4_000_000
+TIMEOUT_S = 60.0
+_LEFT_OUT = b"\n[... "
+_HEAD = re.compile(r"ref: refs/heads/(\S+)\s*")
+_UNREADABLE = {"extensions.objectformat": "sha256", "extensions.refstorage": "reftable"}
+
+_GIT_FOLDER = "/tmp/git"  # noqa: S108  inside the sandbox, where the scratch folder is
+# $1 is the scratch folder, $2 has HEAD, the rest are files and folders up to `--`. HEAD may not be a link.
+_PREPARE = """set -e
+to=$1; from=$2; shift 2
+mkdir "$to"
+cp "$from/HEAD" "$to/HEAD"
+while [ "$1" != -- ]; do [ ! -e "$1" ] || [ -e "$to/${1##*/}" ] || ln -s "$1" "$to/"; shift; done
+shift
+"""
+_OPTIONS = (
+    *("--no-pager", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"),
+    *("-c", "core.attributesFile=/dev/null", "-c", "core.untrackedCache=false", "-c", "diff.external="),
+    # The files' owner looks like another one inside, which would make git read all of them anew.
+    *("-c", "core.checkStat=minimal", "-c", "core.quotePath=true", "-c", "protocol.allow=never"),
+)
+GIT = shlex.join(("git", *_OPTIONS))
+"""How every command begins, for a shell."""
+
+
+def repository_targets(ctx: ToolContext) -> tuple[Target, ...]:
+    """What looking at a repository touches: reading and listing, not running.
+
+    The command is ours word for word and starts nothing of the repository's, so a person who lets files be read has
+    answered this too; a rule about `git` is about commands that a model writes. Who denies reading `.git` denies all of
+    it.
+    """
+    return (Target("fs.list", ctx.resolve(".")), Target("fs.read", ctx.resolve(".git")))
+
+
+@dataclass(frozen=True, slots=True)
+class Repository:
+    """A repository whose working tree is the workspace, and the settings of its own that git is told."""
+
+    root: Path
+    folders: Folders
+    settings: tuple[tuple[str, str], ...]
+
+    def command(self, script: str, *words: str) -> CommandSpec:
+        """A shell's `script` that runs `GIT` with these words, in the sandbox, on a workspace it cannot write to."""
+        parts = tuple(self.folders.parts())
+        given = (_GIT_FOLDER, str(self.folders.own), *map(str, parts), "--")
+        return CommandSpec(
+            argv=("/bin/sh", "-c", _PREPARE + script, "sh", *given, *words),
+            cwd=self.root,
+            workspace=self.root,
+            environment={**command_environment(os.environ), **self._environment()},
+            timeout_s=TIMEOUT_S,
+            max_output_bytes=MAX_OUTPUT_BYTES,
+            readable=parts,
+        )
+
+    def _environment(self) -> Mapping[str, str]:
+        told = {"GIT_CONFIG_COUNT": str(len(self.settings))}
+        for number, (name, value) in enumerate(self.settings):
+            told |= {f"GIT_CONFIG_KEY_{number}": name, f"GIT_CONFIG_VALUE_{number}": value}
+        return {
+            **told,
+            # Said outright, so that no pointer file inside `.git` leads anywhere.
+            "GIT_DIR": _GIT_FOLDER,
+            "GIT_COMMON_DIR": _GIT_FOLDER,
+            "GIT_WORK_TREE": str(self.root),
+            "GIT_OBJECT_DIRECTORY": str(self.folders.common / "objects"),
+            "GIT_CONFIG_NOSYSTEM": "1",
+            "GIT_CONFIG_GLOBAL": "/dev/null",
+            "GIT_ATTR_NOSYSTEM": "1",
+            "GIT_OPTIONAL_LOCKS": "0",
+            "GIT_NO_LAZY_FETCH": "1",
+            "GIT_TERMINAL_PROMPT": "0",
+            "LC_ALL": "C",
+        }
+
+
+def open_repository(ctx: ToolContext) -> Repository:
+    """The workspace's repository. Raises ToolError where there is none that can be read, saying why."""
+    root = ctx.workspace.root
+    if shutil.which("git", path=command_environment(os.environ)["PATH"]) is None:
+        raise _refusal("git is not installed", "install git", ErrorCode.TOOL_UNAVAILABLE)
+    folders, config, head = _open_repository(ctx)
+    settings = parse_config(config)
+    for name, value in settings:
+        if _UNREADABLE.get(name) == value.lower():
+            raise _refusal(f"its format is {value}", "use run_command with git instead", ErrorCode.TOOL_UNAVAILABLE)
+    branch = _HEAD.fullmatch(head)
+    return Repository(root, folders, harmless(settings, branch[1] if branch else None))
+
+
+def _open_repository(ctx: ToolContext) -> tuple[Folders, str, str]:
+    """Where it is, and what its config and HEAD say. Raises ToolError."""
+    root = ctx.workspace.root
+    folder = root / ".git"
+    if folder.is_file():
+        pointer = read_image(ctx.workspace, ctx.resolve(".git"), MAX_CONFIG_BYTES).data
+        if (linked := resolve_pointer(root, pointer)) is None:
+            raise _refusal(
+                "`.git` points to a repository elsewhere that does not point back here",
+                "have a person run `git worktree repair`, or open the folder of the repository itself",
+                ErrorCode.TOOL_UNAVAILABLE,
+            )
+        try:
+            return linked, linked.config(), linked.head()
+        except OSError as error:
+            raise _refusal(f"it cannot be read: {error.strerror}", "look at its rights") from error
+    if not folder.is_dir():
+        bare = (root / "HEAD").is_file() and (root / "objects").is_dir() and (root / "refs").is_dir()
+        raise _refusal(
+            "the workspace is a bare repository, without files" if bare else "the workspace has no `.git` of its own",
+            "open the top folder of a repository as the workspace",
+            ErrorCode.NOT_FOUND,
+        )
+    return Folders(folder, folder), _text(".git/config", ctx), _text(".git/HEAD", ctx)
+
+
+def read_printed(output: CommandOutput, ctx: ToolContext) -> tuple[bytes, bool]:
+    """What git printed, up to where something of it is left out, and whether that is so. Raises ToolError."""
+    if output.timed_out or output.exit_code is None:
+        why = f"git took longer than {TIMEOUT_S:.0f} s" if output.timed_out else "git was stopped at a sandbox's limit"
+        raise _refusal(why, "name fewer paths, or use run_command", ErrorCode.LIMIT_REACHED)
+    if output.exit_code != 0:
+        said = ctx.redact(output.stderr.decode(errors="replace")).strip() or f"git ended with {output.exit_code}"
+        line = next((line for line in said.splitlines() if line.startswith("fatal: ")), said.splitlines()[0])
+        raise _refusal(line.removeprefix("fatal: "), "look at the arguments, or at the repository itself")
+    cut = output.stdout.find(_LEFT_OUT) if output.truncated else -1
+    return (output.stdout, False) if cut < 0 else (output.stdout[:cut], True)
+
+
+def may_be_seen(path: str, ctx: ToolContext) -> bool:
+    """Whether the model may know of `path`, as git spells it: policy lets it be listed and read without asking."""
+    return ctx.permits("fs.list", path) and ctx.permits("fs.read", path)
+
+
+def quote_path(path: str) -> str:
+    """A path on a line of its own, whatever it holds."""
+    clean = visible(os.fsencode(path).decode(errors="replace"), "show")
+    return clean if clean.isprintable() else json.dumps(clean)
+
+
+def _text(relative: str, ctx: ToolContext) -> str:
+    """A small file of the repository; empty where there is none."""
+    try:
+        return read_image(ctx.workspace, ctx.resolve(relative), MAX_CONFIG_BYTES).data.decode(errors="replace")
+    except ToolError as error:
+        if error.code is ErrorCode.NOT_FOUND:
+            return ""
+        raise
+
+
+def _refusal(why: str, fix: str, code: ErrorCode = ErrorCode.INVALID_ARGUMENTS) -> ToolError:
+    return ToolError("cannot look at the repository", why, fix, code=code)

@@ -1,0 +1,141 @@
+"""`run_command`: a shell command in the sandbox; what it changes is taken over as policy allows (001 §3.6)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from typing import Annotated
+
+from pydantic import Field
+
+from remit_governance.hosts import Endpoint, parse_endpoint
+from remit_governance.policy.matching.commands import command_words
+from remit_governance.values import Effect
+from remit_server.contract import ErrorCode
+from remit_server.errors import ToolError
+from remit_server.sandbox.network.proxy_socket import network_environment
+from remit_server.sandbox.ports import CommandOutput, CommandSpec
+from remit_server.sandbox.visible.environment import command_environment
+from remit_server.tools.spec import Arguments, CommandPlan, Outcome, Plan, Target, Tool, ToolContext
+
+MAX_SHOWN_CHARS = 20_000
+MAX_HOSTS = 16
+
+
+class RunCommandArguments(Arguments):
+    """Arguments of `run_command`."""
+
+    command: str = Field(min_length=1, max_length=20_000, description="shell command")
+    working_dir: str = Field(default=".", max_length=4096, description="folder, relative to the workspace")
+    network: list[Annotated[str, Field(max_length=300)]] = Field(
+        default=[], max_length=MAX_HOSTS, description="hosts it has to reach over https, each host or host:port"
+    )
+    timeout: int = Field(default=60, ge=1, le=600, description="seconds until it is stopped")
+
+
+def _targets(arguments: RunCommandArguments, ctx: ToolContext) -> tuple[Target, ...]:
+    folder = ctx.resolve(arguments.working_dir)
+    command = _check_command(arguments.command)
+    runs = Target("process.exec", command=command_words(command), script=command, cwd=folder)
+    return (runs, *(Target("net.connect", host=str(endpoint)) for endpoint in _endpoints(arguments.network)))
+
+
+async def _prepare(arguments: RunCommandArguments, ctx: ToolContext) -> Plan:
+    command = _check_command(arguments.command)
+    folder = ctx.resolve(arguments.working_dir)
+    os.close(ctx.workspace.open_folder(folder))
+    endpoints = _endpoints(arguments.network)
+    spec = CommandSpec(
+        argv=("/bin/sh", "-c", command),
+        cwd=folder.absolute,
+        workspace=ctx.workspace.root,
+        environment=command_environment(os.environ) | (network_environment(endpoints) if endpoints else {}),
+        timeout_s=float(arguments.timeout),
+        writes=True,
+        network=tuple(map(str, endpoints)),
+    )
+    return CommandPlan(
+        spec, display=command, render=lambda output: render_output(output, arguments.timeout, ctx.redact), streams=True
+    )
+
+
+def _endpoints(hosts: Iterable[str]) -> tuple[Endpoint, ...]:
+    """Each host once, in its one spelling. Raises ToolError for what is none."""
+    found: dict[Endpoint, None] = {}
+    for host in hosts:
+        try:
+            found[parse_endpoint(host)] = None
+        except ValueError as error:
+            raise ToolError(
+                f"cannot run the command with network to {host!r}",
+                str(error),
+                "name each host exactly, such as `pypi.org` or `example.org:8443`",
+                code=ErrorCode.INVALID_ARGUMENTS,
+            ) from error
+    return tuple(found)
+
+
+def render_output(output: CommandOutput, timeout_s: int, redact: Callable[[str], str]) -> Outcome:
+    """The output for a model: how it ended, then head and tail of what it printed, and how much is left out."""
+    if output.timed_out:
+        ending = f"stopped after {timeout_s} s, its time limit"
+    elif output.exit_code is None:
+        ending = "stopped at a limit of the sandbox"
+    else:
+        ending = f"exit code {output.exit_code}"
+    parts = [ending]
+    for name, data in (("stdout", output.stdout), ("stderr", output.stderr)):
+        if data:
+            parts.append(f"{name}:\n{head_and_tail(redact(data.decode(errors='replace')), MAX_SHOWN_CHARS)}")
+    return Outcome(
+        text="\n".join(parts),
+        summary=ending,
+        data={
+            "exit_code": output.exit_code,
+            "timed_out": output.timed_out,
+            "truncated": output.truncated or max(len(output.stdout), len(output.stderr)) > MAX_SHOWN_CHARS,
+        },
+        exit_code=output.exit_code,
+    )
+
+
+def head_and_tail(text: str, most: int) -> str:
+    """`text`, or its first and last part on whole lines where it is longer than `most` characters."""
+    text = text.rstrip("\n")
+    if len(text) <= most:
+        return text
+    head, tail = text[: most // 2], text[-(most // 2) :]
+    # Whole lines where there are some: a half one reads as something else.
+    head = head[: head.rfind("\n") + 1] or head + "\n"
+    tail = tail[tail.find("\n") + 1 :] if "\n" in tail else tail
+    return f"{head}[… {len(text) - len(head) - len(tail)} characters left out …]\n{tail}"
+
+
+def _check_command(command: str) -> str:
+    """The command as it is. Raises ToolError for one that is blank or cannot be passed to a program."""
+    try:
+        usable = "\0" not in command and bool(command.strip()) and bool(command.encode())
+    except UnicodeEncodeError:
+        usable = False
+    if not usable:
+        raise ToolError(
+            f"cannot run the command {command!r}",
+            "it is empty or holds characters that no command can have",
+            "give a plain shell command",
+            code=ErrorCode.INVALID_ARGUMENTS,
+        )
+    return command
+
+
+RUN_COMMAND = Tool(
+    name="run_command",
+    summary=(
+        "Run a shell command in a sandbox: no network but the hosts it lists. "
+        "What it changes is reviewed before it counts."
+    ),
+    effect=Effect.EXECUTE,
+    arguments=RunCommandArguments,
+    targets=_targets,
+    prepare=_prepare,
+    most_chars=24_000,
+)

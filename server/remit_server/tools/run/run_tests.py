@@ -1,0 +1,120 @@
+"""`run_tests`: the workspace's tests by its own runner, each as a result (agent.md §2)."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+from pathlib import Path, PurePosixPath
+from typing import Literal
+
+from pydantic import Field
+
+from remit_governance.values import Effect
+from remit_server.contract import ErrorCode
+from remit_server.errors import ToolError
+from remit_server.sandbox.ports import CommandSpec
+from remit_server.tools.run.programs import own_folders, project_environment
+from remit_server.tools.run.testing.asking import Choice, Wanted, choose
+from remit_server.tools.run.testing.report import render_report
+from remit_server.tools.run.testing.runners import AIDS, COVERAGE_FOLDER, REPORT, aid_of
+from remit_server.tools.spec import Arguments, CommandPlan, Plan, Target, Tool, ToolContext
+
+MAX_REPORT_BYTES = 16_000_000
+"""Of which the half at its end would be lost first: a report is whole or cannot be read."""
+_GRACE_S = 15.0
+
+# The tests' own output goes to standard error, and only when they are over is the report printed, to where they could
+# not print: $1 is the report, $2 a folder, $3 the coverage report, $4 what standard output is, $5 seconds, $6 a folder
+# for a file of ours that the runner finds there, $7 its name and $8 what it holds.
+_SCRIPT = """report=$1; folder=$2; coverage=$3; stream=$4; limit=$5
+mkdir -p "$folder" "$6"
+[ -z "$7" ] || printf '%s' "$8" > "$6/$7"
+shift 8
+if [ "$stream" = stream ]; then timeout -s INT -k 5 "$limit" "$@" > "$report"
+else timeout -s INT -k 5 "$limit" "$@" >&2
+fi
+code=$?
+printf '\\0'
+[ ! -f "$report" ] || cat "$report"
+printf '\\0'
+[ ! -f "$coverage" ] || cat "$coverage"
+exit "$code"
+"""
+
+RunnerName = Literal["pytest", "unittest", "vitest", "jest", "node", "go", "cargo"]
+
+
+class RunTestsArguments(Arguments):
+    """Arguments of `run_tests`."""
+
+    path: str | None = Field(
+        default=None, max_length=4096, description="file or folder of tests, or a test's id as reported; else all"
+    )
+    filter: str | None = Field(
+        default=None,
+        min_length=1,
+        max_length=300,
+        pattern=r"^[^\x00-\x1f-][^\x00-\x1f]*$",
+        description="part of the tests' names",
+    )
+    runner: RunnerName | None = Field(default=None, description="only where the wrong one would be chosen")
+    coverage: bool = Field(default=False, description="also measure which lines ran")
+    timeout: int = Field(default=300, ge=1, le=1800, description="seconds until it is stopped")
+
+
+def _choose(arguments: RunTestsArguments, ctx: ToolContext) -> Choice:
+    return choose(Wanted(arguments.path, arguments.filter, arguments.runner, arguments.coverage), ctx)
+
+
+def _targets(arguments: RunTestsArguments, ctx: ToolContext) -> tuple[Target, ...]:
+    # As a person would type it: who has a rule about `pytest` means this too.
+    choice = _choose(arguments, ctx)
+    return (Target("process.exec", command=choice.runner.said(choice.ask), cwd=ctx.resolve(choice.folder)),)
+
+
+async def _prepare(arguments: RunTestsArguments, ctx: ToolContext) -> Plan:
+    choice = _choose(arguments, ctx)
+    runner, ask, root = choice.runner, choice.ask, ctx.workspace.root
+    environment = _environment(choice, root)
+    if shutil.which(runner.program, path=environment["PATH"]) is None:
+        raise ToolError(
+            f"cannot run the tests with {runner.name}",
+            f"`{runner.program}` is not where a sandbox can see it: "
+            "in the system's folders, a version manager's, `.venv` or `node_modules`",
+            "ask the person to install it there (`remit sandbox check` names what is seen of the home)",
+            code=ErrorCode.TOOL_UNAVAILABLE,
+        )
+    stream = "stream" if runner.streams else "file"
+    limit = str(arguments.timeout)
+    fixed = (REPORT, COVERAGE_FOLDER, runner.coverage_file, stream, limit, AIDS, runner.aid, aid_of(runner))
+    spec = CommandSpec(
+        argv=("/bin/sh", "-c", _SCRIPT, "sh", *fixed, *(runner.runs or runner.said)(ask)),
+        cwd=root / choice.folder,
+        workspace=root,
+        environment=environment,
+        timeout_s=arguments.timeout + _GRACE_S,
+        max_output_bytes=MAX_REPORT_BYTES,
+        writes=True,
+    )
+    display = shlex.join(runner.said(ask))
+    here = root / choice.folder
+    return CommandPlan(spec, display, lambda output: render_report(output, choice, here, ctx.redact), streams=True)
+
+
+def _environment(choice: Choice, root: Path) -> dict[str, str]:
+    """The project's own programs come first, those of the folder where it runs before those of folders above."""
+    environment = project_environment(root, own=True)
+    folders = [root / choice.folder, *(root / above for above in PurePosixPath(choice.folder).parents)]
+    own = [str(program) for folder in folders if folder != root for program in own_folders(folder)]
+    aid = {"REMIT_REPORT": REPORT, "PYTHONPATH": AIDS} if choice.runner.aid else {}
+    return {**environment, **aid, "PATH": ":".join([*dict.fromkeys(own), environment["PATH"]])}
+
+
+RUN_TESTS = Tool(
+    name="run_tests",
+    summary="Run the project's tests (pytest, unittest, vitest, jest, node, go, cargo) in a sandbox; failures first.",
+    effect=Effect.EXECUTE,
+    arguments=RunTestsArguments,
+    targets=_targets,
+    prepare=_prepare,
+)

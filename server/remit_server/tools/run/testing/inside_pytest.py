@@ -1,0 +1,119 @@
+"""A plugin of pytest that writes each test's result inside the sandbox, as a line of JSON as soon as it is known.
+
+So a run that is stopped has told what finished, and what did not. The variable REMIT_REPORT names the file. Nothing of
+Remit is there, so this imports the standard library and pytest only, and works with any Python 3.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+from collections.abc import Generator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+MOST_CHARS = 20_000
+
+
+def pytest_addoption(parser: Any) -> None:
+    """Without pytest-cov its options would end the run; with these the tests run, and nothing is measured."""
+    if importlib.util.find_spec("pytest_cov") is None:
+        parser.addoption("--cov", action="append")
+        parser.addoption("--cov-report", action="append")
+
+
+def pytest_configure(config: Any) -> None:
+    """Where tests run in several processes, the first one of them hears of all."""
+    if not hasattr(config, "workerinput"):
+        config.pluginmanager.register(Recorder(config), "remit-recorder")
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item: Any, call: Any) -> Generator[None, Any, None]:
+    """Only here is the exception at hand."""
+    outcome = yield
+    del item
+    failed = call.excinfo is not None and call.excinfo.errisinstance((AssertionError, pytest.fail.Exception))
+    outcome.get_result().remit_kind = "assertion" if failed and call.when == "call" else "error"
+
+
+class Recorder:
+    """Writes lines. The file stays open: a test may put something else in the place of `open`."""
+
+    def __init__(self, config: Any) -> None:
+        self.config = config
+        self.file = Path(os.environ["REMIT_REPORT"]).open("a", encoding="utf-8")  # noqa: SIM115
+        self.seconds: dict[str, float] = {}
+        self.skipped: set[str] = set()
+        self.collecting: set[str] = set()
+        self.broken = 0
+
+    def tell(self, event: str, nodeid: str, **more: Any) -> None:
+        """One line, at once on the disk's side of this process."""
+        line = {"event": event, "id": nodeid and self.named(nodeid), **more}
+        self.file.write(json.dumps(plain(line)) + "\n")
+        self.file.flush()
+
+    def named(self, nodeid: str) -> str:
+        """A path and what follows it, from where pytest runs: pytest names it from its root, which may be above."""
+        path, sign, test = nodeid.partition("::")
+        root, here = str(self.config.rootpath), str(self.config.invocation_params.dir)
+        return os.path.relpath(str(Path(root, path)), here) + sign + test
+
+    def place(self, location: Any) -> dict[str, Any]:
+        """File and line."""
+        return {"file": self.named(location[0]), "line": None if location[1] is None else location[1] + 1}
+
+    def pytest_collection_finish(self, session: Any) -> None:
+        for nodeid in self.collecting:  # of a file of which one test is named, no end is told
+            self.tell("drop", nodeid)
+        if session.items:
+            self.tell("plan", "", count=self.broken + len({item.nodeid for item in session.items}))
+
+    def pytest_collectstart(self, collector: Any) -> None:
+        if collector.nodeid.endswith(".py"):
+            self.collecting.add(collector.nodeid)
+            self.tell("start", collector.nodeid, file=self.named(collector.nodeid))
+
+    def pytest_collectreport(self, report: Any) -> None:
+        if report.failed:
+            self.broken += 1
+            file = self.named(report.nodeid.partition("::")[0])
+            self.tell("end", report.nodeid, ending="error", kind="error", file=file, text=shorten(report.longreprtext))
+        elif report.nodeid.endswith(".py"):
+            self.tell("drop", report.nodeid)
+
+    def pytest_runtest_logstart(self, nodeid: str, location: Any) -> None:
+        self.tell("start", nodeid, **self.place(location))
+
+    def pytest_runtest_logreport(self, report: Any) -> None:
+        seconds = self.seconds[report.nodeid] = self.seconds.get(report.nodeid, 0.0) + report.duration
+        known = {"seconds": round(seconds, 6), **self.place(report.location)}
+        if report.failed:
+            ending = "failed" if report.when == "call" else "error"
+            kind = getattr(report, "remit_kind", "error")
+            if "[XPASS(strict)]" in report.longreprtext[:MOST_CHARS]:
+                kind = "assertion"
+            self.tell("end", report.nodeid, ending=ending, kind=kind, text=shorten(report.longreprtext), **known)
+        elif report.skipped:
+            self.skipped.add(report.nodeid)
+        if report.when == "teardown":
+            # What failed before stays so: the first thing that went wrong with a test is what counts.
+            ending = "skipped" if report.nodeid in self.skipped else "passed"
+            self.tell("end", report.nodeid, ending=ending, **known)
+
+
+def shorten(text: str) -> str:
+    """Its head and its tail, which say most."""
+    return text if len(text) <= MOST_CHARS else text[: MOST_CHARS // 2] + "\n…\n" + text[-MOST_CHARS // 2 :]
+
+
+def plain(line: dict[str, Any]) -> dict[str, Any]:
+    """Without halves of signs, which are no text."""
+    return {
+        key: value.encode("utf-8", "backslashreplace").decode() if isinstance(value, str) else value
+        for key, value in line.items()
+    }

@@ -1,0 +1,175 @@
+"""Runs unittest inside the sandbox and writes each test's result as a line of JSON as soon as it is known. Takes the
+names of two files, of the report and, if it is wanted, of coverage; a file or folder or nothing; a part of the tests'
+names or nothing; and one test's id or nothing.
+
+Nothing of Remit is there, so this imports the standard library only, and works with any Python 3.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import inspect
+import json
+import sys
+import time
+import traceback
+import unittest
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+MOST_CHARS = 20_000
+HERE = Path.cwd()
+
+
+class Recorder(unittest.TestResult):
+    """Notes how each test ended. The file stays open: a test may put something else in the place of `open`."""
+
+    def __init__(self, report: str) -> None:
+        super().__init__()
+        self.file = Path(report).open("a", encoding="utf-8")  # noqa: SIM115
+        self.began: dict[str, float] = {}
+        self.noted: set[str] = set()
+
+    def tell(self, event: str, test_id: str, **more: Any) -> None:
+        """One line, at once on the disk's side of this process, without halves of signs, which are no text."""
+        line = {"event": event, "id": test_id, **more}
+        plain = {
+            k: v.encode("utf-8", "backslashreplace").decode() if isinstance(v, str) else v for k, v in line.items()
+        }
+        self.file.write(json.dumps(plain) + "\n")
+        self.file.flush()
+
+    def startTest(self, test: unittest.TestCase) -> None:
+        super().startTest(test)
+        self.began[test.id()] = time.monotonic()
+        self.tell("start", test.id(), **place(test))
+
+    def stopTest(self, test: unittest.TestCase) -> None:
+        super().stopTest(test)
+        if sys.exc_info()[0] is None:  # else it was interrupted
+            self.tell("drop", test.id())
+
+    def note(self, test: unittest.TestCase, ending: str, kind: str | None = None, text: str = "") -> None:
+        """The first thing that went wrong with a test is what counts."""
+        began = self.began.get(test.id())
+        seconds = None if began is None else round(time.monotonic() - began, 6)
+        self.noted.add(test.id())
+        self.tell("end", test.id(), ending=ending, seconds=seconds, kind=kind, text=shorten(text), **place(test))
+
+    def addSuccess(self, test: unittest.TestCase) -> None:
+        self.note(test, "passed")
+
+    def addSkip(self, test: unittest.TestCase, reason: str) -> None:
+        self.note(test, "skipped")
+
+    def addExpectedFailure(self, test: unittest.TestCase, err: Any) -> None:
+        self.note(test, "passed")
+
+    def addUnexpectedSuccess(self, test: unittest.TestCase) -> None:
+        super().addUnexpectedSuccess(test)
+        self.note(test, "failed", "assertion", "it passed, though it is said to fail")
+
+    def addFailure(self, test: unittest.TestCase, err: Any) -> None:
+        super().addFailure(test, err)
+        self.note(test, "failed", "assertion", format_error(err))
+
+    def addError(self, test: unittest.TestCase, err: Any) -> None:
+        super().addError(test, err)
+        started = hasattr(test, "_testMethodName") and type(test).__name__ != "_FailedTest"
+        self.note(test, "failed" if started else "error", "error", format_error(err))
+
+    def addSubTest(self, test: unittest.TestCase, subtest: unittest.TestCase, err: Any) -> None:
+        super().addSubTest(test, subtest, err)
+        if err is not None:
+            kind = "assertion" if issubclass(err[0], test.failureException) else "error"
+            self.note(subtest, "failed", kind, format_error(err))
+
+
+def format_error(err: Any) -> str:
+    """An exception with its traceback."""
+    return "".join(traceback.format_exception(*err))
+
+
+def shorten(text: str) -> str:
+    """Its head and its tail, which say most."""
+    return text if len(text) <= MOST_CHARS else text[: MOST_CHARS // 2] + "\n…\n" + text[-MOST_CHARS // 2 :]
+
+
+def place(test: unittest.TestCase) -> dict[str, Any]:
+    """File, below the folder where all began, and line of a test."""
+    case = getattr(test, "test_case", test)
+    method = inspect.unwrap(getattr(case, getattr(case, "_testMethodName", ""), place))
+    try:
+        file = Path(inspect.getfile(method))
+        line = inspect.getsourcelines(method)[1]
+    except (OSError, TypeError):
+        return {}
+    return {"file": str(file.relative_to(HERE)), "line": line} if HERE in file.parents else {}
+
+
+def suite_of(path: str, part: str) -> unittest.TestSuite:
+    """What unittest finds there; without a path, at the top and in a folder of tests, each test once."""
+    if path and Path(path).is_file():
+        places = [(str(Path(path).parent), Path(path).name)]
+    elif path:
+        places = [(path, "test*.py")]
+    else:
+        places = [(folder, "test*.py") for folder in (".", "tests", "test") if Path(folder).is_dir()]
+    suite = unittest.TestSuite()
+    seen: set[str] = set()
+    for folder, pattern in places:
+        package = Path(folder, "__init__.py").is_file()
+        if package and (folder != "." and not path):
+            continue  # found from the top already
+        sys.path.insert(0, str(Path(folder).resolve()))
+        loader = unittest.TestLoader()
+        loader.testNamePatterns = ["*" + part + "*"] if part else None
+        found = loader.discover(folder, pattern, "." if package else folder)
+        suite.addTests(test for test in flat(found) if test.id() not in seen)
+        seen |= {test.id() for test in flat(found)}
+    return suite
+
+
+def flat(suite: unittest.TestSuite) -> Iterator[unittest.TestCase]:
+    """Its tests, one by one."""
+    for test in suite:
+        if isinstance(test, unittest.TestSuite):
+            yield from flat(test)
+        else:
+            yield test
+
+
+def is_wanted(test_id: str, only: str) -> bool:
+    """Whether it is the one that was named, with all of its name or its end."""
+    return not only or test_id == only or test_id.endswith("." + only)
+
+
+def main(report: str, coverage_report: str, path: str, part: str, only: str) -> int:
+    """The exit code: 0 where every test passed and there was one."""
+    sys.path.insert(0, str(HERE))
+    measured: Any = None
+    coverage: Any = None
+    if coverage_report and importlib.util.find_spec("coverage"):
+        coverage = importlib.import_module("coverage")
+        measured = coverage.Coverage(data_file=None, source=["."])
+        measured.start()
+    recorder = Recorder(report)
+    try:
+        with suppress(KeyboardInterrupt):
+            tests = [test for test in flat(suite_of(path, part)) if is_wanted(test.id(), only)]
+            recorder.tell("plan", "", count=len(tests))
+            unittest.TestSuite(tests).run(recorder)
+            recorder.tell("plan", "")  # all ran that were to: those of a class that is skipped never begin
+    finally:
+        if measured:
+            measured.stop()
+            with suppress(coverage.exceptions.NoDataError):
+                measured.json_report(outfile=coverage_report)
+    return 0 if recorder.wasSuccessful() and recorder.noted else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

@@ -1,0 +1,205 @@
+"""A run of tests for a model: how it ended, what failed first, and whether runner and report agree."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from pydantic import JsonValue
+
+from remit_server.contract import ErrorCode
+from remit_server.errors import ToolError
+from remit_server.sandbox.ports import CommandOutput
+from remit_server.tools.run.run_command import head_and_tail
+from remit_server.tools.run.testing.asking import Choice
+from remit_server.tools.run.testing.finding import Place
+from remit_server.tools.run.testing.reports.coverage import FileCoverage, percent
+from remit_server.tools.run.testing.reports.results import BadReport, Report, Result
+from remit_server.tools.run.testing.runners import Ask, Runner
+from remit_server.tools.spec import Outcome
+
+MAX_SHOWN = 20
+MAX_PASSED_SHOWN = 10
+MAX_LISTED = 2_000
+MAX_DATA_CHARS = 400_000
+MAX_CONSOLE_CHARS = 5_000
+_WORST = 5
+_STOPPED = (124, 137)
+_ENDINGS = ("failed", "error", "passed", "skipped")
+_COVERED_BY = {"pytest": "pytest-cov", "unittest": "coverage", "vitest": "@vitest/coverage-v8"}
+_COUNTED = re.compile(r"^=*\s*((?:\d+ [a-z]+(?:, )?)+) in \d[^\n]*$", re.MULTILINE)
+
+
+def render_report(output: CommandOutput, choice: Choice, here: Path, redact: Callable[[str], str]) -> Outcome:
+    """The outcome of a run in the folder `here`. It passed only where the exit code and every result say so."""
+    runner, ask = choice.runner, choice.ask
+    data, _, covered = output.stdout.removeprefix(b"\0").rpartition(b"\0")
+    report, trouble = _read(data, output, runner, here)
+    tests = tuple(_relative_to_top(test, choice) for test in report.tests)
+    bad = [test for test in tests if test.ending in {"failed", "error"}]
+    trouble += _find_forgeries(bad, runner, output)
+    counts = {ending: sum(test.ending == ending for test in tests) for ending in _ENDINGS}
+    finished, total = sum(counts.values()), max(len(tests), report.planned or 0)
+    stopped = output.timed_out or output.exit_code in _STOPPED
+    summary = f"{runner.name}: {_count_words(counts, finished, total)} ({_end_words(output, stopped)})"
+    files, said = _coverage(covered, runner, ask, here)
+    lines = [summary, *trouble, *_unfinished_lines(tests, total), *_failure_lines(bad), *_passed_lines(tests), *said]
+    lines += [] if output.exit_code == 0 or bad else _console(output, bool(tests) and not stopped)
+    lines += ["no test has that id alone: name the one that it is in, or the file"] if ask.only and not tests else []
+    lines += _others(choice.others)
+    return Outcome(
+        text=redact("\n".join(lines)),
+        summary=summary,
+        data={
+            "runner": runner.name,
+            "passed": output.exit_code == 0 and bool(tests) and finished == total and not bad and not trouble,
+            "timed_out": stopped,
+            "totals": {**counts, "unfinished": total - finished, "all": total},
+            **_tests_json(tests, redact),
+            "others": [{"runner": each.runner, "path": each.folder} for each in choice.others],
+            "coverage": _coverage_data(files) if ask.coverage else None,
+        },
+        exit_code=output.exit_code,
+    )
+
+
+def _read(data: bytes, output: CommandOutput, runner: Runner, root: Path) -> tuple[Report, list[str]]:
+    """The results, and what is wrong with the report."""
+    if output.truncated and len(output.stdout) > len(output.stderr):
+        raise ToolError(
+            "cannot read the tests' results",
+            "the report is too large",
+            "run fewer tests: name a path or a filter",
+            code=ErrorCode.TOO_LARGE,
+        )
+    if not data.strip():
+        return Report(), []
+    try:
+        return runner.results(data, root), []
+    except BadReport as error:
+        return Report(), [f"the report cannot be read: {error}"]
+
+
+def _relative_to_top(test: Result, choice: Choice) -> Result:
+    """Ids and files as `path` takes them; Cargo names files from its own workspace, which may be above."""
+    if choice.folder == ".":
+        return test
+    file = test.file
+    if file and not file.startswith("/"):
+        below = f"{choice.folder}/{file}"
+        file = file if file in choice.files and below not in choice.files else below
+    return replace(test, id=f"{choice.folder}/{test.id}", file=file)
+
+
+def _others(others: Sequence[Place]) -> list[str]:
+    """A run of everything is one runner's everything."""
+    top = ", ".join(each.runner for each in others if each.folder == ".")
+    below = ", ".join(f"{each.runner} in {each.folder}" for each in others if each.folder != ".")
+    said = [f"{top} (name a `runner`)"] if top else []
+    said += [f"{below} (name a `path`)"] if below else []
+    return [f"not run, though there are such tests too: {'; '.join(said)}"] if said else []
+
+
+def _find_forgeries(bad: Sequence[Result], runner: Runner, output: CommandOutput) -> list[str]:
+    """A test runs where the report is written, and could write another: pytest's last words are a second witness."""
+    said = _COUNTED.findall(output.stderr.decode(errors="replace")) if runner.name == "pytest" else []
+    if bad or not said or not re.search(r"\d (?:failed|errors?)\b", said[-1]):
+        return []
+    return [f"the report names no failed test, but pytest printed: {said[-1]}. Something rewrote the report"]
+
+
+def _count_words(counts: Mapping[str, int], finished: int, total: int) -> str:
+    said = [f"{count} {ending}" for ending, count in counts.items() if count]
+    said += [f"only {finished} of {total} finished"] if finished < total else []
+    return ", ".join(said) or "no test ran"
+
+
+def _unfinished_lines(tests: Sequence[Result], total: int) -> list[str]:
+    names = [" ".join(test.id.split()) for test in tests if test.ending == "unfinished"]
+    more = total - len(tests) + max(0, len(names) - MAX_SHOWN)
+    said = [*names[:MAX_SHOWN], *([f"{more} more that did not start, or are not named"] if more else [])]
+    return [f"did not finish: {', '.join(said)}"] if said else []
+
+
+def _failure_lines(bad: Sequence[Result]) -> list[str]:
+    lines = [line for test in bad[:MAX_SHOWN] for line in _test_lines(test)]
+    return [*lines, *([f"… and {len(bad) - MAX_SHOWN} more that did not pass"] if len(bad) > MAX_SHOWN else [])]
+
+
+def _passed_lines(tests: Sequence[Result]) -> list[str]:
+    names = [" ".join(test.id.split()) for test in tests if test.ending == "passed"]
+    return [f"passed: {', '.join(names)}"] if 0 < len(names) <= MAX_PASSED_SHOWN else []
+
+
+def _console(output: CommandOutput, although: bool) -> list[str]:
+    console = head_and_tail(output.stderr.decode(errors="replace"), MAX_CONSOLE_CHARS)
+    lines = ["although no test is reported as failed, the runner says that something did"] if although else []
+    return [*lines, f"what it printed:\n{console}" if console else "it printed nothing"]
+
+
+def _end_words(output: CommandOutput, stopped: bool) -> str:
+    if stopped:
+        return "stopped at its time limit"
+    return "stopped at a limit of the sandbox" if output.exit_code is None else f"exit code {output.exit_code}"
+
+
+def _test_lines(test: Result) -> list[str]:
+    place = f" {test.file}:{test.line}" if test.file and test.line else f" {test.file}" if test.file else ""
+    word = "FAILED" if test.ending == "failed" else "ERROR"
+    kind = f" ({test.kind})" if test.kind else ""
+    return [f"{word} {' '.join(test.id.split())}{kind}{place}", *(f"    {line}" for line in test.message.splitlines())]
+
+
+def _coverage(data: bytes, runner: Runner, ask: Ask, root: Path) -> tuple[tuple[FileCoverage, ...], list[str]]:
+    if not ask.coverage or runner.coverage is None:
+        return (), []
+    try:
+        files = runner.coverage(data, root)
+    except BadReport:
+        files = ()
+    share = percent(files)
+    if share is None:
+        needs = _COVERED_BY.get(runner.name)
+        how = f" ({runner.name} needs {needs}: install it in the project's environment)" if needs else ""
+        return (), [f"coverage: none was measured{how}"]
+    worst = sorted((f for f in files if f.ran < f.all), key=lambda f: (f.ran / f.all, f.path))[:_WORST]
+    return files, [f"coverage: {share} %", *(f"  {f.path}: {f.ran} of {f.all}{_missed_lines(f.missed)}" for f in worst)]
+
+
+def _missed_lines(lines: Sequence[int]) -> str:
+    listed = ", ".join(map(str, lines[:10])) + (", …" if len(lines) > 10 else "")
+    return f", not {listed}" if lines else ""
+
+
+def _coverage_data(files: tuple[FileCoverage, ...]) -> JsonValue:
+    return {
+        "percent": percent(files),
+        "files": [{"path": f.path, "ran": f.ran, "all": f.all, "missed": list(f.missed)} for f in files[:MAX_LISTED]],
+    }
+
+
+def _tests_json(tests: Sequence[Result], redact: Callable[[str], str]) -> dict[str, JsonValue]:
+    """Each test for clients, those first that did not pass, as many as fit."""
+    order = sorted(tests, key=lambda test: test.ending in {"passed", "skipped"})
+    listed: list[JsonValue] = []
+    room = MAX_DATA_CHARS
+    for test in order[:MAX_LISTED]:
+        room -= len(test.id) + len(test.message) + len(test.file or "") + 120
+        if room < 0:
+            break
+        listed.append(_as_data(test, redact))
+    return {"tests": listed, "left_out": len(tests) - len(listed)}
+
+
+def _as_data(test: Result, redact: Callable[[str], str]) -> dict[str, JsonValue]:
+    return {
+        "id": redact(test.id),
+        "outcome": test.ending,
+        "duration_s": test.seconds,
+        "kind": test.kind,
+        "message": redact(test.message) if test.message else None,
+        "file": test.file,
+        "line": test.line,
+    }

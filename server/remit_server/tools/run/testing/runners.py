@@ -1,0 +1,203 @@
+"""The runners there are: what each is told, where its report goes, and who reads it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from remit_server.tools.run.testing.narrowing import cargo_targets, go_packages, node_files
+from remit_server.tools.run.testing.reports.cargo_text import cargo_results
+from remit_server.tools.run.testing.reports.coverage import FileCoverage, coverage_py, go_profile, istanbul, lcov
+from remit_server.tools.run.testing.reports.event_lines import node_results, pytest_results, unittest_results
+from remit_server.tools.run.testing.reports.json_reports import go_results, jest_results
+from remit_server.tools.run.testing.reports.results import Report
+from remit_server.tools.run.testing.rerunning import (
+    go_pattern,
+    javascript_pattern,
+    node_pattern,
+    unittest_name,
+)
+
+# Inside the sandbox, where this folder is the command's own.
+REPORT = "/tmp/remit-report"  # noqa: S108
+COVERAGE_FOLDER = "/tmp/remit-coverage"  # noqa: S108
+AIDS = "/tmp/remit-aids"  # noqa: S108
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """What is to run: a path from where the runner runs or None for everything, and a part of the tests' names.
+
+    `narrowed` is what the path is to runners that want it in other words; `only` one test, as reports name it after its
+    file, if they name one. Without a `provider` that Vitest needs, lines are not measured, for no test would run.
+    """
+
+    path: str | None = None
+    is_folder: bool = True
+    part: str | None = None
+    coverage: bool = False
+    narrowed: tuple[str, ...] = ()
+    only: str = ""
+    provider: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Runner:
+    """One row. `program` is looked for on PATH; `said` is the command as a person would type it, for policy and to see.
+
+    `runs` is what is really started, where that is another one; `aid` is a file beside this one that it finds in AIDS.
+    With `streams`, the report is its standard output; elsewhere that is the tests' own, and the report a file they do
+    not print to. `narrow` says a path in other words, or raises ToolError where the run would be no smaller: it takes
+    the path, whether that is a folder, all files of the folder where the runner runs, and what reads one.
+    """
+
+    name: str
+    program: str
+    said: Callable[[Ask], tuple[str, ...]]
+    results: Callable[[bytes, Path], Report]
+    coverage: Callable[[bytes, Path], tuple[FileCoverage, ...]] | None = None
+    coverage_file: str = f"{COVERAGE_FOLDER}/report"
+    runs: Callable[[Ask], tuple[str, ...]] | None = None
+    aid: str = ""
+    streams: bool = False
+    narrow: Callable[[str, bool, tuple[str, ...], Callable[[str], str]], tuple[str, ...]] | None = None
+
+
+def _pytest(ask: Ask) -> tuple[str, ...]:
+    covered = ("--cov=.", f"--cov-report=json:{COVERAGE_FOLDER}/report") if ask.coverage else ()
+    # pytest reads a file of options where a value starts with `@`; before an expression a space means nothing.
+    part = ("-k", f" {ask.part}" if ask.part.startswith("@") else ask.part) if ask.part else ()
+    path = (f"{ask.path}::{ask.only}",) if ask.only else _path(ask)
+    return ("pytest", "-q", "--tb=short", "-p", "no:cacheprovider", *covered, *part, *path)
+
+
+def _reporting_pytest(ask: Ask) -> tuple[str, ...]:
+    """pytest reports when all is over, so it runs with a plugin of ours, which PYTHONPATH leads to."""
+    program, *options = _pytest(ask)
+    return (program, "-p", "inside_pytest", *options)
+
+
+def _unittest(ask: Ask) -> tuple[str, ...]:
+    if ask.only:
+        named = unittest_name(ask.only)
+        return ("python3", "-m", "unittest", *((named,) if ask.is_folder else (*_path(ask), "-k", named)))
+    return (
+        "python3",
+        "-m",
+        "unittest",
+        *(("discover", "-s") if ask.is_folder and ask.path else ()),
+        *_path(ask),
+        *_option("-k", ask),
+    )
+
+
+def _reporting_unittest(ask: Ask) -> tuple[str, ...]:
+    """unittest reports to people alone, so it runs under a few lines of ours."""
+    covered = f"{COVERAGE_FOLDER}/report" if ask.coverage else ""
+    only = unittest_name(ask.only)
+    return ("python3", f"{AIDS}/inside_unittest.py", REPORT, covered, ask.path or "", ask.part or "", only)
+
+
+def _vitest(ask: Ask) -> tuple[str, ...]:
+    covered = (
+        ("--coverage.enabled", "--coverage.reporter=json-summary", f"--coverage.reportsDirectory={COVERAGE_FOLDER}")
+        if ask.coverage and ask.provider
+        else ()
+    )
+    return (
+        "vitest",
+        "run",
+        "--reporter=json",
+        f"--outputFile={REPORT}",
+        *covered,
+        *_titles(ask),
+        *_path(ask, "", "/"),
+    )
+
+
+def _jest(ask: Ask) -> tuple[str, ...]:
+    covered = (
+        ("--coverage", "--coverageReporters=json-summary", f"--coverageDirectory={COVERAGE_FOLDER}")
+        if ask.coverage
+        else ()
+    )
+    # A pattern, which is looked for anywhere in a path, unless it is said to be one.
+    path = _path(ask, "/", "/") if ask.is_folder else ("--runTestsByPath", *_path(ask))
+    return ("jest", "--ci", "--json", f"--outputFile={REPORT}", *covered, *_titles(ask), *path)
+
+
+def _node(ask: Ask) -> tuple[str, ...]:
+    covered = (
+        (
+            "--experimental-test-coverage",
+            "--test-reporter=lcov",
+            f"--test-reporter-destination={COVERAGE_FOLDER}/report",
+        )
+        if ask.coverage
+        else ()
+    )
+    pattern = node_pattern(ask.only) if ask.only else ask.part
+    part = (f"--test-name-pattern={pattern}",) if pattern else ()
+    return ("node", "--test", *covered, *part, *ask.narrowed)
+
+
+def _reporting_node(ask: Ask) -> tuple[str, ...]:
+    """Node's own reports cannot be read when it is stopped, and name no file, so it runs with a reporter of ours."""
+    program, test, *options = _node(ask)
+    return (program, test, f"--test-reporter={AIDS}/inside_node.mjs", "--test-reporter-destination=stdout", *options)
+
+
+def _go(ask: Ask) -> tuple[str, ...]:
+    covered = (f"-coverprofile={COVERAGE_FOLDER}/report",) if ask.coverage else ()
+    if ask.only:
+        pattern, package = go_pattern(ask.only)
+        return ("go", "test", "-json", *covered, f"-run={pattern}", package)
+    return ("go", "test", "-json", *covered, *_option("-run", ask), *(ask.narrowed or ("./...",)))
+
+
+def _cargo(ask: Ask) -> tuple[str, ...]:
+    start = ("cargo", "test", "--offline", "--no-fail-fast")
+    if ask.only:
+        return (*start, "--", "--exact", ask.only)
+    return (*start, *ask.narrowed, *((ask.part,) if ask.part else ()))
+
+
+def _titles(ask: Ask) -> tuple[str, ...]:
+    return (f"--testNamePattern={javascript_pattern(ask.only)}",) if ask.only else _option("-t", ask)
+
+
+def _option(name: str, ask: Ask) -> tuple[str, ...]:
+    return (name, ask.part) if ask.part else ()
+
+
+def _path(ask: Ask, before: str = "", after: str = "") -> tuple[str, ...]:
+    """The path; a folder's between two signs, for runners that look for it as a part of others."""
+    if not ask.path or ask.path == ".":
+        return ()
+    return (f"{before}{ask.path}{after}" if ask.is_folder else ask.path,)
+
+
+RUNNERS: tuple[Runner, ...] = (
+    Runner("pytest", "pytest", _pytest, pytest_results, coverage_py, runs=_reporting_pytest, aid="inside_pytest.py"),
+    Runner(
+        "unittest",
+        "python3",
+        _unittest,
+        unittest_results,
+        coverage_py,
+        runs=_reporting_unittest,
+        aid="inside_unittest.py",
+    ),
+    Runner("vitest", "vitest", _vitest, jest_results, istanbul, f"{COVERAGE_FOLDER}/coverage-summary.json"),
+    Runner("jest", "jest", _jest, jest_results, istanbul, f"{COVERAGE_FOLDER}/coverage-summary.json"),
+    Runner("node", "node", _node, node_results, lcov, runs=_reporting_node, aid="inside_node.mjs", narrow=node_files),
+    Runner("go", "go", _go, go_results, go_profile, streams=True, narrow=go_packages),
+    Runner("cargo", "cargo", _cargo, cargo_results, streams=True, narrow=cargo_targets),
+)
+"""In the order in which they are preferred where several fit."""
+
+
+def aid_of(runner: Runner) -> str:
+    """The text of a runner's aid; nothing where it has none."""
+    return Path(__file__).with_name(runner.aid).read_text(encoding="utf-8") if runner.aid else ""

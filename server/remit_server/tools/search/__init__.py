@@ -1,0 +1,1 @@
+"""Tools that look for text in files, and what they share."""

@@ -1,0 +1,200 @@
+"""What a search does with each file: read it, look for the pattern, look again without secrets (agent.md §2)."""
+
+from __future__ import annotations
+
+import errno
+import os
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+from remit_server.contract import ErrorCode
+from remit_server.errors import ToolError
+from remit_server.tools.files.long_files import Piece, pieces_of
+from remit_server.tools.search.excerpts import MAX_SHOWN_CHARS
+from remit_server.tools.search.large_trees import Sieve, by_names
+from remit_server.tools.search.line_matches import Match, Pattern, find_match, matching_lines, with_context
+from remit_server.tools.search.omissions import LeftOut, policy_name
+from remit_server.tools.spec import ToolContext
+from remit_server.workspace.content.content_cache import Content, Found, read_in_folder
+from remit_server.workspace.content.files import image_at, image_of_text, read_bytes
+from remit_server.workspace.content.transient import PAUSE_S, is_transient
+from remit_server.workspace.paths.workspace_path import UNUSABLE, WorkspacePath
+from remit_server.workspace.trees.path_globs import Glob
+from remit_server.workspace.trees.walk import GONE, Limits
+
+MAX_SEARCHED_BYTES = 2 * 1024 * 1024
+"""Of a file that was not named itself."""
+
+MAX_COUNTED = 10_000
+
+# A file, and a descriptor of its folder where there is one, good until the next file is asked for.
+Place = tuple[str, int | None]
+
+
+@dataclass(frozen=True)
+class Query:
+    """A search as parsed: what to look for, where, and how much to show."""
+
+    pattern: Pattern
+    base: WorkspacePath
+    glob: Glob | None = None
+    context: int = 2
+    most: int = 50
+
+    @cached_property
+    def sieve(self) -> Sieve:
+        """What tells that a file holds no match."""
+        return Sieve(self.pattern)
+
+
+@dataclass(slots=True)
+class Search:
+    """A search on its way, and what it has come to so far; `stumbled` are files to be tried once more."""
+
+    ctx: ToolContext
+    query: Query
+    limits: Limits
+    matches: list[tuple[str, Match]] = field(default_factory=list[tuple[str, Match]])
+    files: int = 0
+    total: int = 0
+    left_out: LeftOut = field(default_factory=LeftOut)
+    stumbled: list[str] = field(default_factory=list[str])
+
+    def over(self) -> bool:
+        """Whether it has to end now; then it is not complete."""
+        if self.total >= MAX_COUNTED:
+            self.limits.stopped = True
+        return self.limits.spent()
+
+    def left_s(self) -> float:
+        """Seconds left."""
+        return 0.0 if self.limits.stopped else self.limits.left_s
+
+    def take(self, relative: str, lines: Sequence[str], numbers: Sequence[int], shift: int = 0) -> None:
+        """Those of a file's lines match; they are `shift` lines further on in it. Raises TimeoutError."""
+        self.files += bool(numbers) and (not self.matches or self.matches[-1][0] != relative)
+        self.total += len(numbers)
+        query = self.query
+        for number in numbers[: query.most - len(self.matches)]:
+            line = lines[number - 1]
+            at = find_match(line, query.pattern, self.left_s) if len(line) > MAX_SHOWN_CHARS else 0
+            match = with_context(lines, number, query.context, at)
+            self.matches.append((relative, replace(match, line=number + shift) if shift else match))
+
+
+def search_named(search: Search) -> None:
+    """The file that was asked for, however long it is; that it may be read was judged.
+
+    Raises ToolError, TimeoutError.
+    """
+    ctx, path = search.ctx, search.query.base
+    if (document := ctx.documents.get(path.relative)) is not None:
+        _search_content(search, path.relative, Found(Content(image_of_text(document.text).data)))
+        return
+    fd = ctx.workspace.open_read(path)
+    try:
+        if os.fstat(fd).st_size <= MAX_SEARCHED_BYTES:
+            _search_content(search, path.relative, Found(Content(image_at(fd, path).data)))
+            return
+        for piece in pieces_of(fd, path.relative):
+            if search.over():
+                return
+            if not search.query.sieve.rules_out(piece.data):
+                _search_piece(search, path.relative, piece)
+    except ToolError as error:
+        if error.code is not ErrorCode.BINARY_FILE:
+            raise
+        search.left_out.binary.append(path.relative)
+    finally:
+        os.close(fd)
+
+
+def search_each(search: Search, places: Iterable[Place]) -> None:
+    """The files of a tree, once more those that the system failed for a moment. Raises TimeoutError."""
+    for place in places:
+        _search_one(search, place)
+        # As `over` has it; this is for each file of the tree.
+        if search.limits.spent() or (search.total >= MAX_COUNTED and search.over()):
+            return
+    if search.stumbled:
+        time.sleep(PAUSE_S)
+        for relative in search.stumbled:
+            _search_one(search, (relative, None), again=True)
+            if search.over():
+                break
+        search.matches.sort(key=lambda match: by_names(match[0]))
+
+
+def _search_one(search: Search, place: Place, *, again: bool = False) -> None:
+    ctx, relative = search.ctx, place[0]
+    # Policy is asked last, as most files hold no match; how many files it hides is not told, nor would it be told in a
+    # large tree, where that number would be one of files that match.
+    try:
+        read = _read(ctx, place)
+    except (ToolError, OSError) as error:
+        if is_transient(error) and not again:
+            search.stumbled.append(relative)
+            return
+        kind = _why_not(error, search.left_out)
+        if kind is not None and ctx.permits("fs.read", policy_name(relative)):
+            kind.append(relative)
+        return
+    if read is None or search.query.sieve.rules_out(read.content.data):
+        return
+    if ctx.permits("fs.read", policy_name(relative)):
+        _search_content(search, relative, read)
+
+
+def _search_piece(search: Search, relative: str, piece: Piece) -> None:
+    lines = Content(piece.data, search.ctx.redact(piece.text)).lines
+    numbers = matching_lines(lines, search.query.pattern, search.left_s, piece.own)
+    search.take(relative, lines, numbers, piece.first - piece.own.start)
+
+
+def _search_content(search: Search, relative: str, read: Found) -> None:
+    ctx, pattern, sieve = search.ctx, search.query.pattern, search.query.sieve
+    content = read.content.decoded(relative)
+    if content.is_binary and not sieve.rules_out(_redact_bytes(ctx, content.data)):
+        search.left_out.binary.append(relative)
+    lines = content.lines
+    numbers = matching_lines(lines, pattern, search.left_s, sieve.lines(content.data)) if lines else []
+    if numbers:
+        content = content.redacted(ctx.redact, ctx.policy_version)
+        if content.shown is not None:
+            # Matched again without secrets: whether a guess matches would give a secret away letter by letter.
+            lines = content.shown.split("\n")
+            numbers = matching_lines(lines, pattern, search.left_s)
+    if read.was is not None and content is not read.content:
+        ctx.workspace.contents.keep(relative, read.was, "", content)
+    if UNUSABLE.search(relative):
+        search.left_out.nameless += bool(numbers)
+    elif numbers:
+        search.take(relative, lines, numbers)
+
+
+def _redact_bytes(ctx: ToolContext, data: bytes) -> bytes:
+    """The bytes of a file that is no text: that it may hold a match is told, and would tell of a secret in it."""
+    return ctx.redact(data.decode("latin-1")).encode("latin-1", "replace")
+
+
+def _read(ctx: ToolContext, place: Place) -> Found | None:
+    """What a file holds; None where it is none. Raises ToolError, OSError."""
+    relative, folder = place
+    if (document := ctx.documents.get(relative)) is not None:
+        return Found(Content(image_of_text(document.text).data))
+    if folder is not None:
+        return read_in_folder(folder, relative, MAX_SEARCHED_BYTES, ctx.workspace.contents)
+    path = WorkspacePath(relative, ctx.workspace.root)
+    return Found(Content(read_bytes(ctx.workspace, path, MAX_SEARCHED_BYTES)))
+
+
+def _why_not(error: ToolError | OSError, left_out: LeftOut) -> list[str] | None:
+    """Where a file belongs that could not be read; None for one that is gone, or has become something else."""
+    if isinstance(error, ToolError) and error.code is ErrorCode.TOO_LARGE:
+        return left_out.large
+    cause = error if isinstance(error, OSError) else error.__cause__
+    if not isinstance(cause, OSError) or cause.errno in GONE:
+        return None
+    return left_out.large if cause.errno == errno.EFBIG else left_out.unreadable

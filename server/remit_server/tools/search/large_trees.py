@@ -1,0 +1,175 @@
+"""The way a search or a listing takes: a few hundred files in process, with ripgrep through what is left (agent.md §2).
+
+ripgrep only names files. Each is judged, opened and matched afterwards as in a small tree, so both ways come to the
+same matches in the same order.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache, lru_cache
+from typing import Any, cast
+
+import re2  # type: ignore[import-untyped]  # pyright: ignore[reportMissingTypeStubs]
+
+from remit_server.errors import ToolError
+from remit_server.tools.search.line_matches import Pattern
+from remit_server.tools.search.prefilter import MARKED, MARKS, superset
+from remit_server.tools.spec import ToolContext
+from remit_server.workspace.paths.workspace_path import WorkspacePath
+from remit_server.workspace.trees.ripgrep import Listing, Matching, list_with_ripgrep
+from remit_server.workspace.trees.walk import Limits, is_not_too_deep, listing_filter, walk_open
+
+_re2 = cast("Any", re2)
+# Paths in no order, and whether each is one that `walk` would come to.
+_Named = tuple[Iterable[str], Callable[[str], bool]]
+
+_MAX_EXPRESSION = 20_000
+_MAX_EXPRESSION_MEMORY = 16 * 1024 * 1024
+
+
+class Sieve:
+    """Tells in one pass over its bytes that a file holds no match of a pattern.
+
+    `expression` is what such bytes do not match, or None where none is known.
+    """
+
+    __slots__ = ("_compiled", "_literal", "expression")
+
+    def __init__(self, pattern: Pattern) -> None:
+        self.expression = superset(pattern.text)
+        literal = pattern.literal
+        self._literal = literal.encode() if literal and literal.isascii() else None
+        self._compiled = None if self.expression is None or self._literal else _compile(self.expression)
+
+    def rules_out(self, data: bytes) -> bool:
+        """False where there may be a match."""
+        if data.startswith(MARKS):
+            return False
+        if self._literal is not None:
+            return self._literal not in data
+        return self._compiled is not None and not self._compiled.search(data)
+
+    def lines(self, data: bytes) -> Iterator[int] | None:
+        """Numbers, from 1, of the lines that may match, in order; None where all of them may."""
+        if data.startswith(MARKS):
+            return None
+        if (literal := self._literal) is not None:
+            return _numbers(data, lambda at: data.find(literal, at))
+        if (compiled := self._compiled) is not None:
+            return _numbers(data, lambda at: found.start() if (found := compiled.search(data, at)) else -1)
+        return None
+
+
+def _numbers(data: bytes, next_from: Callable[[int], int]) -> Iterator[int]:
+    """Of the lines in which something is found, which reaches over no line's end."""
+    number, begun = 1, 0
+    while (at := next_from(begun)) >= 0:
+        number += data.count(b"\n", begun, at)
+        yield number
+        begun = data.find(b"\n", at) + 1
+        if not 0 < begun < len(data):
+            return
+        number += 1
+
+
+@lru_cache(maxsize=16)
+def _compile(expression: str) -> Any:
+    options = _re2.Options()
+    options.encoding = _re2.Options.Encoding.LATIN1
+    options.log_errors = False
+    options.max_mem = _MAX_EXPRESSION_MEMORY
+    try:
+        return _re2.compile(expression.encode(), options) if len(expression) < _MAX_EXPRESSION else None
+    except _re2.error:
+        return None
+
+
+def files_below(ctx: ToolContext, base: WorkspacePath, limits: Limits) -> Iterator[str]:
+    """The paths that `walk_open` yields. Raises ToolError where `base` is no folder."""
+
+    def others() -> _Named | None:
+        listing = _listing(ctx, base, limits)
+        if listing is None:
+            return None
+        limits.closed.update(filter(is_not_too_deep, listing.closed))
+        return listing.paths, _listing_filter(ctx, base)
+
+    return (path for path, _ in _walk_first(ctx, base, limits, others))
+
+
+def files_to_search(
+    ctx: ToolContext, base: WorkspacePath, sieve: Sieve, max_bytes: int, limits: Limits
+) -> Iterator[tuple[str, int | None]]:
+    """What `walk_open` yields, in a large tree without descriptors and files that hold no match. Raises ToolError."""
+
+    def others() -> _Named | None:
+        listing = _listing(ctx, base, limits, Matching(f"{MARKED}|{sieve.expression}", max_bytes))
+        if listing is None:
+            return None
+        folders = {path for path in filter(is_not_too_deep, listing.closed) if _is_folder(ctx, path)}
+        limits.closed.update(folders)
+        named = {*listing.paths, *listing.closed, *_open_below(ctx, base)} - folders
+        return named, listing_filter(ctx.workspace, base)
+
+    return _walk_first(ctx, base, limits, others) if sieve.expression else walk_open(ctx.workspace, base, limits)
+
+
+def _listing(ctx: ToolContext, base: WorkspacePath, limits: Limits, matching: Matching | None = None) -> Listing | None:
+    listing = list_with_ripgrep(ctx.workspace, base, limits, matching)
+    limits.stopped = limits.stopped or (listing is not None and not listing.complete)
+    return listing
+
+
+def _walk_first(
+    ctx: ToolContext, base: WorkspacePath, limits: Limits, others: Callable[[], _Named | None]
+) -> Iterator[tuple[str, int | None]]:
+    """What `walk_open` yields of a small tree; of a larger one its beginning, and then `others` in the same order,
+    without descriptors. Where nobody can name those, the walk goes on."""
+    few, path = limits.of_small(), ""
+    for path, folder in walk_open(ctx.workspace, base, few):
+        yield path, folder
+    if not few.stopped or limits.spent():
+        return
+    last, named = by_names(path), others()
+    if named is None:
+        yield from (place for place in walk_open(ctx.workspace, base, limits) if by_names(place[0]) > last)
+        return
+    paths, is_listed = named
+    yield from ((path, None) for path in sorted(paths, key=by_names) if by_names(path) > last and is_listed(path))
+
+
+def _listing_filter(ctx: ToolContext, base: WorkspacePath) -> Callable[[str], bool]:
+    """Returns `listing_filter` where ripgrep knows less: below a folder of an excluding one, and in a repository within
+    the project, where it does not ask the ignore files outside; else a filter that is cheaper to ask."""
+    is_listed, root = listing_filter(ctx.workspace, base), str(ctx.workspace.root)
+    if len(base.names) > 1:
+        return is_listed
+
+    @cache
+    def apart(folder: str) -> bool:
+        return folder != "" and (os.path.lexists(f"{root}/{folder}/.git") or apart(folder.rpartition("/")[0]))
+
+    return lambda path: is_not_too_deep(path) and (not apart(path.rpartition("/")[0]) or is_listed(path))
+
+
+def _open_below(ctx: ToolContext, base: WorkspacePath) -> Iterator[str]:
+    """Files below `base` that are open in the editor, whose buffers ripgrep does not know."""
+    prefix = "" if base.relative == "." else base.relative + "/"
+    for relative in ctx.documents.paths():
+        if relative.startswith(prefix):
+            try:
+                os.close(ctx.workspace.open_read(WorkspacePath(relative, ctx.workspace.root)))
+            except ToolError:
+                continue
+            yield relative
+
+
+def _is_folder(ctx: ToolContext, relative: str) -> bool:
+    return (ctx.workspace.root / relative).is_dir()
+
+
+def by_names(relative: str) -> str:
+    """Sorts folder by folder, as `walk` does: what ends a name comes before all that can be in one."""
+    return relative.replace("/", "\0")

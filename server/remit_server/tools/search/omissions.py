@@ -1,0 +1,67 @@
+"""What a search or a listing passed over, in words: nothing is left out in silence (agent.md §2)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+
+from remit_server.workspace.paths.workspace_path import UNUSABLE
+
+_MOST_NAMED = 3
+_MAX_NAME_CHARS = 100
+
+
+@dataclass(slots=True)
+class LeftOut:
+    """Files that were not searched, by why not, each of them one that may be read; and how many match in vain, for
+    their names cannot be shown."""
+
+    large: list[str] = field(default_factory=list[str])
+    binary: list[str] = field(default_factory=list[str])
+    unreadable: list[str] = field(default_factory=list[str])
+    nameless: int = 0
+
+
+def describe_unsearched(left_out: LeftOut, closed: Iterable[str], most: str) -> list[str]:
+    """The sentences to say of it, where `closed` are folders that could not be read; `most` is what a file may be."""
+    parts = [
+        _count_words(left_out.large, "file", f"over {most}"),
+        _count_words(left_out.binary, "binary file", ""),
+        _count_words(left_out.unreadable, "file", "that cannot be read"),
+        _count_words(sorted(closed), "folder", "that cannot be read"),
+    ]
+    said = ", ".join(filter(None, parts))
+    hint = "; name a large file as `path` to search it" if left_out.large else ""
+    return [*([f"not searched: {said}{hint}"] if said else []), *nameless(left_out.nameless)]
+
+
+def describe_unlisted(closed: Iterable[str], without_name: int) -> list[str]:
+    """The sentences to say of a listing."""
+    folders = _count_words(sorted(closed), "folder", "that cannot be read")
+    return [*([f"left out: {folders}"] if folders else []), *nameless(without_name)]
+
+
+def nameless(count: int) -> list[str]:
+    """What to say of files whose names are no UTF-8, or hold control characters: no tool can be told of them."""
+    if not count:
+        return []
+    return [f"{count} more file{'s match' if count > 1 else ' matches'}, with names that cannot be shown"]
+
+
+def policy_name(relative: str) -> str:
+    """The name as policy is asked about it: no rule can spell what cannot be shown, but any wildcard stands for it."""
+    return UNUSABLE.sub("\ufffd", relative)
+
+
+def that_may_be_told(closed: Iterable[str], permits: Callable[[str], bool]) -> frozenset[str]:
+    """Those of the folders of which policy lets be known."""
+    return frozenset(path for path in closed if permits(policy_name(path)))
+
+
+def _count_words(paths: Sequence[str], what: str, more: str) -> str:
+    if not paths:
+        return ""
+    names = [policy_name(path)[:_MAX_NAME_CHARS] for path in paths[:_MOST_NAMED]]
+    dots = ", …" if len(paths) > _MOST_NAMED else ""
+    plural = "s" if len(paths) > 1 else ""
+    return f"{len(paths)} {what}{plural}{more and ' '}{more} ({', '.join(names)}{dots})"

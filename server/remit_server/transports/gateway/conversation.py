@@ -1,0 +1,99 @@
+"""Asks a session's model, with as much of what was said before as it can read (000 §MessageExecutor)."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from pydantic import JsonValue
+
+from remit_server.errors import ModelFailed
+from remit_server.models.answers import Answered, AnswerFormat, OnText, schema_of, stream_answer, value_of
+from remit_server.models.ports import (
+    AssistantMessage,
+    Finished,
+    GenerateRequest,
+    Message,
+    ModelProvider,
+    SystemMessage,
+    UserMessage,
+)
+from remit_server.transports.gateway.sessions import Exchange, Session
+
+MOST_EXCHANGES = 200
+"""A session remembers no more, also where the model would read more, or its template shows it less."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """An answer, and what has been said in the session by then."""
+
+    value: JsonValue
+    exchanges: tuple[Exchange, ...]
+    finished: Finished
+
+
+@dataclass(frozen=True, slots=True)
+class Listener:
+    """Hears an answer while it is generated; `restart`: it begins anew, and what was heard of it is void."""
+
+    on_text: OnText
+    on_restart: Callable[[], Awaitable[None]]
+
+
+async def converse(
+    provider: ModelProvider,
+    session_id: str,
+    session: Session,
+    question: str,
+    wanted: AnswerFormat,
+    *,
+    max_tokens: int,
+    listener: Listener | None = None,
+) -> Reply:
+    """Ask, and where that fails or has no room to be answered, ask again with the older half of the exchanges left out.
+
+    So a question that can be answered by itself is answered. Half goes at once, because whatever goes makes the model
+    read all the rest anew. Raises ModelUnavailable and ModelFailed; the session is as it was then.
+    """
+    exchanges = session.exchanges if len(session.exchanges) < MOST_EXCHANGES else _newer_half(session.exchanges)
+    while True:
+        request = GenerateRequest(
+            session_id=session_id,
+            messages=messages(session.instructions, exchanges, question),
+            intents={},
+            max_tokens=max_tokens,
+            answer_schema=schema_of(wanted),
+        )
+        answer = await _attempt(provider, request, listener, last=not exchanges)
+        if answer is not None:
+            said = (*exchanges, Exchange(question, answer.text))
+            return Reply(value_of(wanted, answer), said, answer.finished)
+        exchanges = _newer_half(exchanges)
+        if listener is not None:
+            await listener.on_restart()
+
+
+def messages(instructions: str, exchanges: tuple[Exchange, ...], question: str) -> tuple[Message, ...]:
+    """The whole conversation as a provider takes it."""
+    before = (m for e in exchanges for m in (UserMessage(e.question), AssistantMessage(e.answer)))
+    standing = (SystemMessage(instructions),) if instructions else ()
+    return (*standing, *before, UserMessage(question))
+
+
+def _newer_half(exchanges: tuple[Exchange, ...]) -> tuple[Exchange, ...]:
+    """At least one of them goes."""
+    return exchanges[(len(exchanges) + 1) // 2 :]
+
+
+async def _attempt(
+    provider: ModelProvider, request: GenerateRequest, listener: Listener | None, *, last: bool
+) -> Answered | None:
+    """One try; None where another with less to read may do better."""
+    try:
+        answer = await stream_answer(provider, request, listener.on_text if listener is not None else None)
+    except ModelFailed:
+        if last:
+            raise
+        return None
+    return None if answer.crowded(request.max_tokens) and not last else answer

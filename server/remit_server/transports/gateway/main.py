@@ -1,0 +1,66 @@
+"""`remit gateway` as a process: streams, signals, the log, and the end (000 §Server Lifecycle, Signal Handling)."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+from contextlib import suppress
+
+from remit_server import streams
+from remit_server.log_lines import PrefixedLines, ThreadedHandler
+from remit_server.models.availability import unavailable_because
+from remit_server.models.choose import choose_provider
+from remit_server.transports.gateway.lines import LineReader, LineWriter
+from remit_server.transports.gateway.server import Gateway, Limits
+
+log = logging.getLogger(__name__)
+
+_CLOSE_S = 6.0
+
+
+def serve(model: str, limits: Limits, log_prefix: str) -> int:
+    """Serve one client on the standard streams; 0 however it ends.
+
+    Raises SetupError for a script that cannot be read, or where a standard stream is closed.
+    """
+    handler = ThreadedHandler(2)
+    handler.setFormatter(PrefixedLines(log_prefix))
+    logging.basicConfig(handlers=[handler], level=logging.INFO)
+    in_fd, out_fd = streams.claim()
+    return asyncio.run(_converse(model, limits, in_fd, out_fd))
+
+
+async def _converse(model: str, limits: Limits, in_fd: int, out_fd: int) -> int:
+    loop = asyncio.get_running_loop()
+    provider = choose_provider(model)
+    tasks: set[asyncio.Task[None]] = set()
+
+    async def availability() -> str | None:
+        return await asyncio.to_thread(unavailable_because, model)
+
+    def lost() -> None:
+        log.warning("Nobody reads any more")
+        gateway.ended.set()
+
+    writer = LineWriter(out_fd, lost)
+    gateway = Gateway(provider, writer.write, availability, limits)
+
+    reader = LineReader(in_fd, gateway.take, lambda: tasks.add(asyncio.create_task(gateway.finish())))
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, _end, gateway, number)
+    tasks.add(asyncio.create_task(gateway.watch_idle()))
+    writer.start()
+    reader.start()
+    log.info("Gateway ready: %s", provider.name)
+    await gateway.ended.wait()
+    await gateway.abandon()
+    with suppress(TimeoutError):
+        await asyncio.wait_for(provider.close(), _CLOSE_S)
+    log.info("Shutdown complete")
+    return 0
+
+
+def _end(gateway: Gateway, number: int) -> None:
+    log.info("Received %s, shutting down", signal.Signals(number).name)
+    gateway.ended.set()

@@ -1,0 +1,179 @@
+"""The policy files that are open in the editor, and which of the files that policy is made of each one is
+(protocol.md §3, Standard).
+
+They are kept apart from the workspace's documents: the person's own policy lies outside of it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import threading
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, TypeVar
+
+from lsprotocol import types as lsp
+
+from remit_server.transports.lsp.buffers.edits import Edit, apply_changes, split_lines
+from remit_server.transports.lsp.buffers.uris import file_path
+
+if TYPE_CHECKING:  # slow to import
+    from remit_governance.policy.editing.spans import Span
+    from remit_server.runtime.settings import Settings
+
+T = TypeVar("T")
+Kind = Literal["person", "project", "default"]
+
+logger = logging.getLogger(__name__)
+
+NAMES = frozenset({"policy.yaml", "default.yaml"})
+"""What a document has to be called before it is looked at more closely."""
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyDocument:
+    """A document that may be a policy, as it is at one moment."""
+
+    path: Path
+    text: str
+
+
+@dataclass(slots=True, eq=False)
+class PolicyBuffer:
+    """An open document that may be a policy. `revision` counts the reasons to look at it again."""
+
+    uri: str
+    path: Path
+    version: int
+    text: str
+    revision: int = 0
+    checking: asyncio.Task[None] | None = None
+
+    @property
+    def frozen(self) -> PolicyDocument:
+        """The document as it is now."""
+        return PolicyDocument(self.path, self.text)
+
+
+class PolicyBuffers:
+    """The open documents that may be policies, by their path."""
+
+    def __init__(self) -> None:
+        self._buffers: dict[str, PolicyBuffer] = {}
+
+    def opened(self, uri: str, version: int, text: str) -> PolicyBuffer | None:
+        """Keeps a document if its name is a policy's."""
+        path = file_path(uri)
+        if path is None or Path(path).name not in NAMES:
+            return None
+        self._buffers[path] = PolicyBuffer(uri, Path(path), version, text)
+        return self._buffers[path]
+
+    def changed(self, uri: str, version: int, edits: Iterable[Edit | str]) -> PolicyBuffer | None:
+        """Applies edits in order, a bare string being the whole new text."""
+        buffer = self.at(uri)
+        if buffer is not None:
+            buffer.text = apply_changes(buffer.text, edits)
+            buffer.version = version
+        return buffer
+
+    def closed(self, uri: str) -> PolicyBuffer | None:
+        """Forgets a document."""
+        return self._buffers.pop(file_path(uri) or uri, None)
+
+    def at(self, uri: str) -> PolicyBuffer | None:
+        """Returns the document with this URI, however it is percent-encoded."""
+        return self._buffers.get(file_path(uri) or uri)
+
+    def of(self, path: Path) -> PolicyBuffer | None:
+        """Returns the document of a file, however its path is spelled."""
+        return next((buffer for buffer in self if same_file(buffer.path, path)), None)
+
+    def __iter__(self) -> Iterator[PolicyBuffer]:
+        return iter(tuple(self._buffers.values()))
+
+
+def settings_here(root: Path | None) -> Settings | None:
+    """Finds where policy files and the audit log are. Without a workspace the person's own file is still known."""
+    from remit_server.errors import SetupError
+    from remit_server.runtime.settings import Settings
+
+    try:
+        return Settings.from_environment(root or Path("/"))
+    except SetupError as error:
+        logger.warning("policy files cannot be found: %s", error.why)
+        return None
+
+
+def policy_paths(settings: Settings) -> dict[Kind, Path]:
+    """Returns the files that policy can be made of."""
+    from remit_governance.policy.language.load import default_source
+
+    return {
+        "person": settings.person_policy,
+        "project": settings.project_policy,
+        "default": Path(default_source().file),
+    }
+
+
+def kind_of(path: Path, settings: Settings) -> Kind | None:
+    """Returns which of the policy files this one is. What is both, by a link, is the person's own."""
+    return next((kind for kind, known in policy_paths(settings).items() if same_file(path, known)), None)
+
+
+def same_file(one: Path, other: Path) -> bool:
+    """Returns whether two paths lead to one file, which may not exist yet."""
+    try:
+        return one.samefile(other)
+    except OSError:  # one of them does not exist
+        return _resolved(one) == _resolved(other)
+    except ValueError:  # a path no system has
+        return False
+
+
+def _resolved(path: Path) -> Path:
+    return Path(os.path.realpath(path.parent), path.name)
+
+
+class Positions:
+    """Spans of a text as LSP has them: zero-based lines, characters in UTF-16 units."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._starts = [0]
+        for line in split_lines(text):
+            self._starts.append(self._starts[-1] + len(line))
+        if len(self._starts) > 1 and not text.endswith(("\n", "\r")):
+            self._starts.pop()
+
+    def range(self, span: Span) -> lsp.Range:
+        """Returns the range of a span."""
+        return lsp.Range(self._position(span.start), self._position(span.end))
+
+    def _position(self, offset: int) -> lsp.Position:
+        line = bisect_right(self._starts, offset) - 1
+        before = self._text[self._starts[line] : offset]
+        return lsp.Position(line, len(before) + sum(character > "\uffff" for character in before))
+
+
+async def call_in_thread(call: Callable[[], T]) -> T:
+    """Makes a call on a thread of its own, for which nobody waits when the server ends.
+
+    A policy that takes long to judge must neither hold up the editor nor keep the process alive.
+    """
+    future: Future[T] = Future()
+    future.set_running_or_notify_cancel()
+
+    def work() -> None:
+        try:
+            future.set_result(call())
+        except Exception as error:  # it is the caller's
+            future.set_exception(error)
+
+    threading.Thread(target=work, name="remit-policy", daemon=True).start()
+    return await asyncio.wrap_future(future)

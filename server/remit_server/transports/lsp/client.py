@@ -1,0 +1,135 @@
+"""What the client said of itself in `initialize`, parsed once (002 §4.4; protocol.md §3)."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, cast
+
+from lsprotocol import types as lsp
+from pygls.capabilities import get_capability
+
+from remit_server.transports.lsp.buffers.uris import Root, classify_root, local_folder
+from remit_server.transports.lsp.rpc.custom_methods import Json
+
+if TYPE_CHECKING:  # the port knows the contract, which is slow to import
+    from collections.abc import Callable
+
+    from remit_server.runtime.ports import AskingStyle
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Client:
+    """What this client can do and how it wants to be asked.
+
+    Without `takes_code_actions` it knows bare commands only; without `versions_edits`, edits of a document whatever
+    its version is.
+
+    `commands` are commands of its own that the server's code actions may name; `complaints` say which options it got
+    wrong.
+    """
+
+    name: str = "unknown"
+    asking: AskingStyle = "callback"
+    commands: frozenset[str] = frozenset()
+    applies_edits: bool = False
+    annotates_edits: bool = False
+    shows_progress: bool = False
+    resolves_commands: bool = False
+    takes_code_actions: bool = False
+    versions_edits: bool = False
+    tags_generated: bool = False
+    shows_documents: bool = False
+    hovers_in_markdown: bool = False
+    answers_queries: bool = False
+    complaints: tuple[str, ...] = ()
+
+    @property
+    def draws_results(self) -> bool:
+        """Whether the client shows results itself, so that messages would say everything twice."""
+        return self.asking == "stream"
+
+
+def describe_client(params: lsp.InitializeParams) -> Client:
+    """Describes the client behind these params. Options it got wrong are taken as not given, and it is told so."""
+    given, complaints = read_options(params.initialization_options)
+    has = params.capabilities
+    annotations = get_capability(has, "workspace.workspace_edit.change_annotation_support")
+    resolvable = get_capability(has, "text_document.code_action.resolve_support.properties") or ()
+    tags = get_capability(has, "text_document.code_action.tag_support.value_set") or ()
+    hover = get_capability(has, "text_document.hover.content_format") or ()
+    return Client(
+        name=params.client_info.name if params.client_info else "unknown",
+        asking=_STYLES[given.get("approvals", "message")],
+        commands=frozenset(given.get("client_commands", ())),
+        applies_edits=bool(get_capability(has, "workspace.apply_edit")),
+        annotates_edits=annotations is not None,
+        shows_progress=bool(get_capability(has, "window.work_done_progress")),
+        resolves_commands="command" in resolvable,
+        takes_code_actions=get_capability(has, "text_document.code_action.code_action_literal_support") is not None,
+        versions_edits=_versions_edits(has),
+        tags_generated=lsp.CodeActionTag.LlmGenerated in tags,
+        shows_documents=bool(get_capability(has, "window.show_document.support")),
+        hovers_in_markdown=lsp.MarkupKind.Markdown in hover,
+        answers_queries=given.get("editor_query", False),
+        complaints=complaints,
+    )
+
+
+def _versions_edits(has: lsp.ClientCapabilities) -> bool:
+    """Whether the client takes edits of a version: as LSP says, one that takes operations on files does, too."""
+    changes = get_capability(has, "workspace.workspace_edit.document_changes")
+    return bool(changes or get_capability(has, "workspace.workspace_edit.resource_operations"))
+
+
+def workspace_roots(params: lsp.InitializeParams) -> tuple[Root, ...]:
+    """Returns the workspace folders, in the client's order; without any, the root of older clients."""
+    if params.workspace_folders:
+        return folder_roots(params.workspace_folders)
+    if params.root_uri:
+        return (classify_root(params.root_uri),)
+    return (local_folder(params.root_path, params.root_path),) if params.root_path else ()
+
+
+def folder_roots(folders: Iterable[lsp.WorkspaceFolder]) -> tuple[Root, ...]:
+    """Returns where these folders are."""
+    return tuple(classify_root(folder.uri) for folder in folders)
+
+
+_STYLES: dict[str, AskingStyle] = {"message": "callback", "stream": "stream", "never": "never"}
+
+
+def _is_names(value: Json) -> bool:
+    if not isinstance(value, list):
+        return False
+    names: list[Json] = value  # pyright: ignore[reportUnknownVariableType]  # items of JSON
+    return all(isinstance(name, str) for name in names)
+
+
+OPTIONS: dict[str, tuple[Callable[[Json], bool], str]] = {
+    "approvals": (lambda value: isinstance(value, str) and value in _STYLES, "`stream`, `message` or `never`"),
+    "client_commands": (_is_names, "a list of names"),
+    "editor_query": (lambda value: isinstance(value, bool), "true or false"),
+}
+"""Every key of `initializationOptions.remit`: whether it takes a value, and what it takes in words."""
+
+
+def read_options(raw: Json) -> tuple[dict[str, Json], tuple[str, ...]]:
+    """Returns the options that can be used, and a sentence for each that cannot."""
+    told = cast("dict[str, Json]", raw).get("remit") if isinstance(raw, dict) else None
+    if told is None:
+        return {}, ()
+    if not isinstance(told, dict):
+        return {}, ("initializationOptions.remit is no object and was ignored",)
+    options, complaints = dict[str, Json](), list[str]()
+    for name, value in cast("dict[str, Json]", told).items():
+        if name not in OPTIONS:
+            complaints.append(f"initializationOptions.remit has no `{name[:40]}`; it has {', '.join(OPTIONS)}")
+        elif value is not None and not OPTIONS[name][0](value):
+            complaints.append(f"initializationOptions.remit.{name} was ignored: it is {OPTIONS[name][1]}")
+        elif value is not None:
+            options[name] = value
+    return options, tuple(complaints[:8])

@@ -1,0 +1,199 @@
+"""How this editor is asked for approvals: in its event stream, or by a message with buttons (002 §4.4 ApprovalGate).
+
+A question that is closed, not understood or never answered is a deny. What does not fit a message is opened as a
+document or shown in messages before it: nobody approves what they cannot see, and whoever cannot be shown it is told.
+"""
+
+from __future__ import annotations
+
+import logging
+import shlex
+from collections.abc import Generator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+
+from lsprotocol import types as lsp
+from pygls.exceptions import JsonRpcException
+
+from remit_governance.secrets.redaction import truncate
+from remit_governance.visible import visible_again
+from remit_server.contract import ApprovalAnswer, ApprovalRequired, Scope
+from remit_server.runtime.ports import Asker, AskingStyle, CannotAsk, NobodyToAsk, StreamAsker
+from remit_server.sandbox.server_identity import prefix_of
+from remit_server.transports.lsp.buffers.policy_files import settings_here
+from remit_server.transports.lsp.rpc.io_threads import ConnectionLost
+
+if TYPE_CHECKING:
+    from remit_server.transports.lsp.connection import Connection
+
+logger = logging.getLogger(__name__)
+
+MESSAGE_LIMIT = 2_000
+"""Characters of a message. A longer question is a document or several messages, and its own says where it is."""
+SERIES_LIMIT = 20_000
+"""Characters that a person can be expected to read in messages."""
+PAGED_LIMIT = 200_000
+"""Characters of a message in a client that shows it page by page before it takes an answer."""
+_PAGES = frozenset({"Neovim"})
+"""Such clients. Nobody could scroll a document beside their question, for it blocks everything else."""
+
+_ALLOW = {
+    "Allow once": Scope.ONCE,
+    "Allow for this session": Scope.SESSION,
+    "Always allow in this workspace": Scope.ALWAYS,
+    "Always allow in every workspace": Scope.EVERYWHERE,
+}
+_DENY = "Deny"
+_GRACE_S = 5.0
+_SHOWN_S = 10.0
+
+
+def choose_asker(connection: Connection, *, streams: bool) -> Asker:
+    """Chooses the asker of this client. One that wants its questions in a stream it did not ask for gets messages."""
+    match connection.client.asking:
+        case "stream" if streams:
+            return StreamAsker()
+        case "stream" | "callback":
+            return MessageAsker(connection)
+        case "never":
+            return NobodyToAsk()
+
+
+class MessageAsker:
+    """Asks by `window/showMessageRequest`, which every client has."""
+
+    style: AskingStyle = "callback"
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    async def ask(self, question: ApprovalRequired) -> ApprovalAnswer | None:
+        """Returns the person's answer; None when there is none, which is a deny. The runtime holds the deadline."""
+        text = question_text(question)
+        pages = self._connection.client.name in _PAGES
+        if len(text) <= (PAGED_LIMIT if pages else MESSAGE_LIMIT):
+            return await self._ask(question, text)
+        if self._connection.client.shows_documents and not pages:
+            settings = settings_here(self._connection.folders.first_root)
+            with as_document(text, settings.state if settings else None) as document:
+                if await self._connection.open_document(document, _SHOWN_S):
+                    where = f"is in the document that was opened: {document}"
+                    return await self._ask(question, _point_to(question, text, where))
+        if len(text) > SERIES_LIMIT:
+            refusal = refuse_to_show(len(text))
+            self._show(lsp.MessageType.Error, f"{refusal.what}: {refusal.why}\n{refusal.fix}")
+            raise refusal
+        return await self._ask_after_messages(question, text)
+
+    async def _ask_after_messages(self, question: ApprovalRequired, text: str) -> ApprovalAnswer | None:
+        """Shows the whole question in messages, which clients keep, and asks by a short one."""
+        parts = cut_into_messages(text, f"the question {question.digest[:19]}")
+        for part in parts:
+            self._show(lsp.MessageType.Info, part)
+        where = f"is in the {len(parts)} messages before this one (in Emacs: the buffer *Messages*)"
+        return await self._ask(question, _point_to(question, text, where))
+
+    def _show(self, kind: lsp.MessageType, text: str) -> None:
+        self._connection.show(kind, text)
+
+    async def _ask(self, question: ApprovalRequired, text: str) -> ApprovalAnswer | None:
+        titles = [title for title, scope in _ALLOW.items() if scope in question.scopes] + [_DENY]
+        params = lsp.ShowMessageRequestParams(
+            type=lsp.MessageType.Warning,
+            message=text,
+            actions=[lsp.MessageActionItem(title=title) for title in titles],
+        )
+        try:
+            chosen = await self._connection.channel.ask(
+                lsp.WINDOW_SHOW_MESSAGE_REQUEST, params, _seconds_left(question) + _GRACE_S
+            )
+        except (TimeoutError, ConnectionLost, JsonRpcException) as error:
+            logger.warning("the client could not be asked: %s", type(error).__name__)
+            return None
+        scope = _ALLOW.get(chosen.title) if chosen is not None and chosen.title in titles else None
+        return ApprovalAnswer(
+            approval_id=question.approval_id,
+            decision="deny" if scope is None else "allow",
+            scope=scope or Scope.ONCE,
+            digest=question.digest,
+        )
+
+
+@contextmanager
+def as_document(text: str, state: Path | None) -> Generator[Path]:
+    """Yields a file with this text, in the state folder: no tool can write there, and nobody else can look."""
+    with TemporaryDirectory(prefix=prefix_of("question"), dir=state if state and state.is_dir() else None) as folder:
+        document = Path(folder, "question.diff")
+        document.write_text(text + "\n", encoding="utf-8", errors="backslashreplace")
+        document.chmod(0o400)
+        yield document
+
+
+def refuse_to_show(length: int) -> CannotAsk:
+    """Returns the refusal of a question that this editor has no room for."""
+    return CannotAsk(
+        "this was not done",
+        f"it needs a person's approval, and the question has {length} characters: more than messages have "
+        "room for, and this editor opens no documents for the server",
+        "do it in smaller parts; a person can run it in a terminal (`remit ask`), or answer in an editor that draws "
+        "the questions itself (`remit/approval/respond`)",
+    )
+
+
+def cut_into_messages(text: str, name: str) -> list[str]:
+    """Cuts the text into numbered messages of at most `MESSAGE_LIMIT` characters, between lines where it can."""
+    room = MESSAGE_LIMIT - 120
+    parts, rest = list[str](), text
+    while rest:
+        cut = rest.rfind("\n", 0, room) + 1 if len(rest) > room else len(rest)
+        parts.append(rest[: cut or room].removesuffix("\n"))
+        rest = rest[cut or room :]
+    head = [f"Remit asks, part {number} of {len(parts)} of {name}:" for number in range(1, len(parts) + 1)]
+    shown = [f"{line}\n{part}" for line, part in zip(head, parts, strict=True)]
+    return [*shown[:-1], f"{shown[-1]}\n(the end of {name})"]
+
+
+def question_text(question: ApprovalRequired) -> str:
+    """Says what is asked, why, and exactly what would happen, with nothing hidden by invisible characters."""
+    lines = _summary(question)
+    command = question.command or (shlex.join(question.argv) if question.argv else None)
+    if command is not None:
+        lines.append(f"Runs: {visible_again(command)}".replace("\n", "\n      "))
+    if question.cwd is not None:
+        lines.append(_one_line(f"In: {question.cwd}"))
+    if question.hosts:
+        lines.append(_one_line(f"With network to: {', '.join(question.hosts)}"))
+    if question.session_rule is not None:
+        lines.append(_one_line(f"For the session means: {question.session_rule}"))
+    if question.always_rule is not None:
+        lines.append(_one_line(f"Always in this workspace writes into permissions.yaml: {question.always_rule}"))
+    if question.everywhere_rule is not None:
+        lines.append(_one_line(f"Always in every workspace writes instead: {question.everywhere_rule}"))
+    lines += [visible_again(diff.diff) for diff in question.diffs]
+    return "\n".join(lines)
+
+
+def _summary(question: ApprovalRequired) -> list[str]:
+    """Returns the title, why it is asked, and how risky it is."""
+    why = [_one_line(f"Why: {r.reason}" + (f" (rule {r.rule})" if r.rule else "")) for r in question.reasons]
+    return [_one_line(question.title), *why, *(["Risk: high"] if question.risk == "high" else [])]
+
+
+def _one_line(text: str) -> str:
+    """Visible, and unable to pass for a further line of the question."""
+    return visible_again(text, "show")
+
+
+def _point_to(question: ApprovalRequired, text: str, where: str) -> str:
+    """Writes a short question about a text that is shown in full elsewhere; the place comes first, and is not cut."""
+    size = f"{len(text)} characters, {question.digest[:19]}"
+    place = f"The whole question ({size}) {where}. Allow it only if you read it to its end."
+    return truncate("\n".join([place, *_summary(question)]), MESSAGE_LIMIT).text
+
+
+def _seconds_left(question: ApprovalRequired) -> float:
+    left = (datetime.fromisoformat(question.deadline) - datetime.now(UTC)).total_seconds()
+    return max(left, 0.0)

@@ -1,0 +1,155 @@
+"""`textDocument/publishDiagnostics` for policy files: what the compiler says of them while they are written
+(protocol.md §3, Standard; editor.md).
+
+Only pushed: a client that also pulled would show every problem twice.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lsprotocol import types as lsp
+
+from remit_server.transports.lsp.buffers.edits import Edit, same_but_for_line_ends
+from remit_server.transports.lsp.buffers.policy_files import (
+    Kind,
+    PolicyBuffer,
+    Positions,
+    call_in_thread,
+    kind_of,
+    policy_paths,
+    settings_here,
+)
+from remit_server.transports.lsp.rpc.io_threads import ConnectionLost
+
+if TYPE_CHECKING:  # slow to import
+    from remit_governance.errors import Problem
+    from remit_governance.policy.language.compile import Source
+    from remit_server.runtime.settings import Settings
+    from remit_server.transports.lsp.connection import Connection
+
+logger = logging.getLogger(__name__)
+
+PAUSE_S = 0.2
+"""How long nothing may have been typed before a file is looked at."""
+
+_SEVERITIES = {"error": lsp.DiagnosticSeverity.Error, "warning": lsp.DiagnosticSeverity.Warning}
+
+
+def opened(connection: Connection, document: lsp.TextDocumentItem) -> None:
+    """Looks at a policy file that was opened."""
+    _look_soon(connection, connection.policies.opened(document.uri, document.version, document.text))
+
+
+def changed(connection: Connection, document: lsp.VersionedTextDocumentIdentifier, edits: list[Edit | str]) -> None:
+    """Looks at a policy file once nothing more is typed."""
+    _look_soon(connection, connection.policies.changed(document.uri, document.version, edits))
+
+
+def saved(connection: Connection, uri: str) -> None:
+    """A policy file that was saved may be in force now, and so may be the others beside it."""
+    if connection.policies.at(uri) is not None:
+        for buffer in connection.policies:
+            _look_soon(connection, buffer)
+
+
+def closed(connection: Connection, uri: str) -> None:
+    """Takes back what was said of a file that was closed."""
+    buffer = connection.policies.closed(uri)
+    if buffer is not None:
+        _publish(connection, buffer, [])
+
+
+def _look_soon(connection: Connection, buffer: PolicyBuffer | None) -> None:
+    """One look at a time, and another one after it where there is a reason to."""
+    if buffer is None:
+        return
+    buffer.revision += 1
+    if buffer.checking is None or buffer.checking.done():
+        buffer.checking = connection.in_background(_look(connection, buffer))
+
+
+async def _look(connection: Connection, buffer: PolicyBuffer) -> None:
+    looked_at = 0
+    while looked_at != buffer.revision and connection.policies.at(buffer.uri) is buffer:
+        revision, text = buffer.revision, buffer.text
+        await asyncio.sleep(PAUSE_S)
+        if revision != buffer.revision:
+            continue
+        looked_at = revision
+        try:
+            found = await call_in_thread(partial(diagnose, buffer.path, text, connection.folders.root_of(buffer.path)))
+        except Exception:  # a defect in one look must not end all later ones
+            logger.exception("a policy file could not be looked at")
+            continue
+        if found is not None and revision == buffer.revision and connection.policies.at(buffer.uri) is buffer:
+            _publish(connection, buffer, found)
+
+
+def _publish(connection: Connection, buffer: PolicyBuffer, diagnostics: list[lsp.Diagnostic]) -> None:
+    try:
+        params = lsp.PublishDiagnosticsParams(uri=buffer.uri, version=buffer.version, diagnostics=diagnostics)
+        connection.channel.notify(lsp.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS, params)
+    except ConnectionLost:
+        logger.debug("the client is gone")
+
+
+def diagnose(path: Path, text: str, root: Path | None) -> list[lsp.Diagnostic] | None:
+    """Finds what is wrong with the text of an open file, beside the files it is in force with; None for no policy."""
+    from remit_governance.policy.editing.diagnosis import findings
+    from remit_governance.policy.language.compile import Source
+    from remit_governance.policy.matching.paths import FOLDS_CASE
+
+    settings = settings_here(root)
+    kind = kind_of(path, settings) if settings is not None else None
+    if settings is None or kind is None:
+        return None
+    known = policy_paths(settings)[kind]
+    source = Source(str(known), text, project=kind == "project")
+    on_disk, problems = _read(known, kind)
+    beside: list[Source] = []
+    for other in _in_force_with(kind, settings):
+        read, unread = _read(policy_paths(settings)[other], other)
+        beside += [read] if read is not None else []
+        problems += unread
+    saved = on_disk is not None and same_but_for_line_ends(on_disk.text, text.removeprefix("\ufeff"))
+    found = findings(source, beside, unreadable=problems, saved=saved, fold_case=FOLDS_CASE)
+    positions = Positions(text)
+    return [
+        lsp.Diagnostic(
+            range=positions.range(finding.span),
+            severity=_SEVERITIES[finding.severity],
+            code=finding.code,
+            source="remit",
+            message=finding.message,
+        )
+        for finding in found
+    ]
+
+
+def _in_force_with(kind: Kind, settings: Settings) -> list[Kind]:
+    """Returns the other files that make up a policy with one of this kind, where they exist."""
+    from remit_governance.policy.language.load import is_given
+
+    match kind:
+        case "person":
+            return ["project"] if is_given(settings.project_policy) else []
+        case "project":
+            return ["person"] if is_given(settings.person_policy) else ["default"]
+        case "default":
+            return []
+
+
+def _read(path: Path, kind: Kind) -> tuple[Source | None, list[Problem]]:
+    """Reads a file as it is in force, and why there is none; one that does not exist is no problem."""
+    from remit_governance.errors import PolicyError
+    from remit_governance.policy.language.load import is_given, read_source
+
+    try:
+        return read_source(path, project=kind == "project"), []
+    except PolicyError as error:
+        return None, list(error.problems) if is_given(path) else []

@@ -1,0 +1,38 @@
+"""`remit/run`: one turn, its events streamed on the client's own token (002 §4.3; protocol.md §3)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from remit_server.transports.lsp.rpc.custom_methods import RUN, Json, RunParams
+
+if TYPE_CHECKING:
+    from remit_server.contract import Event
+    from remit_server.transports.lsp.connection import Connection
+
+
+async def run(connection: Connection, params: RunParams) -> Json:
+    """Runs a turn; returns a RunResult as JSON. Cancelling it cancels the turn, whose last event is still streamed."""
+    from pydantic import ValidationError
+
+    from remit_server.contract import RunRequest
+    from remit_server.transports.lsp.client_requests.approval_messages import choose_asker
+    from remit_server.transports.lsp.rpc.refusals import from_validation
+
+    try:
+        request = RunRequest.model_validate(params.request)
+    except ValidationError as error:
+        raise from_validation(RUN, error) from error
+    token = params.partial_result_token
+
+    def emit(event: Event) -> None:
+        if token is not None:
+            connection.channel.stream(token, event.model_dump(mode="json"))
+
+    folder = connection.folders.named(request.context.workspace_folder if request.context else None)
+    if request.context is not None:  # however it was named, the runtime knows it by its path
+        here = request.context.model_copy(update={"workspace_folder": str(folder.root)})
+        request = request.model_copy(update={"context": here})
+    runtime = await folder.slot.get()
+    result = await runtime.run(request, emit, choose_asker(connection, streams=token is not None))
+    return result.model_dump(mode="json")

@@ -1,0 +1,19 @@
+"""`remit/status`: what a status bar shows (protocol.md §3)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from remit_server.transports.lsp.rpc.custom_methods import Json, StatusParams
+
+if TYPE_CHECKING:
+    from remit_server.transports.lsp.connection import Snapshot
+
+
+async def status(snapshot: Snapshot, params: StatusParams) -> Json:
+    """Returns a StatusResult as JSON, of the folder that is named, else of the first one. Raises RemitError."""
+    named, folders = params.workspace_folder, snapshot.folders
+    first = folders.first_root
+    runtime = await folders.named(str(first) if named is None and first is not None else named).slot.get()
+    more = {"model_stats": await runtime.model_stats(), "folders": tuple(str(each.root) for each in folders)}
+    return runtime.status().model_copy(update=more).model_dump(mode="json")

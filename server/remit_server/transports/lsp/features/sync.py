@@ -1,0 +1,45 @@
+"""Text sync: the editor's buffers as it reports them (protocol.md §3)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from lsprotocol import types as lsp
+
+from remit_server.transports.lsp.buffers.edits import Edit, Place
+from remit_server.transports.lsp.features import policy_diagnostics
+
+if TYPE_CHECKING:
+    from remit_server.transports.lsp.connection import Connection
+
+
+def opened(connection: Connection, params: lsp.DidOpenTextDocumentParams) -> None:
+    """`textDocument/didOpen`."""
+    document = params.text_document
+    connection.buffers.opened(document.uri, document.version, document.text)
+    policy_diagnostics.opened(connection, document)
+
+
+def changed(connection: Connection, params: lsp.DidChangeTextDocumentParams) -> None:
+    """`textDocument/didChange`."""
+    document, edits = params.text_document, [_edit(c) for c in params.content_changes]
+    connection.buffers.changed(document.uri, document.version, edits)
+    policy_diagnostics.changed(connection, document, edits)
+
+
+def saved(connection: Connection, params: lsp.DidSaveTextDocumentParams) -> None:
+    """`textDocument/didSave`."""
+    policy_diagnostics.saved(connection, params.text_document.uri)
+
+
+def closed(connection: Connection, params: lsp.DidCloseTextDocumentParams) -> None:
+    """`textDocument/didClose`."""
+    connection.buffers.closed(params.text_document.uri)
+    policy_diagnostics.closed(connection, params.text_document.uri)
+
+
+def _edit(change: lsp.TextDocumentContentChangeEvent) -> Edit | str:
+    if isinstance(change, lsp.TextDocumentContentChangeWholeDocument):
+        return change.text
+    start, end = change.range.start, change.range.end
+    return Edit(Place(start.line, start.character), Place(end.line, end.character), change.text)

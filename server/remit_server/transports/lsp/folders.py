@@ -1,0 +1,158 @@
+"""The workspace folders that an editor has open: each is a workspace of its own, with its own policy, audit log,
+sessions and runtime (002 §4.2; protocol.md §3)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from remit_server.transports.lsp.buffers.documents import Buffer, EditorDocuments
+from remit_server.transports.lsp.buffers.uris import LocalFolder, NotHere, Root, file_path
+from remit_server.transports.lsp.runtime_slot import RuntimeSlot
+
+if TYPE_CHECKING:  # errors know the contract, which is slow to import
+    from remit_server.errors import RemitError
+
+
+@dataclass(frozen=True, slots=True)
+class WorkspaceFolder:
+    """One folder, its open documents, and its runtime, which is opened when it is first needed."""
+
+    root: Path
+    documents: EditorDocuments
+    slot: RuntimeSlot
+
+
+@dataclass(frozen=True, slots=True)
+class FolderDocument:
+    """An open document of a workspace folder, as it is now; `path` is relative to the folder's root, with `/`."""
+
+    folder: WorkspaceFolder
+    path: str
+    uri: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class WorkspaceFolders:
+    """The folders that are open, in the editor's order, and those it named that are not on this machine."""
+
+    by_root: Mapping[Path, WorkspaceFolder] = field(default_factory=dict[Path, WorkspaceFolder])
+    elsewhere: tuple[NotHere, ...] = ()
+
+    def new_roots(self, roots: Collection[Root]) -> list[Path]:
+        """Returns those on this machine that are not open yet, each once."""
+        return [root for root in dict.fromkeys(_real(roots)) if root not in self.by_root]
+
+    def added(self, folders: Iterable[WorkspaceFolder], roots: Collection[Root]) -> WorkspaceFolders:
+        """Returns these folders and those; of `roots`, which named them, the ones elsewhere are noted."""
+        elsewhere = (root for root in roots if isinstance(root, NotHere))
+        by_root = {**self.by_root, **{folder.root: folder for folder in folders}}
+        return WorkspaceFolders(by_root, (*self.elsewhere, *elsewhere))
+
+    def removed(self, roots: Collection[Root]) -> WorkspaceFolders:
+        """Returns the folders that are left without these."""
+        gone = set(_real(roots))
+        left = {root: folder for root, folder in self.by_root.items() if root not in gone}
+        return WorkspaceFolders(left, tuple(root for root in self.elsewhere if root not in roots))
+
+    def containing(self, path: Path) -> WorkspaceFolder | None:
+        """Returns the innermost folder that a path lies in, whose links are resolved."""
+        around = [folder for folder in self if path.is_relative_to(folder.root)]
+        return max(around, key=lambda folder: len(folder.root.parts), default=None)
+
+    def around(self, uri: str) -> WorkspaceFolder | None:
+        """Returns the innermost folder that a file lies in, whether the editor has it open or not."""
+        path = file_path(uri)
+        return self.containing(Path(os.path.realpath(path))) if path else None
+
+    def document(self, buffer: Buffer | None) -> FolderDocument | None:
+        """Returns a buffer as a document of the folder that it belongs to; None where it belongs to none."""
+        folder = self.containing(buffer.path) if buffer is not None else None
+        if buffer is None or folder is None:
+            return None
+        return FolderDocument(folder, buffer.path.relative_to(folder.root).as_posix(), buffer.uri, buffer.text)
+
+    def named(self, folder: str | None) -> WorkspaceFolder:
+        """Returns the folder of this path or `file:` URI; where None is given, the only one.
+
+        Raises RemitError where it is not open, or none was named although there are several.
+        """
+        if not self.by_root:
+            raise self.none_open()
+        if folder is None:
+            if len(self.by_root) > 1:
+                raise _which_folder(self)
+            return next(iter(self))
+        path = file_path(folder) if folder.startswith("file:") else folder
+        found = self.by_root.get(Path(os.path.realpath(path))) if path and "\0" not in path else None
+        if found is None:
+            raise _not_open(folder, self)
+        return found
+
+    def none_open(self) -> RemitError:
+        """Returns the refusal where there is nothing that an agent could be let into."""
+        return self.elsewhere[0].error() if self.elsewhere else _no_folder()
+
+    @property
+    def first(self) -> WorkspaceFolder | None:
+        """The folder that the editor named first, if one is open."""
+        return next(iter(self), None)
+
+    @property
+    def first_root(self) -> Path | None:
+        """The root of the folder that the editor named first, if one is open."""
+        return self.first.root if self.first is not None else None
+
+    def root_of(self, path: Path) -> Path | None:
+        """Returns the root of the folder that a file belongs to; of the first one where it lies in none."""
+        folder = self.containing(Path(os.path.realpath(path)))
+        return folder.root if folder is not None else self.first_root
+
+    def __iter__(self) -> Iterator[WorkspaceFolder]:
+        return iter(tuple(self.by_root.values()))
+
+
+def _real(roots: Iterable[Root]) -> list[Path]:
+    return [Path(os.path.realpath(root.path)) for root in roots if isinstance(root, LocalFolder)]
+
+
+def _no_folder() -> RemitError:
+    from remit_server.errors import SetupError
+
+    return SetupError(
+        "there is no workspace to work in",
+        "the editor opened no folder on this machine (`workspaceFolders` and `rootUri` are empty)",
+        "open a folder in the editor and start the language server again",
+    )
+
+
+def _which_folder(folders: WorkspaceFolders) -> RemitError:
+    from remit_server.contract import ErrorCode
+    from remit_server.errors import SetupError
+
+    return SetupError(
+        "it is not known which folder this is about",
+        f"several are open, each with its own policy and audit log: {_list_roots(folders)}",
+        "name one as `workspace_folder`, or a document as `uri`",
+        code=ErrorCode.INVALID_REQUEST,
+    )
+
+
+def _not_open(folder: str, folders: WorkspaceFolders) -> RemitError:
+    from remit_server.contract import ErrorCode
+    from remit_server.errors import SetupError
+
+    return SetupError(
+        f"`{folder[:200]}` is not open here",
+        f"the editor has these workspace folders: {_list_roots(folders)}",
+        "name one of them, or add the folder in the editor",
+        code=ErrorCode.INVALID_REQUEST,
+    )
+
+
+def _list_roots(folders: WorkspaceFolders) -> str:
+    return ", ".join(f"`{folder.root}`" for folder in folders)

@@ -1,0 +1,121 @@
+"""`remit serve`: one language server for one client, on standard input and output or a loopback socket
+(protocol.md §2 and §4; architecture.md, invariants 9 to 11)."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import logging
+import signal
+import socket
+import sys
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+# Importing lsprotocol makes some 90,000 objects that live as long as the process: collecting among them is wasted time.
+gc.disable()
+from remit_server import streams  # noqa: E402
+from remit_server.log_lines import PrefixedLines, ThreadedHandler  # noqa: E402
+from remit_server.transports.lsp.rpc.frames import End, Frame  # noqa: E402
+from remit_server.transports.lsp.rpc.io_threads import FrameReader, FrameWriter  # noqa: E402
+from remit_server.transports.lsp.server import RemitServer, build_server  # noqa: E402
+
+gc.freeze()
+gc.enable()
+
+if TYPE_CHECKING:
+    from remit_server.errors import SetupError
+    from remit_server.transports.lsp.runtime_slot import OpenRuntime
+
+logger = logging.getLogger(__name__)
+
+_LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
+_CANCEL_S = 10.0
+_FIRST = b"content-"
+"""How the first header of a message begins. A web page may have a browser send what it likes to a loopback address, but
+only behind a line of HTTP."""
+
+
+def serve(tcp: str | None = None, open_runtime: OpenRuntime | None = None) -> int:
+    """Serves one client and returns the exit code: 0 after `shutdown` and `exit`, 1 when it just went away.
+
+    `tcp` is `HOST:PORT` on the loopback interface, for debugging. Raises SetupError for any other address, and
+    OSError when it cannot be listened on.
+    """
+    handler = ThreadedHandler(2)
+    handler.setFormatter(PrefixedLines("[remit]"))
+    logging.basicConfig(handlers=[handler], level=logging.WARNING)
+    server = build_server(open_runtime)
+    if tcp is None:
+        in_fd, out_fd = streams.claim()
+        return asyncio.run(_converse(server, in_fd, out_fd))
+    with _accept_one(tcp) as connection:
+        return asyncio.run(_converse(server, connection.fileno(), connection.fileno()))
+
+
+async def _converse(server: RemitServer, in_fd: int, out_fd: int) -> int:
+    """Carries messages both ways until the client leaves; then cancels what runs and closes the runtime."""
+    loop = asyncio.get_running_loop()
+    ended: asyncio.Future[int] = loop.create_future()
+
+    def end(code: int) -> None:
+        if not ended.done():
+            ended.set_result(code)
+
+    def handle(frame: Frame) -> None:
+        if isinstance(frame, End):
+            end(1)
+        elif not ended.done():
+            server.rpc.take(frame)
+
+    def lost() -> None:
+        with suppress(RuntimeError):  # the loop has closed: the end has come already
+            loop.call_soon_threadsafe(end, 1)
+
+    reader = FrameReader(in_fd, handle)
+    writer = FrameWriter(out_fd, lost)
+    server.on_end = end
+    server.rpc.set_writer(writer)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        with suppress(ValueError, RuntimeError):  # not the main thread: somebody else minds the signals
+            loop.add_signal_handler(number, end, 128 + number)
+    reader.start()
+    code = await ended
+    with suppress(TimeoutError):
+        await asyncio.wait_for(server.rpc.cancel_running(), _CANCEL_S)
+    await server.close()
+    await asyncio.to_thread(writer.close)
+    return code
+
+
+def _accept_one(address: str) -> socket.socket:
+    """Waits for the one client; a second one finds nobody listening. Who begins with no message is cut."""
+    host, _, port = address.rpartition(":")
+    host = host.strip("[]")
+    if host not in _LOOPBACK or not port.isdigit() or int(port) > 65535:
+        raise _not_loopback(address)
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.create_server((host, int(port)), family=family, backlog=1) as listener:
+        print(f"[remit] listening on {host}:{listener.getsockname()[1]}", file=sys.stderr, flush=True)  # noqa: T201
+        while True:
+            connection, _peer = listener.accept()
+            if _begins_with_a_message(connection):
+                return connection
+            connection.close()
+            logger.warning("a client was refused: it did not begin with the header of a message")
+
+
+def _begins_with_a_message(connection: socket.socket) -> bool:
+    """Looks at the first bytes, which stay to be read."""
+    try:
+        return connection.recv(len(_FIRST), socket.MSG_PEEK | socket.MSG_WAITALL).lower() == _FIRST
+    except OSError:
+        return False
+
+
+def _not_loopback(address: str) -> SetupError:
+    from remit_server.errors import SetupError
+
+    return SetupError(
+        f"cannot listen on `{address}`", "only this machine's loopback address is served", "give `127.0.0.1:PORT`"
+    )

@@ -1,0 +1,94 @@
+"""What the server answers besides the protocol's own methods, as a table: handler, and what the handler gets.
+
+`Changes` gets the connection; `Reads` gets a frozen snapshot, and can change nothing of it.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from lsprotocol import types as lsp
+
+from remit_server.transports.lsp.connection import Connection, Snapshot
+from remit_server.transports.lsp.features import (
+    approval,
+    code_action,
+    execute_command,
+    folders,
+    generate,
+    policy_completion,
+    policy_hover,
+    run,
+    status,
+    sync,
+)
+from remit_server.transports.lsp.rpc.custom_methods import APPROVAL_RESPOND, GENERATE, RUN, STATUS
+
+Bound: TypeAlias = Callable[[Any], Any]
+"""A handler that lacks only the params; it is a coroutine function where the handler is one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """A handler that changes the connection, or talks to the client."""
+
+    handler: Callable[[Connection, Any], Any]
+    options: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class Reads:
+    """A handler that only looks."""
+
+    handler: Callable[[Snapshot, Any], Any]
+    options: Any = None
+
+
+FEATURES: Mapping[str, Changes | Reads] = {
+    lsp.TEXT_DOCUMENT_DID_OPEN: Changes(sync.opened),
+    lsp.TEXT_DOCUMENT_DID_CHANGE: Changes(sync.changed),
+    lsp.TEXT_DOCUMENT_DID_SAVE: Changes(sync.saved),
+    lsp.TEXT_DOCUMENT_DID_CLOSE: Changes(sync.closed),
+    lsp.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS: Changes(folders.changed),
+    lsp.TEXT_DOCUMENT_COMPLETION: Reads(policy_completion.complete, policy_completion.OPTIONS),
+    lsp.TEXT_DOCUMENT_HOVER: Reads(policy_hover.hover),
+    lsp.TEXT_DOCUMENT_CODE_ACTION: Reads(code_action.offer, code_action.OPTIONS),
+    lsp.CODE_ACTION_RESOLVE: Reads(code_action.resolve),
+    RUN: Changes(run.run),
+    APPROVAL_RESPOND: Changes(approval.respond),
+    STATUS: Reads(status.status),
+    GENERATE: Changes(generate.generate),
+}
+"""Method → its handler."""
+
+
+def bind_features(connection: Connection) -> dict[str, tuple[Bound, Any]]:
+    """Binds the features to a connection: method → handler and options."""
+    return {method: (_bind(feature, connection), feature.options) for method, feature in FEATURES.items()}
+
+
+def bind_commands(connection: Connection) -> dict[str, Bound]:
+    """Binds the commands of `workspace/executeCommand` to a connection."""
+    return {name: _bind(Changes(command), connection) for name, command in execute_command.COMMANDS.items()}
+
+
+def _bind(feature: Changes | Reads, connection: Connection) -> Bound:
+    def call(params: Any) -> Any:
+        match feature:
+            case Changes(handler=change):
+                return change(connection, params)
+            case Reads(handler=read):
+                return read(connection.snapshot(_named_document(params)), params)
+
+    async def call_and_wait(params: Any) -> Any:
+        return await call(params)
+
+    return call_and_wait if inspect.iscoroutinefunction(feature.handler) else call
+
+
+def _named_document(params: Any) -> str | None:
+    document = getattr(params, "text_document", None)
+    return None if document is None else document.uri

@@ -1,0 +1,59 @@
+"""Opens and closes the workspace folders of a connection, each with a runtime of its own (protocol.md §3)."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Collection, Iterable
+from pathlib import Path
+
+from lsprotocol import types as lsp
+
+from remit_server.transports.lsp.buffers.documents import EditorDocuments
+from remit_server.transports.lsp.buffers.uris import NotHere, Root
+from remit_server.transports.lsp.client_requests.editor_code import EditorCode
+from remit_server.transports.lsp.client_requests.workspace_edit import put_edit
+from remit_server.transports.lsp.connection import Connection
+from remit_server.transports.lsp.folders import WorkspaceFolder
+from remit_server.transports.lsp.policy_watch import watch_policy
+from remit_server.transports.lsp.runtime_slot import RuntimeSlot
+
+logger = logging.getLogger(__name__)
+
+_CLOSE_S = 15.0
+
+
+def change_folders(connection: Connection, added: Collection[Root], removed: Collection[Root]) -> None:
+    """Opens and closes workspace folders. What runs in one that is closed is cancelled."""
+    before = connection.folders
+    connection.folders = before.removed(removed)
+    for folder in before:
+        if folder.root not in connection.folders.by_root:
+            connection.in_background(close_folder(folder))
+    new = [_make_folder(connection, root) for root in connection.folders.new_roots(added)]
+    connection.folders = connection.folders.added(new, added)
+    if connection.ready:
+        attend_folders(connection, new, (root for root in added if isinstance(root, NotHere)))
+
+
+def attend_folders(connection: Connection, folders: Iterable[WorkspaceFolder], elsewhere: Iterable[NotHere]) -> None:
+    """Watches the policies of folders, and says in which of those that are elsewhere nothing can be done."""
+    for folder in folders:
+        connection.in_background(watch_policy(connection, folder))
+    for root in elsewhere:
+        error = root.error()
+        connection.show(lsp.MessageType.Warning, f"{error.what}: {error.why}; {error.fix}")
+
+
+async def close_folder(folder: WorkspaceFolder) -> None:
+    """Closes a folder's runtime; gives up after a while."""
+    try:
+        await asyncio.wait_for(folder.slot.close(), _CLOSE_S)
+    except TimeoutError:
+        logger.exception("a runtime did not close within %d s", _CLOSE_S)
+
+
+def _make_folder(connection: Connection, root: Path) -> WorkspaceFolder:
+    documents = EditorDocuments(root, connection.buffers, lambda request: put_edit(connection, request))
+    code = EditorCode(connection, root)
+    return WorkspaceFolder(root, documents, RuntimeSlot(lambda: connection.open_runtime(root, documents, code)))

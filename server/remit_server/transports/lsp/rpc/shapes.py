@@ -1,0 +1,207 @@
+"""Whether a JSON value has the shape of an LSP type, found out before it is converted (threats.md, Protocol).
+
+The check is read off the fields of the type, builds nothing, and ends at the first value that does not fit.
+"""
+
+from __future__ import annotations
+
+import enum
+import types
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Literal, TypeAlias, Union, cast, get_args, get_origin
+
+import attrs
+from lsprotocol import types as lsp
+
+from remit_server.transports.lsp.rpc.custom_methods import Json
+
+_LARGEST = 2**53
+"""Beyond, a JSON number is not exact everywhere, and no number of LSP's is as large."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mismatch:
+    """The first value that does not fit: where it stands, and what is wrong with it."""
+
+    where: str
+    problem: str
+
+    def below(self, place: str) -> Mismatch:
+        """Returns the same, seen from the value that holds it at `place`."""
+        joint = "" if not self.where or self.where.startswith("[") else "."
+        return Mismatch(f"{place}{joint}{self.where}", self.problem)
+
+    def __str__(self) -> str:
+        return f"`{self.where}` {self.problem}"
+
+
+Check: TypeAlias = Callable[[Json], Mismatch | None]
+
+
+def mismatch(envelope: Mapping[str, Json], message: type, member: Literal["params", "result"]) -> Mismatch | None:
+    """Finds the first value of a message's member that does not fit; None where all do, or the type has none."""
+    attribute = attrs.fields_dict(message).get(member)
+    if attribute is None:
+        return None
+    if member not in envelope:
+        return Mismatch(member, "is missing") if attribute.default is attrs.NOTHING else None
+    found = _check(cast("Hashable", attribute.type))(envelope[member])
+    return None if found is None else found if found.where else found.below(member)
+
+
+@cache
+def _check(kind: Hashable) -> Check:
+    """Returns the check of one type."""
+    origin, arguments = get_origin(kind), get_args(kind)
+    made: Check
+    if origin in {Union, types.UnionType}:
+        made = _one_of(arguments)
+    elif origin is Literal:
+        made = _constant(arguments)
+    elif origin is tuple:
+        made = _fixed_list(arguments)
+    elif origin is not None and issubclass(origin, Mapping):
+        made = _map(arguments[1])
+    elif origin is not None and issubclass(origin, Sequence):
+        made = _list(arguments[0])
+    elif isinstance(kind, type) and issubclass(kind, enum.Enum):
+        made = _constant(tuple(member.value for member in kind))
+    elif kind is not lsp.LSPObject and isinstance(kind, type) and attrs.has(kind):
+        made = _object(kind)
+    else:
+        made = _SCALARS.get(kind, _anything)
+    return made
+
+
+def _anything(_: Json) -> None:
+    return None
+
+
+def _scalar(accepts: Callable[[Json], bool], name: str) -> Check:
+    wrong = Mismatch("", f"is no {name}")
+    return lambda value: None if accepts(value) else wrong
+
+
+def _is_whole(value: Json) -> bool:
+    if isinstance(value, bool):
+        return False
+    return isinstance(value, int | float) and abs(value) <= _LARGEST and value == int(value)
+
+
+_SCALARS: Mapping[Any, Check] = {
+    str: _scalar(lambda value: isinstance(value, str), "string"),
+    int: _scalar(_is_whole, "whole number"),
+    float: _scalar(lambda value: isinstance(value, int | float) and not isinstance(value, bool), "number"),
+    bool: _scalar(lambda value: isinstance(value, bool | int | float), "boolean"),  # some editors have only 0 and 1
+    type(None): _scalar(lambda value: value is None, "null"),
+}
+
+
+def _constant(values: tuple[Json, ...]) -> Check:
+    return _scalar(lambda value: isinstance(value, str | int | float) and value in values, "value that is known here")
+
+
+def _one_of(kinds: tuple[Any, ...]) -> Check:
+    checks = [_check(kind) for kind in kinds]
+    only = _check(next(kind for kind in kinds if kind is not type(None))) if _is_optional(kinds) else None
+
+    def check(value: Json) -> Mismatch | None:
+        if any(one(value) is None for one in checks):
+            return None
+        return only(value) if only is not None else Mismatch("", "has the wrong kind")
+
+    return check
+
+
+def _is_optional(kinds: tuple[Any, ...]) -> bool:
+    return len(kinds) == 2 and type(None) in kinds
+
+
+def _list(kind: Any) -> Check:
+    item = _check(kind)
+
+    def check(value: Json) -> Mismatch | None:
+        if not isinstance(value, list):
+            return Mismatch("", "is no list")
+        for index, one in enumerate(value):  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+            if (found := item(one)) is not None:
+                return found.below(f"[{index}]")
+        return None
+
+    return check
+
+
+def _fixed_list(kinds: tuple[Any, ...]) -> Check:
+    checks = [_check(kind) for kind in kinds]
+
+    def check(value: Json) -> Mismatch | None:
+        if not isinstance(value, list) or len(value) != len(checks):  # pyright: ignore[reportUnknownArgumentType]
+            return Mismatch("", f"is no list of {len(checks)}")
+        found = (one(item) for one, item in zip(checks, value, strict=True))  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+        return next((wrong.below(f"[{index}]") for index, wrong in enumerate(found) if wrong is not None), None)
+
+    return check
+
+
+def _map(kind: Any) -> Check:
+    item = _check(kind)
+
+    def check(value: Json) -> Mismatch | None:
+        if not isinstance(value, dict):
+            return Mismatch("", "is no object")
+        found = next((wrong for one in value.values() if (wrong := item(one)) is not None), None)  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+        return None if found is None else found.below("[…]")  # not its key, which is the sender's
+
+    return check
+
+
+def _object(cls: type) -> Check:
+    """Unknown members are left alone. An empty list is taken for an object: Lua has one spelling for both."""
+    members: list[_Member] = []
+
+    def check(value: Json) -> Mismatch | None:
+        if not isinstance(value, dict) and value != []:
+            return Mismatch("", "is no object")
+        if not members:  # now and not before: types hold themselves, and most are never met
+            members.extend(_Member.of(attribute) for attribute in attrs.fields(cls))
+        for member in members:
+            if (found := member.mismatch(value)) is not None:  # pyright: ignore[reportUnknownArgumentType]
+                return found
+        return None
+
+    return check
+
+
+@dataclass(frozen=True, slots=True)
+class _Member:
+    """One field of a type, as JSON has it."""
+
+    key: str
+    required: bool
+    check: Check
+    validator: Callable[..., object] | None
+    attribute: attrs.Attribute[Any]
+
+    @staticmethod
+    def of(attribute: attrs.Attribute[Any]) -> _Member:
+        first, *words = attribute.name.removesuffix("_").split("_")
+        key = first + "".join(word.title() for word in words)
+        validator = attribute.validator if attribute.type is int else None
+        return _Member(
+            key, attribute.default is attrs.NOTHING, _check(cast("Hashable", attribute.type)), validator, attribute
+        )
+
+    def mismatch(self, holder: Mapping[str, Json]) -> Mismatch | None:
+        if self.key not in holder:
+            return Mismatch(self.key, "is missing") if self.required else None
+        value = holder[self.key]
+        if (found := self.check(value)) is not None:
+            return found.below(self.key)
+        if self.validator is not None:
+            try:
+                self.validator(None, self.attribute, int(value))
+            except ValueError:
+                return Mismatch(self.key, "is out of range")
+        return None

@@ -1,0 +1,123 @@
+"""The language server of one connection: its life, from `initialize` to the end (002 §4.4; protocol.md §3).
+
+Nothing slow is imported here: `initialize` has to answer before pydantic, the runtime or a model is.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import logging
+import os
+from collections.abc import Callable, Collection
+from typing import Any, cast
+
+from lsprotocol import types as lsp
+from pygls.lsp.server import LanguageServer
+
+from remit_server import __version__
+from remit_server.transports.lsp.buffers.uris import Root
+from remit_server.transports.lsp.client import Client
+from remit_server.transports.lsp.connection import Connection
+from remit_server.transports.lsp.methods import bind_commands, bind_features
+from remit_server.transports.lsp.open_folders import attend_folders, change_folders, close_folder
+from remit_server.transports.lsp.rpc.custom_methods import converter
+from remit_server.transports.lsp.rpc.json_rpc import RemitProtocol
+from remit_server.transports.lsp.runtime_slot import OpenRuntime, configured_runtimes
+
+logger = logging.getLogger(__name__)
+
+_WARM = ("remit_server.contract", "remit_server.runtime.settings", "remit_server.runtime.opening")
+_CLIENT_CHECK_S = 3.0
+
+
+class RemitServer(LanguageServer):
+    """One connection from its beginning to its end. What its features see of it is `connection`."""
+
+    def __init__(self, open_runtime: OpenRuntime) -> None:
+        super().__init__(  # pyright: ignore[reportUnknownMemberType]  # pygls passes on untyped arguments
+            "remit",
+            __version__,
+            lsp.TextDocumentSyncKind.Incremental,
+            protocol_cls=RemitProtocol,
+            converter_factory=converter,
+        )
+        self.connection = Connection(self.rpc, open_runtime)
+        self.on_end: Callable[[int], None] = lambda code: logger.info("ended with %d", code)
+
+    @property
+    def rpc(self) -> RemitProtocol:
+        """The protocol, as the class that it is."""
+        return cast("RemitProtocol", self.protocol)
+
+    def connect(self, client: Client, roots: Collection[Root], process_id: int | None) -> None:
+        """Notes who has connected, and in which workspace folders."""
+        self.connection.client = client
+        change_folders(self.connection, roots, ())
+        if process_id is not None and _is_alive(process_id):
+            self.connection.in_background(self._watch(process_id))
+
+    def warm_up(self) -> None:
+        """Says what is wrong with the client's options, and gets ready in the background for the first request."""
+        for complaint in self.connection.client.complaints:
+            logger.warning("%s", complaint)
+            self.connection.show(lsp.MessageType.Warning, f"Remit: {complaint}")
+        self.connection.in_background(self._get_ready())
+
+    def cancel_progress(self, token: lsp.ProgressToken) -> None:
+        """Acts on a progress that the person cancelled."""
+        self.connection.cancel_progress(token)
+
+    def end(self, code: int) -> None:
+        """Asks for the process to end with this code."""
+        self.on_end(code)
+
+    async def close(self) -> None:
+        """Cancels what runs in the background and closes the runtimes. Idempotent, and bounded in time."""
+        self.connection.cancel_background()
+        await asyncio.gather(*(close_folder(folder) for folder in self.connection.folders))
+
+    def report_server_error(self, error: Exception, source: Any) -> None:
+        """Logs a defect: a person cannot act on it."""
+        logger.error("%s", source.__name__, exc_info=error)
+
+    async def _get_ready(self) -> None:
+        """Imports what the first request is going to need, then watches the policies' files."""
+        await _import_in_threads(_WARM)
+        self.connection.ready = True
+        attend_folders(self.connection, self.connection.folders, self.connection.folders.elsewhere)
+
+    async def _watch(self, process_id: int) -> None:
+        """Ends when the client's process has: its pipe may be held open by a child of its own."""
+        while _is_alive(process_id):  # noqa: ASYNC110  # a process of somebody else's tells nobody that it ended
+            await asyncio.sleep(_CLIENT_CHECK_S)
+        logger.warning("the client's process is gone")
+        self.end(1)
+
+
+def build_server(open_runtime: OpenRuntime | None = None) -> RemitServer:
+    """Builds the server for one connection."""
+    server = RemitServer(open_runtime or configured_runtimes())
+    for method, (handler, options) in bind_features(server.connection).items():
+        server.feature(method, options)(handler)
+    for name, command in bind_commands(server.connection).items():
+        server.command(name)(command)
+    return server
+
+
+async def _import_in_threads(modules: tuple[str, ...]) -> None:
+    for module in modules:
+        try:
+            await asyncio.to_thread(importlib.import_module, module)
+        except Exception:  # the first request imports it again, and says what is wrong
+            logger.exception("cannot import `%s`", module)
+
+
+def _is_alive(process_id: int) -> bool:
+    try:
+        os.kill(process_id, 0)
+    except ProcessLookupError:
+        return False
+    except (OSError, OverflowError, ValueError):
+        return True
+    return True

@@ -1,0 +1,1 @@
+"""The bytes and texts of files, read, kept and written."""

@@ -1,0 +1,366 @@
+"""File contents with their digest, and writes that leave the old file or the new, never a mixture (agent.md §3)."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import hashlib
+import os
+import re
+import secrets
+import stat
+from collections.abc import Generator
+from dataclasses import dataclass
+from pathlib import Path
+
+from remit_server.contract import ErrorCode
+from remit_server.errors import ToolError
+from remit_server.workspace.content.content_cache import bytes_at, digest_at
+from remit_server.workspace.paths.workspace_path import Workspace, WorkspacePath, sync_folder
+
+MAX_FILE_BYTES = 10 * 1024 * 1024
+TEMPORARY_PREFIX = ".remit-tmp-"
+_TEMPORARY_NAME = re.compile(re.escape(TEMPORARY_PREFIX) + r"[0-9a-f]{24}")
+
+_ATTEMPTS = 8
+_NO_LINKS = frozenset({errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK})
+
+
+@dataclass(frozen=True, slots=True)
+class FileImage:
+    """A file's bytes at one moment. `digest` is `sha256:` and hex; `links` above 1 means that it has other names.
+
+    Of a large file that `known_image` knows, `data` holds nothing, and `left_out` says how many bytes there are.
+    """
+
+    data: bytes
+    digest: str
+    mode: int = 0o644
+    links: int = 1
+    left_out: int = 0
+
+    @property
+    def size(self) -> int:
+        """Bytes of the file."""
+        return len(self.data) + self.left_out
+
+
+def is_executable(mode: int) -> bool:
+    """Whether its owner may run a file of this mode."""
+    return bool(mode & 0o100)
+
+
+def digest_of(data: bytes) -> str:
+    """The digest by which contents are compared everywhere."""
+    return "sha256:" + hashlib.sha256(data).hexdigest()
+
+
+def image_of(data: bytes) -> FileImage:
+    """An image of bytes that are no file's yet."""
+    return FileImage(data, digest_of(data))
+
+
+def image_of_text(text: str) -> FileImage:
+    """An image of an editor's buffer, as UTF-8. Raises ToolError (`binary_file`) where it has no such form."""
+    try:
+        return image_of(text.encode())
+    except UnicodeEncodeError as error:
+        raise ToolError(
+            "cannot use the open document",
+            "it holds half a character",
+            "fix or close the document",
+            code=ErrorCode.BINARY_FILE,
+        ) from error
+
+
+def read_image(workspace: Workspace, path: WorkspacePath, max_bytes: int = MAX_FILE_BYTES) -> FileImage:
+    """What the file at `path` holds now. Raises ToolError (`not_found`, `not_a_file`, `too_large`, `stale`)."""
+    fd = workspace.open_read(path)
+    try:
+        return image_at(fd, path, max_bytes)
+    finally:
+        os.close(fd)
+
+
+def image_at(fd: int, path: WorkspacePath, max_bytes: int = MAX_FILE_BYTES) -> FileImage:
+    """What the open file holds from where it stands. Raises ToolError (`too_large`)."""
+    image = _image(fd, max_bytes)
+    if image is None:
+        raise _too_large(path, max_bytes)
+    return image
+
+
+def read_bytes(workspace: Workspace, path: WorkspacePath, max_bytes: int) -> bytes:
+    """The bytes of the file at `path`, where no digest is needed. Raises ToolError as `read_image` does."""
+    fd = workspace.open_read(path)
+    try:
+        found = bytes_at(fd, max_bytes, os.fstat(fd).st_size)
+    finally:
+        os.close(fd)
+    if found is None:
+        raise _too_large(path, max_bytes)
+    return found
+
+
+def write_atomically(
+    workspace: Workspace,
+    path: WorkspacePath,
+    before: FileImage | None,
+    after: bytes,
+    executable: bool | None = None,
+) -> FileImage:
+    """Turn the file from exactly `before` (None: it does not exist) into exactly `after`, and see it on disk.
+
+    `executable` says whether it becomes so; None leaves that as it is, and a new file is not. A hard link's other names
+    keep the old contents. Raises ToolError: `stale` where the file is no longer `before`, `read_only`, `not_a_file`,
+    `limit_reached` where the disk is full; the file is then as it was.
+    """
+    if not path.names:
+        raise _write_error(path, ErrorCode.NOT_A_FILE, "it is a folder", "name a file in it")
+    if before is not None and not before.mode & 0o222:
+        raise _write_error(path, ErrorCode.READ_ONLY, "the file is marked read-only", "make it writable (`chmod u+w`)")
+    with contextlib.ExitStack() as undo:
+        undo.callback(remove_empty, workspace, missing_folders(path))
+        try:
+            image = _write(workspace, path, before, after, executable)
+        except OSError as error:
+            raise explain_error(path, error) from error
+        undo.pop_all()
+    return image
+
+
+def collect_leftovers(workspace: Workspace, *, below: bool = True) -> tuple[str, ...]:
+    """Remove the temporary files of writers that died, also in folders `below` the root; the relative paths of what
+    went. Never raises."""
+    removed: list[str] = []
+    for folder, folders, files in os.walk(workspace.root, followlinks=False):
+        folders[:] = [name for name in folders if below and name != ".git"]
+        for file in files:
+            if _TEMPORARY_NAME.fullmatch(file):
+                absolute = Path(folder, file)
+                path = WorkspacePath(absolute.relative_to(workspace.root).as_posix(), workspace.root)
+                with contextlib.suppress(OSError, ToolError):
+                    _remove_stale(workspace, path)
+                    removed.append(path.relative)
+    return tuple(removed)
+
+
+def _image(fd: int, max_bytes: int) -> FileImage | None:
+    status = os.fstat(fd)
+    whole = bytes_at(fd, max_bytes, status.st_size)
+    if whole is None:
+        return None
+    return FileImage(whole, digest_of(whole), stat.S_IMODE(status.st_mode), status.st_nlink)
+
+
+def _too_large(path: WorkspacePath, max_bytes: int) -> ToolError:
+    return ToolError(
+        f"cannot read `{path.relative}`",
+        f"it is larger than {max_bytes} bytes",
+        "search it with search_files, or work on a smaller file",
+        code=ErrorCode.TOO_LARGE,
+    )
+
+
+def _write(
+    workspace: Workspace, path: WorkspacePath, before: FileImage | None, after: bytes, executable: bool | None
+) -> FileImage:
+    # A new file is born with what the umask leaves; an existing one's mode is put on before it appears.
+    born = 0o600 if before else 0o777 if executable else 0o666
+    folder = workspace.open_folder(path.parent) if before else workspace.make_folder(path.parent)
+    try:
+        with _temporary(folder, born) as (name, fd):
+            _fill(fd, after, None if before is None else _mode(before.mode, executable))
+            mode = stat.S_IMODE(os.fstat(fd).st_mode)
+            if before is None:
+                _appear(folder, name, path)
+            else:
+                _replace(folder, name, path, before)
+        sync_folder(folder)
+    finally:
+        os.close(folder)
+    return FileImage(after, digest_of(after), mode)
+
+
+def _mode(mode: int, executable: bool | None) -> int:
+    """As chmod does it: whoever may read an executable may run it."""
+    if executable is None:
+        return mode
+    return mode | (mode & 0o444) >> 2 if executable else mode & ~0o111
+
+
+def missing_folders(path: WorkspacePath) -> tuple[WorkspacePath, ...]:
+    """The folders on the way to `path` that are not there, innermost first."""
+    missing: list[WorkspacePath] = []
+    with contextlib.suppress(OSError):
+        while path.parent.names:
+            path = path.parent
+            try:
+                os.lstat(path.absolute)
+                break
+            except FileNotFoundError:
+                missing.append(path)
+    return tuple(missing)
+
+
+def remove_empty(workspace: Workspace, folders: tuple[WorkspacePath, ...]) -> None:
+    """Take back folders that were made for a file which was then not written; one that holds something else stays."""
+    for path in folders:
+        with contextlib.suppress(OSError, ToolError):
+            above = workspace.open_folder(path.parent)
+            try:
+                os.rmdir(path.names[-1], dir_fd=above)
+            finally:
+                os.close(above)
+
+
+@contextlib.contextmanager
+def _temporary(folder: int, mode: int) -> Generator[tuple[str, int]]:
+    """A new, locked file under a name nobody can guess; gone at the end unless it was renamed."""
+    name, fd = _create_temporary(folder, mode)
+    try:
+        yield name, fd
+    finally:
+        with contextlib.suppress(OSError):
+            os.close(fd)
+        with contextlib.suppress(OSError):
+            os.unlink(name, dir_fd=folder)
+
+
+def _create_temporary(folder: int, mode: int) -> tuple[str, int]:
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    for _ in range(_ATTEMPTS):
+        name = TEMPORARY_PREFIX + secrets.token_hex(12)
+        with contextlib.suppress(FileExistsError):
+            fd = os.open(name, flags, mode, dir_fd=folder)
+            if _claim(fd):
+                return name, fd
+            os.close(fd)
+    raise FileExistsError(errno.EEXIST, "no free temporary name")
+
+
+def _claim(fd: int) -> bool:
+    """Lock a temporary file, which says that its writer lives; False where a collector came first."""
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return os.fstat(fd).st_nlink > 0
+    except BlockingIOError:
+        return False
+    except OSError:
+        return True  # a file system without locks: nothing is ever collected there
+
+
+def _fill(fd: int, data: bytes, mode: int | None) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(fd, view) :]
+    if mode is not None:
+        # Set-user-id bits go, as they do when the kernel writes to such a file.
+        os.fchmod(fd, mode & 0o777)
+    os.fsync(fd)
+
+
+def _appear(folder: int, temporary: str, path: WorkspacePath) -> None:
+    """Give the finished file its name, unless something has taken that meanwhile."""
+    try:
+        try:
+            os.link(temporary, path.names[-1], src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=False)
+        except OSError as error:
+            if error.errno not in _NO_LINKS:
+                raise
+            # A file system without hard links: the look and the rename are two steps there.
+            _must_be_free(folder, path.names[-1])
+            os.rename(temporary, path.names[-1], src_dir_fd=folder, dst_dir_fd=folder)
+    except FileExistsError as error:
+        raise stale_file(path, "a file of that name has appeared") from error
+
+
+def _must_be_free(folder: int, name: str) -> None:
+    with contextlib.suppress(FileNotFoundError):
+        os.stat(name, dir_fd=folder, follow_symlinks=False)
+        raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST))
+
+
+def _replace(folder: int, temporary: str, path: WorkspacePath, before: FileImage) -> None:
+    """Put the finished file in the old one's place, if that still is `before`."""
+    status = must_hold(folder, path, before)
+    # Best effort, and only where we have the right: a file keeps its owner.
+    if (status.st_uid, status.st_gid) != (os.geteuid(), os.getegid()):
+        with contextlib.suppress(OSError):
+            os.chown(temporary, status.st_uid, status.st_gid, dir_fd=folder, follow_symlinks=False)
+    os.rename(temporary, path.names[-1], src_dir_fd=folder, dst_dir_fd=folder)
+
+
+def must_hold(folder: int, path: WorkspacePath, before: FileImage) -> os.stat_result:
+    """The status of the file in this folder, which holds exactly `before`. Raises ToolError `stale`, OSError."""
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    try:
+        fd = os.open(path.names[-1], flags, dir_fd=folder)
+    except FileNotFoundError as error:
+        raise stale_file(path, "it has been removed") from error
+    try:
+        status = os.fstat(fd)
+        now = digest_at(fd, before.size) if stat.S_ISREG(status.st_mode) else None
+    finally:
+        os.close(fd)
+    if now != before.digest:
+        raise stale_file(path, "its contents have changed")
+    return status
+
+
+def _remove_stale(workspace: Workspace, path: WorkspacePath) -> None:
+    fd = workspace.open_read(path)
+    try:
+        # Held until the file is gone, and let go with the process. Refused: its writer is alive.
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        folder = workspace.open_folder(path.parent)
+        try:
+            os.unlink(path.names[-1], dir_fd=folder)
+        finally:
+            os.close(folder)
+    finally:
+        os.close(fd)
+
+
+def _write_error(path: WorkspacePath, code: ErrorCode, why: str, fix: str) -> ToolError:
+    return ToolError(f"cannot write `{path.relative}`", why, fix, code=code)
+
+
+def stale_file(path: WorkspacePath, why: str) -> ToolError:
+    """The refusal of a change to a file that is not what the change was made for."""
+    return ToolError(
+        f"cannot write `{path.relative}`",
+        f"{why} since it was read",
+        "read it again and repeat the change",
+        code=ErrorCode.STALE,
+        retryable=True,
+    )
+
+
+_DISK_FULL = (ErrorCode.LIMIT_REACHED, "the disk is full", "free some space and try again")
+_FOLDER = (ErrorCode.NOT_A_FILE, "it is a folder, or a part of its path is a file", "name a file")
+_NOT_ALLOWED = (
+    ErrorCode.READ_ONLY,
+    "the system does not let this user write there",
+    "make the folder writable, or open a workspace that is",
+)
+_REASONS: dict[int, tuple[ErrorCode, str, str]] = {
+    errno.EROFS: (ErrorCode.READ_ONLY, "the file system is read-only", "open a workspace that is writable"),
+    errno.EACCES: _NOT_ALLOWED,
+    errno.EPERM: _NOT_ALLOWED,
+    errno.ENOSPC: _DISK_FULL,
+    errno.EDQUOT: _DISK_FULL,
+    errno.EFBIG: _DISK_FULL,
+    errno.EISDIR: _FOLDER,
+    errno.ENOTDIR: _FOLDER,
+}
+
+
+def explain_error(path: WorkspacePath, error: OSError) -> ToolError:
+    """Why the system did not let a file be changed, for a model and a person."""
+    if error.errno in {errno.ELOOP, errno.ENOENT}:
+        return stale_file(path, "a folder or link on its way has changed")
+    unknown = (ErrorCode.READ_ONLY, (error.strerror or str(error)).lower(), "check the disk and try again")
+    code, why, fix = _REASONS.get(error.errno or 0, unknown)
+    return _write_error(path, code, why, fix)

@@ -1,0 +1,72 @@
+"""Files removed and moved, only as they were judged: the very contents, from and to the very place (agent.md §2)."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Generator
+
+from remit_server.workspace.content.files import (
+    FileImage,
+    explain_error,
+    missing_folders,
+    must_hold,
+    remove_empty,
+    stale_file,
+)
+from remit_server.workspace.paths.workspace_path import Workspace, WorkspacePath, sync_folder
+
+
+def remove_file(workspace: Workspace, path: WorkspacePath, before: FileImage) -> None:
+    """Remove the file if it still holds `before`, and see it gone. Raises ToolError (`stale`, `read_only`)."""
+    with _folder(workspace, path) as folder:
+        must_hold(folder, path, before)
+        os.unlink(path.names[-1], dir_fd=folder)
+        sync_folder(folder)
+
+
+def move_file(workspace: Workspace, source: WorkspacePath, before: FileImage, target: WorkspacePath) -> None:
+    """Give the file another name, if it still holds `before` and nothing has that name. Missing folders are made.
+
+    Raises ToolError (`stale`, `read_only`); the file is then where it was.
+    """
+    with contextlib.ExitStack() as undo, _folder(workspace, source) as here:
+        undo.callback(remove_empty, workspace, missing_folders(target))
+        must_hold(here, source, before)
+        with _explaining(target):
+            there = workspace.make_folder(target.parent)
+            try:
+                _rename(here, source, there, target)
+            finally:
+                os.close(there)
+        undo.pop_all()
+
+
+def _rename(here: int, source: WorkspacePath, there: int, target: WorkspacePath) -> None:
+    """By a second name first: unlike a rename, a link never takes the place of something else."""
+    old, new = source.names[-1], target.names[-1]
+    try:
+        os.link(old, new, src_dir_fd=here, dst_dir_fd=there, follow_symlinks=False)
+    except FileExistsError as error:
+        raise stale_file(target, "a file of that name has appeared") from error
+    sync_folder(there)
+    os.unlink(old, dir_fd=here)
+    sync_folder(here)
+
+
+@contextlib.contextmanager
+def _folder(workspace: Workspace, path: WorkspacePath) -> Generator[int]:
+    folder = workspace.open_folder(path.parent)
+    try:
+        with _explaining(path):
+            yield folder
+    finally:
+        os.close(folder)
+
+
+@contextlib.contextmanager
+def _explaining(path: WorkspacePath) -> Generator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise explain_error(path, error) from error

@@ -1,0 +1,170 @@
+"""A write-ahead log of merges: what was approved as one is finished after a crash, or reported (003 §Error Recovery).
+
+One folder a merge: `plan.json`, the new contents (`0`, `1`, …) and `done`, a line for each finished step. It has its
+name only once all of it is on disk, is locked while its writer lives, and goes when the merge has ended.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import secrets
+import shutil
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+_BEGUN, _OVER, _LEFT = ".new", ".old", ".left"
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One file of a merge, by digests: from `before` (None: it is made) to `after` (None: it is removed).
+
+    With `moved_from`, the file of that path gets this one. `in_editor`: the editor makes this change, in its buffer.
+    `executable`: whether it becomes so, where that changes.
+    """
+
+    path: str
+    before: str | None
+    after: str | None
+    moved_from: str | None = None
+    in_editor: bool = False
+    executable: bool | None = None
+
+
+@dataclass(slots=True)
+class LoggedMerge:
+    """A merge in the log, locked by whoever holds this."""
+
+    folder: Path
+    policy_version: str
+    steps: tuple[Step, ...]
+    done: set[int] = field(default_factory=set[int])
+    _lock: int = -1
+
+    def finished(self, number: int) -> None:
+        """Note, durably, that a step is done: it is never done again. Raises OSError."""
+        os.write(self._lock, f"{number}\n".encode())
+        os.fsync(self._lock)
+        self.done.add(number)
+
+    def content(self, number: int) -> bytes:
+        """The bytes that a step puts in place. Raises OSError."""
+        return (self.folder / str(number)).read_bytes()
+
+    def end(self) -> None:
+        """Forget it: every step is done, or the person knows."""
+        gone = self.folder.with_suffix(_OVER)
+        with contextlib.suppress(OSError):
+            self.folder.rename(gone)
+            shutil.rmtree(gone, ignore_errors=True)
+        self.release()
+
+    def keep(self) -> Path:
+        """Give up on it, but keep what it would have written; where that is."""
+        kept = self.folder.with_suffix(_LEFT)
+        with contextlib.suppress(OSError):
+            self.folder.rename(kept)
+        self.release()
+        return kept
+
+    def release(self) -> None:
+        """Let go of the lock."""
+        if self._lock >= 0:
+            os.close(self._lock)
+            self._lock = -1
+
+
+class MergeLog:
+    """The merges of one workspace that have begun and not ended, in a folder outside of it."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def begin(self, steps: Sequence[tuple[Step, bytes | None]], policy_version: str) -> LoggedMerge:
+        """Write down what is about to be done, durably, before any of it is. Raises OSError."""
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        folder = self._folder / secrets.token_hex(8)
+        drafted = folder.with_suffix(_BEGUN)
+        drafted.mkdir(mode=0o700)
+        try:
+            for number, (_, content) in enumerate(steps):
+                if content is not None:
+                    _write(drafted / str(number), content)
+            plan = {"policy_version": policy_version, "steps": [asdict(step) for step, _ in steps]}
+            _write(drafted / "plan.json", json.dumps(plan).encode())
+            lock = _lock(drafted / "done")
+            _sync(drafted)
+            drafted.rename(folder)
+            _sync(self._folder)
+        except BaseException:
+            shutil.rmtree(drafted, ignore_errors=True)
+            raise
+        return LoggedMerge(folder, policy_version, tuple(step for step, _ in steps), _lock=lock)
+
+    def unfinished(self) -> Iterator[LoggedMerge]:
+        """The merges whose writers died, each locked. What never began, or had ended, is cleared away."""
+        if not self._folder.is_dir():
+            return
+        for folder in sorted(self._folder.iterdir()):
+            if folder.suffix == _OVER or (folder.suffix == _BEGUN and not _is_locked(folder / "done")):
+                shutil.rmtree(folder, ignore_errors=True)
+            elif not folder.suffix and (merge := _reopen(folder)) is not None:
+                yield merge
+
+
+def _reopen(folder: Path) -> LoggedMerge | None:
+    """None where its writer lives, or another server is looking after it."""
+    try:
+        lock = _lock(folder / "done")
+    except OSError:
+        return None
+    try:
+        plan: dict[str, Any] = json.loads((folder / "plan.json").read_bytes())
+        steps = tuple(Step(**step) for step in plan["steps"])
+        # A line that was cut short by the crash was not synced: its step is found out by looking at the file.
+        done = {int(line) for line in (folder / "done").read_text().splitlines(keepends=True) if line.endswith("\n")}
+        return LoggedMerge(folder, str(plan["policy_version"]), steps, done, _lock=lock)
+    except (OSError, ValueError, KeyError, TypeError):
+        os.close(lock)
+        return None
+
+
+def _lock(path: Path) -> int:
+    """A descriptor to append to, held by one process at a time. Raises BlockingIOError where another has it."""
+    fd = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(fd)
+        raise
+    return fd
+
+
+def _is_locked(path: Path) -> bool:
+    try:
+        os.close(_lock(path))
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    return False
+
+
+def _write(path: Path, data: bytes) -> None:
+    with path.open("xb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _sync(folder: Path) -> None:
+    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)

@@ -1,0 +1,119 @@
+"""Merges that a crash cut short, finished or reported: no file is half merged, no step is done twice (agent.md §3)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from remit_server.contract import ErrorCode
+from remit_server.errors import ToolError
+from remit_server.workspace.content.files import FileImage, is_executable, read_image, write_atomically
+from remit_server.workspace.content.removal import move_file, remove_file
+from remit_server.workspace.merges.merge_log import LoggedMerge, MergeLog, Step
+from remit_server.workspace.paths.workspace_path import Workspace, WorkspacePath
+
+Standing = Literal["done", "due", "changed"]
+
+
+@dataclass(frozen=True, slots=True)
+class Recovered:
+    """How one merge came out: files finished now, those left as they are, and where their new contents are kept."""
+
+    finished: tuple[str, ...]
+    left: tuple[str, ...]
+    why: str = ""
+    kept: str | None = None
+
+    @property
+    def message(self) -> str:
+        """What the person should know."""
+        parts = [f"a change that a crash cut short was finished: {', '.join(self.finished)}"] if self.finished else []
+        if self.left:
+            parts.append(f"a change that a crash cut short was not finished in {', '.join(self.left)}: {self.why}")
+            parts.append(f"what it would have written is kept in {self.kept}")
+        return "; ".join(parts)
+
+
+def recover(workspace: Workspace, log: MergeLog, policy_version: str) -> tuple[Recovered, ...]:
+    """Look after every merge whose writer died; one that another policy had allowed is only reported."""
+    return tuple(_recover(workspace, merge, policy_version) for merge in log.unfinished())
+
+
+def _recover(workspace: Workspace, merge: LoggedMerge, policy_version: str) -> Recovered:
+    finished: list[str] = []
+    left: list[str] = []
+    why = "the policy has changed since"
+    for number, step in enumerate(merge.steps):
+        if number in merge.done:
+            continue
+        try:
+            standing = _standing(workspace, step)
+            if standing == "due" and merge.policy_version == policy_version and not step.in_editor:
+                _do(workspace, merge, number, step)
+                finished.append(step.path)
+            elif standing != "done":
+                left.append(step.path)
+                if step.in_editor:
+                    why = "it was open in the editor"
+                elif standing == "changed":
+                    why = "it was changed meanwhile"
+        except (OSError, ToolError) as error:
+            left.append(step.path)
+            why = error.why if isinstance(error, ToolError) else str(error)
+    if not left:
+        merge.end()
+        return Recovered(tuple(finished), ())
+    return Recovered(tuple(finished), tuple(left), why, str(merge.keep()))
+
+
+def _standing(workspace: Workspace, step: Step) -> Standing:
+    """How far a step had got that is not noted as done: what it does is one rename, so it is done or it is due."""
+    image = _image(workspace, _exactly(workspace, step.path))
+    now = None if image is None else image.digest
+    if step.moved_from is None:
+        # One rename brings both its bytes and its mode.
+        has_mode = image is None or step.executable in {None, is_executable(image.mode)}
+        return "done" if now == step.after and has_mode else "due" if now == step.before else "changed"
+    source = _digest(workspace, step.moved_from)
+    if now == step.after and source is None:
+        return "done"
+    # Between its two names, the file has both.
+    return "due" if source == step.before and now in {None, step.after} else "changed"
+
+
+def _do(workspace: Workspace, merge: LoggedMerge, number: int, step: Step) -> None:
+    path = _exactly(workspace, step.path)
+    if step.moved_from is not None:
+        source = _exactly(workspace, step.moved_from)
+        image = read_image(workspace, source)
+        if _image(workspace, path) is not None:
+            remove_file(workspace, source, image)
+        else:
+            move_file(workspace, source, image, path)
+    elif step.after is None:
+        remove_file(workspace, path, read_image(workspace, path))
+    else:
+        write_atomically(workspace, path, _image(workspace, path), merge.content(number), step.executable)
+    merge.finished(number)
+
+
+def _exactly(workspace: Workspace, relative: str) -> WorkspacePath:
+    """The path that was approved. Raises ToolError where a link leads elsewhere by now."""
+    path = workspace.resolve(relative)
+    if path.relative != relative:
+        raise ToolError(f"cannot finish `{relative}`", f"it leads to `{path.relative}` by now", "make the change anew")
+    return path
+
+
+def _digest(workspace: Workspace, relative: str) -> str | None:
+    image = _image(workspace, _exactly(workspace, relative))
+    return None if image is None else image.digest
+
+
+def _image(workspace: Workspace, path: WorkspacePath) -> FileImage | None:
+    try:
+        return read_image(workspace, path)
+    except ToolError as error:
+        if error.code is ErrorCode.NOT_FOUND:
+            return None
+        raise

@@ -1,0 +1,1 @@
+"""Workspace paths, parsed once and opened without races."""

@@ -1,0 +1,279 @@
+"""Workspace paths, parsed once at the boundary: real, inside, and opened as they were judged (threats.md, Paths)."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import re
+import stat
+import sys
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from types import TracebackType
+from typing import Self
+
+from remit_server.contract import ErrorCode
+from remit_server.errors import OutsideWorkspace, SetupError, ToolError
+from remit_server.workspace.content.content_cache import Content, empty_cache
+from remit_server.workspace.content.file_cache import FileCache, Pages
+from remit_server.workspace.paths.kernel import BENEATH_FOLLOWING, open_exact, openat2
+from remit_server.workspace.paths.locate import Located, locate, parts_below
+
+MAX_PATH_BYTES = 4096
+MAX_NAME_BYTES = 255
+
+# Control characters, those that turn the order of others round, and the halves of characters by which Python shows
+# bytes that are not UTF-8.
+UNUSABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+
+_GONE = frozenset({errno.ELOOP, errno.ENOTDIR, errno.EXDEV})
+
+
+@dataclass(frozen=True, slots=True)
+class WorkspacePath:
+    """A real path inside the workspace at `root`: `relative` is resolved, with `/`, and `.` for the root itself."""
+
+    relative: str
+    root: Path
+
+    @property
+    def absolute(self) -> Path:
+        """The same as the system takes it."""
+        return self.root.joinpath(*self.names)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The components below the root; empty for the root itself."""
+        return () if self.relative == "." else tuple(self.relative.split("/"))
+
+    @property
+    def parent(self) -> WorkspacePath:
+        """The folder that this is in. Meaningless for the root itself."""
+        return WorkspacePath("/".join(self.names[:-1]) or ".", self.root)
+
+
+class Workspace:
+    """One root folder, resolved once and held open, so that what it means cannot be changed under us."""
+
+    def __init__(
+        self, root: Path, kept: FileCache[Pages] | None = None, contents: FileCache[Content] | None = None
+    ) -> None:
+        """Raises SetupError where `root` is no folder that can be opened."""
+        self.kept: FileCache[Pages] = kept or FileCache()
+        self.contents = contents or empty_cache()
+        try:
+            self.root = root.resolve(strict=True)
+            self._fd = os.open(self.root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        except (OSError, RuntimeError) as error:
+            raise SetupError(
+                f"cannot open the workspace `{root}`",
+                _words(error),
+                "name a folder that exists and that you may read",
+            ) from error
+        # The person's spelling counts too: on macOS /tmp is a link, and editors send what they were given.
+        given = PurePosixPath(Path(os.path.abspath(root)).as_posix())  # noqa: PTH100  abspath does not follow links
+        self._roots = tuple(dict.fromkeys((PurePosixPath(self.root.as_posix()), given)))
+
+    def resolve(self, text: str) -> WorkspacePath:
+        """The real path that `text` (relative, or absolute below the root) leads to, existing or not.
+
+        Raises OutsideWorkspace where it leads out, ToolError where it is malformed, a device or behind a file.
+        """
+        parts = _parse(text, self._roots)
+        try:
+            found = self._existing(parts) or locate(self._fd, self._roots, parts)
+        except OSError as error:
+            raise _resolve_error(text, error) from error
+        if not (stat.S_ISREG(found.mode) or stat.S_ISDIR(found.mode)):
+            raise ToolError(
+                f"cannot use `{text}`",
+                "it is a device, a pipe or a socket",
+                "name a regular file or a folder",
+                code=ErrorCode.NOT_A_FILE,
+            )
+        if found.missing and not stat.S_ISDIR(found.mode):
+            raise _resolve_error(text, NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR)))
+        names = (*found.names, *found.missing)
+        if names != parts:
+            for name in names:
+                _check_name(text, name)
+        return WorkspacePath("/".join(names) or ".", self.root)
+
+    def open_read(self, path: WorkspacePath) -> int:
+        """A descriptor of the regular file at exactly `path`, following no link: a swap since the check fails.
+
+        Raises ToolError (`not_found`, `not_a_file`, `stale`).
+        """
+        try:
+            fd = open_exact(self._fd, path.names, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY)
+        except OSError as error:
+            raise _open_error(path, error) from error
+        if not stat.S_ISREG(os.fstat(fd).st_mode):
+            os.close(fd)
+            raise ToolError(
+                f"cannot read `{path.relative}`",
+                "it is not a regular file",
+                "name a file, or list the folder with list_files",
+                code=ErrorCode.NOT_A_FILE,
+            )
+        return fd
+
+    def open_folder(self, path: WorkspacePath) -> int:
+        """A descriptor of the folder at exactly `path`, following no link. Raises ToolError."""
+        try:
+            return open_exact(self._fd, path.names, os.O_RDONLY | os.O_DIRECTORY)
+        except NotADirectoryError as error:
+            raise ToolError(f"cannot list `{path.relative}`", "it is not a folder", "name a folder") from error
+        except OSError as error:
+            raise _open_error(path, error) from error
+
+    def make_folder(self, path: WorkspacePath) -> int:
+        """A descriptor of the folder at exactly `path`, with what is missing of it made and on disk. Raises OSError."""
+        flags = os.O_RDONLY | os.O_DIRECTORY
+        try:
+            return open_exact(self._fd, path.names, flags)
+        except FileNotFoundError:
+            here = os.dup(self._fd)
+        try:
+            for name in path.names:
+                try:
+                    os.mkdir(name, dir_fd=here)
+                    sync_folder(here)
+                except FileExistsError:
+                    pass
+                above, here = here, os.open(name, flags | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=here)
+                os.close(above)
+        except OSError:
+            os.close(here)
+            raise
+        return here
+
+    def close(self) -> None:
+        """Let go of the root folder."""
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _existing(self, parts: tuple[str, ...]) -> Located | None:
+        """The fast way: one system call, and the kernel's own word for where it led. None: walk instead."""
+        if sys.platform != "linux":
+            return None
+        try:
+            fd = openat2(self._fd, "/".join(parts) or ".", os.O_PATH, BENEATH_FOLLOWING)
+        except OSError:
+            return None
+        try:
+            status = os.fstat(fd)
+            real = _names_below(_path_of(self._fd), _path_of(fd))
+        except OSError:
+            return None
+        finally:
+            os.close(fd)
+        return None if real is None or status.st_nlink == 0 else Located(real, status.st_mode)
+
+
+def _names_below(root: str, path: str) -> tuple[str, ...] | None:
+    """The names of a path after the root it lies below, both as the kernel says them: nothing has to be read."""
+    if path == root:
+        return ()
+    prefix = root.rstrip("/") + "/"
+    return tuple(path[len(prefix) :].split("/")) if path.startswith(prefix) else None
+
+
+def _path_of(fd: int) -> str:
+    return os.readlink(f"/proc/self/fd/{fd}")  # noqa: PTH115  no Path: the name is the kernel's, verbatim
+
+
+def _parse(text: str, roots: tuple[PurePosixPath, ...]) -> tuple[str, ...]:
+    """The components of a path as given; `..` is left in, for the walk to judge."""
+    if not text:
+        raise ToolError("cannot use an empty path", "it names nothing", "use `.` for the workspace folder")
+    try:
+        size = len(text.encode())
+    except UnicodeEncodeError as error:
+        raise _malformed_error(text, "it holds characters that no file name can have") from error
+    if size > MAX_PATH_BYTES:
+        raise _malformed_error(text[:80] + "…", f"it is longer than {MAX_PATH_BYTES} bytes")
+    if text.startswith("/"):
+        parts = parts_below(roots, text)
+        if parts is None:
+            raise _outside_error(text)
+    else:
+        parts = tuple(part for part in text.split("/") if part not in {"", "."})
+    for part in parts:
+        _check_name(text, part)
+    return parts
+
+
+def _check_name(text: str, name: str) -> None:
+    if UNUSABLE.search(name):
+        raise _malformed_error(text, "it holds control characters")
+    if len(os.fsencode(name)) > MAX_NAME_BYTES:
+        raise _malformed_error(text[:80] + "…", f"one of its names is longer than {MAX_NAME_BYTES} bytes")
+    if name not in {".", ".."} and name[-1] in " .":
+        # Some file systems drop these, so two spellings would name one file.
+        raise _malformed_error(text, f"`{name}` ends with a dot or a space")
+
+
+def _malformed_error(text: str, why: str) -> ToolError:
+    return ToolError(f"cannot use the path {text!r}", why, "use a plain path relative to the workspace")
+
+
+def _outside_error(text: str) -> OutsideWorkspace:
+    return OutsideWorkspace(
+        f"`{text}` is outside the workspace",
+        "only files below the workspace folder can be used, also where a link leads",
+        "use a path relative to the workspace",
+    )
+
+
+def _resolve_error(text: str, error: OSError) -> ToolError:
+    """Why a path could not be resolved. Whatever is not understood is a refusal, never a pass."""
+    if error.errno == errno.EXDEV:
+        return _outside_error(text)
+    code, why, fix = _REASONS.get(error.errno or 0, _UNKNOWN)
+    return ToolError(f"cannot use `{text}`", why or _words(error), fix, code=code)
+
+
+def _open_error(path: WorkspacePath, error: OSError) -> ToolError:
+    """Why a path that had been resolved could not be opened as it was."""
+    if error.errno in _GONE:
+        return ToolError(
+            f"cannot open `{path.relative}`",
+            "a folder or link on its way changed after it was checked, or it is not a folder",
+            "name the path again",
+            code=ErrorCode.STALE,
+            retryable=True,
+        )
+    code, why, fix = _REASONS.get(error.errno or 0, _UNKNOWN)
+    return ToolError(f"cannot open `{path.relative}`", why or _words(error), fix, code=code)
+
+
+_UNKNOWN = (ErrorCode.INVALID_ARGUMENTS, "", "use a plain path relative to the workspace")
+_REASONS: dict[int, tuple[ErrorCode, str, str]] = {
+    errno.ENOENT: (ErrorCode.NOT_FOUND, "there is no such file", "find it with list_files"),
+    errno.ENOTDIR: (ErrorCode.NOT_FOUND, "a part of it is a file, not a folder", "find it with list_files"),
+    errno.ELOOP: (ErrorCode.INVALID_ARGUMENTS, "its links lead in a circle", "name the real file"),
+    errno.EACCES: (ErrorCode.DENIED, "the system does not let this user read it", "change its permissions"),
+    errno.ENXIO: (ErrorCode.NOT_A_FILE, "it is a socket, a pipe or a device", "name a regular file"),
+}
+
+
+def _words(error: BaseException) -> str:
+    text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    return text[:1].lower() + text[1:]
+
+
+def sync_folder(folder: int) -> None:
+    """Have its names on disk, where the file system can: else it is only less sure to outlive a power cut."""
+    with contextlib.suppress(OSError):
+        os.fsync(folder)

@@ -1,0 +1,80 @@
+"""Globs that cost time in proportion to their length, whoever wrote them (agent.md §2, threats.md, Shell)."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from remit_governance.globs import MAX_GLOB_CHARS, PathMatcher, glob_expression, match_any
+from remit_server.errors import ToolError
+
+_MAX_ALTERNATIVES = 64
+_CLASS = re.compile(r"\[!?\]?[^\]]*\]")
+
+
+@dataclass(frozen=True, slots=True)
+class Glob:
+    """A parsed glob: `*`, `?`, `[…]` within a name, `**` across folders, `{a,b}` for either.
+
+    Without a slash it matches a name at any depth, with one it is anchored, as in `.gitignore`; a folder that it names
+    does not stand for what is in it.
+    """
+
+    text: str
+    _matches: PathMatcher | None = field(repr=False, compare=False)
+
+    @property
+    def hint(self) -> str:
+        """What to say where nothing matches: `/` at the beginning is often meant as the whole disk's."""
+        return ", where `/` at its beginning stands for that folder" if self.text.startswith("/") else ""
+
+    def matches(self, relative: str) -> bool:
+        """Whether a path with `/`, relative to where the glob is anchored, matches as a whole."""
+        return self._matches is not None and self._matches(relative)
+
+
+def parse_glob(text: str) -> Glob:
+    """Raises ToolError (`invalid_arguments`) for one that is empty, too long or not finished, that leads out of
+    the folder, or has too many alternatives."""
+    if not text.strip("/"):
+        raise _unusable(text, "it matches nothing")
+    if ".." in text.split("/"):
+        raise _unusable(text, "`..` leads out of the folder, below which it is looked for")
+    if len(text) > MAX_GLOB_CHARS:
+        raise _unusable(text[:40] + "…", f"it is longer than {MAX_GLOB_CHARS} characters")
+    pending, finished = [text], list[str]()
+    while pending:
+        one = pending.pop()
+        if brace := re.search(r"\{([^{}]*)\}", one):
+            pending += [one[: brace.start()] + part + one[brace.end() :] for part in brace[1].split(",")]
+        else:
+            finished.append(one)
+        if len(pending) + len(finished) > _MAX_ALTERNATIVES:
+            raise _unusable(text, f"its braces stand for more than {_MAX_ALTERNATIVES} patterns")
+    if unclosed := next(filter(None, map(_find_unclosed, finished)), None):
+        raise _unusable(text, f"its `{unclosed}` is never closed; `[{unclosed}]` stands for that character itself")
+    expressions = (glob_expression(_plain(one), below=False) for one in finished)
+    return Glob(text, match_any(each for each in expressions if each is not None))
+
+
+def _unusable(text: str, why: str) -> ToolError:
+    return ToolError(f"cannot use the pattern `{text}`", why, "use a glob such as `**/*.py` or `src/*.ts`")
+
+
+def _find_unclosed(text: str) -> str | None:
+    """The bracket or brace that has no end, where there is one: it would be taken as a plain character."""
+    return next((bracket for part in text.split("/") for bracket in "[{" if bracket in _CLASS.sub("", part)), None)
+
+
+def _plain(text: str) -> str:
+    """The glob as `.gitignore` spells it: here a backslash is itself, and no first or last character is special."""
+    text = text.removeprefix("./").replace("\\", "\\\\")
+    anchored = "/" in text.rstrip("/")
+    parts = [part for part in text.split("/") if part not in {"", "."}]
+    if parts[-1:] != ["**"] and (text.endswith("/") or not parts):
+        parts.append("**")
+    if anchored or len(parts) > 1:
+        parts.insert(0, "" if anchored else "**")
+    spelled = "/".join(parts)
+    start = "\\" if spelled[:1] in {"#", "!"} else ""
+    return start + spelled.replace(" ", "\\ ")

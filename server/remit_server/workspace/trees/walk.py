@@ -1,0 +1,275 @@
+"""The files below a folder, in a stable order, without ignored ones and without following links (agent.md §2)."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import stat
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import islice
+
+from remit_server.errors import ToolError
+from remit_server.workspace.content.files import TEMPORARY_PREFIX
+from remit_server.workspace.paths.workspace_path import UNUSABLE, Workspace, WorkspacePath
+from remit_server.workspace.trees.ignore import MAX_IGNORE_BYTES, IgnoreRules, parse_ignore_file
+
+SMALL_TREE = 400
+"""Measured: bench/search.py."""
+
+_MAX_DEPTH = 100
+_MOST_REMEMBERED = 200
+
+GONE = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EXDEV})
+"""Why something cannot be opened that is there no longer, or has become something else."""
+
+
+@dataclass(slots=True)
+class Limits:
+    """What one walk may cost; shared with whoever works on its files. Time is in seconds from now.
+
+    `small` is how many files and folders are sooner gone through than ripgrep is started. A folder of more than
+    `in_folder` entries ends the walk before the first of them. `closed` are the folders that could not be read.
+    """
+
+    seconds: float = 10.0
+    entries: int = 300_000
+    small: int = SMALL_TREE
+    in_folder: int | None = None
+    started: float = field(default_factory=time.monotonic)
+    stopped: bool = False
+    closed: set[str] = field(default_factory=set[str])
+
+    def of_small(self) -> Limits:
+        """What the walk through a small tree may cost, within the same time; it is stopped where there is more."""
+        most = max(0, self.small)
+        return Limits(self.seconds, self.small + 1, in_folder=most, started=self.started, closed=self.closed)
+
+    @property
+    def left_s(self) -> float:
+        """Seconds left, never below zero."""
+        return max(0.0, self.started + self.seconds - time.monotonic())
+
+    def spent(self) -> bool:
+        """Whether the work has to end now. Once true, it stays true."""
+        if not self.stopped:
+            self.stopped = self.entries <= 0 or time.monotonic() - self.started >= self.seconds
+        return self.stopped
+
+
+# The ignore files that apply in a folder: each with the length of its own folder's prefix, outermost first.
+Layers = tuple[tuple[int, IgnoreRules], ...]
+# Entries of a folder as it was listed: their names, and whether each is a folder or a regular file.
+Entries = tuple[tuple[str, bool, bool], ...]
+
+
+def walk(workspace: Workspace, base: WorkspacePath, limits: Limits) -> Iterator[str]:
+    """Relative paths of the regular files below `base`, sorted by their names; ends early when `limits` are spent.
+
+    Left out: `.git`, what `.gitignore` files exclude (unless `base` itself is excluded, for then it was asked for),
+    links, and names that cannot be shown. Raises ToolError where `base` is no folder.
+    """
+    for relative, _ in walk_open(workspace, base, limits):
+        if UNUSABLE.search(relative) is None:
+            yield relative
+
+
+def walk_open(workspace: Workspace, base: WorkspacePath, limits: Limits) -> Iterator[tuple[str, int]]:
+    """What `walk` yields, each with a descriptor of its folder that is good until the next one is asked for; and also
+    what has a name that cannot be shown, for whoever says how much that is.
+
+    Raises ToolError as `walk` does.
+    """
+    fd = workspace.open_folder(base)
+    layers = _layers_above(workspace, base)
+    prefix = "" if base.relative == "." else base.relative + "/"
+    yield from _walk_below(fd, prefix, layers, limits)
+
+
+def listing_filter(workspace: Workspace, base: WorkspacePath) -> Callable[[str], bool]:
+    """Whether `walk_open` would come to a path below `base`, if it is a regular file."""
+    known: dict[str, Layers | None] = {}
+
+    def layers_in(prefix: str) -> Layers | None:
+        """The ignore files that apply in a folder; None where the walk does not go there."""
+        if prefix not in known:
+            known[prefix] = found_in(prefix)
+        return known[prefix]
+
+    def found_in(prefix: str) -> Layers | None:
+        folder = WorkspacePath(prefix.rstrip("/") or ".", workspace.root)
+        above = _layers_above(workspace, base) if folder.relative == base.relative else layers_of_parent(folder)
+        if above is None:
+            return None
+        try:
+            fd = workspace.open_folder(folder)
+        except ToolError:
+            return None
+        try:
+            return _with_ignore_file(fd, len(prefix), above)
+        finally:
+            os.close(fd)
+
+    def layers_of_parent(folder: WorkspacePath) -> Layers | None:
+        above = "/".join(folder.names[:-1])
+        prefix = above + "/" if above else ""
+        layers = layers_in(prefix)
+        out = layers is None or _is_unlisted(folder.names[-1]) or _is_excluded(folder.relative, layers, folder=True)
+        return None if out else layers
+
+    def is_listed(relative: str) -> bool:
+        prefix = relative[: relative.rfind("/") + 1]
+        layers = layers_in(prefix) if prefix.count("/") <= _MAX_DEPTH else None
+        if layers is None or _is_unlisted(relative[len(prefix) :]):
+            return False
+        return not _is_excluded(relative, layers, folder=False)
+
+    return is_listed
+
+
+def is_not_too_deep(relative: str) -> bool:
+    """Whether `walk_open` would go as deep as this path."""
+    return relative.count("/") <= _MAX_DEPTH
+
+
+def asks_root(workspace: Workspace, base: WorkspacePath) -> bool:
+    """Whether the workspace's own `.gitignore` has a say below the folder `base`."""
+    return any(start == 0 for start, _ in _layers_above(workspace, base))
+
+
+def find_ignored(workspace: Workspace, paths: Iterable[str]) -> frozenset[str]:
+    """Those of the relative paths that the project's `.gitignore` files exclude, themselves or a folder they are in."""
+    return frozenset(path for path in paths if _is_ignored(workspace, path))
+
+
+def _is_ignored(workspace: Workspace, path: str) -> bool:
+    layers: Layers = ()
+    prefix = ""
+    *folders, _ = names = path.split("/")
+    for number, name in enumerate(names):
+        with contextlib.suppress(ToolError):  # a folder that is not there, or is a file, ignores nothing
+            fd = workspace.open_folder(WorkspacePath(prefix.rstrip("/") or ".", workspace.root))
+            try:
+                layers = _with_ignore_file(fd, len(prefix), layers)
+            finally:
+                os.close(fd)
+        if _is_excluded(prefix + name, layers, folder=number < len(folders)):
+            return True
+        prefix += name + "/"
+    return False
+
+
+def _walk_below(fd: int, prefix: str, layers: Layers, limits: Limits) -> Iterator[tuple[str, int]]:
+    """Closes `fd`."""
+    try:
+        layers = _with_ignore_file(fd, len(prefix), layers)
+        found = _entries(fd, prefix, limits)
+        chosen = _remembered if len(found) <= _MOST_REMEMBERED else _choose
+        gone = 0
+        for number, name, is_file in chosen(found, prefix, layers):
+            limits.entries -= number - gone
+            gone = number
+            if limits.spent():
+                return
+            if is_file:
+                yield prefix + name, fd
+            elif prefix.count("/") < _MAX_DEPTH and (below := _open_folder(fd, prefix + name, limits)) is not None:
+                yield from _walk_below(below, f"{prefix}{name}/", layers, limits)
+        limits.entries -= len(found) - gone
+        limits.spent()
+    finally:
+        os.close(fd)
+
+
+def _entries(fd: int, prefix: str, limits: Limits) -> Entries:
+    """In no order; none where they are too many, or the system does not tell them."""
+    most = limits.in_folder
+    try:
+        with os.scandir(fd) as entries:
+            some = entries if most is None else islice(entries, most + 1)
+            found = tuple([(e.name, e.is_dir(follow_symlinks=False), e.is_file(follow_symlinks=False)) for e in some])
+    except OSError:
+        limits.closed.add(prefix.rstrip("/") or ".")
+        return ()
+    if most is not None and len(found) > most:
+        limits.stopped = True
+        return ()
+    return found
+
+
+def _choose(found: Entries, prefix: str, layers: Layers) -> tuple[tuple[int, str, bool], ...]:
+    """Where the walk goes on from a folder, in order: the number, from 1, among all entries, the name, whether it is a
+    file. Pure, so what it said of the same entries under the same ignore files is remembered."""
+    return tuple(
+        (number, name, is_file)
+        for number, (name, is_folder, is_file) in enumerate(sorted(found), 1)
+        if (is_folder or is_file)
+        and not _is_unlisted(name)
+        and not _is_excluded(prefix + name, layers, folder=is_folder)
+    )
+
+
+_remembered = lru_cache(maxsize=512)(_choose)
+
+
+def _open_folder(here: int, relative: str, limits: Limits) -> int | None:
+    """None for a folder that is gone, no longer one, or not ours to read: the walk goes on without it."""
+    name = relative.rpartition("/")[2]
+    try:
+        return os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=here)
+    except OSError as error:
+        if error.errno not in GONE:
+            limits.closed.add(relative)
+        return None
+
+
+def _is_unlisted(name: str) -> bool:
+    return name == ".git" or name.startswith(TEMPORARY_PREFIX)
+
+
+def _is_excluded(relative: str, layers: Layers, *, folder: bool) -> bool:
+    """The innermost file with an opinion decides."""
+    path = relative + "/" if folder else relative
+    for start, rules in reversed(layers):
+        said = rules.ignores(path[start:])
+        if said is not None:
+            return said
+    return False
+
+
+def _layers_above(workspace: Workspace, base: WorkspacePath) -> Layers:
+    layers: Layers = ()
+    prefix = ""
+    for name in base.names:
+        folder = WorkspacePath(prefix.rstrip("/") or ".", workspace.root)
+        try:
+            fd = workspace.open_folder(folder)
+        except ToolError:
+            return ()
+        try:
+            layers = _with_ignore_file(fd, len(prefix), layers)
+        finally:
+            os.close(fd)
+        if _is_excluded(prefix + name, layers, folder=True):
+            return ()
+        prefix += name + "/"
+    return layers
+
+
+def _with_ignore_file(folder: int, start: int, layers: Layers) -> Layers:
+    try:
+        fd = os.open(".gitignore", os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
+    except OSError:
+        return layers
+    try:
+        data = os.read(fd, MAX_IGNORE_BYTES) if stat.S_ISREG(os.fstat(fd).st_mode) else b""
+    finally:
+        os.close(fd)
+    rules = _rules(data)
+    return (*layers, (start, rules)) if rules else layers
+
+
+_rules = lru_cache(maxsize=256)(parse_ignore_file)
