@@ -1,4 +1,5 @@
 """The audit log: two records for every call, chained by hash, in SQLite (003 §Audit Log Module).
 
-`record` is pure; `store` writes, `query` reads and `verify` checks a database file.
+`record` says what is recorded and `store` records it; `log` is what lies on the disk, `proof` what vouches for it, and
+`reading` looks at both.
 """

@@ -2,7 +2,7 @@
 integrity).
 
 Finds any change of a record, a removed or reordered one, a missing end, a missing segment, and a damaged file. Without
-checkpoints it cannot find a chain that was recomputed as a whole: that is `vouched.judge`.
+checkpoints it cannot find a chain that was recomputed as a whole: that is `checkpoint_file.judge`.
 """
 
 from __future__ import annotations
