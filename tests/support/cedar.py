@@ -1,6 +1,6 @@
 """Rules and actions said in Cedar, as far as both languages can say them: an oracle, and a peer to measure beside.
 
-Both know: default deny, a deny that is final, no order; syscall, exact and leading paths, caller tags, intent, tool, mode,
+Both know: default deny, a deny that is final, no order; syscall, exact and leading paths, endings, caller tags, intent, tool, mode,
 state, and `except`. Rules and actions are dictionaries as policy files and the command line write them.
 """
 
@@ -59,7 +59,11 @@ def _conditions(match: Words) -> Iterator[str]:
 
 
 def _path(glob: str) -> Iterator[str]:
-    """`src/a.py` is that path and what would lie below it, `src/**` only what lies below."""
+    """`src/a.py` is that path and what would lie below it, `src/**` only what lies below, `**/*.py` as a name."""
+    if glob.startswith("**/*"):
+        yield f"context.path like {json.dumps(glob[3:])}"
+        yield f"context.path like {json.dumps(glob[3:] + '/*')}"
+        return
     plain = glob.removesuffix("/**")
     if plain == glob:
         yield f"context.path == {json.dumps(glob)}"

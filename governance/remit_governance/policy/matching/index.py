@@ -32,7 +32,7 @@ ANYTHING: KeyGroups = ((ANY,),)
 MOST_PARTS = 12
 """Parts of a path that a prefix counts: beyond, a path of many parts would have too many long keys."""
 
-_LENGTHS = (32, 24, 16, 12, 8, 6, 4, 3, 2, 1)
+_LENGTHS = (24, 12, 6, 3, 2, 1)
 """Characters of the key for how a part begins or ends: few lengths, since a path is looked up once for each."""
 
 _WILD = re.compile(r"[*?\[\]\\!#]|\s\Z")
