@@ -66,7 +66,7 @@ def callers(ends: str) -> set[str]:
             (writes, {"harness/writes/commit.py"})
             for writes in ("write_object", "git_lock", "append_line", "clear_stale_locks")
         ),
-        ("listed_by_ripgrep", {"tools/search/large_trees.py"}),
+        ("list_with_ripgrep", {"tools/search/large_trees.py"}),
     ],
 )
 def test_only_the_harness_carries_out_a_plan(ends: str, modules: set[str]) -> None:

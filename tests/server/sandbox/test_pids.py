@@ -69,8 +69,8 @@ async def test_where_the_bound_cannot_be_written_there_is_a_sandbox_all_the_same
 ) -> None:
     if not (isolation := await asyncio.to_thread(Bubblewrap().isolation)).available:
         pytest.skip(isolation.why)
-    monkeypatch.setattr(pids, "bound", lambda tasks: b"no number, so that nothing takes it")
-    monkeypatch.setattr(pids, "own_in_each_namespace", lambda release: True)
+    monkeypatch.setattr(pids, "bound_setting", lambda tasks: b"no number, so that nothing takes it")
+    monkeypatch.setattr(pids, "has_own_limit_per_namespace", lambda release: True)
     sandbox = Bubblewrap()
     assert (await asyncio.to_thread(sandbox.isolation)).available
     spec = CommandSpec(("/bin/echo", "hello"), tmp_path, tmp_path, command_environment({}), 20.0)
