@@ -246,7 +246,7 @@ def test_a_file_that_the_system_failed_for_a_moment_is_tried_once_more(
             raise OSError(errno.EIO, "stumbled again")
         return read_bytes(workspace, path, most)
 
-    monkeypatch.setattr("remit_server.tools.search.file_search.found_in", stumble)
+    monkeypatch.setattr("remit_server.tools.search.file_search.read_in_folder", stumble)
     monkeypatch.setattr("remit_server.tools.search.file_search.read_bytes", stay_away)
     found = searched(tmp_path, "needle")
     assert tried == ["a.py", "b.py", "c.py", "a.py", "b.py"]
