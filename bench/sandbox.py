@@ -1,6 +1,9 @@
-"""`true` in the sandbox beside a bare spawn of it, by turns in one run: read-only, and with a layer that takes writes.
+"""`true` in the sandbox beside bare bwrap, by turns in one run: read-only, and with a layer that takes writes.
 
-What is timed is the sandbox's `run`, from a command to its output, so the namespaces, the limits and the certain end.
+What is timed is the sandbox's `run`, from a command to its output, so the namespaces, the limits, the seccomp profile
+and the certain end. bwrap is given what a person would write for the same view: namespaces of its own without network,
+the file system read-only, fresh /proc, /dev and /tmp. It has no limits, no seccomp profile, and hides nothing. A bare
+spawn is shown beside. Programs are in the page cache on all sides.
 """
 
 from __future__ import annotations
@@ -19,7 +22,7 @@ from remit_server.sandbox.choose import choose_sandbox
 from remit_server.sandbox.ports import CommandSpec
 from remit_server.sandbox.visible.environment import command_environment
 
-SPAWN_GOAL, NOOP_GOAL_MS = 8, 50
+BWRAP_GOAL, NOOP_GOAL_MS = 2, 50
 
 
 def main() -> None:
@@ -35,11 +38,13 @@ def main() -> None:
 async def measured(folder: Path, rounds: int) -> dict[str, float]:
     sandbox = choose_sandbox(folder)
     read_only = CommandSpec(("/bin/true",), folder, folder, command_environment(os.environ), timeout_s=30)
-    times: dict[str, list[float]] = {"bare": [], "sandboxed": [], "with_layer": []}
+    times: dict[str, list[float]] = {"spawn": [], "bwrap": [], "sandboxed": [], "with_layer": []}
     for _ in range(rounds):
-        begun = time.perf_counter()
-        await (await asyncio.create_subprocess_exec("/bin/true")).wait()
-        times["bare"].append((time.perf_counter() - begun) * 1e3)
+        for name, argv in (("spawn", ()), ("bwrap", bare_bwrap(folder))):
+            begun = time.perf_counter()
+            process = await asyncio.create_subprocess_exec(*argv, "/bin/true")
+            assert await process.wait() == 0
+            times[name].append((time.perf_counter() - begun) * 1e3)
         for name, writes in (("sandboxed", False), ("with_layer", True)):
             begun = time.perf_counter()
             output = await sandbox.run(replace(read_only, writes=writes))
@@ -48,9 +53,14 @@ async def measured(folder: Path, rounds: int) -> dict[str, float]:
     return {
         **{f"{name}_median_ms": round(median(taken), 2) for name, taken in times.items()},
         **{f"{name}_min_ms": round(min(taken), 2) for name, taken in times.items()},
-        "ratio_median": round(median(times["sandboxed"]) / median(times["bare"]), 2),
-        "ratio_min": round(min(times["sandboxed"]) / min(times["bare"]), 2),
+        "ratio_median": round(median(times["sandboxed"]) / median(times["bwrap"]), 2),
+        "ratio_min": round(min(times["sandboxed"]) / min(times["bwrap"]), 2),
     }
+
+
+def bare_bwrap(folder: Path) -> tuple[str, ...]:
+    view = ("--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp")
+    return ("bwrap", "--unshare-all", "--die-with-parent", *view, "--ro-bind", str(folder), str(folder))
 
 
 def table(report: dict[str, float]) -> str:
@@ -60,10 +70,15 @@ def table(report: dict[str, float]) -> str:
             f"{'milliseconds':30}{'median':>10}{'min':>10}",
             *(
                 f"{title:30}{report[f'{name}_median_ms']:10}{report[f'{name}_min_ms']:10}"
-                for title, name in (("bare", "bare"), ("sandboxed", "sandboxed"), ("with a layer", "with_layer"))
+                for title, name in (
+                    ("bare spawn", "spawn"),
+                    ("bare bwrap", "bwrap"),
+                    ("sandboxed", "sandboxed"),
+                    ("with a layer", "with_layer"),
+                )
             ),
-            f"{'sandboxed / bare':30}{report['ratio_median']:10}{report['ratio_min']:10}",
-            f"goal, at most {SPAWN_GOAL} times: {met[report['ratio_median'] <= SPAWN_GOAL]}",
+            f"{'sandboxed / bwrap':30}{report['ratio_median']:10}{report['ratio_min']:10}",
+            f"goal, at most {BWRAP_GOAL} times: {met[report['ratio_median'] <= BWRAP_GOAL]}",
             f"goal, within {NOOP_GOAL_MS} ms: {met[report['with_layer_median_ms'] <= NOOP_GOAL_MS]}",
         ]
     )
