@@ -84,11 +84,25 @@ SECRET_PATHS = (
         "**/.cargo/credentials*",
         "**/.config/rclone/**",
         "**/.gem/credentials",
+        "**/.m2/settings*.xml",
+        "**/.gradle/gradle.properties",
+        "**/.composer/auth.json",
+        "**/NuGet/NuGet.Config",
+        "**/run/secrets/**",
+        "**/etc/wireguard/**",
     ),
+    *(".s3cfg", ".boto", ".netrc", "_netrc"),
     *("shadow", "gshadow", "sudoers", "**/Keychains/**", "Login Data", "Cookies", "cookies.sqlite", "logins.json"),
     *(".*_history", "environ", "!.env.example", "!.env.sample", "!.env.template"),
 )
 """Files whose content gives access."""
+
+_PRINTED_SECRET = re.compile(
+    r"\b(?:echo|printf|print|cat\s*<<<)\b[^|;&\n]*\$\{?!?\w*"
+    r"(?:TOKEN|SECRET|PASSW|API_?KEY|ACCESS_KEY|PRIVATE_KEY|CREDENTIAL)\w*(?![\w]|:?\+)",
+    re.IGNORECASE,
+)
+"""A variable that is called like a secret, among words that are printed; `${X:+set}` says only whether there is one."""
 
 _PUBLIC = ("!cert.pem", "!ca.pem", "!cacert.pem", "!fullchain.pem", "!chain.pem")
 """What is called like a key, and is a certificate that everybody may read."""
@@ -124,7 +138,7 @@ def rated_parts(action: Action) -> Parts:
     What is only another spelling of the line (a wrapper) has the risk of the whole: it does nothing of its own.
     """
     parts = _moved(parts_of(action))
-    scores = _scores(parts)
+    scores = _scores(parts, action.script or "")
     highest = _word(max(scores))
     return replace(
         parts,
@@ -145,9 +159,10 @@ def _moved(parts: Parts) -> Parts:
     return replace(parts, actions=tuple(there))
 
 
-def _scores(parts: Parts) -> list[int]:
+def _scores(parts: Parts, script: str) -> list[int]:
     empties = all(map(_prints_nothing, parts.actions))
-    return [UNKNOWN if parts.doubts or (empties and part.path) else _score(part) for part in parts.actions]
+    unsure = bool(parts.doubts) or _PRINTED_SECRET.search(script) is not None
+    return [UNKNOWN if unsure or (empties and part.path) else _score(part) for part in parts.actions]
 
 
 def _prints_nothing(part: Action) -> bool:
@@ -157,7 +172,7 @@ def _prints_nothing(part: Action) -> bool:
 
 def score_of(action: Action) -> int:
     """effect × path, at least 1; of a command line that of its highest part."""
-    return _score(action) if action.script is None else max(_scores(_moved(parts_of(action))))
+    return _score(action) if action.script is None else max(_scores(_moved(parts_of(action)), action.script))
 
 
 def _score(action: Action) -> int:
