@@ -1,4 +1,4 @@
-// Where the server is (editor.md: setting → workspace → PATH). Pure: what exists on disk comes in as a function.
+// Where the server is (setting → workspace → PATH; EDI-03). Pure: what exists on disk comes in as a function.
 import { homedir } from 'node:os';
 import path from 'node:path';
 

@@ -1,4 +1,4 @@
-// What a person reads when something is wrong: what, why, fix, and the buttons that help (architecture.md, Errors).
+// What a person reads when something is wrong: what, why, fix, and the buttons that help (EDI-01).
 import type { ErrorCode } from './contract';
 
 /** The server's codes, and what goes wrong before there is a server to say it. */

@@ -1,4 +1,4 @@
-// Starts `remit serve` and speaks to it through vscode-languageclient (protocol.md §3).
+// Starts `remit serve` and speaks to it through vscode-languageclient (LSP-04).
 import * as vscode from 'vscode';
 import {
   CloseAction, ErrorAction, ExecuteCommandRequest, LanguageClient, ProgressType, RequestType, RevealOutputChannelOn, State,

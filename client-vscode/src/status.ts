@@ -1,4 +1,4 @@
-// The status bar item and its menu (editor.md, Status bar).
+// The status bar item and its menu (EDI-03).
 import * as vscode from 'vscode';
 import type { Condition } from './health';
 import { inWords, REMEDIES, remediesFor, sentence, type Problem, type ProblemCode } from './problem';

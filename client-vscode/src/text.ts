@@ -1,4 +1,4 @@
-// Words and diffs as a person should read them: nothing hidden, nothing that reorders itself (threats.md, Approvals).
+// Words and diffs as a person should read them: nothing hidden, nothing that reorders itself (EDI-02).
 import { applyPatch, parsePatch } from 'diff';
 
 // Everything that draws nothing or changes how its neighbours are drawn: controls but tab and newline, soft hyphen,

@@ -1,4 +1,4 @@
-// What the chat shows, as one value, and how each event changes it (editor.md, "a pure reducer (view, event) → view").
+// What the chat shows, as one value, and how each event changes it (EDI-01).
 // Runs twice on the same changes: in the extension host, which keeps it, and in the webview, which draws it.
 import type {
   AgentEvent, ApprovalReceipt, ApprovalRequired, ApprovalResolved, Intent, JsonValue, RunResult, Scope, TokenUsage,

@@ -1,5 +1,5 @@
 """Approvals: questions bound to the digest of exactly what will run, answered once and in time
-(002 §5 Approval and Security Requirements, governance.md §4).
+(APP-01).
 
 No I/O and no clock: times are seconds of one monotonic clock, given by the caller.
 """

@@ -1,5 +1,5 @@
 """One byte string for one JSON value, and its digest: what approvals and the audit chain are bound to
-(002 §4.5 args digest, 003 §Audit Log Module).
+(APP-01).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Capability tokens: short permits for what was already judged in full (003 §Capability System; governance.md §5).
+"""Capability tokens: short permits for what was already judged in full (APP-07).
 
 A token says again what policy said of exactly these actions, for a short time and a few uses, to one holder. It covers
 nothing that was not judged, so that skipping the rules later cannot skip a deny. No I/O and no clock: times are seconds

@@ -1,4 +1,4 @@
-"""What is in force now: the policy, the person's permissions, and the tokens given under them (governance.md §2)."""
+"""What is in force now: the policy, the person's permissions, and the tokens given under them (POL-11)."""
 
 from __future__ import annotations
 

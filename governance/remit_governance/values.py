@@ -1,4 +1,4 @@
-"""The nouns every rule speaks of: intents, effects, verdicts, actions and decisions (004, 003 §Security Policy)."""
+"""The nouns every rule speaks of: intents, effects, verdicts, actions and decisions (POL-01)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Literal
 
 
 class Intent(StrEnum):
-    """What a step has declared it is about to do (004 §Tool Schema Injection)."""
+    """The declaration of a step: what it is about to do (POL-01)."""
 
     PLAN = "PLAN"
     CODE = "CODE"
@@ -36,7 +36,7 @@ SYSCALLS: Mapping[str, str] = MappingProxyType(
 
 
 class Effect(StrEnum):
-    """What a tool can do to the world; declared by the tool, used by the intent matrix."""
+    """An effect of a tool on the world; declared by the tool, used by the intent matrix."""
 
     READ = "read"
     WRITE = "write"
@@ -46,7 +46,7 @@ class Effect(StrEnum):
 
 
 class Verdict(IntEnum):
-    """Ordered so that `max` combines: a deny outranks a review, a review an allow (003 §Policy Decision Types)."""
+    """Ordered so that `max` combines: a deny outranks a review, a review an allow (POL-01)."""
 
     PASS = 0
     ALLOW = 1
@@ -109,7 +109,7 @@ Risk = Literal["low", "medium", "high"]
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """One thing that is about to happen, as policy sees it (protocol.md §4 `policy explain`).
+    """One thing that is about to happen, as policy sees it (POL-01).
 
     `path` is relative to the workspace, with `/`, already resolved; `size` is bytes. `command` is a resolved argv,
     `cwd` where it would run, relative like `path`. `script` is a whole command line, which is judged part by part;

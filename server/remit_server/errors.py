@@ -1,4 +1,4 @@
-"""Remit's two families of errors (architecture.md, Errors).
+"""Remit's two families of errors (TOOL-02).
 
 RemitError
 ├── ToolError            the model may read it and correct itself; becomes a tool result

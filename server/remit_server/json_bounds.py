@@ -1,4 +1,4 @@
-"""A bound on what reading one JSON text may cost, checked before it is read (threats.md, Protocol)."""
+"""A bound on what reading one JSON text may cost, checked before it is read (LSP-02)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The log on standard error: each line with its prefix, written on a thread of its own (000 §Logging)."""
+"""The log on standard error: each line with its prefix, written on a thread of its own (LSP-03)."""
 
 from __future__ import annotations
 

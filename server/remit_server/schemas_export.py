@@ -1,4 +1,4 @@
-"""Writes the contract as JSON Schema 2020-12 and as the extension's TypeScript types (protocol.md, 002 §4.3).
+"""Writes the contract as JSON Schema 2020-12 and as the extension's TypeScript types (AGT-08).
 
 `python -m remit_server.schemas_export` writes the files below the current folder; `--check` only says which are stale.
 """

@@ -1,5 +1,5 @@
 """This process's standard streams: all there however it was started, and two of them for a protocol alone
-(architecture.md, invariant 11)."""
+(LSP-03)."""
 
 from __future__ import annotations
 

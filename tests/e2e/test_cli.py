@@ -1,4 +1,4 @@
-"""Every command of `remit`: its exit code, its JSON, and who is asked (protocol.md §4)."""
+"""Every command of `remit`: its exit code, its JSON, and who is asked (CLI-01)."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""`remit audit`: filters, export, checkpoints, and attacks on a log that a real run has left (003 §Audit Log Module;
-threats.md, Storage, audit)."""
+"""`remit audit`: filters, export, checkpoints, and attacks on a log that a real run has left (AUD-01)."""
 
 from __future__ import annotations
 
@@ -83,7 +82,7 @@ def test_a_filter_that_says_nothing_is_wrong_usage(words: tuple[str, ...], remit
 
 
 def test_a_denial_leads_to_its_rule_and_its_line(used: CommandLine) -> None:
-    """governance.md §7: a rule hit can be traced to its policy line."""
+    """POL-10: a rule hit can be traced to its policy line."""
     (record, *_) = log(used, "--decision", "denied", "--tool", "edit_file")
     file, _, number = record["policy_rule_at"].rpartition(":")
     assert "generated-code-is-not-edited" in "".join(Path(file).read_text().splitlines()[int(number) - 1 :][:2])

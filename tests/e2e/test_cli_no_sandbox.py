@@ -1,4 +1,4 @@
-"""What a person is told where no sandbox is there, by the program itself (agent.md §3)."""
+"""What a person is told where no sandbox is there, by the program itself (BOX-02)."""
 
 from __future__ import annotations
 

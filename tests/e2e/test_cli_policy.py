@@ -1,5 +1,4 @@
-"""`remit policy test|replay|update|show` and `remit audit why`, through the real program (protocol.md §4; 003
-§Meta-Policy)."""
+"""`remit policy test|replay|update|show` and `remit audit why`, through the real program (POL-02)."""
 
 from __future__ import annotations
 

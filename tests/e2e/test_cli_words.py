@@ -1,5 +1,5 @@
 """What is not understood is said, and never taken for something else: options, commands, one word alone
-(protocol.md §4)."""
+(CLI-01)."""
 
 from __future__ import annotations
 

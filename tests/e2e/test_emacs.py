@@ -1,4 +1,4 @@
-"""A real Emacs with eglot and the configuration of docs/editors.md (editor.md, any other LSP client)."""
+"""A real Emacs with eglot and the configuration of docs/editors.md (LSP-05)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The main job in a real Neovim, driven by `tests/e2e/neovim/rename.lua` through its own LSP client (editor.md)."""
+"""The main job in a real Neovim, driven by `tests/e2e/neovim/rename.lua` through its own LSP client (LSP-05)."""
 
 from __future__ import annotations
 

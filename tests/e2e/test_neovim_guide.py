@@ -1,4 +1,4 @@
-"""The Neovim configuration of docs/editors.md, taken out of the page and used as it is (editor.md, any other LSP client)."""
+"""The Neovim configuration of docs/editors.md, taken out of the page and used as it is (LSP-05)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The main job in a real VS Code, driven by `tests/e2e/vscode/run.mjs` (editor.md, VS Code)."""
+"""The main job in a real VS Code, driven by `tests/e2e/vscode/run.mjs` (TOOL-07)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The policy engine said a second time, as plainly as possible, to compare the real one with (003 §Rule Evaluation Engine).
+"""The policy engine said a second time, as plainly as possible, to compare the real one with (POL-01).
 
 Rules and actions are dictionaries as files and the command line write them; nothing is compiled, indexed or remembered.
 """

@@ -1,4 +1,4 @@
-"""Approvals are bound to one action, one time, one answer (002 §5, governance.md §4; threats: Approvals)."""
+"""Approvals are bound to one action, one time, one answer (APP-01)."""
 
 from __future__ import annotations
 

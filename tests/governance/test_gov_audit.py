@@ -1,4 +1,4 @@
-"""The audit log: a chain on disk that survives crashes and shows every change (003 §Audit Log Module; threats: Storage)."""
+"""The audit log: a chain on disk that survives crashes and shows every change (AUD-01)."""
 
 from __future__ import annotations
 

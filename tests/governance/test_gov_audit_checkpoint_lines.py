@@ -1,4 +1,4 @@
-"""One signed checkpoint is one line, written in one way only (governance.md §7)."""
+"""One signed checkpoint is one line, written in one way only (AUD-01)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Signed checkpoints: what a chain cannot show by itself is found (governance.md §7; threats.md, Storage, audit)."""
+"""Signed checkpoints: what a chain cannot show by itself is found (AUD-01)."""
 
 from __future__ import annotations
 
@@ -255,7 +255,7 @@ def test_the_start_looks_from_the_last_checkpoint_on_only(kept: Kept) -> None:
 
 
 def test_a_broken_chain_at_the_start_is_recorded_and_blocks_nothing(kept: Kept) -> None:
-    """003 §Storage: logged as a warning."""
+    """AUD-04: logged as a warning."""
     edit(kept.path, "UPDATE records SET content = content || ' ' WHERE number = 43")
     kept.open()
     kept.maintenance.start()

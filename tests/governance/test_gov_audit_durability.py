@@ -1,5 +1,5 @@
 """What may wait and what may not: a power cut loses declared intents and plain reads of half a second at most, never a
-security event; the end of a process loses neither (003 §Sync/Async Write Strategy; architecture.md, invariant 6)."""
+security event; the end of a process loses neither (AUD-01)."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def said(path: Path) -> list[str]:
 
 
 def test_of_all_kinds_only_a_declared_intent_may_wait() -> None:
-    """None of 003 SYNC_EVENTS, and none of what governance.md §7 adds to them."""
+    """AUD-02: none of the kinds that matter."""
     assert [kind for kind in AuditKind if may_wait(AuditEvent(kind))] == [AuditKind.INTENT_SELECTED]
 
 

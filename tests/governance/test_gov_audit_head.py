@@ -1,5 +1,5 @@
 """The signed head: what came after the last checkpoint is vouched for too, and a crash is told from an attack
-(governance.md §7; threats.md, Storage, audit)."""
+(AUD-01)."""
 
 from __future__ import annotations
 

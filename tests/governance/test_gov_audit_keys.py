@@ -1,4 +1,4 @@
-"""Where the key that signs checkpoints is kept: the keyring, else a file for its owner alone (governance.md §7)."""
+"""Where the key that signs checkpoints is kept: the keyring, else a file for its owner alone (AUD-01)."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """Retention: how long and how large a log is kept, what is said when it goes, and when room runs out
-(003 §Retention Policy)."""
+(AUD-01)."""
 
 from __future__ import annotations
 

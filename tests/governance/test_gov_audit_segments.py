@@ -1,4 +1,4 @@
-"""Segments: daily rotation with the chain carried over, retention, and warnings about room (003 §Retention Policy)."""
+"""Segments: daily rotation with the chain carried over, retention, and warnings about room (AUD-01)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A call whose process dies between its two records gets the second one later (architecture.md, invariant 6)."""
+"""A call whose process dies between its two records gets the second one later (AUD-01)."""
 
 from __future__ import annotations
 

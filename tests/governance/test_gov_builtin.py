@@ -1,4 +1,4 @@
-"""The built-in rules hold against every spelling of a path (003 §Built-in rules; threats: Paths, Configuration)."""
+"""The built-in rules hold against every spelling of a path (POL-04)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Canonical JSON: one value, one byte string (002 §4.5)."""
+"""Canonical JSON: one value, one byte string (POL-01)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Capability tokens: minted for what was judged, used by their holder, never more than their parent (003 §Capability)."""
+"""Capability tokens: minted for what was judged, used by their holder, never more than their parent (APP-07)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The table of options, and the matcher that reads commands by it (threats.md, Shell)."""
+"""The table of options, and the matcher that reads commands by it (CMD-03)."""
 
 from __future__ import annotations
 

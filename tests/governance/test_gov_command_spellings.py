@@ -1,4 +1,4 @@
-"""A rule that stops a command means it in every spelling; a rule that allows one means exactly its words (threats: Shell)."""
+"""A rule that stops a command means it in every spelling; a rule that allows one means exactly its words (CMD-03)."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """Spellings of denied commands, run for real with programs that only note their words: what does the denied thing was
-denied, by policy and by the person's permissions alike (governance.md §2, Commands; §3).
+denied, by policy and by the person's permissions alike (CMD-03).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Rules that are programs, the part that runs nothing: their files, what they are asked, what answers mean (003 §Rule Language)."""
+"""Rules that are programs, the part that runs nothing: their files, what they are asked, what answers mean (EXT-01)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a script writes and is held back is reviewed later; nothing else about it changes (003 §Output and Merge)."""
+"""What a script writes and is held back is reviewed later; nothing else about it changes (APP-01)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One spelling for each host, none for what could be read as another (003 §Network Isolation)."""
+"""One spelling for each host, none for what could be read as another (POL-01)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Governance stands alone: no editor, no model, no server (architecture.md, Layers and who may import whom)."""
+"""Governance stands alone: no editor, no model, no server (POL-01)."""
 
 from __future__ import annotations
 

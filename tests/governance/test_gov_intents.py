@@ -1,4 +1,4 @@
-"""The two-stage intent gate: five rules and the whole matrix (004 §Enforcement Rules, governance.md §1)."""
+"""The two-stage intent gate: five rules and the whole matrix (INT-02)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the person's own secrets look like: patterns of the policy file (governance.md §8)."""
+"""What the person's own secrets look like: patterns of the policy file (POL-01)."""
 
 from __future__ import annotations
 

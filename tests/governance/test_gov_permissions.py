@@ -1,4 +1,4 @@
-"""Standing answers: the seed's order, tightening only (002 §3.4, governance.md §3)."""
+"""Standing answers: the seed's order, tightening only (APP-06)."""
 
 from __future__ import annotations
 

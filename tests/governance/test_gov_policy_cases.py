@@ -1,4 +1,4 @@
-"""The seed's cases of the policy engine, one data file each, through one check (003 §Policy Engine Test Specifications).
+"""The seed's cases of the policy engine, one data file each, through one check (POL-02).
 
 A row's `extension` is a rule that is a program, and runs in its real sandbox; `asked` is how often. `builtin` stands in
 for the built-in layer, `then` is an action that follows.
@@ -17,7 +17,7 @@ from rule_programs import Counted, need_sandbox, rule
 
 from remit_governance.policy.decision.evaluate import evaluate
 from remit_governance.policy.decision.extension import with_extension
-from remit_governance.policy.language.action_form import parse_asked
+from remit_governance.policy.language.action_form import parse_question
 from remit_governance.policy.language.compile import Source, compile_policy
 from remit_governance.policy.rules import Layer, Policy
 
@@ -47,7 +47,7 @@ def check(case: dict[str, Any]) -> None:
 
 
 def decided(policy: Policy, case: dict[str, Any]) -> None:
-    action, claim = parse_asked(case["action"], policy)
+    action, claim = parse_question(case["action"], policy)
     decision = evaluate(policy, action, claim)
     expected = case["expect"]
     found = {

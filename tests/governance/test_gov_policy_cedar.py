@@ -1,5 +1,5 @@
 """The evaluator against Cedar's, on what both languages can say: another team's engine as the oracle
-(003 §Rule Evaluation Engine).
+(POL-02).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""YAML as policies are read from it: what it means, where it stands, and how much there may be (003 §Rule Language)."""
+"""YAML as policies are read from it: what it means, where it stands, and how much there may be (POL-02)."""
 
 from __future__ import annotations
 

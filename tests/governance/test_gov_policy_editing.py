@@ -1,5 +1,5 @@
 """Policy files while they are written: diagnostics, completion, hover, from a rule's name to its place
-(protocol.md §3, Standard; editor.md)."""
+(POL-14)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The index only narrows: no rule that matches an action is ever left out (003 §Performance Optimization)."""
+"""The index only narrows: no rule that matches an action is ever left out (POL-09)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The real evaluator against the reference, over generated rule sets and actions, in any order (003, order-independent)."""
+"""The real evaluator against the reference, over generated rule sets and actions, in any order (POL-02)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much an action can do: the table of `policy/decision/risk.py`, row by row (004 §Future Extensions; governance.md §1)."""
+"""How much an action can do: the table of `policy/decision/risk.py`, row by row (CMD-05)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Secrets leave no result, error or log line (governance.md §8)."""
+"""Secrets leave no result, error or log line (SEC-01)."""
 
 from __future__ import annotations
 

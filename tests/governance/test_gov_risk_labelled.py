@@ -1,5 +1,5 @@
 """How often the risk of a command line is wrong, over the labelled lines of `tests/cases/risk`, and what a person is asked
-needlessly (004 §Future Extensions; governance.md §1).
+needlessly (CMD-05).
 
 One half is only counted: a failure names lines of the other half alone.
 """

@@ -1,4 +1,4 @@
-"""Command lines read as trees: tricks are seen or doubted, everyday lines are certain (governance.md §2; threats.md)."""
+"""Command lines read as trees: tricks are seen or doubted, everyday lines are certain (CMD-02)."""
 
 from __future__ import annotations
 

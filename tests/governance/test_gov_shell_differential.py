@@ -1,5 +1,5 @@
 """The reading of command lines against a real shell: what it starts and writes was foreseen, or there was a doubt
-(governance.md §2, Commands: a second, obvious implementation)."""
+(CMD-02)."""
 
 from __future__ import annotations
 

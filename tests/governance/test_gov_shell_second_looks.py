@@ -1,4 +1,4 @@
-"""Spellings that a shell looks at a second time, or takes for something else than they seem (threats.md, Shell).
+"""Spellings that a shell looks at a second time, or takes for something else than they seem (CMD-02).
 
 Each is run by a real shell first, where it starts `other`, or `pa` in place of a program that was allowed: a trick that
 does not work proves nothing.

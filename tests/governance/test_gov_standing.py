@@ -1,4 +1,4 @@
-"""What `always` offers, and the file it is written to: exactly the rule that is shown (governance.md §3, §4)."""
+"""What `always` offers, and the file it is written to: exactly the rule that is shown (APP-05)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hostile characters are spelled out before a person approves (threats: Approvals)."""
+"""Hostile characters are spelled out before a person approves (APP-03)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The diff that a person reviews is difflib's, found faster (governance.md §4)."""
+"""The diff that a person reviews is difflib's, found faster (APP-03)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`edit_file` with `line`: only the occurrence that starts there, and as strict as without (001 §3.3)."""
+"""`edit_file` with `line`: only the occurrence that starts there, and as strict as without (TOOL-04)."""
 
 from __future__ import annotations
 

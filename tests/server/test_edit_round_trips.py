@@ -1,4 +1,4 @@
-"""Generated edits of real source files come out byte for byte, by `edit_file` and by `apply_diff` (agent.md §2)."""
+"""Generated edits of real source files come out byte for byte, by `edit_file` and by `apply_diff` (TOOL-04)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The embedded model that ships: its cache, its size, its tokenizer and its skill (agent.md §Embedded default)."""
+"""The embedded model that ships: its cache, its size, its tokenizer and its skill (MOD-09)."""
 
 from __future__ import annotations
 

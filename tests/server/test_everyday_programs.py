@@ -1,4 +1,4 @@
-"""Programs that people run every day run in the sandbox too: what is safe and useless is not safe for long (agent.md §3)."""
+"""Programs that people run every day run in the sandbox too: what is safe and useless is not safe for long (LSP-04)."""
 
 from __future__ import annotations
 

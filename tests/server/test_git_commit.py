@@ -1,4 +1,4 @@
-"""Commits as git would make them: the same tree, an index that git agrees with, and what is refused (agent.md §2)."""
+"""Commits as git would make them: the same tree, an index that git agrees with, and what is refused (GIT-02)."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """Git's state and differences where `.git` only points to a repository: worktrees, submodules, and pointers that lie
-(agent.md §2; threats.md, Configuration and persistence)."""
+(GIT-01)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What git prints and what its settings say, read by pure functions (agent.md §2)."""
+"""What git prints and what its settings say, read by pure functions (GIT-01)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Git's state and differences, of repositories that nobody vouches for (agent.md §2)."""
+"""Git's state and differences, of repositories that nobody vouches for (GIT-01)."""
 
 from __future__ import annotations
 

@@ -76,7 +76,7 @@ def in_force(schema: dict[str, JsonValue]) -> dict[str, JsonValue]:
 
 @pytest.mark.parametrize("kind", ["bytes", "embedded", "large"])
 def test_answers_of_random_weights_parse_and_validate(kind: str, tmp_path: Path) -> None:
-    """agent.md §Model engine: 50 schemas, three vocabularies; a value is whole although the model never ends one."""
+    """MOD-06: 50 schemas, three vocabularies; a value is whole although the model never ends one."""
     from tiny_models import tiny_model
 
     reasons = asyncio.run(every_schema(str(tiny_model(kind, tmp_path / "model"))))  # type: ignore[arg-type]

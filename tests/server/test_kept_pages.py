@@ -1,4 +1,4 @@
-"""`read_file` pages a large file without reading it twice, and never shows one as it was (agent.md §2)."""
+"""`read_file` pages a large file without reading it twice, and never shows one as it was (LSP-04)."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """kill -9 of the model process in the middle of a turn: a clear end, and the next turn works
-(architecture.md, invariant 8; agent.md §Loop)."""
+(FILE-04)."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """kill -9 of the server at random points of a write: the old file or the new one, an audit chain that verifies, and a
-next start that works (threats.md, Storage; architecture.md, invariants 5 and 6)."""
+next start that works (FILE-04)."""
 
 from __future__ import annotations
 

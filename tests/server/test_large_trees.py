@@ -1,4 +1,4 @@
-"""Searching and listing with ripgrep and in process come to the same (agent.md §2)."""
+"""Searching and listing with ripgrep and in process come to the same (TOOL-06)."""
 
 from __future__ import annotations
 

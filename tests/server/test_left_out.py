@@ -1,5 +1,5 @@
 """What a look does not show it says, and how to see it: no file, line or name is passed over in silence
-(001 §3.1, §3.4, §3.5; agent.md §2)."""
+(BOX-06)."""
 
 from __future__ import annotations
 

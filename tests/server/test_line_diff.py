@@ -1,4 +1,4 @@
-"""The lines that two texts share: right for any texts, near the fewest edits there are, and soon found (governance.md §4)."""
+"""The lines that two texts share: right for any texts, near the fewest edits there are, and soon found (APP-03)."""
 
 from __future__ import annotations
 

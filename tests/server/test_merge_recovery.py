@@ -1,5 +1,4 @@
-"""kill -9 at every step of a merge, then a restart: all of it or nothing, and no step twice (agent.md §3; threats.md,
-Storage)."""
+"""kill -9 at every step of a merge, then a restart: all of it or nothing, and no step twice (FILE-04)."""
 
 from __future__ import annotations
 

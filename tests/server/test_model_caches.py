@@ -1,4 +1,4 @@
-"""What a model remembers of a prompt: lent, counted, and stored where there is no room (agent.md §Model engine)."""
+"""What a model remembers of a prompt: lent, counted, and stored where there is no room (MOD-05)."""
 
 from __future__ import annotations
 

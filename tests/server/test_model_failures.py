@@ -1,5 +1,5 @@
 """What goes wrong with a model process ends in words, with the server alive and the next request answered
-(architecture.md, invariant 8; 000 §Availability). Every process here is the real one."""
+(MOD-02). Every process here is the real one."""
 
 from __future__ import annotations
 

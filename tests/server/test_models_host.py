@@ -188,7 +188,7 @@ async def stepped(provider: MlxProvider, sessions: Sequence[str], seed: int) -> 
 
 
 async def test_prompt_cache_second_step(provider: MlxProvider) -> None:
-    """agent.md §Model engine: the second step reads only what is new, and says the same as without a cache."""
+    """MOD-05: the second step reads only what is new, and says the same as without a cache."""
     for seed in range(20):
         cached = await stepped(provider, [f"warm{seed}"] * 3, seed)
         cold = await stepped(provider, [f"cold{seed}-{number}" for number in range(3)], seed)
@@ -244,7 +244,7 @@ async def long_generation(provider: MlxProvider, session: str) -> AsyncIterator[
 
 
 async def test_cancel_mid_decode(provider: MlxProvider) -> None:
-    """agent.md §Loop: leaving the stream stops the model; the next request in that session is right."""
+    """AGT-02: leaving the stream stops the model; the next request in that session is right."""
     expected = comparable(await collect(provider, ask(session="reference")))
     stream = await long_generation(provider, "cancelled")
     assert provider.state == "busy"
@@ -331,7 +331,7 @@ async def one_of_many(provider: MlxProvider, number: int, session: str) -> list[
 
 @pytest.mark.parametrize("which", ["random", "embedded"])
 async def test_eight_sessions_at_once_say_what_each_says_alone(which: str, folder: Path) -> None:
-    """agent.md §Model engine: eight sessions at once say what each says alone, and none starves."""
+    """MOD-05: eight sessions at once say what each says alone, and none starves."""
     provider = MlxProvider("embedded" if which == "embedded" else str(folder))
     try:
         for round_number in range(2):
@@ -489,7 +489,7 @@ async def test_control_tokens_in_content_stay_text(provider: MlxProvider) -> Non
 
 @pytest.mark.parametrize("damage", ["missing", "empty", "config", "weights", "tokenizer"])
 async def test_broken_model_folder(damage: str, folder: Path, tmp_path: Path) -> None:
-    """000 §Availability: a folder that cannot be loaded says what is wrong and how to go on."""
+    """MOD-08: a folder that cannot be loaded says what is wrong and how to go on."""
     broken = tmp_path / "model"
     if damage != "missing":
         broken.mkdir()

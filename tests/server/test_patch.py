@@ -1,4 +1,4 @@
-"""Unified diffs, read leniently and applied strictly (agent.md §2, `apply_diff`)."""
+"""Unified diffs, read leniently and applied strictly (`apply_diff`; TOOL-05)."""
 
 from __future__ import annotations
 

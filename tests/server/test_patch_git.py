@@ -1,4 +1,4 @@
-"""What git says happened between two trees, `apply_diff` makes happen, all of it, or nothing (agent.md §2)."""
+"""What git says happened between two trees, `apply_diff` makes happen, all of it, or nothing (TOOL-05)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the model is told of the editor: names and places, as data, within bounds (001 §5)."""
+"""What the model is told of the editor: names and places, as data, within bounds (AGT-04)."""
 
 from __future__ import annotations
 

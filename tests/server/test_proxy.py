@@ -1,4 +1,4 @@
-"""The proxy's own rules: what it takes for a request, and which addresses a name may lead to (003 §Network Isolation)."""
+"""The proxy's own rules: what it takes for a request, and which addresses a name may lead to (LSP-04)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A message whose handling fails gives back the places that its reader waits for (threats.md, Protocol)."""
+"""A message whose handling fails gives back the places that its reader waits for (LSP-04)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Changes of the policy's files are heard of, whenever they are made (governance.md §2, Changing policy)."""
+"""Changes of the policy's files are heard of, whenever they are made (POL-11)."""
 
 from __future__ import annotations
 

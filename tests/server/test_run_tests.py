@@ -1,4 +1,4 @@
-"""The workspace's tests by its own runners, really run in the sandbox (agent.md §2)."""
+"""The workspace's tests by its own runners, really run in the sandbox (TOOL-08)."""
 
 from __future__ import annotations
 

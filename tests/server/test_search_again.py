@@ -1,4 +1,4 @@
-"""A second search of the same files reads only those that changed, and finds what a first one would (agent.md §2)."""
+"""A second search of the same files reads only those that changed, and finds what a first one would (TOOL-06)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`initialize` is answered before anything slow is imported (architecture.md, invariant 9). What it costs beside a hello
+"""`initialize` is answered before anything slow is imported (LSP-01). What it costs beside a hello
 server is measured in bench/initialize.py."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Reports as runners wrote them, read by pure functions (agent.md §2). What Node, pytest and unittest write is read in
+"""Reports as runners wrote them, read by pure functions (LSP-04). What Node, pytest and unittest write is read in
 test_run_tests.py, where they really run."""
 
 from __future__ import annotations

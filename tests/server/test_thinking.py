@@ -118,7 +118,7 @@ async def test_an_answer_of_a_schema_has_no_thinking(opened: MlxProvider) -> Non
 
 
 async def test_the_prompt_cache_outlasts_thinking_that_is_forgotten(opened: MlxProvider) -> None:
-    """agent.md §Model engine: what was thought is in no later prompt, and only what followed it is read again."""
+    """MOD-05: what was thought is in no later prompt, and only what followed it is read again."""
     messages: tuple[Message, ...] = (SystemMessage("be brief " * 40), UserMessage("rename a to b"))
     first = await collect(opened, ask(messages=messages, session="m", temperature=1.0, seed=3, max_tokens=80))
     text, thought = spelled(first)

@@ -1,4 +1,4 @@
-"""What had begun is finished before a cancellation goes on (architecture.md, invariant 5)."""
+"""What had begun is finished before a cancellation goes on (LSP-04)."""
 
 from __future__ import annotations
 

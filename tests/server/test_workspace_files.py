@@ -1,4 +1,4 @@
-"""Files: a write leaves the old contents or the new ones, never a mixture (agent.md §3, threats.md, Storage)."""
+"""Files: a write leaves the old contents or the new ones, never a mixture (FILE-01)."""
 
 from __future__ import annotations
 

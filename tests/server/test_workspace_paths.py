@@ -1,4 +1,4 @@
-"""Paths: every way out of a workspace that has worked somewhere, tried (threats.md, Paths)."""
+"""Paths: every way out of a workspace that has worked somewhere, tried (FILE-01)."""
 
 from __future__ import annotations
 

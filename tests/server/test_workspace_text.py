@@ -1,4 +1,4 @@
-"""Texts: what was not changed comes back byte for byte (agent.md §2)."""
+"""Texts: what was not changed comes back byte for byte (FILE-01)."""
 
 from __future__ import annotations
 

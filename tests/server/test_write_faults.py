@@ -1,5 +1,5 @@
 """Writes that are killed or fail at each of their steps: the old file or the new one, and nothing beside it
-(agent.md §3; threats.md, Storage)."""
+(FILE-02)."""
 
 from __future__ import annotations
 

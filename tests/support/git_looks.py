@@ -1,4 +1,4 @@
-"""Repositories to be looked at by the git tools, and a turn that looks (agent.md §2)."""
+"""Repositories to be looked at by the git tools, and a turn that looks (GIT-01)."""
 
 from __future__ import annotations
 

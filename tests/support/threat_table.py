@@ -1,4 +1,5 @@
-"""The table of threats, and what its tests attack: read from the tests' source, so that a name alone proves nothing."""
+"""The table of threats, and what its tests attack: read from the tests' source, so that a name alone proves nothing
+(THR-01)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a person is shown, and what an answer is good for (threats.md, Approvals)."""
+"""What a person is shown, and what an answer is good for (APP-01)."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """Approvals of a running server whose client lies, repeats itself, says nothing or goes away, and of a command with
-nobody to ask (threats.md, Approvals)."""
+nobody to ask (APP-01)."""
 
 from __future__ import annotations
 

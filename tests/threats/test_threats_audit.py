@@ -1,4 +1,4 @@
-"""Attacks on an audit log that real commands have left, and damage to it (threats.md, Storage). Each is judged by
+"""Attacks on an audit log that real commands have left, and damage to it (AUD-01). Each is judged by
 `remit audit verify`, in a process of its own, or by what a server does with it."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The agent at its own policy, and at files that start programs by themselves (threats.md, Configuration)."""
+"""The agent at its own policy, and at files that start programs by themselves (POL-03)."""
 
 from __future__ import annotations
 

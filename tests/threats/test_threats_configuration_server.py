@@ -1,5 +1,5 @@
 """A workspace that wants to run something, or the agent that wants to change its rules, against the real program
-(threats.md, Configuration and persistence)."""
+(POL-03)."""
 
 from __future__ import annotations
 

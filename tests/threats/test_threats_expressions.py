@@ -1,4 +1,4 @@
-"""Globs and expressions that come with a project and were made to take for ever (threats.md, Shell): a policy's, ignore
+"""Globs and expressions that come with a project and were made to take for ever (POL-08): a policy's, ignore
 files', git's own settings', and those that a model gives to a tool."""
 
 from __future__ import annotations

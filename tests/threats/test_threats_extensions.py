@@ -1,4 +1,4 @@
-"""Out of the sandbox of a person's own rules, by every way there is, and past it (threats.md, Sandbox and Configuration).
+"""Out of the sandbox of a person's own rules, by every way there is, and past it (EXT-01).
 
 Each test lets real rules try, in the process of a whole runtime with a policy that allows everything else.
 """

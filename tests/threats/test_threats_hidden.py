@@ -1,5 +1,5 @@
 """What policy keeps from being read comes out under no other name, in no other sandbox and by no other program
-(governance.md §8; threats.md, Paths and Shell)."""
+(SEC-02)."""
 
 from __future__ import annotations
 

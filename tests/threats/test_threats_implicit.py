@@ -1,5 +1,5 @@
 """Files that start programs or steer agents without being called, and folders that git takes for repositories
-(threats.md, Configuration and persistence): a person looks at each such write, or it is refused."""
+(POL-04): a person looks at each such write, or it is refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A language server that the project brought along, and that means harm (threats.md, Sandbox and Protocol)."""
+"""A language server that the project brought along, and that means harm (TOOL-07)."""
 
 from __future__ import annotations
 

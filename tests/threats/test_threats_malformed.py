@@ -1,5 +1,5 @@
 """Malformed messages by the thousand, through real processes: each is answered or passed over, and costs little
-(threats.md, Protocol).
+(LSP-02).
 
 `REMIT_MALFORMED` is how many are sent to each server; the usual ones are the first of the same row.
 """

@@ -1,4 +1,4 @@
-"""Messages that have stopped a server or filled its memory, sent to a real one (threats.md, Protocol)."""
+"""Messages that have stopped a server or filled its memory, sent to a real one (LSP-02)."""
 
 from __future__ import annotations
 

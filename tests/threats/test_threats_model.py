@@ -1,4 +1,4 @@
-"""A model that is hostile, clumsy or taken over by what it reads (threats.md, Model)."""
+"""A model that is hostile, clumsy or taken over by what it reads (MOD-02)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A hub that sends more than it said: a file or a list without end (threats.md, Sandbox: disk fill)."""
+"""A hub that sends more than it said: a file or a list without end (MOD-07)."""
 
 from __future__ import annotations
 

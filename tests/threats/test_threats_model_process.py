@@ -1,5 +1,4 @@
-"""What a model's own process is given, and what its folder makes it run, by the real programs (threats.md, Sandbox and
-Model)."""
+"""What a model's own process is given, and what its folder makes it run, by the real programs (MOD-02)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A hostile model behind a running server, under a policy that allows all that it can (threats.md, Model)."""
+"""A hostile model behind a running server, under a policy that allows all that it can (MOD-02)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Out through the proxy by every way there is: a command reaches what it listed, and nothing else (threats.md, Sandbox).
+"""Out through the proxy by every way there is: a command reaches what it listed, and nothing else (BOX-03).
 
 Each test runs a real command in a real sandbox against real servers, under a policy that allows every host.
 """

@@ -1,4 +1,4 @@
-"""Paths as attackers write them, each tried through the whole dispatcher (threats.md, Paths)."""
+"""Paths as attackers write them, each tried through the whole dispatcher (FILE-01)."""
 
 from __future__ import annotations
 

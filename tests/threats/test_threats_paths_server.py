@@ -1,5 +1,4 @@
-"""Paths and archives that attack a running server, which may read and write everything in its workspace (threats.md,
-Paths)."""
+"""Paths and archives that attack a running server, which may read and write everything in its workspace (FILE-01)."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Clients that are none: a web page that speaks to a loopback address, and bytes between messages (threats.md,
-Protocol)."""
+"""Clients that are none: a web page that speaks to a loopback address, and bytes between messages (LSP-02)."""
 
 from __future__ import annotations
 

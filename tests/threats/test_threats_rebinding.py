@@ -1,4 +1,4 @@
-"""A name whose addresses change between the look and the connection (threats.md, Sandbox and Protocol).
+"""A name whose addresses change between the look and the connection (BOX-03).
 
 The name server, the web servers and `remit` share a network of their own, in which one address that anybody may have and
 the machine's own can both be reached.

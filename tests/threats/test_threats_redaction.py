@@ -1,4 +1,4 @@
-"""Secrets on their way to the model, to events and to the audit log (governance.md §8; threats.md, Model)."""
+"""Secrets on their way to the model, to events and to the audit log (SEC-01)."""
 
 from __future__ import annotations
 

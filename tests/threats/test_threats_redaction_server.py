@@ -1,5 +1,4 @@
-"""Secrets on every way out of a running server: what it says, whatever is asked of it, and what it keeps (threats.md,
-Redaction)."""
+"""Secrets on every way out of a running server: what it says, whatever is asked of it, and what it keeps (SEC-01)."""
 
 from __future__ import annotations
 

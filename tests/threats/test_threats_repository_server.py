@@ -1,5 +1,4 @@
-"""Repositories that want to start programs or to show another one's files, against a running server (threats.md,
-Configuration and persistence)."""
+"""Repositories that want to start programs or to show another one's files, against a running server (GIT-01)."""
 
 from __future__ import annotations
 

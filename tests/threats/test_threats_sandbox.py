@@ -1,4 +1,4 @@
-"""Out of the sandbox by every way there is, and at the machine's limits (threats.md, Sandbox).
+"""Out of the sandbox by every way there is, and at the machine's limits (BOX-02).
 
 Each test runs real commands through the whole dispatcher, with a policy and a person that allow everything.
 """

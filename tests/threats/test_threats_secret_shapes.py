@@ -1,5 +1,5 @@
 """Secrets that only their form gives away, on every way out of a real server, and what a reading of the outside of a
-policy must not show (governance.md §8; threats.md, Model and Shell)."""
+policy must not show (SEC-01)."""
 
 from __future__ import annotations
 

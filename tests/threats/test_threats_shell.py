@@ -1,4 +1,4 @@
-"""Commands that are more than they look like, under policies that allow some and deny others (threats.md, Shell)."""
+"""Commands that are more than they look like, under policies that allow some and deny others (CMD-02)."""
 
 from __future__ import annotations
 

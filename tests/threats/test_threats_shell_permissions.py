@@ -1,4 +1,4 @@
-"""What a person denies by permissions.yaml, tried in other spellings against a running server (threats.md, Shell).
+"""What a person denies by permissions.yaml, tried in other spellings against a running server (APP-06).
 
 Policy allows everything here, so that what is refused is refused by the person's own lists.
 """

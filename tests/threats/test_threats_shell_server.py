@@ -1,4 +1,4 @@
-"""Every trick with a command line, tried against a running server that may run anything but `rm` (threats.md, Shell)."""
+"""Every trick with a command line, tried against a running server that may run anything but `rm` (CMD-02)."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """Commands of a running server's that show what reading denies, or make a repository inside the repository, by every way
-that a shell has (threats.md, Shell and Configuration)."""
+that a shell has (SEC-02)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Answers for good and for a session hold in the workspace they were given in (threats.md, Approvals)."""
+"""Answers for good and for a session hold in the workspace they were given in (APP-05)."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """Answers for good and for a session, taken to another folder: by another server, by one server with several folders, and
-by a folder that takes a trusted one's place (threats.md, Approvals)."""
+by a folder that takes a trusted one's place (APP-05)."""
 
 from __future__ import annotations
 

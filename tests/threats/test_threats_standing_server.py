@@ -1,5 +1,5 @@
 """Answers that stand in permissions.yaml, several questions of one turn, and a client that is lost, against a running
-server (threats.md, Approvals)."""
+server (APP-05)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The audit log of real runs: killed, starved, damaged and rewritten (threats.md, Storage). Each attack is judged by
+"""The audit log of real runs: killed, starved, damaged and rewritten (FILE-04). Each attack is judged by
 `remit audit verify`, in a process of its own."""
 
 from __future__ import annotations

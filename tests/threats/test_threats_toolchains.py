@@ -1,4 +1,4 @@
-"""Into the person's home by way of their toolchains, which commands may read (threats.md, Sandbox and Configuration).
+"""Into the person's home by way of their toolchains, which commands may read (BOX-02).
 
 Each test runs real commands through the whole dispatcher, with a policy and a person that allow everything.
 """

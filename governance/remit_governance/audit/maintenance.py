@@ -1,5 +1,5 @@
 """Maintains one log (effect): has its end signed, closes its segments, deletes what is too old, says when its room
-runs out, and looks at it when it is opened (003 §Audit Log Module; governance.md §7).
+runs out, and looks at it when it is opened (AUD-01).
 
 All this is done on a thread of its own, so that no call waits for it; what goes wrong in it is a warning.
 """
@@ -174,7 +174,7 @@ class Maintenance:
         self._secure()
 
     def _look(self) -> None:
-        """What is wrong at the start is said and recorded, and blocks nothing (003 §Storage)."""
+        """What is wrong at the start is said and recorded, and blocks nothing (AUD-01)."""
         for fault in examine_start(self.log.path, self._notary):
             if fault.damaged:
                 self.log.renew(fault.why)

@@ -1,4 +1,4 @@
-"""What the audit log says about one thing that happened, and how records are chained (003 §Audit Log Module).
+"""What the audit log says about one thing that happened, and how records are chained (AUD-06).
 
 `hash = SHA-256(prev_hash ‖ canonical JSON of the record)`, both hashes as lower-case hex; the first `prev_hash` is
 SHA-256 of `genesis:` and the start time in milliseconds, and in every later segment of a log also of `:` and the last

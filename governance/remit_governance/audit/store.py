@@ -1,5 +1,4 @@
-"""Writing the audit log (effect): what matters is on disk before `append` returns (003 §Audit Log Module, Storage,
-§Sync/Async Write Strategy).
+"""Writing the audit log (effect): what matters is on disk before `append` returns (AUD-01).
 
 Records that may wait are committed without waiting for the disk (SQLite's `synchronous = NORMAL`): they outlive the
 process at once. The next durable record, or half a second later a commit of its own, brings them to the disk; a power

@@ -1,5 +1,5 @@
 """Which workspace a standing answer holds in: its folder's path, and an id that another folder at that path has not
-(governance.md §3)."""
+(APP-05)."""
 
 from __future__ import annotations
 

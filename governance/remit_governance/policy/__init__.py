@@ -1,4 +1,4 @@
-"""The policy engine: default deny, deny terminal, the same decision in any order (003 §Security Policy Module).
+"""The policy engine: default deny, deny terminal, the same decision in any order (POL-02).
 
 `load` reads files; everything else is pure. The way through: sources → `compile` → `Policy` → `evaluate` → `Decision`.
 """

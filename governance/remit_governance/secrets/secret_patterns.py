@@ -1,4 +1,4 @@
-"""What a person's own secrets look like: expressions that take linear time, whatever the text (governance.md §8).
+"""What a person's own secrets look like: expressions that take linear time, whatever the text (SEC-03).
 
 RE2 is the engine: it has no backtracking, and so no expression that takes exponential time. What it cannot say
 (look-around, references to groups) it refuses when a policy is loaded.

@@ -1,1 +1,1 @@
-"""The loop: model, intent, calls, results, until a step calls nothing (001 §5, 004)."""
+"""The loop: model, intent, calls, results, until a step calls nothing (AGT-01)."""

@@ -1,4 +1,4 @@
-"""The agent loop: ask the model, dispatch its calls, feed the results back, until a step calls nothing (001 §5)."""
+"""The agent loop: ask the model, dispatch its calls, feed the results back, until a step calls nothing (AGT-01)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether a model goes round in circles: what it did last, over and over, with nothing coming of it (agent.md §1).
+"""Whether a model goes round in circles: what it did last, over and over, with nothing coming of it (AGT-03).
 
 A call that is made again and gives another result is a poll, and no circle.
 """

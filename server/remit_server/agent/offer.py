@@ -1,4 +1,4 @@
-"""Which files a step may name where a tool needs one that is there (agent.md §Intent as grammar).
+"""Which files a step may name where a tool needs one that is there (AGT-05).
 
 They go into the grammar alone, never into the prompt, whose bytes stay the same from step to step. A name that the
 person wrote may always be spelled: whether there is such a file, the tool says better than a wrong one in its place.

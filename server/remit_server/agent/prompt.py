@@ -1,4 +1,4 @@
-"""What the model is told: one system prompt, byte-stable within a session so that the prompt cache holds (001 §5)."""
+"""What the model is told: one system prompt, byte-stable within a session so that the prompt cache holds (AGT-04)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Asking for approval in the terminal: one prompt line, and no answer but a clear yes is a no."""
+"""Asking for approval in the terminal: one prompt line, and anything but a clear yes is a no (CLI-04)."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""`remit`: a table of commands (protocol.md §4). Exit codes: 0 done, 1 failed or declined, 2 wrong usage,
-3 denied."""
+"""`remit`: a table of commands (CLI-01; CLI-02). Exit codes: 0 done, 1 failed or declined, 2 wrong usage, 3 denied."""
 
 from __future__ import annotations
 

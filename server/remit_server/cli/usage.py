@@ -1,5 +1,5 @@
 """What the person typed, parsed: JSON in an argument, and the error of a command line that cannot be understood
-(protocol.md §4)."""
+(CLI-03)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The run contract every transport carries: requests, events, results and errors (002 §4.3, protocol.md §1).
+"""The run contract every transport carries: requests, events, results and errors (AGT-08).
 
 These pydantic models are the source; `schemas/` and the extension's TypeScript types are generated from them
 (`make schemas`). Field names are snake_case on every transport.

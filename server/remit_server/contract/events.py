@@ -1,4 +1,4 @@
-"""What a client receives while a turn runs, in order; the union `AgentEvent` is closed (002 §4.3)."""
+"""What a client receives while a turn runs, in order; the union `AgentEvent` is closed (AGT-08)."""
 
 from __future__ import annotations
 

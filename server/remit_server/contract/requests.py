@@ -1,4 +1,4 @@
-"""What a client sends: a turn to run, an answer to a question, a text to generate (protocol.md §1)."""
+"""What a client sends: a turn to run, an answer to a question, a text to generate (AGT-08)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a client receives once: how a turn ended, what became of an answer, what the status is (002 §4.3)."""
+"""What a client receives once: how a turn ended, what became of an answer, what the status is (AGT-08)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from remit_server.contract.values import ErrorPayload, TokenUsage, Wire
 
 
 class ToolTrace(Wire):
-    """One line of the run's audit trail (002 §4.5)."""
+    """One line of the run's audit trail (AGT-08)."""
 
     tool_call_id: str
     tool: str

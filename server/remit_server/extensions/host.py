@@ -1,5 +1,5 @@
 """Keeps the process of a person's own rules: started and warmed, asked in turn, started again when it failed
-(003 §Rule Language, extension layer; governance.md §2).
+(EXT-01).
 """
 
 from __future__ import annotations

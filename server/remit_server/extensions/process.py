@@ -1,4 +1,4 @@
-"""The sandboxed process from outside: one question, one answer, by a deadline (threats.md, Sandbox)."""
+"""The sandboxed process from outside: one question, one answer, by a deadline (EXT-01)."""
 
 from __future__ import annotations
 

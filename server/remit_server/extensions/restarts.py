@@ -1,4 +1,4 @@
-"""When a process that failed may be started again; pure (003 §Test Specifications 20)."""
+"""When a process that failed may be started again; pure (EXT-02)."""
 
 from __future__ import annotations
 

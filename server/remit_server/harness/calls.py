@@ -31,7 +31,7 @@ class CallResult:
 
 
 class RunDenied(ToolError):
-    """A refusal that ends the run: nobody can be asked, or the person's configuration says it is final (002 §5)."""
+    """A refusal that ends the run: nobody can be asked, or the person's configuration says it is final (TOOL-02)."""
 
     code = ErrorCode.DENIED
 

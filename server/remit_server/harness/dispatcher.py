@@ -1,4 +1,4 @@
-"""The one way a tool runs, whichever door its call came through (architecture.md, invariant 1; 002 §4.5)."""
+"""The one way a tool runs, whichever door its call came through (INT-01)."""
 
 from __future__ import annotations
 
@@ -90,7 +90,9 @@ class Dispatcher:
             return (UNKNOWN,)
 
     def offered(self, turn: Turn) -> dict[Intent, tuple[ToolSpec, ...]]:
-        """Returns what a model may be offered now: for each intent the tools that it opens and that the run allows."""
+        """Returns what a model may be offered now: for each intent the tools that it opens and that the run
+        allows (INT-05; INT-06).
+        """
         specs = {name: ToolSpec(name, tool.summary, tool.schema) for name, tool in self.parts.tools.items()}
         opened = {intent: tuple(specs[name] for name in opened_tools(intent, turn, self.parts)) for intent in Intent}
         return {intent: tools for intent, tools in opened.items() if tools}
@@ -101,7 +103,7 @@ class Dispatcher:
         return judge_path(self.parts.rulebook, turn, tool.name, "fs.read", path).verdict is not Verdict.DENY
 
     def declare(self, intent: Intent, justification: str | None, call_id: str, turn: Turn) -> None:
-        """Rules 2 and 4: the step's intent is this one from here on. Audited before it holds."""
+        """Rules 2 and 4: the step's intent is this one from here on. Audited before it holds (INT-03)."""
         parts, previous = self.parts, turn.intent.active
         version = parts.rulebook.policy.version
         append(parts.audit, intent_event((intent, justification), call_id, turn, parts.redactor, version))

@@ -1,4 +1,4 @@
-"""Runs several calls of one step: side by side where they cannot meet, else in the order they were made (agent.md §1).
+"""Runs several calls of one step: side by side where they cannot meet, else in the order they were made (AGT-02).
 
 An intent and whatever may touch everything are barriers: what stands before them has ended when they begin, and what
 stands after them is looked at only when they have ended. So every call runs under the intent declared before it.

@@ -1,5 +1,5 @@
 """The capability token that a call runs under: minted for exactly what was judged, used at once, revoked with the call
-(003 §Capability System, governance.md §5).
+(APP-07).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the harness asks of whoever runs it: a place for events, and a person to ask (002 §4.4, governance.md §4)."""
+"""What the harness asks of whoever runs it: a place for events, and a person to ask (APP-02)."""
 
 from __future__ import annotations
 

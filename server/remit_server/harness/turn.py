@@ -1,4 +1,4 @@
-"""The turn and the session a call belongs to, as the harness needs them (002 §4.3)."""
+"""The turn and the session a call belongs to, as the harness needs them (AGT-06)."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class Turn:
         return self.memory.session_id
 
     def begin_step(self) -> None:
-        """Begins a new request to the model: the intent of the one before no longer holds (004 §Streaming Safety)."""
+        """Begins a new request to the model: the intent of the one before no longer holds (AGT-06)."""
         self.step += 1
         self.clear_intent()
 

@@ -1,5 +1,5 @@
 """One answer in a wanted format, from any provider: text, a list of strings, or a value of a schema
-(000 §Message Execution, Guided Generation)."""
+(MOD-06)."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Answered:
 
 
 def full_prompt(prompt: str, content: str) -> str:
-    """What is asked and what it is asked of, as one message (000 §Prompt Construction)."""
+    """What is asked and what it is asked of, as one message (MOD-06)."""
     return f"{prompt}\n\nContent:\n{content}"
 
 

@@ -1,4 +1,4 @@
-"""Whether the local model could run here, without loading it (000 §Availability Checking)."""
+"""Whether the local model could run here, without loading it (MOD-08)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tries a model: load it in its process, generate one guided step, measure (`remit model check`, protocol.md §4)."""
+"""Tries a model: load it in its process, generate one guided step, measure (`remit model check`; MOD-08)."""
 
 from __future__ import annotations
 

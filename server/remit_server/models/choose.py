@@ -1,4 +1,4 @@
-"""Which provider a model reference means (001 §Providers)."""
+"""Which provider a model reference means (MOD-01)."""
 
 from __future__ import annotations
 

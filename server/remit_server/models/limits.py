@@ -1,5 +1,4 @@
-"""Limits of what a call's argument may be: two limits intersect, and neither replaces the other (agent.md §Intent as
-grammar)."""
+"""Limits of what a call's argument may be: two limits intersect, and neither replaces the other (AGT-05)."""
 
 from __future__ import annotations
 

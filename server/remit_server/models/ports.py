@@ -1,4 +1,4 @@
-"""What the agent asks of a model, whichever model it is (004 §Model Invocation Layer, agent.md §4)."""
+"""What the agent asks of a model, whichever model it is (MOD-01)."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """One model for all workspaces of a server: its weights are in memory once, and go when nobody uses them any more
-(agent.md §Model engine)."""
+(MOD-01)."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Sessions and turns: idempotency, time-outs, cancellation; transport-free (002 §4.2)."""
+"""Sessions and turns: idempotency, time-outs, cancellation; transport-free (AGT-06)."""

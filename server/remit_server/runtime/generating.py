@@ -1,4 +1,4 @@
-"""Guided generation for whoever asks: text, a list of strings, or a value of a schema (000 §Guided Generation)."""
+"""Guided generation for whoever asks: text, a list of strings, or a value of a schema (MOD-06)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Puts a runtime together: the one place where every part meets every other (architecture.md)."""
+"""Puts a runtime together: the one place where every part meets every other (AGT-06)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a turn came to, read off its calls and not off what the model says of them (002 §4.3)."""
+"""What a turn came to, read off its calls and not off what the model says of them (AGT-01)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a transport gives the runtime, and gets from it (002 §4.4). Transports do framing and nothing else."""
+"""What a transport gives the runtime, and gets from it (AGT-06). Transports do framing and nothing else."""
 
 from __future__ import annotations
 

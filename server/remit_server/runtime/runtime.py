@@ -1,4 +1,4 @@
-"""Sessions and turns: idempotent ids, one turn at a time in a session, time-outs, cancellation (002 §4.2)."""
+"""Sessions and turns: idempotent ids, one turn at a time in a session, time-outs, cancellation (AGT-06)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a server works and keeps things, and its limits (agent.md §7). Security settings come from the person only."""
+"""Where a server works and keeps things, and its limits (AGT-07). Security settings come from the person only."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """The id of a workspace's folder, kept in the person's state: another folder at the same path gets another
-(governance.md §3)."""
+(APP-05)."""
 
 from __future__ import annotations
 

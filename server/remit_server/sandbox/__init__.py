@@ -1,1 +1,1 @@
-"""Where commands run: behind one small port, refused where nothing isolates (003 §Container Manager Module)."""
+"""Where commands run: behind one small port, refused where nothing isolates (BOX-01)."""

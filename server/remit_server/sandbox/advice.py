@@ -1,5 +1,5 @@
 """How to get a sandbox on this machine, in its own words: packages by distribution, and what forbids namespaces
-(003 §Container Runtime Abstraction). Pure but for `this_machine`, which reads."""
+(BOX-01). Pure but for `this_machine`, which reads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is kept of an output that may never end: its head and its tail; pure (threats.md, Sandbox)."""
+"""What is kept of an output that may never end: its head and its tail; pure (BOX-04)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which sandbox this machine has (003 §Container Runtime Abstraction)."""
+"""Which sandbox this machine has (BOX-01)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""No sandbox: every command is refused, with how to get one (agent.md §3)."""
+"""No sandbox: every command is refused, with how to get one (BOX-01)."""
 
 from __future__ import annotations
 

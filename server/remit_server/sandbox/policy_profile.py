@@ -1,4 +1,4 @@
-"""What a person's own rules see: a Python runtime and nothing else (003 §Sandbox Templates, `policy-sandbox`)."""
+"""What a person's own rules see: a Python runtime and nothing else (`policy-sandbox`; EXT-01)."""
 
 from __future__ import annotations
 

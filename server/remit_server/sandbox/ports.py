@@ -1,4 +1,4 @@
-"""What the harness asks of a sandbox (003 §Container Runtime Abstraction)."""
+"""What the harness asks of a sandbox (BOX-07)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the sandbox really holds on this machine, found by trying to break each property from inside (agent.md §3)."""
+"""What the sandbox really holds on this machine, found by trying to break each property from inside (BOX-07)."""
 
 from __future__ import annotations
 

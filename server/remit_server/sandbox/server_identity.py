@@ -1,4 +1,4 @@
-"""Which server something belongs to, so that what a dead one left can be cleared away (003 §Lifecycle)."""
+"""Which server something belongs to, so that what a dead one left can be cleared away (BOX-06)."""
 
 from __future__ import annotations
 

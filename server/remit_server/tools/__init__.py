@@ -1,1 +1,1 @@
-"""The built-in tools, one thin file each; `table.TOOLS` lists them (001 §3)."""
+"""The built-in tools, one thin file each; `table.TOOLS` lists them (TOOL-01)."""

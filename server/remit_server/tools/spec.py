@@ -1,4 +1,4 @@
-"""What a tool is: a name, an effect, typed arguments, and a plan that others judge and carry out (001 §3, 002 §4.5).
+"""What a tool is: a name, an effect, typed arguments, and a plan that others judge and carry out (TOOL-01).
 
 A tool never writes and never spawns. `targets` says what a call touches, so that policy can judge it before any
 content is read; `prepare` then reads what it must and returns a plan. The dispatcher asks for approval of exactly

@@ -1,4 +1,4 @@
-"""The tools there are, in the order in which a model is told of them (001 §3)."""
+"""The tools there are, in the order in which a model is told of them (TOOL-01)."""
 
 from __future__ import annotations
 
@@ -49,5 +49,5 @@ TOOLS: Mapping[str, Tool[Any]] = MappingProxyType(
     }
 )
 
-# Names that models know from other agents (governance.md §1).
+# Names that models know from other agents (TOOL-01).
 ALIASES: Mapping[str, str] = MappingProxyType({"run_shell": "run_command", "write_to_file": "write_file"})

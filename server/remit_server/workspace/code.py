@@ -1,4 +1,4 @@
-"""Who knows about the code: a port for the editor, which has language servers of its own (agent.md §2; 001 §3).
+"""Who knows about the code: a port for the editor, which has language servers of its own (TOOL-07).
 
 Positions are those of LSP: lines and UTF-16 characters from 0. Whatever an answer holds was made up elsewhere.
 """

@@ -1,4 +1,4 @@
-"""A repository's own files, read and written as git does, but through no link, and starting nothing (agent.md §2).
+"""A repository's own files, read and written as git does, but through no link, and starting nothing (GIT-02).
 
 What is written appears whole or not at all: objects under git's temporary names, the index and refs under git's locks.
 A lock is a second name of a temporary file that its writer keeps locked, so that the lock of a writer that died is told

@@ -1,4 +1,4 @@
-"""Documents that are open in an editor: while one is, its buffer is the truth, not the file (protocol.md §3)."""
+"""Documents that are open in an editor: while one is, its buffer is the truth, not the file (FILE-03)."""
 
 from __future__ import annotations
 

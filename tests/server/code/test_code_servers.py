@@ -1,4 +1,4 @@
-"""The code tools where no editor answers: a language server in the real sandbox, else tree-sitter (agent.md §2; 001 §3)."""
+"""The code tools where no editor answers: a language server in the real sandbox, else tree-sitter (TOOL-07)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A person's own rules on the command line: explained, checked, in the doctor's page, and in a call's way (protocol.md §4)."""
+"""A person's own rules on the command line: explained, checked, in the doctor's page, and in a call's way (EXT-01)."""
 
 from __future__ import annotations
 

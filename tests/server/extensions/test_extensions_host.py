@@ -1,4 +1,4 @@
-"""The process of a person's own rules: bounded, started again, never trusted (003 §Rule Language, §Test Specifications 20)."""
+"""The process of a person's own rules: bounded, started again, never trusted (EXT-01)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The gateway as a process: how it ends, what it survives, and what goes beyond the seed (protocol.md §5)."""
+"""The gateway as a process: how it ends, what it survives, and what goes beyond the seed (GW-01)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The 25 correctness properties of the gateway (000 §Correctness Properties), each against the real process and a real model.
+"""The 25 correctness properties of the gateway (GW-01), each against the real process and a real model.
 
 Where a property is about what the model sees, the model has random weights and a template that shows it everything: the
 tokens that the log counts are then those of the seed's prompt, to the token.
@@ -329,7 +329,7 @@ def tokenizer() -> Tokenizer:
 
 
 def prompt_tokens(prompt: str, content: str) -> int:
-    """Tokens of the first message of a session, put together as the seed says (000 §Prompt Construction)."""
+    """Tokens of the first message of a session, put together as the seed says (GW-01)."""
     told = f"{prompt}\n\nContent:\n{content}"
     text = f"<|user|>You are a helpful assistant.<|end|><|user|>{told}<|end|><|assistant|>"
     return len(tokenizer().encode(text, add_special_tokens=False).ids)

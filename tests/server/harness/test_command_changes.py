@@ -1,5 +1,4 @@
-"""What a command changes reaches the workspace only as policy and the person allow, file by file (003 §Output and
-Merge, architecture.md invariant 5)."""
+"""What a command changes reaches the workspace only as policy and the person allow, file by file (BOX-05)."""
 
 from __future__ import annotations
 

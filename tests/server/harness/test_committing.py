@@ -1,4 +1,4 @@
-"""`git_commit` through the dispatcher: asked each time, bound to what was shown, audited (agent.md §2)."""
+"""`git_commit` through the dispatcher: asked each time, bound to what was shown, audited (INT-01)."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ async def test_004_rename_end_to_end_declares_an_intent_in_every_step(make_bench
 
 
 async def test_each_call_is_recorded_with_the_actions_that_policy_judged(make_bench: Any) -> None:
-    """003 §Meta-Policy: what is to be replayed is kept, of denied calls as well; who was refused before has none."""
+    """POL-13: what is to be replayed is kept, of denied calls as well; who was refused before has none."""
     bench = await make_bench(
         {"calls": [call("read_file", path="a.py"), intent("READ_FILE"), call("read_file", path="a.py")]},
         {"calls": [intent("READ_FILE"), call("read_file", path=".env")]},

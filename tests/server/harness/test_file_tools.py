@@ -1,4 +1,4 @@
-"""`apply_diff`, `delete_file` and `move_file` through the dispatcher: judged, shown, and done as shown (agent.md §2)."""
+"""`apply_diff`, `delete_file` and `move_file` through the dispatcher: judged, shown, and done as shown (TOOL-03)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What policy keeps from commands, in folders whose names together are longer than a path can be (threats.md, Paths)."""
+"""What policy keeps from commands, in folders whose names together are longer than a path can be (INT-01)."""
 
 from __future__ import annotations
 

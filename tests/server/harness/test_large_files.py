@@ -1,4 +1,4 @@
-"""A file that is too large to be read can be deleted and moved: bound by its digest, shown as what it is (agent.md §2)."""
+"""A file that is too large to be read can be deleted and moved: bound by its digest, shown as what it is (INT-01)."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """What a command leaves that hurts whoever looks at it or clears it away: folders without end, room that nobody sees, and
-names that are no text (threats.md, Sandbox)."""
+names that are no text (BOX-06)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a command prints is shown while it runs, and no secret of it, however it comes (agent.md §3)."""
+"""What a command prints is shown while it runs, and no secret of it, however it comes (POL-11)."""
 
 from __future__ import annotations
 

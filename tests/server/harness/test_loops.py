@@ -1,4 +1,4 @@
-"""The detector of circles: warned once, then ended, and no poll is taken for one (agent.md §1)."""
+"""The detector of circles: warned once, then ended, and no poll is taken for one (AGT-03)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a turn ended follows from its calls: done, refused by the person or policy, declined by the model (002 §4.3)."""
+"""How a turn ended follows from its calls: done, refused by the person or policy, declined by the model (AGT-01)."""
 
 from __future__ import annotations
 

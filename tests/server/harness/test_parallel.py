@@ -1,4 +1,4 @@
-"""Several calls of one step: side by side where they cannot collide, else in order (agent.md §1)."""
+"""Several calls of one step: side by side where they cannot collide, else in order (AGT-02)."""
 
 from __future__ import annotations
 

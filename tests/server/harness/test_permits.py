@@ -1,4 +1,4 @@
-"""A call runs under a token of its own, and under the policy that judged it (003 §Capability System, governance.md §5)."""
+"""A call runs under a token of its own, and under the policy that judged it (INT-01)."""
 
 from __future__ import annotations
 

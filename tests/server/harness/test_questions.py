@@ -1,4 +1,4 @@
-"""What a person is asked can be read to its end: a short title, and everything whole once (threats.md, Approvals)."""
+"""What a person is asked can be read to its end: a short title, and everything whole once (INT-01)."""
 
 from __future__ import annotations
 

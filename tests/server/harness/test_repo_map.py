@@ -1,4 +1,4 @@
-"""`repo_map`: what a project defines, the most used first, within a budget, in bounded time (agent.md §2)."""
+"""`repo_map`: what a project defines, the most used first, within a budget, in bounded time (TOOL-09)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A second `repo_map` reads only what changed, and says what a first one would (agent.md §2)."""
+"""A second `repo_map` reads only what changed, and says what a first one would (TOOL-09)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Turns: idempotent ids, order within a session, cancellation, time-outs, and one `run_completed` (002 §4.2)."""
+"""Turns: idempotent ids, order within a session, cancellation, time-outs, and one `run_completed` (AGT-06)."""
 
 from __future__ import annotations
 

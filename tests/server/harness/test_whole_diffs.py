@@ -1,4 +1,4 @@
-"""`apply_diff` through the dispatcher: all that a diff says is done and reported, or nothing is (agent.md §2)."""
+"""`apply_diff` through the dispatcher: all that a diff says is done and reported, or nothing is (APP-03)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A real server does only what its client announced, and says of a folder that is elsewhere where it is (protocol.md §3)."""
+"""A real server does only what its client announced, and says of a folder that is elsewhere where it is (LSP-04)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Approvals in the event stream and by message (002 §4.4 ApprovalGate; threats.md, Approvals)."""
+"""Approvals in the event stream and by message (APP-01)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Code actions on the identifier under the cursor, for rich and plain clients (protocol.md §3)."""
+"""Code actions on the identifier under the cursor, for rich and plain clients (TOOL-07)."""
 
 from __future__ import annotations
 

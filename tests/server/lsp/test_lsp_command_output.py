@@ -1,4 +1,4 @@
-"""What a command printed, how it ended and how long it took reach a client that draws no events (protocol.md §3)."""
+"""What a command printed, how it ended and how long it took reach a client that draws no events (LSP-04)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The server's commands, for editors that know nothing of Remit (protocol.md §3, Commands)."""
+"""The server's commands, for editors that know nothing of Remit (LSP-04)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The code tools ask an editor that said it answers, and believe nothing of what it says (agent.md §2; protocol.md §3)."""
+"""The code tools ask an editor that said it answers, and believe nothing of what it says (LSP-08)."""
 
 from __future__ import annotations
 

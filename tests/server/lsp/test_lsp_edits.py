@@ -1,4 +1,4 @@
-"""Positions and edits as LSP counts them, against a reference that works on UTF-16 bytes (protocol.md §3)."""
+"""Positions and edits as LSP counts them, against a reference that works on UTF-16 bytes (LSP-04)."""
 
 from __future__ import annotations
 

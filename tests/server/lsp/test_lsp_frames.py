@@ -1,5 +1,5 @@
 """What bytes become, however they are cut: every message that is whole is taken, and after anything else the next one is
-(threats.md, Protocol)."""
+(LSP-02)."""
 
 from __future__ import annotations
 

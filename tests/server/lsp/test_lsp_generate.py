@@ -1,4 +1,4 @@
-"""`remit/generate`, spoken raw: on a stand-in runtime, and on the real one with the embedded model (protocol.md §3)."""
+"""`remit/generate`, spoken raw: on a stand-in runtime, and on the real one with the embedded model (LSP-04)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Clients that are broken, hostile or gone (threats.md, Protocol). Every case ends with a server that still works."""
+"""Clients that are broken, hostile or gone (LSP-04). Every case ends with a server that still works."""
 
 from __future__ import annotations
 

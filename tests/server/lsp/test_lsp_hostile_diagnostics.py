@@ -1,4 +1,4 @@
-"""Diagnostics whose messages give orders: data for the model, and no right for whoever obeys them (threats.md, Model).
+"""Diagnostics whose messages give orders: data for the model, and no right for whoever obeys them (TOOL-07).
 
 A linter, a build or a package writes them, and an editor passes them on: as the context of a code action, and as the
 answer to `get_diagnostics`.

@@ -1,4 +1,4 @@
-"""Policy and permissions that change on disk while `remit serve` runs (governance.md §2, Changing policy; §3, §4)."""
+"""Policy and permissions that change on disk while `remit serve` runs (POL-02)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""No workflow is enforced by this version, and no surface says otherwise (governance.md §6)."""
+"""No workflow is enforced by this version, and no surface says otherwise (LSP-04)."""
 
 from __future__ import annotations
 

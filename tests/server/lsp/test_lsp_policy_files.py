@@ -1,5 +1,5 @@
 """Policy files in an editor: diagnostics, completion, hover with hits, from a denial to its rule
-(protocol.md §3, Standard; editor.md)."""
+(POL-02)."""
 
 from __future__ import annotations
 

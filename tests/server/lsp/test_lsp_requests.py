@@ -1,4 +1,4 @@
-"""The standard path of the language server, spoken raw (002 §4.3, §4.4; protocol.md §3)."""
+"""The standard path of the language server, spoken raw (LSP-04)."""
 
 from __future__ import annotations
 

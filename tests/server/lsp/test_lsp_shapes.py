@@ -1,4 +1,4 @@
-"""The shape of a message against the type it is read as (threats.md, Protocol)."""
+"""The shape of a message against the type it is read as (LSP-02)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Edits through an editor that lies, lags, refuses or goes away (protocol.md §3, Edits; threats.md, Protocol)."""
+"""Edits through an editor that lies, lags, refuses or goes away (FILE-06)."""
 
 from __future__ import annotations
 

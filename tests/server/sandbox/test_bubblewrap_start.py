@@ -1,4 +1,4 @@
-"""How a command comes to its start under Bubblewrap: held until its limits are set (003 §Container Manager Module)."""
+"""How a command comes to its start under Bubblewrap: held until its limits are set (BOX-02)."""
 
 from __future__ import annotations
 

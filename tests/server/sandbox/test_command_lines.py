@@ -1,4 +1,4 @@
-"""What the adapters would start, on every machine: the parts that nobody can choose (003 §Sandbox Configuration)."""
+"""What the adapters would start, on every machine: the parts that nobody can choose (BOX-02)."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def options(argv: list[str], name: str) -> list[str]:
 
 
 def test_the_seeds_table_of_templates() -> None:
-    """003 §Sandbox Templates."""
+    """BOX-04: each kind of sandbox has its own limits."""
     table = {
         name: (t.network, t.memory // MIB, t.cpus, t.processes, t.seconds, t.seccomp) for name, t in TEMPLATES.items()
     }

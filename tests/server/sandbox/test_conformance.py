@@ -1,4 +1,4 @@
-"""What every adapter promises, tried on each that this machine has (003 §Container Runtime Abstraction, agent.md §3)."""
+"""What every adapter promises, tried on each that this machine has (BOX-02)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A bwrap that waits for a server which was killed is ended at the next start, and no other (003 §Lifecycle)."""
+"""A bwrap that waits for a server which was killed is ended at the next start, and no other (APP-01)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a dead server left is cleared away at the next start, and nothing of a living one (003 §Lifecycle)."""
+"""What a dead server left is cleared away at the next start, and nothing of a living one (BOX-06)."""
 
 from __future__ import annotations
 

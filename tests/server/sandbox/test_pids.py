@@ -1,4 +1,4 @@
-"""How many processes a namespace holds at all (003 §Sandbox Templates): what stands where no look comes in time."""
+"""How many processes a namespace holds at all (BOX-02): what stands where no look comes in time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a person is told where there is no sandbox: what is best for this machine, first (agent.md §3)."""
+"""What a person is told where there is no sandbox: what is best for this machine, first (BOX-02)."""
 
 from __future__ import annotations
 

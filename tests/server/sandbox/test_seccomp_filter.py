@@ -1,4 +1,4 @@
-"""The BPF program of each profile refuses what its rules say, and nothing else (003 §Container Manager)."""
+"""The BPF program of each profile refuses what its rules say, and nothing else (BOX-02)."""
 
 from __future__ import annotations
 

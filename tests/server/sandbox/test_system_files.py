@@ -1,4 +1,4 @@
-"""What a sandbox has of the system's settings: copies that are what is there, and stay so (003 §Container Manager)."""
+"""What a sandbox has of the system's settings: copies that are what is there, and stay so (BOX-02)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which folders of a person's home a command may read, and that a project only chooses among them (agent.md §3)."""
+"""Which folders of a person's home a command may read, and that a project only chooses among them (BOX-02)."""
 
 from __future__ import annotations
 

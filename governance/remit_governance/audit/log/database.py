@@ -1,4 +1,4 @@
-"""The audit database's shape, and how it is opened (003 §Audit Log Module, Storage).
+"""The audit database's shape, and how it is opened (AUD-02).
 
 A log is one active database and, beside it, the segments that were closed, each a database of the same shape. The
 active one keeps its name and its file, so that several processes can share it; records leave it for a closed one.

@@ -1,4 +1,4 @@
-"""Which records may wait for a short time before the disk has them, and for how long (003 §Sync/Async Write Strategy).
+"""Which records may wait for a short time before the disk has them, and for how long (AUD-02).
 Pure.
 
 A record that waits is lost if the power fails, though not with its process; so only what says nothing about what was

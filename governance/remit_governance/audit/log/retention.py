@@ -1,4 +1,4 @@
-"""How long and how large a log is kept, and when its room runs out (003 §Retention Policy). Pure."""
+"""How long and how large a log is kept, and when its room runs out (AUD-05). Pure."""
 
 from __future__ import annotations
 

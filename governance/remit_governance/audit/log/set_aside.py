@@ -1,5 +1,5 @@
 """Sets a log that can no longer be used aside (effect): its database and everything that belongs to it get another
-name, and nothing is deleted (governance.md §7; threats: Storage, a corrupt database).
+name, and nothing is deleted (AUD-03).
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 """Calls, servers and changes of the policy that had begun when their process died: each gets its second record later
-(architecture.md, invariant 6)."""
+(AUD-07)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Signed checkpoints: what a log held at one moment, vouched for with an Ed25519 key (governance.md §7). Pure.
+"""Signed checkpoints: what a log held at one moment, vouched for with an Ed25519 key (AUD-04). Pure.
 
 A checkpoint is one line of canonical JSON with its key and signature, and names the digest of the line before it. Lines
 lie outside the database's folder, so that a log that was cut off, or recomputed as a whole, does not match them.

@@ -1,4 +1,4 @@
-"""Whether a log is still the one that its checkpoints vouch for (governance.md §7; threats: Storage). Pure.
+"""Whether a log is still the one that its checkpoints vouch for (AUD-04). Pure.
 
 What a chain alone cannot show is found here: an end that was cut off, a chain recomputed as a whole, another log put in
 the place of this one; and, the other way round, checkpoints that were removed, changed or forged.

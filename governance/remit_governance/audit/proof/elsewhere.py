@@ -1,5 +1,5 @@
 """Sends checkpoints elsewhere (effect), where whoever can write on this machine as the person cannot reach them: to a
-file on another disk, or to the system's log (governance.md §7)."""
+file on another disk, or to the system's log (AUD-04)."""
 
 from __future__ import annotations
 

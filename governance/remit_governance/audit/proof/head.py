@@ -1,5 +1,5 @@
 """The signed head: how far one log has come, signed at every durable write and kept apart from its database
-(governance.md §7). Pure.
+(AUD-04). Pure.
 
 The signature is a keyed BLAKE2b under a secret made from the key that signs checkpoints: it is checked only where that
 key is, and made on the way of every record. What leaves this machine is a checkpoint.

@@ -1,5 +1,5 @@
 """Where the private key that signs checkpoints is kept (effect): the operating system's keyring, else a file that only
-its owner reads (governance.md §7).
+its owner reads (AUD-04).
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 """Makes checkpoints (effect): signs what a log holds now, and adds it to the log's checkpoint file, which lies outside
-the database's folder (governance.md §7).
+the database's folder (AUD-04).
 """
 
 from __future__ import annotations

@@ -1,6 +1,4 @@
-"""What of a log is proven by its signed head, and by checkpoints that were sent elsewhere (governance.md §7; threats:
-Storage). Pure.
-"""
+"""What of a log is proven by its signed head, and by checkpoints that were sent elsewhere (AUD-04). Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Signs the head of a log after each durable write (effect), and finds where the two have parted (governance.md §7).
+"""Signs the head of a log after each durable write (effect), and finds where the two have parted (AUD-04).
 
 What this process wrote before its key could be had is its own and is signed later. Whatever else lies between the
 signed head and the log was written by a process that was killed at that moment, or by somebody else: it is said, once,

@@ -1,4 +1,4 @@
-"""Calls put together from their records: asked about, announced, ended (governance.md §7). Pure."""
+"""Calls put together from their records: asked about, announced, ended (AUD-04). Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reading the audit log (effect): records by what they are about, through all segments (governance.md §7)."""
+"""Reading the audit log (effect): records by what they are about, through all segments (AUD-05)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The whole examination of a log (effect: reads): its chain, its checkpoints and its signed head (governance.md §7)."""
+"""The whole examination of a log (effect: reads): its chain, its checkpoints and its signed head (AUD-04)."""
 
 from __future__ import annotations
 

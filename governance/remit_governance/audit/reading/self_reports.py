@@ -1,5 +1,5 @@
 """What the latest records of a log say of the log itself (effect: reads): which servers have not ended, what was found
-wrong, which log was set aside before (governance.md §7)."""
+wrong, which log was set aside before (AUD-04)."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Checking an audit log from its first record to its last, through all its segments (003 §Audit Log Module, Chain
-integrity).
+"""Checking an audit log from its first record to its last, through all its segments (AUD-04).
 
 Finds any change of a record, a removed or reordered one, a missing end, a missing segment, and a damaged file. Without
 checkpoints it cannot find a chain that was recomputed as a whole: that is `checkpoint_file.judge`.

@@ -1,4 +1,4 @@
-"""The rules nobody can switch off: hard-coded, at most ten, always asked first (003 §Built-in rules).
+"""The rules nobody can switch off: hard-coded, at most ten, always asked first (POL-04; APP-08).
 
 They protect what could change the rules, start programs by itself, or give access elsewhere. Paths are matched folded
 (case, Unicode form, invisible characters), at any depth, whatever the file system.

@@ -1,4 +1,4 @@
-"""A decision in the form that leaves the process: every rule that spoke, and where it is written (protocol.md §4)."""
+"""A decision in the form that leaves the process: every rule that spoke, and where it is written (POL-10)."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""The files that start programs or steer agents without being called: data, loaded once (threats.md, Configuration and
-persistence)."""
+"""The files that start programs or steer agents without being called: data, loaded once (POL-04)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Policy files while they are written: what is wrong, what may stand here, what it means (protocol.md §3, Standard).
+"""Policy files while they are written: what is wrong, what may stand here, what it means (POL-14).
 
 Pure: a text and an offset into it in, values out. It has to bear any text, most of all one that is half typed.
 """

@@ -1,4 +1,4 @@
-"""Where a rule stands in a policy text: what leads from a denial to its rule (protocol.md §3, Standard)."""
+"""Where a rule stands in a policy text: what leads from a denial to its rule (POL-14)."""
 
 from __future__ import annotations
 
@@ -18,5 +18,5 @@ def rule_span(text: str, name: str) -> Span | None:
 
 
 def line_span(text: str, line: int) -> Span:
-    """What stands in a line, counted from 1 as reasons count; beyond the last one, that one."""
+    """Finds what stands in a line, counted from 1 as reasons count; beyond the last one, that one."""
     return YamlLines(text).span(line)

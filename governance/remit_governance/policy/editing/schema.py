@@ -1,4 +1,4 @@
-"""What may stand at each place of a policy file, read from the pydantic forms that judge it (003 §Rule Language)."""
+"""What may stand at each place of a policy file, read from the pydantic forms that judge it (POL-14)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ WHOLE = Slot(PolicyForm)
 
 
 def slot_at(place: Place) -> Slot | None:
-    """What the forms say of a place; None for one that they do not know."""
+    """Finds what the forms say of a place; None for one that they do not know."""
     slot = WHOLE
     for part in place:
         if isinstance(part, int):

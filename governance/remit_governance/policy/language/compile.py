@@ -1,4 +1,4 @@
-"""Policy sources into a policy: parsed, checked against their own examples, and indexed (003 §Rule Language).
+"""Policy sources into a policy: parsed, checked against their own examples, and indexed (POL-05).
 
 Several sources make one policy. One marked `project` comes with a workspace and may only tighten: it cannot allow, and
 its reviews turn what is allowed into a question without standing in for an allow.
@@ -185,7 +185,7 @@ def compile_rule(form: RuleForm, line: int, source: Source, fold_case: bool) -> 
 
 
 def _faults(form: RuleForm, rule: Rule, namesake: Rule | None, document: Document, place: Place) -> Iterator[Problem]:
-    """What is wrong with a rule that is well-formed."""
+    """Finds what is wrong with a rule that is well-formed."""
     if namesake is not None:
         yield document.problem(
             (*place, "name"),

@@ -1,5 +1,5 @@
 """YAML read into plain values that remember where they stood; anchors yes, tags and duplicate keys no
-(governance.md §2, Policy engine).
+(POL-05).
 
 The text is read as a stream of events and not as a tree: libyaml makes a tree by recursion that nothing bounds, and
 half of the time that a tree of a large file takes is the collector's.
@@ -69,7 +69,7 @@ class Document:
     marks: dict[Place, tuple[int, int]] = field(default_factory=dict[Place, tuple[int, int]])
 
     def mark(self, place: Place) -> tuple[int, int]:
-        """Where `place` begins, or the nearest enclosing place that has a mark."""
+        """Finds where `place` begins, or the nearest enclosing place that has a mark."""
         while place and place not in self.marks:
             place = place[:-1]
         return self.marks.get(place, (1, 1))

@@ -1,4 +1,4 @@
-"""A rule held to its own examples (003 §Rule Language; governance.md §2)."""
+"""A rule held to its own examples (POL-06)."""
 
 from __future__ import annotations
 

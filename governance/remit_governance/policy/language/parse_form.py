@@ -1,5 +1,5 @@
 """A file's text into a checked form, and what is wrong with it in words for the person who wrote it
-(governance.md §2, Policy engine)."""
+(POL-05)."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """What is wrong with a policy file's shape, or a permission file's, in words a person understands
-(003 §Rule Language)."""
+(POL-05)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`match` and `except` compiled into predicates: keys AND, values OR (003 §Match semantics)."""
+"""`match` and `except` compiled into predicates: keys AND, values OR (POL-07)."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Whether one `match` takes in all that another does, as far as that can be proved from their text (003 §Match
-semantics). Pure.
+"""Whether one `match` takes in all that another does, as far as that can be proved from their text (POL-10). Pure.
 
 "No" means that it is not proved. What is proved: a key that is left out takes in every value; equal values; of globs
 also `**`, a plain folder (`src/**`) and a plain name (`.env`) over what lies below; of commands their first words.
@@ -23,13 +22,13 @@ _FOLDER = re.compile(r"((?:[A-Za-z0-9_.-]+/)+)\*\*", re.ASCII)
 
 
 def covers(wide: MatchForm, narrow: MatchForm) -> bool:
-    """Whether every action that `narrow` matches is one that `wide`, of a rule that stops, matches too."""
-    asked, given = _given(wide), _given(narrow)
+    """Tells whether every action that `narrow` matches is one that `wide`, of a rule that stops, matches too."""
+    asked, given = _given_keys(wide), _given_keys(narrow)
     return all(key in given and _COVERS.get(key, _among)(values, given[key]) for key, values in asked.items())
 
 
 def globs_cover(wide: Sequence[str], narrow: Sequence[str]) -> bool:
-    """Whether every path that some of `narrow` match is one that `wide` do; `!` takes out again."""
+    """Tells whether every path that some of `narrow` match is one that `wide` do; `!` takes out again."""
     kept = {glob for glob in narrow if glob.startswith("!")}
     if any(glob.startswith("!") and glob not in kept for glob in wide):
         return False
@@ -41,7 +40,7 @@ def folded_globs_cover(wide: Sequence[str], narrow: Sequence[str]) -> bool:
     return globs_cover([fold(glob) for glob in wide], [fold(glob) for glob in narrow])
 
 
-def _given(form: MatchForm) -> Mapping[str, tuple[str, ...]]:
+def _given_keys(form: MatchForm) -> Mapping[str, tuple[str, ...]]:
     return {key: values for key, values in form if values is not None}
 
 

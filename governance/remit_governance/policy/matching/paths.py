@@ -1,4 +1,4 @@
-"""Every spelling of a path brought to one (003 §Built-in rules; threats: Paths)."""
+"""Every spelling of a path brought to one (FILE-01)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def normalise(path: str) -> str:
 
 
 def outside(normalised: str) -> bool:
-    """Whether a normalised path is not below the workspace."""
+    """Tells whether a normalised path is not below the workspace."""
     return normalised.startswith(("/", "../")) or normalised == ".." or "\0" in normalised
 
 

@@ -1,4 +1,4 @@
-"""The globs of a rule, several matched at once (003 §Rule Language, Match semantics)."""
+"""The globs of a rule, several matched at once (POL-08)."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def glob_fault(glob: str) -> str | None:
 
 
 def is_plain(glob: str) -> bool:
-    """Whether the glob is matched without an expression."""
+    """Tells whether the glob is matched without an expression."""
     body = glob.removeprefix("!")
     return any(form.fullmatch(body) for form in _PLAIN)
 

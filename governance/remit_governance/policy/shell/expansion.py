@@ -1,4 +1,4 @@
-"""Words that are known only when they run, and the programs in which they do no harm (threats.md, Shell).
+"""Words that are known only when they run, and the programs in which they do no harm (CMD-02).
 
 A word that may become the program, an option that matters, or a file that is written, stays a doubt.
 """

@@ -1,4 +1,4 @@
-"""What the nodes of a command line's tree are, without what runs in them (governance.md §2)."""
+"""What the nodes of a command line's tree are, without what runs in them (CMD-01)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tree of a command line, walked: every simple command in it, whatever stands around it (governance.md §2)."""
+"""The tree of a command line, walked: every simple command in it, whatever stands around it (CMD-01; CMD-06)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the arguments of well-known programs make them do: write a file, or run another program (threats.md, Shell).
+"""What the arguments of well-known programs make them do: write a file, or run another program (CMD-01).
 
 Tables, not a model of each program: an option that is not known to be harmless in a listed program is a doubt, and a
 program that is not listed does what it is allowed for.

@@ -1,4 +1,4 @@
-"""Variables that a command line sets, and whether they change what a program does (threats.md, Shell)."""
+"""Variables that a command line sets, and whether they change what a program does (CMD-02)."""
 
 from __future__ import annotations
 

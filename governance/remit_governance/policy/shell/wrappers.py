@@ -1,4 +1,4 @@
-"""Commands taken out of what only runs them: `timeout 5 env X=1 nice pytest` is a `pytest` (governance.md §2)."""
+"""Commands taken out of what only runs them: `timeout 5 env X=1 nice pytest` is a `pytest` (CMD-03)."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """`remit audit log|why|verify|export|checkpoint`: who did what, who allowed it, and whether the record is whole
-(003 §Audit Log Module; protocol.md §4)."""
+(AUD-04)."""
 
 from __future__ import annotations
 

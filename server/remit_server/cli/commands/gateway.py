@@ -1,4 +1,4 @@
-"""`remit gateway`: the local model for any program, as JSON lines on stdin and stdout (protocol.md §5)."""
+"""`remit gateway`: the local model for any program, as JSON lines on stdin and stdout (CLI-01)."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """Asks the person: a question is opened for one digest, answered once, and anything but a clear yes in time is a no
-(002 §5, governance.md §4)."""
+(APP-02)."""
 
 from __future__ import annotations
 
@@ -191,7 +191,7 @@ async def one_question(record: CallRecord) -> AsyncGenerator[bool]:
 
 
 def nobody_can_be_asked() -> RunDenied:
-    """Returns the refusal of what would be asked: denied at once where this client cannot ask (002 §5)."""
+    """Returns the refusal of what would be asked: denied at once where this client cannot ask (APP-02)."""
     return RunDenied(
         "this was not done",
         "it needs a person's approval, and this client cannot ask anyone",

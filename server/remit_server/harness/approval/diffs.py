@@ -1,4 +1,4 @@
-"""Proposed changes as a person reviews them: unified diffs with hostile characters made visible (governance.md §4)."""
+"""Proposed changes as a person reviews them: unified diffs with hostile characters made visible (APP-03)."""
 
 from __future__ import annotations
 

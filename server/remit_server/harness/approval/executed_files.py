@@ -1,5 +1,5 @@
 """Finds files a command may execute and pins their digests, so that none is rewritten while its approval is pending
-(threats.md, Approvals).
+(APP-01).
 """
 
 from __future__ import annotations

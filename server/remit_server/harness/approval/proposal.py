@@ -1,4 +1,4 @@
-"""What a call proposes to do, and the digest that binds an answer to it (governance.md §4, invariant 4)."""
+"""What a call proposes to do, and the digest that binds an answer to it (APP-01)."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """What a person is shown of a proposal: a title, the whole of what would be done, and why they are asked
-(governance.md §4)."""
+(APP-03)."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Notes what a command tried to reach: each attempt is audited before it goes on, and reported in a few words (003
-§Network Isolation)."""
+"""Notes what a command tried to reach: each attempt is audited before it goes on, and reported in a few words
+(BOX-03)."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Classifies what a command changed, file by file: taken over, asked about, or dropped with the reason (003 §Output and
-Merge, architecture.md invariant 5).
-"""
+"""Classifies what a command changed, file by file: taken over, asked about, or dropped with the reason (BOX-05)."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """Finds what a command must not see of the workspace: files that policy denies reading, and ways to the outside
-(threats.md, Shell and Sandbox).
+(SEC-02).
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 """Lists the paths that a repository's history holds, for commands that could show what policy keeps from being read
-(threats.md, Shell)."""
+(POL-16)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shows the person what a running command prints, as it comes: whole lines without secrets (agent.md §3).
+"""Shows the person what a running command prints, as it comes: whole lines without secrets (TOOL-03).
 
 The model sees none of it before the command has ended. The beginning is shown whole; of what comes after it too fast
 to be read, the last lines are, and how many are missing. Nothing is shown from the first zero byte on: that is for

@@ -1,5 +1,5 @@
 """Merges a command's changes after review: judged file by file, asked about in one question, merged and audited, or
-dropped (architecture.md, invariant 5). `classify_changes.py` says which is which.
+dropped (BOX-05). `classify_changes.py` says which is which.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Checks which files a command may have removed or emptied: never one whose content went to where it may not be.
 
 A command that moves a file leaves a new file and a removal. Where the one is dropped, so must be the other, or what the
-person had would be nowhere (architecture.md, invariant 5).
+person had would be nowhere (BOX-05).
 """
 
 from __future__ import annotations

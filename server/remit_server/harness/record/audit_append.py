@@ -1,4 +1,4 @@
-"""Appends events to the audit log: what cannot be recorded is not done (architecture.md, invariant 6)."""
+"""Appends events to the audit log: what cannot be recorded is not done (AUD-01)."""
 
 from __future__ import annotations
 

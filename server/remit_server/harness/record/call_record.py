@@ -1,5 +1,7 @@
-"""Records one call: two chained audit records, one `tool_result`, one line of the run's trace (002 §4.5,
-architecture.md invariant 6). It decides nothing; all it refuses is what cannot be recorded."""
+"""Records one call: two chained audit records, one `tool_result`, one line of the run's trace (AUD-01).
+
+It decides nothing; all it refuses is what cannot be recorded.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,7 @@ from remit_governance.audit.log.durability import READING
 from remit_governance.audit.record import MAX_SUMMARY, AuditEvent, AuditKind
 from remit_governance.audit.store import AuditLog
 from remit_governance.canonical import digest
-from remit_governance.policy.decision.recorded import recorded
+from remit_governance.policy.decision.recorded import record_judgement
 from remit_governance.secrets.redaction import Redactor, truncate
 from remit_governance.values import Verdict
 from remit_governance.visible import visible
@@ -330,7 +332,7 @@ class CallRecord:
         """Writes the one record that says what was judged, so that it can be judged anew."""
         judged = self.judgement
         actions, decision = (judged.actions, judged.decision) if judged else ((), None)
-        kept = recorded(actions, decision, lambda text: self.redactor.redact(text).text)
+        kept = record_judgement(actions, decision, lambda text: self.redactor.redact(text).text)
         given = {"run_metadata": self._summarise(str(dict(self.turn.metadata)))} if self.turn.metadata else {}
         event = self._event(
             AuditKind.TOOL_INTENT,

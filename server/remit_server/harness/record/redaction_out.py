@@ -1,4 +1,4 @@
-"""Reasons, refusals and arguments as they leave the harness, without secrets (governance.md §8)."""
+"""Reasons, refusals and arguments as they leave the harness, without secrets (SEC-01)."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """Stage 6: the person is asked where policy or their own configuration wants it, about exactly what would be done
-(governance.md §4).
+(APP-01).
 """
 
 from __future__ import annotations

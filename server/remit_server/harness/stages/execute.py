@@ -78,7 +78,7 @@ async def _run_command(proposal: Proposal, plan: CommandPlan, ctx: CallContext, 
 async def retry_read(read: Callable[[], Awaitable[T]]) -> T:
     """Returns what `read` gives; where it fails for a transient reason, what it gives 100 ms later. Writes never are.
 
-    Raises ToolError: a refusal at once, an error of the system that lasts with what the system says (agent.md §1).
+    Raises ToolError: a refusal at once, an error of the system that lasts with what the system says (INT-01).
     """
     try:
         return await read()

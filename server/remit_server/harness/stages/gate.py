@@ -1,4 +1,4 @@
-"""Stage 1, the gate: the intent matrix, and the tools that this run allows (001 §3, agent.md §1)."""
+"""Stage 1, the gate: the intent matrix, and the tools that this run allows (INT-04)."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def unreadable(arguments: Mapping[str, JsonValue]) -> ToolError:
 def unavailable(name: str, *, known: bool, instead: Sequence[str]) -> ToolError:
     """Returns the refusal of a call of `name`: this run leaves it out if it is `known`, else there is no such tool.
 
-    `instead` are the tools that the active intent and this run do open (003 §Tool Unavailability Handling).
+    `instead` are the tools that the active intent and this run do open (INT-04).
     """
     error = ToolError(
         f"`{name}` cannot be used now",

@@ -1,5 +1,5 @@
 """Stage 9: the workspace changes, here and nowhere before: by the call's own writes, its commit, or what its command
-left (architecture.md, invariant 5).
+left (INT-01).
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ class ParsedCall:
 
 
 class SelectIntent(Arguments):
-    """The arguments of `select_active_intent` (004 §Governance Tool)."""
+    """The arguments of `select_active_intent` (TOOL-02)."""
 
     intent: str
     justification: str | None = Field(default=None, max_length=MAX_JUSTIFICATION)

@@ -1,5 +1,5 @@
 """Writes an approved commit into the repository: objects first, then index and ref under git's own locks
-(agent.md §2; architecture.md, invariants 4 and 5).
+(GIT-02).
 
 Killed at any step, it leaves the old head or the new one, and nothing that `git fsck` minds: objects nobody refers to
 yet, at most an index that already has what was to be committed, as after `git add`.

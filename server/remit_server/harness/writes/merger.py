@@ -1,5 +1,5 @@
 """Merges approved changes into the workspace: through the editor where the file is open, else whole files on disk
-(architecture.md, invariant 5)."""
+(FILE-03)."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """Fits a change that was prepared, or approved, into a text that has changed elsewhere since: a hunk goes where its own
-lines and the context that was shown still stand, once, below the same headings, or nowhere (governance.md §4)."""
+lines and the context that was shown still stand, once, below the same headings, or nowhere (FILE-06)."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Marks writes that make a folder a git repository, or change one that has no `.git` in its path (threats.md,
-Configuration and persistence).
+"""Marks writes that make a folder a git repository, or change one that has no `.git` in its path (GIT-05).
 
 Git takes any folder with `HEAD`, `objects` and `refs` for a bare repository, and starts what its `config` and hooks
 name. Which of them comes last nobody knows beforehand: a write of one of git's own files is marked where a file `HEAD`

@@ -1,4 +1,4 @@
-"""The model that ships with Remit: the first run works with nothing configured (agent.md §Embedded default)."""
+"""The model that ships with Remit: the first run works with nothing configured (MOD-09)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The embedded model's network in MLX: a small decoder with token shift (agent.md §Embedded default).
+"""The embedded model's network in MLX: a small decoder with token shift (MOD-09).
 
 Each attention layer sees a learned mix of a position and the seven before it. mlx-lm's generation accepts the module
 like any other; what the shift needs of earlier positions lives in the cache, so a prompt may be fed in pieces.

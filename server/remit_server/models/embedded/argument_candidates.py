@@ -2,7 +2,7 @@
 
 A model this small miscopies long names and loses its way. So its tools are offered step by step, and their arguments
 list what can be meant: pieces of the request and of the last result, whole. Nothing that nobody spelled can reach a
-tool. Which skill is meant, and which piece is which, stays the model's choice (agent.md §Embedded default).
+tool. Which skill is meant, and which piece is which, stays the model's choice (MOD-09).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The searches the embedded model makes: fixed regular expressions around one name (agent.md §Embedded default)."""
+"""The searches the embedded model makes: fixed regular expressions around one name (MOD-09)."""
 
 from __future__ import annotations
 

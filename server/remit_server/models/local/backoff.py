@@ -1,4 +1,4 @@
-"""When a model that keeps dying may be started again (architecture.md, invariant 8)."""
+"""When a model that keeps dying may be started again (MOD-02)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the model process is run: what a person may set about it (agent.md §Model engine)."""
+"""How the model process is run: what a person may set about it (MOD-02)."""
 
 from __future__ import annotations
 

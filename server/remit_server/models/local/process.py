@@ -1,4 +1,4 @@
-"""The model process from outside: start it, ask it, stop it, notice its death (architecture.md, invariant 8)."""
+"""The model process from outside: start it, ask it, stop it, notice its death (MOD-02)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The local model as a provider: a process started on first use, and again after it died (agent.md §Model engine)."""
+"""The local model as a provider: a process started on first use, and again after it died (MOD-02)."""
 
 from __future__ import annotations
 

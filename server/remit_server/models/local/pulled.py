@@ -1,4 +1,4 @@
-"""A model of the hub as a provider: found in the local cache when it is asked, never fetched (000 §Availability)."""
+"""A model of the hub as a provider: found in the local cache when it is asked, never fetched (MOD-07)."""
 
 from __future__ import annotations
 

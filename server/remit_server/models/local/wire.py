@@ -1,4 +1,4 @@
-"""What server and model process say to each other: length-prefixed JSON over a pipe (architecture.md, invariant 8).
+"""What server and model process say to each other: length-prefixed JSON over a pipe (MOD-02).
 
 A frame is four bytes, big-endian, giving the length of the UTF-8 JSON object that follows. Requests go to the model
 process, events come from it.

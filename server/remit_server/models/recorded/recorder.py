@@ -1,4 +1,4 @@
-"""Records what a model is asked and says, as it happens: for tests, bug reports and demos (agent.md §Model engine).
+"""Records what a model is asked and says, as it happens: for tests, bug reports and demos (MOD-10).
 
 Secrets are taken out before anything is written, as they are for the audit log, and the file is the person's alone
 (0600); what else a model was shown, files included, is in it.

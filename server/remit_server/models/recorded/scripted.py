@@ -1,4 +1,4 @@
-"""A provider that says what a script says, filtering nothing: how tests make a model misbehave (style.md, habit 10).
+"""A provider that says what a script says, filtering nothing: how tests make a model misbehave (MOD-10).
 
 A script is a JSON list of steps, `{"text"?, "calls"?: [{"name", "arguments", "id"?}], "declined"?, "error"?, "hang"?,
 "delay_s"?}`; step i answers the i-th generation of a session.

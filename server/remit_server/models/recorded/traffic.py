@@ -1,4 +1,4 @@
-"""How a model's traffic is spelled in a recording: one JSON object a line (agent.md §Model engine).
+"""How a model's traffic is spelled in a recording: one JSON object a line (MOD-10).
 
 `{"kind": "recording", "version": 1, "model", "reads_context"}` first, then for each generation, marked by its `id`:
 `request` with the digest and what was asked, `event` with the seconds since the request, and `end`.

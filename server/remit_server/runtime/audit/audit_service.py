@@ -1,4 +1,4 @@
-"""The audit log as commands and editors ask for it: kept, verified, queried, exported (003 §Audit Log Module)."""
+"""The audit log as commands and editors ask for it: kept, verified, queried, exported (AUD-05)."""
 
 from __future__ import annotations
 

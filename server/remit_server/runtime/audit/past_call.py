@@ -1,4 +1,4 @@
-"""One call of the audit log, found by its id or by the number of any of its records (governance.md §7)."""
+"""One call of the audit log, found by its id or by the number of any of its records (AUD-05)."""
 
 from __future__ import annotations
 

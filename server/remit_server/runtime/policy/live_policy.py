@@ -1,4 +1,4 @@
-"""What is in force while the server runs, and what became of the files on disk (governance.md §2, Changing policy)."""
+"""What is in force while the server runs, and what became of the files on disk (POL-11)."""
 
 from __future__ import annotations
 

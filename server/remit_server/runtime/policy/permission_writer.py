@@ -1,4 +1,4 @@
-"""Adds one rule to the person's permission file, whole or not at all (governance.md §4)."""
+"""Adds one rule to the person's permission file, whole or not at all (APP-04)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""When the files that policy is made of change on disk (governance.md §2, Changing policy).
+"""When the files that policy is made of change on disk (POL-11).
 
 Absent: what is in them. Whoever is told looks for themselves.
 """

@@ -1,4 +1,4 @@
-"""Bubblewrap with seccomp and limits: the default sandbox on Linux (003 §Container Manager Module, agent.md §3)."""
+"""Bubblewrap with seccomp and limits: the default sandbox on Linux (BOX-02)."""
 
 from __future__ import annotations
 

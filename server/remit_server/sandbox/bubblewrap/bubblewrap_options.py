@@ -1,4 +1,4 @@
-"""What a command sees: system and workspace read-only, a scratch folder, nothing else (003 §Container Manager)."""
+"""What a command sees: system and workspace read-only, a scratch folder, nothing else (BOX-02)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A command's /etc: a folder made once, with what it needs of the system's own (003 §Container Manager Module).
+"""A command's /etc: a folder made once, with what it needs of the system's own (BOX-02).
 
 What is small is copied there, for a copy or a mount of each in each sandbox was a tenth of what bwrap takes; the rest
 is mounted in it. It is made again when anything of it has changed.

@@ -1,4 +1,4 @@
-"""What a command wrote: an overlay's upper layer, read as changes once the command is dead (003 §Output and Merge).
+"""What a command wrote: an overlay's upper layer, read as changes once the command is dead (BOX-05).
 
 The layer is laid over the workspace inside the sandbox alone, so that a command may write wherever it likes and nothing
 of it reaches the workspace by itself.

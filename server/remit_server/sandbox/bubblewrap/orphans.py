@@ -1,4 +1,4 @@
-"""What a killed server left of a sandbox whose command had not begun, and how it is known (003 §Lifecycle).
+"""What a killed server left of a sandbox whose command had not begun, and how it is known (BOX-06).
 
 Once a command runs, it dies with its server. Before, bwrap's inner process waits to be let go, bound to nobody's life:
 it runs nothing and never will, but would wait for ever.

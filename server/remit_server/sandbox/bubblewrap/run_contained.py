@@ -1,4 +1,4 @@
-"""One contained process from its start to its certain end: drained, watched, and dead before we return (threats.md)."""
+"""One contained process from its start to its certain end: drained, watched, and dead before we return (BOX-04)."""
 
 from __future__ import annotations
 

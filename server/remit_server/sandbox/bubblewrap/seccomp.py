@@ -1,4 +1,4 @@
-"""The seccomp profiles: programs run, but get at nothing that could lead out (003 §Container Manager).
+"""The seccomp profiles: programs run, but get at nothing that could lead out (BOX-02).
 
 One list of rules a profile; written as a BPF program for Bubblewrap and as JSON for container runtimes.
 """

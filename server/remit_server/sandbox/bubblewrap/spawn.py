@@ -1,4 +1,4 @@
-"""A process started from a thread of its own, and its pipes read as they fill (003 §Container Manager Module).
+"""A process started from a thread of its own, and its pipes read as they fill (BOX-04).
 
 The thread lives as long as the process: what is to die with its parent dies with the thread that started it. And what
 the thread gives up for itself, its mounts, the process does not have either, without a program that does it first.

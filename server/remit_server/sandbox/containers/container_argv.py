@@ -1,4 +1,4 @@
-"""Command lines for Podman and Docker (003 §Container Runtime Abstraction); pure. What is not an argument is fixed."""
+"""Command lines for Podman and Docker (BOX-07); pure. What is not an argument is fixed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Podman and Docker behind the port: one container a command, gone with it (003 §Container Runtime Abstraction)."""
+"""Podman and Docker behind the port: one container a command, gone with it (BOX-07)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A control group for one command, where this user may make one (cgroups v2; 003 §Sandbox Templates)."""
+"""A control group for one command, where this user may make one (cgroups v2; BOX-04)."""
 
 from __future__ import annotations
 

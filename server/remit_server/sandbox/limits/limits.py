@@ -1,4 +1,4 @@
-"""How much a command may use (003 §Sandbox Templates, `code-executor`), and what it is using, read from /proc."""
+"""How much a command may use (`code-executor`; BOX-04), and what it is using, read from /proc."""
 
 from __future__ import annotations
 

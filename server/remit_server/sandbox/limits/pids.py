@@ -1,4 +1,4 @@
-"""How many processes a pid namespace can hold: what RLIMIT_NPROC does not bound for root (003 §Sandbox Templates).
+"""How many processes a pid namespace can hold: what RLIMIT_NPROC does not bound for root (BOX-04).
 
 Since Linux 6.14 `kernel.pid_max` is each pid namespace's own. Threads have such numbers too, so it bounds them all.
 bwrap writes it while it builds the sandbox, and nobody in there may later.

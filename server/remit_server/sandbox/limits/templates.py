@@ -1,4 +1,4 @@
-"""The kinds of sandbox and what each may use (003 §Sandbox Templates): one table."""
+"""The kinds of sandbox and what each may use (BOX-04): one table."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """Which addresses a name may lead a command to: public ones, and those that were listed themselves; pure
-(003 §Network Isolation)."""
+(BOX-03)."""
 
 from __future__ import annotations
 

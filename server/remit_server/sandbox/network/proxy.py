@@ -1,4 +1,4 @@
-"""The only way out of a sandbox: CONNECT to hosts that were listed, each attempt told (003 §Network Isolation).
+"""The only way out of a sandbox: CONNECT to hosts that were listed, each attempt told (BOX-03).
 
 The proxy accepts on a socket that was made inside (`relay.py`) and connects from outside. It resolves names itself, and
 connects to exactly the address that it has checked. A tunnel has to begin with a TLS ClientHello for the listed host;

@@ -1,5 +1,5 @@
 """How a command in a sandbox comes to speak with its proxy: what is put inside, and the socket that comes out
-(003 §Network Isolation)."""
+(BOX-03)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""macOS's own sandbox behind the port (agent.md §3): no network, nothing written but a scratch folder, no layers."""
+"""macOS's own sandbox behind the port (BOX-07): no network, nothing written but a scratch folder, no layers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The profile and command line for macOS's `sandbox-exec` (agent.md §3); pure."""
+"""The profile and command line for macOS's `sandbox-exec` (BOX-07); pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The environment a command sees: named variables only, nothing of the server's secrets (003 §Container Manager)."""
+"""The environment a command sees: named variables only, nothing of the server's secrets (BOX-08)."""
 
 from __future__ import annotations
 

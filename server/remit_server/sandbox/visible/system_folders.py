@@ -1,4 +1,4 @@
-"""What of the system a command sees: its folders, mounted as they are (003 §Container Manager Module)."""
+"""What of the system a command sees: its folders, mounted as they are (BOX-02)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The only folders below a person's home that a command may read: where version managers keep programs (agent.md §3).
+"""The only folders below a person's home that a command may read: where version managers keep programs (BOX-02).
 
 The table is fixed. A project, by its virtual environment, and PATH only choose among its folders; no file of a project
 names a folder. None of them is where a program keeps credentials; what may lie in them all the same is `private`.

@@ -1,4 +1,4 @@
-"""What a command sees outside workspace and system: the person's toolchains, and what its tool names (agent.md §3)."""
+"""What a command sees outside workspace and system: the person's toolchains, and what its tool names (BOX-02)."""
 
 from __future__ import annotations
 

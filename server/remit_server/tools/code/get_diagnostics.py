@@ -1,4 +1,4 @@
-"""`get_diagnostics`: the errors and warnings of a file, a folder or the workspace (agent.md §2; 001 §3)."""
+"""`get_diagnostics`: the errors and warnings of a file, a folder or the workspace (TOOL-07)."""
 
 from __future__ import annotations
 

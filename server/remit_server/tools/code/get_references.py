@@ -1,4 +1,4 @@
-"""`get_references`: where the name at a place in the code is used (agent.md §2; 001 §3)."""
+"""`get_references`: where the name at a place in the code is used (TOOL-07)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`get_symbols`: what a file defines, or where in the workspace something of a name is (agent.md §2; 001 §3)."""
+"""`get_symbols`: what a file defines, or where in the workspace something of a name is (TOOL-07)."""
 
 from __future__ import annotations
 

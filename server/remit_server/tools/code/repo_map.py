@@ -1,4 +1,4 @@
-"""`repo_map`: what a project defines, the most used first, within a token budget (001 §3, agent.md §2).
+"""`repo_map`: what a project defines, the most used first, within a token budget (TOOL-09).
 
 Files are parsed with tree-sitter, and remembered by their content, and by what the file system says of
 them: a file is read again where that changed. What policy does not let be read is left out.

@@ -1,4 +1,4 @@
-"""`apply_diff`: a unified diff over one or more files, all of it or nothing (agent.md §2)."""
+"""`apply_diff`: a unified diff over one or more files, all of it or nothing (TOOL-05)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`edit_file`: an exact text replaced, once where it is unique or everywhere when asked (001 §3.3)."""
+"""`edit_file`: an exact text replaced, once where it is unique or everywhere when asked (TOOL-04)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`move_file`: one file given another path, where nothing is yet; its bytes stay (agent.md §2)."""
+"""`move_file`: one file given another path, where nothing is yet; its bytes stay (TOOL-04)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Why a text that should be in a file is not: the closest place, and what differs there; pure (agent.md §2)."""
+"""Why a text that should be in a file is not: the closest place, and what differs there; pure (TOOL-04)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a text occurs in another, exactly or as a whole identifier; pure (001 §3.3)."""
+"""Where a text occurs in another, exactly or as a whole identifier; pure (TOOL-04)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`write_file`: a whole file, new or overwritten, in the encoding and with the line ends it had (001 §3.2)."""
+"""`write_file`: a whole file, new or overwritten, in the encoding and with the line ends it had (TOOL-04)."""
 
 from __future__ import annotations
 

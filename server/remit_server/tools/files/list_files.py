@@ -1,4 +1,4 @@
-"""`list_files`: files that match a glob, in a stable order, without what the project ignores (001 §3.4)."""
+"""`list_files`: files that match a glob, in a stable order, without what the project ignores (TOOL-03)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A file of any length as pieces of whole lines, of which a few are in memory at a time (agent.md §2).
+"""A file of any length as pieces of whole lines, of which a few are in memory at a time (TOOL-03).
 
 Secrets are looked for in a piece together with its edges, what stands right before and after it: they are longer than
 any secret.

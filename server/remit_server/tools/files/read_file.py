@@ -1,4 +1,4 @@
-"""`read_file`: numbered lines of a text file, a part at a time (001 §3.1)."""
+"""`read_file`: numbered lines of a text file, a part at a time (TOOL-03)."""
 
 from __future__ import annotations
 

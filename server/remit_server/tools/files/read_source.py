@@ -1,4 +1,4 @@
-"""What a tool sees of a file: the editor's buffer while it is open there, else the bytes on disk (protocol.md §3)."""
+"""What a tool sees of a file: the editor's buffer while it is open there, else the bytes on disk (FILE-03)."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """`git_commit`: a commit of what changed, made by the server itself, so that no program of the repository's starts
-(agent.md §2; threats.md, Configuration and persistence).
+(GIT-02).
 
 Filters and hooks are programs that a repository names; git would run them outside every sandbox, or inside without
 being able to write `.git`. So objects, index and ref are written by the harness, and what would come out differently

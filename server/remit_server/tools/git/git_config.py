@@ -1,6 +1,4 @@
-"""A repository's own configuration, read as text: no include is followed and nothing in it starts (threats.md,
-Configuration and persistence).
-"""
+"""A repository's own configuration, read as text: no include is followed and nothing in it starts (GIT-01)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`git_diff`: what changed, of files that may be read, with a count for each (agent.md §2)."""
+"""`git_diff`: what changed, of files that may be read, with a count for each (GIT-01)."""
 
 from __future__ import annotations
 

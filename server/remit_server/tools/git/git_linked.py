@@ -1,8 +1,8 @@
-"""Where a repository's files are when `.git` only points to them: a linked worktree, or a submodule (agent.md §2).
+"""Where a repository's files are when `.git` only points to them: a linked worktree, or a submodule (GIT-01).
 
 A pointer is a file of the project and may name any folder, so it is believed only where that folder points back: a
-worktree's has the path of this `.git` in `gitdir`, a submodule's has this folder as `core.worktree` (threats.md,
-Configuration and persistence). Whoever can write that there needs no pointer to reach it.
+worktree's has the path of this `.git` in `gitdir`, a submodule's has this folder as `core.worktree`. Whoever can
+write that there needs no pointer to reach it.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 """Git for a repository that nobody vouches for: a fixed command in the sandbox, without the repository's own settings
-(agent.md §2; threats.md, Configuration and persistence).
+(GIT-01).
 
 A repository's config can name programs in more ways than can be listed (fsmonitor, clean filters, textconv, aliases,
 includes), and some under names of its own choosing, which no `-c` can switch off. So git does not get to see the file:

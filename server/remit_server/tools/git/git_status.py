@@ -1,4 +1,4 @@
-"""`git_status`: branch, how far it is from what it follows, and what differs (agent.md §2)."""
+"""`git_status`: branch, how far it is from what it follows, and what differs (GIT-01)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a sandbox finds programs: the system's folders, the person's toolchains, the project's own (agent.md §2)."""
+"""Where a sandbox finds programs: the system's folders, the person's toolchains, the project's own (BOX-02)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`run_command`: a shell command in the sandbox; what it changes is taken over as policy allows (001 §3.6)."""
+"""`run_command`: a shell command in the sandbox; what it changes is taken over as policy allows (BOX-05)."""
 
 from __future__ import annotations
 

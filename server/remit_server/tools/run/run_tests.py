@@ -1,4 +1,4 @@
-"""`run_tests`: the workspace's tests by its own runner, each as a result (agent.md §2)."""
+"""`run_tests`: the workspace's tests by its own runner, each as a result (TOOL-08)."""
 
 from __future__ import annotations
 

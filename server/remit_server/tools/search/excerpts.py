@@ -1,4 +1,4 @@
-"""Matches as they are shown: whole ones, as many as fit, and of a long line what is around its match (001 §3.5)."""
+"""Matches as they are shown: whole ones, as many as fit, and of a long line what is around its match (TOOL-03)."""
 
 from __future__ import annotations
 

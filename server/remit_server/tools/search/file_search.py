@@ -1,4 +1,4 @@
-"""What a search does with each file: read it, look for the pattern, look again without secrets (agent.md §2)."""
+"""What a search does with each file: read it, look for the pattern, look again without secrets (TOOL-06)."""
 
 from __future__ import annotations
 

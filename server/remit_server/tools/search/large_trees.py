@@ -1,4 +1,4 @@
-"""The way a search or a listing takes: a few hundred files in process, with ripgrep through what is left (agent.md §2).
+"""The way a search or a listing takes: a few hundred files in process, with ripgrep through what is left (TOOL-06).
 
 ripgrep only names files. Each is judged, opened and matched afterwards as in a small tree, so both ways come to the
 same matches in the same order.

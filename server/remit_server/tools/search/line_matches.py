@@ -1,4 +1,4 @@
-"""Lines that match a regular expression, with their context, in bounded time (agent.md §2, threats.md, Shell)."""
+"""Lines that match a regular expression, with their context, in bounded time (TOOL-06)."""
 
 from __future__ import annotations
 

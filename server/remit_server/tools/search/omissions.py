@@ -1,4 +1,4 @@
-"""What a search or a listing passed over, in words: nothing is left out in silence (agent.md §2)."""
+"""What a search or a listing passed over, in words: nothing is left out in silence (TOOL-03)."""
 
 from __future__ import annotations
 

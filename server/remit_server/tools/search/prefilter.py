@@ -1,4 +1,4 @@
-"""A regular expression over bytes that matches wherever a pattern does, and perhaps elsewhere (agent.md §2).
+"""A regular expression over bytes that matches wherever a pattern does, and perhaps elsewhere (TOOL-06).
 
 A file without a match of it has no match of the pattern, whatever its encoding: ripgrep and RE2 can then rule out most
 files without decoding them. Its syntax is what both of them read alike. Assertions become nothing, a character that is

@@ -1,4 +1,4 @@
-"""`search_files`: lines that match a regular expression, in the files that may be read (001 §3.5)."""
+"""`search_files`: lines that match a regular expression, in the files that may be read (TOOL-06)."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The model as a gateway of JSON lines on stdin and stdout (000; protocol.md §5)."""
+"""The model as a gateway of JSON lines on stdin and stdout (GW-01)."""

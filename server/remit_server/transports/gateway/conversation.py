@@ -1,4 +1,4 @@
-"""Asks a session's model, with as much of what was said before as it can read (000 §MessageExecutor)."""
+"""Asks a session's model, with as much of what was said before as it can read (GW-03)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lines over two file descriptors, a thread each way: no peer can stop the event loop (000 §NDJSON Protocol)."""
+"""Lines over two file descriptors, a thread each way: no peer can stop the event loop (GW-02)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`remit gateway` as a process: streams, signals, the log, and the end (000 §Server Lifecycle, Signal Handling)."""
+"""`remit gateway` as a process: streams, signals, the log, and the end (GW-02)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The gateway's wire: a line is read as a request or a refusal, a response spelled as one (000 §NDJSON Protocol)."""
+"""The gateway's wire: a line is read as a request or a refusal, a response spelled as one (GW-01)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from remit_server.json_bounds import MOST_VALUES, has_too_many_values
 from remit_server.models.answers import AnswerFormat
 
 LONGEST_CONTENT = 10_000
-"""Characters of `content` that reach the model; what is longer is cut (000 §Message Execution)."""
+"""Characters of `content` that reach the model; what is longer is cut (GW-01)."""
 
 RequestId: TypeAlias = str | int
 
@@ -114,7 +114,7 @@ class Line:
 
 
 class RequestForm(BaseModel):
-    """The fields of every request (000 §Data Models); others are ignored."""
+    """The fields of every request (GW-01); others are ignored."""
 
     model_config = ConfigDict(frozen=True)
 

@@ -1,4 +1,4 @@
-"""Takes requests, keeps their order, answers each once (000 §Command Router, Server Lifecycle; protocol.md §5)."""
+"""Takes requests, keeps their order, answers each once (GW-01)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Open sessions, what was said in them and when (000 §SessionManager). Time comes in as an argument."""
+"""Open sessions, what was said in them and when (GW-03). Time comes in as an argument."""
 
 from __future__ import annotations
 

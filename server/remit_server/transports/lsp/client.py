@@ -1,4 +1,4 @@
-"""What the client said of itself in `initialize`, parsed once (002 §4.4; protocol.md §3)."""
+"""What the client said of itself in `initialize`, parsed once (LSP-07)."""
 
 from __future__ import annotations
 

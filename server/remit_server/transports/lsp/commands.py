@@ -1,5 +1,5 @@
 """The server's commands, for editors that know nothing of Remit: progress by work-done progress, questions by message,
-the result as a message and as the command's value (protocol.md §3, Commands)."""
+the result as a message and as the command's value (LSP-05)."""
 
 from __future__ import annotations
 

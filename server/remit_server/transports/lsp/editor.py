@@ -1,4 +1,4 @@
-"""A small editor without a screen: starts `remit serve` and speaks LSP to it, as demo and tests need (protocol.md §3).
+"""A small editor without a screen: starts `remit serve` and speaks LSP to it, as demo and tests need (LSP-04).
 
 Standard library only, and deliberately not pygls: what stands at the other end should not share its defects.
 """

@@ -1,5 +1,5 @@
 """The workspace folders that an editor has open: each is a workspace of its own, with its own policy, audit log,
-sessions and runtime (002 §4.2; protocol.md §3)."""
+sessions and runtime (LSP-06)."""
 
 from __future__ import annotations
 

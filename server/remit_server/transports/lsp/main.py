@@ -1,5 +1,5 @@
 """`remit serve`: one language server for one client, on standard input and output or a loopback socket
-(protocol.md §2 and §4; architecture.md, invariants 9 to 11)."""
+(LSP-01)."""
 
 from __future__ import annotations
 

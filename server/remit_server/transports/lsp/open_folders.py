@@ -1,4 +1,4 @@
-"""Opens and closes the workspace folders of a connection, each with a runtime of its own (protocol.md §3)."""
+"""Opens and closes the workspace folders of a connection, each with a runtime of its own (LSP-06)."""
 
 from __future__ import annotations
 

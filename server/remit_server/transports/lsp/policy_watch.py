@@ -1,5 +1,5 @@
 """Policy that lives while the server runs: files that change on disk are put in force, and the editor is told
-(governance.md §2, Changing policy)."""
+(POL-11)."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """The one agent runtime of a workspace folder: opened when first needed, once, and tried again after a failure
-(002 §4.2; protocol.md §3)."""
+(LSP-06)."""
 
 from __future__ import annotations
 

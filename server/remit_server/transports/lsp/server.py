@@ -1,4 +1,4 @@
-"""The language server of one connection: its life, from `initialize` to the end (002 §4.4; protocol.md §3).
+"""The language server of one connection: its life, from `initialize` to the end (LSP-01).
 
 Nothing slow is imported here: `initialize` has to answer before pydantic, the runtime or a model is.
 """

@@ -1,4 +1,4 @@
-"""Small files as a search reads them: what it needs of one is kept while that stays the same (agent.md §2).
+"""Small files as a search reads them: what it needs of one is kept while that stays the same (TOOL-06).
 
 A look at a file that did not change costs one lstat. Nothing here decides what may be read: that is asked each time.
 """

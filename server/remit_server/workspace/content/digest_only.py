@@ -1,4 +1,4 @@
-"""Files that go as they are, of which no more than the digest has to be known (agent.md §2, `delete_file`)."""
+"""Files that go as they are, of which no more than the digest has to be known (`delete_file`; FILE-02)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was read of files, kept while they stay the same: a next look needs no reading (agent.md §2)."""
+"""What was read of files, kept while they stay the same: a next look needs no reading (TOOL-06)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""File contents with their digest, and writes that leave the old file or the new, never a mixture (agent.md §3)."""
+"""File contents with their digest, and writes that leave the old file or the new, never a mixture (FILE-02)."""
 
 from __future__ import annotations
 

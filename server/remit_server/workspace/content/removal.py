@@ -1,4 +1,4 @@
-"""Files removed and moved, only as they were judged: the very contents, from and to the very place (agent.md §2)."""
+"""Files removed and moved, only as they were judged: the very contents, from and to the very place (FILE-02)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bytes read as text and written back exactly as they were: encoding, byte order mark and line ends (agent.md §2)."""
+"""Bytes read as text and written back exactly as they were: encoding, byte order mark and line ends (FILE-02)."""
 
 from __future__ import annotations
 

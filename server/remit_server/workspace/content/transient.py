@@ -1,4 +1,4 @@
-"""Errors of the system that may be over in a moment, so that a read is worth a second try (agent.md §1)."""
+"""Errors of the system that may be over in a moment, so that a read is worth a second try (TOOL-03)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A write-ahead log of merges: what was approved as one is finished after a crash, or reported (003 §Error Recovery).
+"""A write-ahead log of merges: what was approved as one is finished after a crash, or reported (FILE-04).
 
 One folder a merge: `plan.json`, the new contents (`0`, `1`, …) and `done`, a line for each finished step. It has its
 name only once all of it is on disk, is locked while its writer lives, and goes when the merge has ended.

@@ -1,4 +1,4 @@
-"""Merges that a crash cut short, finished or reported: no file is half merged, no step is done twice (agent.md §3)."""
+"""Merges that a crash cut short, finished or reported: no file is half merged, no step is done twice (FILE-04)."""
 
 from __future__ import annotations
 

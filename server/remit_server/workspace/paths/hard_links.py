@@ -1,5 +1,5 @@
 """The other names of a file in the workspace: a hard link is the same file, so what is said of one name holds for all
-(threats.md, Paths).
+(FILE-01).
 
 A name outside the workspace is not looked for: nobody has said anything about it.
 """

@@ -1,4 +1,4 @@
-"""Opening below a folder without races: `openat2`, else one component at a time (threats.md, Paths)."""
+"""Opening below a folder without races: `openat2`, else one component at a time (FILE-01)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a path really leads: links followed by hand, never past the root (threats.md, Paths)."""
+"""Where a path really leads: links followed by hand, never past the root (FILE-01)."""
 
 from __future__ import annotations
 

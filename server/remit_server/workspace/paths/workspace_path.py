@@ -1,4 +1,4 @@
-"""Workspace paths, parsed once at the boundary: real, inside, and opened as they were judged (threats.md, Paths)."""
+"""Workspace paths, parsed once at the boundary: real, inside, and opened as they were judged (FILE-01)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a project's ignore files say of a path, found out in time proportional to their length (threats.md, Shell).
+"""What a project's ignore files say of a path, found out in time proportional to their length (FILE-05).
 
 The files come with the project. pathspec knows their rules, and RE2, which it asks, has no backtracking.
 """

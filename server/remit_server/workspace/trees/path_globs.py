@@ -1,4 +1,4 @@
-"""Globs that cost time in proportion to their length, whoever wrote them (agent.md §2, threats.md, Shell)."""
+"""Globs that cost time in proportion to their length, whoever wrote them (FILE-05)."""
 
 from __future__ import annotations
 

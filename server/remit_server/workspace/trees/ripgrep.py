@@ -1,4 +1,4 @@
-"""ripgrep as a list of names: the files of a large tree, or those of them that an expression may match (agent.md §2).
+"""ripgrep as a list of names: the files of a large tree, or those of them that an expression may match (FILE-05).
 
 It is the one program that reading tools start outside the sandbox, whose start would cost more than it saves. That is
 safe: its arguments are written here, but for an expression and a folder that stand where no option can; it reads no

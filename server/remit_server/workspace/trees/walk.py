@@ -1,4 +1,4 @@
-"""The files below a folder, in a stable order, without ignored ones and without following links (agent.md §2)."""
+"""The files below a folder, in a stable order, without ignored ones and without following links (FILE-05)."""
 
 from __future__ import annotations
 

@@ -1,3 +1,3 @@
 """What well-known programs do, by subcommand and option: tables, and the few programs that a table cannot hold
-(004 §Future Extensions).
+(CMD-05).
 """

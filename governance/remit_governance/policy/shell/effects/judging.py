@@ -1,5 +1,5 @@
 """What one command does: its row in a table, or a judge of its own where words alone decide
-(004 §Future Extensions).
+(CMD-05).
 
 A judge returns None where the row decides. What is in no table is `unknown`.
 """

@@ -1,4 +1,4 @@
-"""The options of well-known programs: which of them take a value, and which mean the same (threats.md, Shell).
+"""The options of well-known programs: which of them take a value, and which mean the same (CMD-03).
 
 One line for a program or a subcommand, continued where it is indented: its words, its marks in brackets, a colon, its
 options. `-f|--force` is one option with two names. `=` behind it: a value follows, in the same word or the next;

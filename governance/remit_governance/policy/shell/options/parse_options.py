@@ -1,4 +1,4 @@
-"""A command's words as the program reads them: subcommands, options as a set, and what is left (threats.md, Shell).
+"""A command's words as the program reads them: subcommands, options as a set, and what is left (CMD-03).
 
 `calls_of` gives every way to read the words that the table of options (`option_table.py`) leaves open. Of a program or
 an option that is not in the table any word behind an option may be its value.

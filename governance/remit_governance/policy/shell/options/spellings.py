@@ -1,4 +1,4 @@
-"""Words that mean the same to a program: modes of files, signals, refspecs of git (threats.md, Shell)."""
+"""Words that mean the same to a program: modes of files, signals, refspecs of git (CMD-03)."""
 
 from __future__ import annotations
 

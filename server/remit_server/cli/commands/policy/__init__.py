@@ -1,4 +1,4 @@
-"""`remit policy …`: what policy says and why, whether its files are sound, and how they change (protocol.md §4).
+"""`remit policy …`: what policy says and why, whether its files are sound, and how they change (CLI-01).
 
 One file a subcommand; the table is `COMMANDS`.
 """

@@ -1,4 +1,4 @@
-"""`remit policy update`: a policy file changed after a review of what that changes (003 §Meta-Policy)."""
+"""`remit policy update`: a policy file changed after a review of what that changes (CLI-01)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Entry of the model process; the end of its pipe is the end of the process (architecture.md, invariant 8)."""
+"""Entry of the model process; the end of its pipe is the end of the process (MOD-02)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Generates steps with one model, several at once by turns (004 §Model Invocation Layer).
+"""Generates steps with one model, several at once by turns (MOD-02).
 
 Each generation has its own cache, grammar and chance, and computes what it would compute alone; so how many others run
 beside it changes nothing about its answer. That is why tokens of several are not computed in one batch: the last bits

@@ -1,4 +1,4 @@
-"""Whose turn it is: lines of requests, by priority and fair between sessions (agent.md §Model engine)."""
+"""Whose turn it is: lines of requests, by priority and fair between sessions (MOD-05)."""
 
 from __future__ import annotations
 

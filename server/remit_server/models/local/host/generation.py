@@ -1,4 +1,4 @@
-"""One run of the model: reads its prompt in parts, then brings a token at each step (004 §Streaming Safety)."""
+"""One run of the model: reads its prompt in parts, then brings a token at each step (MOD-02)."""
 
 from __future__ import annotations
 

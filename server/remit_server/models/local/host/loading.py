@@ -1,4 +1,4 @@
-"""Loads a model, or says in words what is wrong with it (000 §Availability)."""
+"""Loads a model, or says in words what is wrong with it (MOD-08)."""
 
 from __future__ import annotations
 

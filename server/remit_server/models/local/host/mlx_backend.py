@@ -1,4 +1,4 @@
-"""Loads MLX and a model, and asks it (agent.md §Model engine).
+"""Loads MLX and a model, and asks it (MOD-02).
 
 MLX, mlx-lm, transformers and NumPy carry no usable types. They are touched only here, in `decoding.py` and in
 `caches.py`, which are checked leniently and hand out typed values only. All of it must be called from one thread: MLX's

@@ -1,4 +1,4 @@
-"""Renders a conversation for one model, so that what it generated comes back as it was (004 §Model Invocation Layer).
+"""Renders a conversation for one model, so that what it generated comes back as it was (MOD-02).
 
 Messages carry file contents and tool output, which may spell the model's control tokens; those are defused first, so
 that a file cannot speak as the person or as the model.

@@ -1,4 +1,4 @@
-"""The one thread that imports, loads, generates and frees; requests come to it by a queue (agent.md §Model engine)."""
+"""The one thread that imports, loads, generates and frees; requests come to it by a queue (MOD-02)."""
 
 from __future__ import annotations
 

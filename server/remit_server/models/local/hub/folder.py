@@ -1,4 +1,4 @@
-"""What a folder holds as a model, read from its files alone: nothing is loaded (`remit model list`, protocol.md §4)."""
+"""What a folder holds as a model, read from its files alone: nothing is loaded (`remit model list`; MOD-07)."""
 
 from __future__ import annotations
 

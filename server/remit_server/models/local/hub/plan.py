@@ -1,4 +1,4 @@
-"""What a pull would load, decided before anything is loaded. Pure (000 §Availability)."""
+"""What a pull would load, decided before anything is loaded. Pure (MOD-07)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fetches a model into the Hugging Face cache: checked, resumable, and never half there (protocol.md §4).
+"""Fetches a model into the Hugging Face cache: checked, resumable, and never half there (MOD-07).
 
 Each file goes to `blobs/HASH.incomplete`, which a later pull goes on with, and becomes a blob once its hash is right.
 Only when all are here does the commit get its links, `config.json` last.

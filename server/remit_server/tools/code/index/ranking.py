@@ -1,4 +1,4 @@
-"""Which definitions of a project matter most: those that many other files use (001 §3, agent.md §2)."""
+"""Which definitions of a project matter most: those that many other files use (TOOL-09)."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """Who is asked about code: the editor, else a language server in the sandbox, else, for names, tree-sitter
-(agent.md §2; 001 §3).
+(TOOL-07).
 
 A server that the system provides is started by us, word for word, and cannot change or reach anything: like git, it is
 a way of reading. One of the project's own is the project's program, so policy judges it as the command that it is.

@@ -1,4 +1,4 @@
-"""What is defined under a name, by tree-sitter alone: nothing is known of types, scopes or imports (agent.md §2)."""
+"""What is defined under a name, by tree-sitter alone: nothing is known of types, scopes or imports (TOOL-07)."""
 
 from __future__ import annotations
 

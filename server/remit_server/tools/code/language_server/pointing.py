@@ -1,4 +1,4 @@
-"""Where a call points to: a line, and a name or a column on it (001 §3)."""
+"""Where a call points to: a line, and a name or a column on it (TOOL-07)."""
 
 from __future__ import annotations
 

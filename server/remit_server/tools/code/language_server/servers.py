@@ -1,4 +1,4 @@
-"""The language servers that are known, and the one of them that a sandbox can see here (agent.md §2)."""
+"""The language servers that are known, and the one of them that a sandbox can see here (TOOL-07)."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 A hunk goes to the line it names, or as far from it as the hunk before it had to go. Where that is not it, it goes to
 the only place that fits; where several fit it is refused, since a patch at the wrong place is worse than none
-(agent.md §2, `apply_diff`).
+(`apply_diff`; TOOL-05).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The changes that a file's patch comes to: all that the diff says of it, or a refusal (agent.md §2, `apply_diff`)."""
+"""The changes that a file's patch comes to: all that the diff says of it, or a refusal (`apply_diff`; TOOL-05)."""
 
 from __future__ import annotations
 

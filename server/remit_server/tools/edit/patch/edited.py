@@ -1,4 +1,4 @@
-"""A file's bytes after a patch, and a line about each of its hunks (agent.md §2, `apply_diff`).
+"""A file's bytes after a patch, and a line about each of its hunks (`apply_diff`; TOOL-05).
 
 Encoding, byte order mark and line ends stay as they were, unless the diff shows them: then it means them.
 """

@@ -1,7 +1,7 @@
 """What a diff says of a file before its hunks: names, and git's own lines about modes, moves and copies; pure.
 
 What is said there is done, or the diff is refused: a line that is passed over would be a change that never happens
-(agent.md §2, `apply_diff`).
+(`apply_diff`; TOOL-05).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A unified diff read into file patches; pure (agent.md §2, `apply_diff`).
+"""A unified diff read into file patches; pure (`apply_diff`; TOOL-05).
 
 Lenient where models are sloppy and nothing can go wrong by it: counts in hunk headers, prose around the diff, the
 stripped blank of an empty context line. What looks like a part of the diff and is not understood is refused.

@@ -1,4 +1,4 @@
-"""What a unified diff says of one file, and the refusal of a diff that cannot be used (agent.md §2, `apply_diff`)."""
+"""What a unified diff says of one file, and the refusal of a diff that cannot be used (`apply_diff`; TOOL-05)."""
 
 from __future__ import annotations
 

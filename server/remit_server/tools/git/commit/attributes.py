@@ -1,4 +1,4 @@
-"""What `.gitattributes` files say about a path, as far as it changes the bytes that git stores (agent.md §2).
+"""What `.gitattributes` files say about a path, as far as it changes the bytes that git stores (GIT-03).
 
 Read as git does when it adds a file: from the working tree, and from the index where a file is not there.
 """

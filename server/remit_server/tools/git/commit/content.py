@@ -1,4 +1,4 @@
-"""The bytes that git would store for a file: its own, or a refusal where git would change them (agent.md §2).
+"""The bytes that git would store for a file: its own, or a refusal where git would change them (GIT-03).
 
 Filters are programs, and are not run. Line ends are left alone: where git would turn them, that is said.
 """

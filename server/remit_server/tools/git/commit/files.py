@@ -1,4 +1,4 @@
-"""Files of the working tree as git would store them: links as links, each looked at through no link (agent.md §2)."""
+"""Files of the working tree as git would store them: links as links, each looked at through no link (GIT-02)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who commits, and the words they commit with, as git would write them down (agent.md §2)."""
+"""Who commits, and the words they commit with, as git would write them down (GIT-02)."""
 
 from __future__ import annotations
 

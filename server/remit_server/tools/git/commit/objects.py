@@ -1,4 +1,4 @@
-"""A repository's objects, read so that nothing among them makes us wait or takes all memory (threats.md, Paths)."""
+"""A repository's objects, read so that nothing among them makes us wait or takes all memory (GIT-04)."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """The repository that a commit goes to, as it is now: head, index, objects, settings; refused where it is in a state in
-which a commit means something else (agent.md §2). Nothing of it is obeyed but settings that say how a tree is read.
+which a commit means something else (GIT-02). Nothing of it is obeyed but settings that say how a tree is read.
 """
 
 from __future__ import annotations

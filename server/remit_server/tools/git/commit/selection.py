@@ -1,5 +1,5 @@
 """What a commit would hold: the files that are selected, over what is staged or, where paths are named, over the last
-commit (agent.md §2).
+commit (GIT-02).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Git's settings as a person has them: system, their own and the repository's, read as text (agent.md §2).
+"""Git's settings as a person has them: system, their own and the repository's, read as text (GIT-02).
 
 Includes are followed in the person's files only, which are theirs to write; the repository's came with it.
 """

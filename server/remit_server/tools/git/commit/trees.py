@@ -1,4 +1,4 @@
-"""Tree objects out of the files of a commit (agent.md §2)."""
+"""Tree objects out of the files of a commit (GIT-02)."""
 
 from __future__ import annotations
 

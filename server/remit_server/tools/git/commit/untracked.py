@@ -1,4 +1,4 @@
-"""Files that git does not know yet, as far as a commit may take them along (agent.md §2)."""
+"""Files that git does not know yet, as far as a commit may take them along (GIT-02)."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """The editor's open documents: while one is open its buffer is the truth, and only its content is believed
-(protocol.md §3, Edits)."""
+(FILE-03)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Text as LSP addresses it: lines ended by LF, CRLF or CR, characters counted in UTF-16 units (protocol.md §3)."""
+"""Text as LSP addresses it: lines ended by LF, CRLF or CR, characters counted in UTF-16 units (FILE-03)."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """The policy files that are open in the editor, and which of the files that policy is made of each one is
-(protocol.md §3, Standard).
+(POL-14).
 
 They are kept apart from the workspace's documents: the person's own policy lies outside of it.
 """

@@ -1,4 +1,4 @@
-"""What a workspace folder's URI says of where the folder is (RFC 3986; protocol.md §3)."""
+"""What a workspace folder's URI says of where the folder is (RFC 3986; LSP-06)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How this editor is asked for approvals: in its event stream, or by a message with buttons (002 §4.4 ApprovalGate).
+"""How this editor is asked for approvals: in its event stream, or by a message with buttons (APP-02).
 
 A question that is closed, not understood or never answered is a deny. What does not fit a message is opened as a
 document or shown in messages before it: nobody approves what they cannot see, and whoever cannot be shown it is told.

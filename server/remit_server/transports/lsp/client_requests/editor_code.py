@@ -1,5 +1,5 @@
 """The editor as a source of what is known of code: asked by `remit/editor/query` where it said that it can
-(docs/editors.md; protocol.md §3).
+(docs/editors.md; LSP-08).
 
 What it answers comes from its extensions, and is parsed like anything from outside.
 """

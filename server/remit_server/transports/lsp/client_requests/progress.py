@@ -1,4 +1,4 @@
-"""Work-done progress for clients that know nothing of Remit's events (protocol.md §3, Commands)."""
+"""Work-done progress for clients that know nothing of Remit's events (LSP-05)."""
 
 from __future__ import annotations
 

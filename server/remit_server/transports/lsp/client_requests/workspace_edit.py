@@ -1,4 +1,4 @@
-"""`workspace/applyEdit` for one edit of one file, always versioned (protocol.md §3, Edits)."""
+"""`workspace/applyEdit` for one edit of one file, always versioned (LSP-05)."""
 
 from __future__ import annotations
 

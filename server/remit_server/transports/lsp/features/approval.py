@@ -1,4 +1,4 @@
-"""`remit/approval/respond`: the answer of a client that draws its own questions (002 §4.4 ApprovalGate)."""
+"""`remit/approval/respond`: the answer of a client that draws its own questions (LSP-04)."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """`textDocument/codeAction` and `codeAction/resolve`: what can be asked about the identifier under the cursor
-(protocol.md §3)."""
+(LSP-07)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`workspace/executeCommand`: the table of the server's commands (protocol.md §3, Commands)."""
+"""`workspace/executeCommand`: the table of the server's commands (LSP-04)."""
 
 from __future__ import annotations
 

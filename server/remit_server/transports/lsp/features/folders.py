@@ -1,4 +1,4 @@
-"""`workspace/didChangeWorkspaceFolders`: folders come and go while the editor runs (protocol.md §3)."""
+"""`workspace/didChangeWorkspaceFolders`: folders come and go while the editor runs (LSP-06)."""
 
 from __future__ import annotations
 

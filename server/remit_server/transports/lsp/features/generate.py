@@ -1,4 +1,4 @@
-"""`remit/generate`: one answer of the model in a wanted format, streamed on the client's token (protocol.md §3)."""
+"""`remit/generate`: one answer of the model in a wanted format, streamed on the client's token (LSP-04)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`textDocument/completion` in policy files (protocol.md §3, Standard)."""
+"""`textDocument/completion` in policy files (POL-14)."""
 
 from __future__ import annotations
 

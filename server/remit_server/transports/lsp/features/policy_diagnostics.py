@@ -1,5 +1,5 @@
 """`textDocument/publishDiagnostics` for policy files: what the compiler says of them while they are written
-(protocol.md §3, Standard; editor.md).
+(POL-14).
 
 Only pushed: a client that also pulled would show every problem twice.
 """

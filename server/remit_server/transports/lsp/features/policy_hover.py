@@ -1,5 +1,5 @@
 """`textDocument/hover` in policy files: what a rule does and how often it did, what a key means
-(protocol.md §3, Standard)."""
+(POL-14)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command `remit.policy.open`: from a decision to the rule that made it (protocol.md §3, Standard)."""
+"""The command `remit.policy.open`: from a decision to the rule that made it (POL-14)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`remit/run`: one turn, its events streamed on the client's own token (002 §4.3; protocol.md §3)."""
+"""`remit/run`: one turn, its events streamed on the client's own token (LSP-04)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`remit/status`: what a status bar shows (protocol.md §3)."""
+"""`remit/status`: what a status bar shows (LSP-04)."""
 
 from __future__ import annotations
 

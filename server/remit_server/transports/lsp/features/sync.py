@@ -1,4 +1,4 @@
-"""Text sync: the editor's buffers as it reports them (protocol.md §3)."""
+"""Text sync: the editor's buffers as it reports them (FILE-03)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The custom methods of the language server and the shapes of their params (002 §4.3; protocol.md §3).
+"""The custom methods of the language server and the shapes of their params (LSP-04).
 
 What a request carries stays plain JSON here; the pydantic contract judges it in the handler, because importing it
 takes longer than an editor should wait for `initialize`.

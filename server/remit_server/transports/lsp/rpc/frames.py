@@ -1,5 +1,5 @@
 """Content-Length framing as a function of bytes: what was sent becomes messages, and what is none is passed over up to
-the next header (002 §4.4 Transport; threats.md, Protocol).
+the next header (LSP-02).
 
 JSON has no line ends inside its strings, so a header line that stands in a body proves that its length was wrong.
 """

@@ -1,5 +1,5 @@
 """The connection's two descriptors, a thread each way, so that no peer can stop the event loop
-(002 §4.4 Transport; architecture.md, invariants 10 and 11)."""
+(LSP-03)."""
 
 from __future__ import annotations
 

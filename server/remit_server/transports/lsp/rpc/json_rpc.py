@@ -1,4 +1,4 @@
-"""JSON-RPC over pygls, with what pygls 2.1 leaves undone (002 §4.4 Transport; threats.md, Protocol).
+"""JSON-RPC over pygls, with what pygls 2.1 leaves undone (LSP-02).
 
 Every request gets exactly one answer, in whatever phase the server is and whatever the params look like; cancelling
 reaches commands too; client and server ids never mix; payloads are not taken for messages.

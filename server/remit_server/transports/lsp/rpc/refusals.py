@@ -1,5 +1,5 @@
 """Errors as JSON-RPC carries them: a sentence, and what, why and fix in `data`; never a traceback
-(002 §4.5; architecture.md, Errors)."""
+(LSP-02)."""
 
 from __future__ import annotations
 

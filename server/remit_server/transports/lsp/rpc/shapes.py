@@ -1,4 +1,4 @@
-"""Whether a JSON value has the shape of an LSP type, found out before it is converted (threats.md, Protocol).
+"""Whether a JSON value has the shape of an LSP type, found out before it is converted (LSP-02).
 
 The check is read off the fields of the type, builds nothing, and ends at the first value that does not fit.
 """

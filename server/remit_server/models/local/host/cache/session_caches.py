@@ -1,4 +1,4 @@
-"""Prompt caches, one a session, as append-only token lists (agent.md §Model engine; 000 §Session Management)."""
+"""Prompt caches, one a session, as append-only token lists (MOD-05)."""
 
 from __future__ import annotations
 

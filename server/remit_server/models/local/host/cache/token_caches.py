@@ -1,4 +1,4 @@
-"""What a model remembers of the tokens it has read, in memory (agent.md §Model engine).
+"""What a model remembers of the tokens it has read, in memory (MOD-05).
 
 Everything here must be called from the model's thread, like `edge.py`.
 """

@@ -1,4 +1,4 @@
-"""Follows one generation through its grammar and says which tokens may come next (agent.md §Intent as grammar)."""
+"""Follows one generation through its grammar and says which tokens may come next (MOD-03)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Brings a JSON value to its end while tokens are left: a value cut off is none (agent.md §Model engine)."""
+"""Brings a JSON value to its end while tokens are left: a value cut off is none (MOD-06)."""
 
 from __future__ import annotations
 

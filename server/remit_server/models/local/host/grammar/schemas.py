@@ -1,4 +1,4 @@
-"""The schema of the intent selection, and bounds for all others (004 §Tool Schema Injection)."""
+"""The schema of the intent selection, and bounds for all others (MOD-06)."""
 
 from __future__ import annotations
 

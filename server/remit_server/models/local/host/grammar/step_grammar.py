@@ -1,4 +1,4 @@
-"""Intent as grammar: what a step may spell, as one llguidance grammar (004 §Tool Schema Injection).
+"""Intent as grammar: what a step may spell, as one llguidance grammar (MOD-03).
 
 A step is text, or calls, or text and then calls; a model that thinks aloud may do so first. Calls come in phases:
 `select_active_intent` with one intent, then calls of that intent's tools only, with arguments of their schemas. So a

@@ -1,4 +1,4 @@
-"""Reads a generation's text as it grows: plain text, then calls between their markers (004 §Stage Two)."""
+"""Reads a generation's text as it grows: plain text, then calls between their markers (MOD-04)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Calls in the models' own formats, read with mlx-lm's parsers (004 §Stage Two).
+"""Calls in the models' own formats, read with mlx-lm's parsers (MOD-04).
 
 Those parsers are lenient: what they do not understand they leave out. A call that lost an argument, or the end of one,
 is another call; so a call is believed only where its whole text has the format's shape, and all of it was read.

@@ -1,4 +1,4 @@
-"""What a generation says, piece by piece: its thinking, its text, its calls (004 §Streaming Safety)."""
+"""What a generation says, piece by piece: its thinking, its text, its calls (MOD-04)."""
 
 from __future__ import annotations
 

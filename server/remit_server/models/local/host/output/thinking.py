@@ -1,4 +1,4 @@
-"""Tells what a model thinks aloud from what it answers (agent.md §Intent as grammar).
+"""Tells what a model thinks aloud from what it answers (MOD-04).
 
 Between the markers everything is thought: a call spelled there is none.
 """

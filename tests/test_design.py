@@ -1,0 +1,52 @@
+"""What source and tests cite is written down in docs/design, and what is written there is cited."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+DESIGN = ROOT / "docs" / "design"
+CLAUSE = re.compile(r"^- \*\*([A-Z]+-\d\d)\*\* .+[.:]$", re.MULTILINE)
+CLAUSES = Counter(number for page in DESIGN.glob("*.md") for number in CLAUSE.findall(page.read_text("utf-8")))
+CITED = re.compile(rf"\b(?:{'|'.join(sorted({number.partition('-')[0] for number in CLAUSES}))})-\d\d\b")
+ELSEWHERE = re.compile(r"\b(?:0\d\d §|(?:agent|governance|protocol|editor|facts|architecture|style)\.md §)|\(threats: ")
+"""Pages that are not in the repository."""
+FOLDERS = ("governance", "server", "tests", "training", "bench", "client-vscode/src", "docs")
+
+
+def texts() -> dict[str, str]:
+    """The text of each file that may cite, by its path."""
+    paths = (path for folder in FOLDERS for path in (ROOT / folder).rglob("*"))
+    own = (path for path in paths if path.suffix in {".py", ".ts", ".mjs", ".md", ".yaml"} and path != Path(__file__))
+    return {str(path.relative_to(ROOT)): path.read_text("utf-8") for path in own if "node_modules" not in path.parts}
+
+
+TEXTS = texts()
+
+
+def test_no_clause_has_the_number_of_another() -> None:
+    assert len(CLAUSES) > 100
+    assert [number for number, count in CLAUSES.items() if count > 1] == []
+
+
+def test_every_citation_is_of_a_clause() -> None:
+    cited = {(name, number) for name, text in TEXTS.items() for number in CITED.findall(text)}
+    assert sorted((name, number) for name, number in cited if number not in CLAUSES) == []
+
+
+def test_every_clause_is_cited_by_source_or_tests() -> None:
+    cited = {number for name, text in TEXTS.items() if not name.startswith("docs") for number in CITED.findall(text)}
+    assert sorted(CLAUSES.keys() - cited) == []
+
+
+def test_no_page_is_cited_that_is_not_here() -> None:
+    assert sorted(name for name, text in TEXTS.items() if ELSEWHERE.search(text)) == []
+
+
+@pytest.mark.parametrize("page", sorted(DESIGN.glob("*.md")), ids=lambda page: page.name)
+def test_the_index_names_every_page(page: Path) -> None:
+    assert page.name == "README.md" or f"({page.name})" in (DESIGN / "README.md").read_text("utf-8")
