@@ -114,7 +114,7 @@ export interface ContextPayload {
   readonly workspace_folder?: string | null;
 }
 
-/** What a tool can do to the world; declared by the tool, used by the intent matrix. */
+/** An effect of a tool on the world; declared by the tool, used by the intent matrix. */
 export type Effect = "read" | "write" | "execute" | "network" | "control";
 
 /** Every code an error can carry, on any transport. */
@@ -219,7 +219,7 @@ export interface GenerationResult {
   readonly usage: TokenUsage;
 }
 
-/** What a step has declared it is about to do (004 §Tool Schema Injection). */
+/** The declaration of a step: what it is about to do (004 §Tool Schema Injection). */
 export type Intent = "PLAN" | "CODE" | "ANALYZE" | "DEBUG" | "WRITE_FILE" | "READ_FILE" | "EXECUTE";
 
 /** Stage one: the step declared its intent (rule 2), or switched it (rule 4). */

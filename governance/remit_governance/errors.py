@@ -29,7 +29,7 @@ class Problem:
 
 
 class GovernanceError(Exception):
-    """What happened, why, and how to fix it."""
+    """An error of governance: what happened, why, and how to fix it."""
 
     def __init__(self, what: str, why: str, fix: str) -> None:
         super().__init__(f"{what}: {why}")

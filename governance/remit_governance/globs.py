@@ -46,7 +46,7 @@ def glob_expression(glob: str, *, below: bool = True) -> str | None:
     """
     try:
         # Half a character can be in no expression: it stands for any one.
-        translated, _ = GitIgnoreSpecPattern.pattern_to_regex(_encoded(glob).decode())
+        translated, _ = GitIgnoreSpecPattern.pattern_to_regex(_encode(glob).decode())
     except ValueError:
         return None
     if translated is None:
@@ -58,7 +58,7 @@ def glob_expression(glob: str, *, below: bool = True) -> str | None:
         # What names a folder ends with its slash, and stands for what is in it.
         named = expression.endswith(_SELF_OR_BELOW) or translated == _EVERYTHING
         expression = f"{expression.removesuffix(_SELF_OR_BELOW)}$" if named else f"{expression}.+$"
-    return expression if _compiled(expression) is not None else None
+    return expression if _compile(expression) is not None else None
 
 
 def match_any(expressions: Iterable[str]) -> PathMatcher | None:
@@ -66,16 +66,16 @@ def match_any(expressions: Iterable[str]) -> PathMatcher | None:
 
     The expressions are those of `glob_expression`.
     """
-    searches = [_compiled(chunk).match for chunk in _chunks(expressions)]
+    searches = [_compile(chunk).match for chunk in _chunks(expressions)]
     match searches:
         case []:
             return None
         case [search]:
-            return lambda path: search(_encoded(path)) is not None
+            return lambda path: search(_encode(path)) is not None
         case _:
 
             def matches(path: str) -> bool:
-                data = _encoded(path)
+                data = _encode(path)
                 return any(search(data) is not None for search in searches)
 
             return matches
@@ -95,7 +95,7 @@ def _chunks(expressions: Iterable[str]) -> Iterable[str]:
         yield "|".join(parts)
 
 
-def _compiled(expression: str) -> Any:
+def _compile(expression: str) -> Any:
     """None where RE2 takes it for no expression, as with a range that ends before it begins."""
     options = _re2.Options()
     options.log_errors = False
@@ -108,6 +108,6 @@ def _compiled(expression: str) -> Any:
         return None
 
 
-def _encoded(text: str) -> bytes:
+def _encode(text: str) -> bytes:
     """As UTF-8, with `?` for half a character: RE2 lets no wildcard stand for a byte that is no text."""
     return text.encode(errors="replace")

@@ -40,7 +40,9 @@ class Endpoint:
 
 
 def parse_endpoint(text: str, *, needs_port: bool = False) -> Endpoint:
-    """What `host` or `host:port` names, an IPv6 address in brackets. Raises ValueError that says what is wrong."""
+    """Parses what `host` or `host:port` names, an IPv6 address in brackets. Raises ValueError that says what is
+    wrong.
+    """
     name, colon, port = _split(text)
     if needs_port and not colon:
         raise ValueError("it has no port")

@@ -26,7 +26,7 @@ RefusalCode = Literal["intent_required", "tool_not_allowed_for_intent"]
 
 @dataclass(frozen=True, slots=True)
 class IntentRow:
-    """What one intent opens: built-in tools by name, and external tools by their declared effect."""
+    """The tools that one intent opens: built-in tools by name, and external tools by their declared effect."""
 
     tools: tuple[str, ...] = ()
     external: frozenset[Effect] = frozenset()
@@ -104,7 +104,7 @@ def allowed_tools(
 def tool_fits(
     intent: Intent, tool_name: str, matrix: Matrix = INTENT_TOOLS, known_effect: Effect | None = None
 ) -> bool:
-    """Whether the tool is in the intent's set (rules 3 and 5).
+    """Tells whether the tool is in the intent's set (rules 3 and 5).
 
     `known_effect` is what an external tool declared. A tool that the matrix names anywhere is judged by its name alone,
     so that no declaration moves a built-in tool to another intent.

@@ -10,7 +10,7 @@ from typing import Literal
 
 
 class Intent(StrEnum):
-    """What a step has declared it is about to do (004 §Tool Schema Injection)."""
+    """The declaration of a step: what it is about to do (004 §Tool Schema Injection)."""
 
     PLAN = "PLAN"
     CODE = "CODE"
@@ -36,7 +36,7 @@ SYSCALLS: Mapping[str, str] = MappingProxyType(
 
 
 class Effect(StrEnum):
-    """What a tool can do to the world; declared by the tool, used by the intent matrix."""
+    """An effect of a tool on the world; declared by the tool, used by the intent matrix."""
 
     READ = "read"
     WRITE = "write"

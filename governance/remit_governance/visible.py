@@ -24,15 +24,15 @@ def visible(text: str, newlines: Literal["keep", "show"] = "keep") -> str:
     Carriage returns never stay. The mark's own brackets are spelled out as well, so that different texts
     never look the same.
     """
-    return _spelled(text, "\n\t" if newlines == "keep" else "")
+    return _spell_out(text, "\n\t" if newlines == "keep" else "")
 
 
 def visible_again(text: str, newlines: Literal["keep", "show"] = "keep") -> str:
     """As `visible`, for a text of which parts have been made visible before: their marks are not spelled out again."""
-    return _spelled(text, (_OPEN + _CLOSE) + ("\n\t" if newlines == "keep" else ""))
+    return _spell_out(text, (_OPEN + _CLOSE) + ("\n\t" if newlines == "keep" else ""))
 
 
-def _spelled(text: str, kept: str) -> str:
+def _spell_out(text: str, kept: str) -> str:
     if text.isascii() and text.strip(kept).isprintable():
         return text
     return "".join(c if c in kept else _shown(c) for c in text)

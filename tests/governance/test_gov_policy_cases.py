@@ -17,7 +17,7 @@ from rule_programs import Counted, need_sandbox, rule
 
 from remit_governance.policy.decision.evaluate import evaluate
 from remit_governance.policy.decision.extension import with_extension
-from remit_governance.policy.language.action_form import parse_asked
+from remit_governance.policy.language.action_form import parse_question
 from remit_governance.policy.language.compile import Source, compile_policy
 from remit_governance.policy.rules import Layer, Policy
 
@@ -47,7 +47,7 @@ def check(case: dict[str, Any]) -> None:
 
 
 def decided(policy: Policy, case: dict[str, Any]) -> None:
-    action, claim = parse_asked(case["action"], policy)
+    action, claim = parse_question(case["action"], policy)
     decision = evaluate(policy, action, claim)
     expected = case["expect"]
     found = {

@@ -14,7 +14,7 @@ from remit_governance.policy.language.policy_form import MatchForm
 from remit_governance.policy.matching.command_match import Match
 from remit_governance.policy.matching.conditions import compile_match
 from remit_governance.policy.matching.covering import covers
-from remit_governance.policy.review.listing import Listed, listed
+from remit_governance.policy.review.listing import ListedRule, list_rules
 from remit_governance.policy.review.selftest import rule_tests
 from remit_governance.policy.rules import Subject
 from remit_governance.values import Action
@@ -99,15 +99,15 @@ def test_what_is_proved(wide: dict[str, object], narrow: dict[str, object], prov
     assert covers(MatchForm.model_validate(wide), MatchForm.model_validate(narrow)) is proved
 
 
-def rules(*entries: str, project: str = "") -> dict[str, Listed]:
+def rules(*entries: str, project: str = "") -> dict[str, ListedRule]:
     texts = [Source("mine.yaml", "capabilities:\n" + "".join(f"  - {entry}\n" for entry in entries))]
     if project:
         texts.append(Source("theirs.yaml", f"capabilities: [{project}]", project=True))
-    return {rule.name: rule for rule in listed(texts)}
+    return {rule.name: rule for rule in list_rules(texts)}
 
 
 def test_all_rules_are_listed_by_layer_and_place() -> None:
-    found = listed([default_source()])
+    found = list_rules([default_source()])
     assert [rule.name for rule in found if rule.layer == "builtin"] == [rule.name for rule in BUILTIN.rules]
     assert [rule.line for rule in found if rule.layer == "yaml"] == [5, 13, 172, 177, 182]
     assert all(not rule.dead and rule.shadowed_by is None for rule in found)

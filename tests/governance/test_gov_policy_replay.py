@@ -15,7 +15,7 @@ from remit_governance.audit.reading.query import AuditFilter, latest_audit, quer
 from remit_governance.audit.record import AuditEvent, AuditKind, AuditRecord, Entry, read_content
 from remit_governance.audit.store import AuditLog
 from remit_governance.policy.decision.evaluate import evaluate
-from remit_governance.policy.decision.recorded import MAX_RECORDED, recorded, recorded_actions, recorded_reasons
+from remit_governance.policy.decision.recorded import MAX_RECORDED, record_judgement, recorded_actions, recorded_reasons
 from remit_governance.policy.language.action_form import form_of, parse_action
 from remit_governance.policy.language.compile import Source, compile_policy
 from remit_governance.policy.matching.commands import command_words
@@ -56,7 +56,7 @@ def as_is(text: str) -> str:
 
 
 def announced(number: int, action: Action | None, word: str | None, **more: object) -> AuditRecord:
-    kept = recorded((action,) if action else (), None, as_is)
+    kept = record_judgement((action,) if action else (), None, as_is)
     event = AuditEvent(AuditKind.TOOL_INTENT, actions=kept.actions, policy_decision=word, tool_call_id=f"c{number}")
     return AuditRecord(number, number, "", "", replace(event, **more))  # type: ignore[arg-type]
 
@@ -68,7 +68,7 @@ def test_an_action_is_read_back_as_it_was_written(action: Action) -> None:
 
 @given(st.lists(actions | scripts, min_size=1, max_size=3))
 def test_a_record_keeps_actions_through_the_chain(judged: list[Action]) -> None:
-    kept = recorded(tuple(judged), None, as_is)
+    kept = record_judgement(tuple(judged), None, as_is)
     event = AuditEvent(AuditKind.TOOL_INTENT, actions=kept.actions, metadata=kept.notes)
     _, _, again = read_content(Entry.of(2, event).content(1).decode())
     assert again == event
@@ -79,7 +79,7 @@ def test_secrets_of_an_action_are_redacted_string_by_string() -> None:
     """What stands before a secret in JSON (`\\n` becomes a letter) must not hide it."""
     token = "ghp_" + "a1" * 12
     action = Action("process.exec", script=f"echo\n{token}", command=("echo", token), path=f"x/{token}", host=token)
-    kept = recorded((action, replace(action, script=None)), None, lambda text: Redactor().redact(text).text)
+    kept = record_judgement((action, replace(action, script=None)), None, lambda text: Redactor().redact(text).text)
     assert kept.actions is not None
     assert token not in kept.actions
     assert kept.notes == {"actions": "redacted"}
@@ -87,15 +87,15 @@ def test_secrets_of_an_action_are_redacted_string_by_string() -> None:
 
 def test_too_many_characters_are_left_out_with_a_note() -> None:
     long = Action("process.exec", script="x" * MAX_RECORDED)
-    kept = recorded((long,), None, as_is)
+    kept = record_judgement((long,), None, as_is)
     assert kept.actions is None
     assert kept.notes["actions"].startswith("left out: 4")
     assert past_call(announced(1, None, "denied", metadata=kept.notes)) == "too long to be kept"
 
 
 def test_reasons_are_kept_unless_one_rule_allowed_it() -> None:
-    assert recorded((READ,), evaluate(policy(ALLOW), READ), as_is).reasons is None
-    refused = recorded((READ,), evaluate(policy(DENY), READ), as_is)
+    assert record_judgement((READ,), evaluate(policy(ALLOW), READ), as_is).reasons is None
+    refused = record_judgement((READ,), evaluate(policy(DENY), READ), as_is)
     told = recorded_reasons(AuditEvent(AuditKind.TOOL_INTENT, reasons=refused.reasons))
     assert told == ({"action": "deny", "rule": "no-reads", "reason": "no", "at": "policy.yaml:2"},)
 
@@ -210,5 +210,5 @@ def test_a_policy_update_is_always_reviewed_and_a_deny_stays_one() -> None:
 
 
 def test_an_empty_decision_keeps_no_reasons() -> None:
-    assert recorded((), None, as_is).actions is None
-    assert recorded((), Decision(Verdict.DENY, ()), as_is).reasons is None
+    assert record_judgement((), None, as_is).actions is None
+    assert record_judgement((), Decision(Verdict.DENY, ()), as_is).reasons is None

@@ -38,7 +38,7 @@ _RESERVED = frozenset({"true", "false", "null", "yes", "no", "on", "off", "y", "
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """What an answer beyond `once` would remember: these rules for the session, this one for good in this workspace."""
+    """The memory of an answer beyond `once`: these rules for the session, this one for good in this workspace."""
 
     standing: tuple[StandingRule, ...] = ()
     always: PermissionRule | None = None
@@ -61,7 +61,7 @@ class Offer:
 def offer_for(
     judged: Iterable[tuple[Action, Decision]], config: PermissionConfig, here: WorkspaceIdentity | None
 ) -> Offer:
-    """What may be offered about actions of one call that a person is asked about.
+    """Makes the offer about actions of one call that a person is asked about.
 
     Nothing beyond `once` where a rule wants to be asked each time or an action has nothing exact to remember; `always`
     only where one rule says it all, can be read, where having it in the file would answer the question, and where the
@@ -105,7 +105,7 @@ def rule_text(rule: PermissionRule) -> str:
 
 
 def sentence(rules: Iterable[StandingRule]) -> str:
-    """What the rules are about, in words: `writing src/a.py with write_file, whatever the change`."""
+    """Says in words what the rules are about: `writing src/a.py with write_file, whatever the change`."""
     return "; ".join(_phrases(tuple(rules)))
 
 
@@ -119,13 +119,13 @@ def _phrases(rules: tuple[StandingRule, ...]) -> Iterator[str]:
         if command is not None:
             line = command[2] if is_script(command) and len(command) == 3 else shlex.join(command)
             place = "the workspace" if cwd in (None, ".") else f"`{visible(cwd or '', 'show')}`"
-            yield f"{doing} {_named(line)} in {place}, whatever its files hold by then"
+            yield f"{doing} {_quote_command(line)} in {place}, whatever its files hold by then"
         else:
             change = ", whatever the change" if "writing" in words else ""
             yield f"{doing} `{visible(path or '', 'show')}` with {visible(tool, 'show')}{change}"
 
 
-def _named(command: str) -> str:
+def _quote_command(command: str) -> str:
     if len(command) <= MAX_COMMAND and "\n" not in command:
         return f"`{visible(command, 'show')}`"
     return f"exactly this command ({len(command):,} characters, {digest_bytes(command.encode(errors='replace'))[:19]})"

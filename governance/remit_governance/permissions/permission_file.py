@@ -44,7 +44,7 @@ def with_rule(file: str, text: str, name: ListName, rule: PermissionRule) -> str
     rules: tuple[PermissionRule, ...] = getattr(before, name)
     if rule in rules:
         return text
-    longer = _added(text, name, rule_text(rule))
+    longer = _add_line(text, name, rule_text(rule))
     try:
         after = parse_permissions(file, longer)
     except PolicyError as error:
@@ -54,16 +54,16 @@ def with_rule(file: str, text: str, name: ListName, rule: PermissionRule) -> str
     return longer
 
 
-def _added(text: str, name: ListName, line: str) -> str:
+def _add_line(text: str, name: ListName, line: str) -> str:
     root = yaml.compose(text, Loader=yaml.SafeLoader)
     if root is None or (isinstance(root, ScalarNode) and not root.value):
-        return f"{_ended(text)}{name}:\n  - {line}\n"
+        return f"{_end_with_newline(text)}{name}:\n  - {line}\n"
     if not isinstance(root, MappingNode) or root.flow_style:
         raise NoPlace("it is written as JSON")
     found = next((value for key, value in root.value if key.value == name), None)
     if found is None:
         margin = " " * root.start_mark.column
-        return f"{_ended(text)}{margin}{name}:\n{margin}  - {line}\n"
+        return f"{_end_with_newline(text)}{margin}{name}:\n{margin}  - {line}\n"
     if not isinstance(found, SequenceNode):
         raise NoPlace(f"its `{name}` is no list")
     if found.flow_style:
@@ -72,12 +72,12 @@ def _added(text: str, name: ListName, line: str) -> str:
     margin = " " * found.start_mark.column
     end = text.find("\n", _end(found))
     if end < 0:
-        return f"{_ended(text)}{margin}- {line}\n"
+        return f"{_end_with_newline(text)}{margin}- {line}\n"
     return f"{text[: end + 1]}{margin}- {line}\n{text[end + 1 :]}"
 
 
 def _end(node: Node) -> int:
-    """Where the text of a node ends: a block's own end mark stands behind the comments after it."""
+    """Finds where the text of a node ends: a block's own end mark stands behind the comments after it."""
     if isinstance(node, SequenceNode) and not node.flow_style and node.value:
         return _end(node.value[-1])
     if isinstance(node, MappingNode) and not node.flow_style and node.value:
@@ -85,5 +85,5 @@ def _end(node: Node) -> int:
     return int(node.end_mark.index)
 
 
-def _ended(text: str) -> str:
+def _end_with_newline(text: str) -> str:
     return text if not text or text.endswith("\n") else text + "\n"

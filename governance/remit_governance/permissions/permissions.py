@@ -32,7 +32,7 @@ def _absolute(path: str) -> str:
 
 
 class PermissionRule(Form):
-    """What a standing answer is about: every key that is given has to hold, by any of its values.
+    """The subject of a standing answer: every key that is given has to hold, by any of its values.
 
     `path`, `argv` and `cwd` are exact: one file, one whole command with nothing before, after or in place of a word;
     where a rule stops, the same command in another spelling is that command. `workspace` is the folder it holds in (all
@@ -56,8 +56,8 @@ class PermissionRule(Form):
         return self
 
     def concerns(self, action: Action, fold_case: bool = FOLDS_CASE) -> Match:
-        """How certain it is that this action, or any part of its script, is one of those meant: how a rule that stops
-        is read. It means commands in every spelling, as a policy's does.
+        """Tells how certain it is that this action, or any part of its script, is one of those meant: how a rule that
+        stops is read. It means commands in every spelling, as a policy's does.
         """
         if action.script is None:
             return self._stops(action, fold_case)
@@ -71,7 +71,8 @@ class PermissionRule(Form):
         return max(judged)
 
     def covers(self, action: Action) -> bool:
-        """Whether this action, or every part of its script, is one of those meant: how a rule that allows is read.
+        """Tells whether this action, or every part of its script, is one of those meant: how a rule that allows is
+        read.
 
         A `command` is exactly its leading words. An `argv` is the whole command line: `git status` is not a part of
         `git status && x`.
@@ -86,7 +87,9 @@ class PermissionRule(Form):
         return Match.YES if self._holds(action, Match.YES, fold_case=fold_case) else Match.MAYBE
 
     def _holds(self, action: Action, stops: Match | None, *, fold_case: bool) -> bool:
-        """Whether every key holds. `stops` says how certain it has to be that a command is meant; None: exactly it."""
+        """Tells whether every key holds. `stops` says how certain it has to be that a command is meant; None: exactly
+        it.
+        """
 
         return (
             (self.tool is None or action.tool in self.tool)
@@ -100,7 +103,7 @@ class PermissionRule(Form):
 
 
 def _same(one: str | None, other: str, fold_case: bool) -> bool:
-    """Whether both are one path."""
+    """Tells whether both are one path."""
     if one is None:
         return False
     first, second = normalise(one), normalise(other)
@@ -114,7 +117,7 @@ def _is(command: tuple[str, ...] | None, argv: tuple[str, ...], stops: Match | N
 
 
 def _moves(parts: Parts) -> bool:
-    """Whether some of a script runs in another folder than it starts in."""
+    """Tells whether some of a script runs in another folder than it starts in."""
     commands = (part.command for part in (*parts.actions, *parts.shadows))
     return any(command is not None and command[0] in _GO_ELSEWHERE for command in commands)
 
@@ -152,7 +155,7 @@ class StandingRule:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """What the person answered for this session."""
+    """The person's answers for this session."""
 
     allowed: frozenset[StandingRule] = frozenset()
     denied: frozenset[StandingRule] = frozenset()
@@ -160,7 +163,7 @@ class Standing:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What is to be done about an action, why, and which part of the configuration said so."""
+    """The answer about an action: what is to be done, why, and which part of the configuration said so."""
 
     word: AnswerWord
     reason: str
@@ -184,7 +187,7 @@ def remember(memory: Standing, rules: tuple[StandingRule, ...], decision: Litera
 
 
 def permits_standing(decision: Decision) -> bool:
-    """Whether every rule that wants a review lets it be answered in advance."""
+    """Tells whether every rule that wants a review lets it be answered in advance."""
     return all(reason.code != REVIEW_EACH_TIME for reason in decision.reasons)
 
 
@@ -204,7 +207,7 @@ def decide(
         return Answer("final_deny", "your configuration forbids this for good", "final_deny")
     if policy_decision.verdict is Verdict.DENY or policy_decision.verdict is Verdict.PASS:
         return Answer("deny", policy_decision.deciding.message, "policy")
-    answer = _remembered(config, memory, action, fold_case) or _configured(config, action, final, fold_case)
+    answer = _standing_answer(config, memory, action, fold_case) or _configured_answer(config, action, final, fold_case)
     if policy_decision.verdict is Verdict.ALLOW or answer.word != "allow":
         return answer
     # A rule cannot have meant a command that is not certain; an answer for the session was about its exact text.
@@ -216,7 +219,7 @@ def decide(
 
 
 def _strongest(rules: Iterable[PermissionRule], action: Action, fold_case: bool) -> Match:
-    """How certain it is that one of these rules, which stop, means this action."""
+    """Tells how certain it is that one of these rules, which stop, means this action."""
     return max((rule.concerns(action, fold_case) for rule in rules), default=Match.NO)
 
 
@@ -224,8 +227,8 @@ def _unclear(action: Action) -> bool:
     return is_script(action.command) if action.script is None else bool(parts_of(action).doubts)
 
 
-def _remembered(config: PermissionConfig, memory: Standing, action: Action, fold_case: bool) -> Answer | None:
-    """What the person answered for the session about exactly this, in knowledge of what it may be."""
+def _standing_answer(config: PermissionConfig, memory: Standing, action: Action, fold_case: bool) -> Answer | None:
+    """The person's answer for the session about exactly this, in knowledge of what it may be."""
     rule = standing_rule(action)
     if rule in memory.denied:
         return Answer("deny", "you refused this for the session", "session")
@@ -235,7 +238,7 @@ def _remembered(config: PermissionConfig, memory: Standing, action: Action, fold
     return None
 
 
-def _configured(config: PermissionConfig, action: Action, doubt: Match, fold_case: bool) -> Answer:
+def _configured_answer(config: PermissionConfig, action: Action, doubt: Match, fold_case: bool) -> Answer:
     """The configuration's own word, in the seed's order after the session's.
 
     `doubt` is how certain it is that something before it stops the action: what may be stopped is not allowed unasked.

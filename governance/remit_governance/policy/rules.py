@@ -47,7 +47,7 @@ Condition = Callable[[Subject], bool]
 
 @dataclass(frozen=True, slots=True)
 class Constraints:
-    """What an allow demands beyond its match."""
+    """Demands of an allow beyond its match."""
 
     max_file_size: int | None = None
 
@@ -78,11 +78,13 @@ class Rule:
     line: int | None = None
 
     def applies(self, subject: Subject) -> bool:
-        """Whether the rule speaks about this subject, which has one of its syscalls. Raises what a condition raises."""
+        """Tells whether the rule speaks about this subject, which has one of its syscalls. Raises what a condition
+        raises.
+        """
         return self.matches(subject) and not (self.excepted is not None and self.excepted(subject))
 
     def may_apply(self, subject: Subject) -> bool:
-        """Whether it may be what this rule denies, and nobody knows."""
+        """Tells whether it may be what this rule denies, and nobody knows."""
         return (
             self.suspects is not None
             and self.suspects(subject)
@@ -105,7 +107,7 @@ class IndexedRule:
         return Reason(code, message, verdict, self.layer, rule.name, rule.file, rule.line)
 
 
-def _indexed(rule: Rule, layer: LayerName, rank: int) -> IndexedRule:
+def _index_rule(rule: Rule, layer: LayerName, rank: int) -> IndexedRule:
     codes = {
         Verdict.PASS: "",
         Verdict.ALLOW: RULE_ALLOW,
@@ -131,7 +133,7 @@ class Layer:
     def of(cls, name: LayerName, rules: Iterable[Rule]) -> Layer:
         """The layer of these rules. Their order means nothing: it becomes the order of their names."""
         ordered = tuple(sorted(rules, key=lambda rule: rule.name))
-        entries = ((_indexed(rule, name, rank), rule.syscalls, rule.keys) for rank, rule in enumerate(ordered))
+        entries = ((_index_rule(rule, name, rank), rule.syscalls, rule.keys) for rank, rule in enumerate(ordered))
         return cls(name, ordered, Index(entries))
 
     def candidates(self, subject: Subject) -> Sequence[IndexedRule]:

@@ -127,7 +127,7 @@ class Redactor:
             text, count = self._secrets.subn(lambda match: label("secret", match), text)
         present = self._present(text)
         if present:
-            text, found = _joined(present).subn(lambda match: label(_kind(present, match), match), text)
+            text, found = _join(present).subn(lambda match: label(_kind(present, match), match), text)
             count += found
         if self._shapes:
             text, found = redact_shapes(text, keep_lines=keep_lines)
@@ -135,7 +135,7 @@ class Redactor:
         return self._own(Redacted(text, count), keep_lines=keep_lines)
 
     def finds_nothing(self, written: str) -> bool:
-        """Whether `redact` leaves each string of this JSON as it is: a yes is right, a no may not be."""
+        """Tells whether `redact` leaves each string of this JSON as it is: a yes is right, a no may not be."""
         if not self._plain or self._more() or self._present(written) or self._holds_secret(written):
             return False
         return not (self._shapes and may_hold_shapes(written))
@@ -153,7 +153,7 @@ class Redactor:
         return tuple((kind, p) for kind, p, markers in self._patterns if any(m in text for m in markers))
 
     def _own(self, so_far: Redacted, *, keep_lines: bool) -> Redacted:
-        """What the person's own patterns find in what is left."""
+        """Finds what the person's own patterns match in what is left."""
         patterns = self._more()
         if not patterns:
             return so_far
@@ -166,7 +166,7 @@ class Redactor:
 
 
 @lru_cache(maxsize=256)
-def _joined(patterns: tuple[tuple[str, str], ...]) -> re.Pattern[str]:
+def _join(patterns: tuple[tuple[str, str], ...]) -> re.Pattern[str]:
     """One expression of those that can match at all: each further one is tried at every character of a large text."""
     return re.compile("|".join(f"(?P<k{i}>{pattern})" for i, (_, pattern) in enumerate(patterns)))
 

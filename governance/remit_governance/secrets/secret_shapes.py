@@ -86,7 +86,7 @@ _ASSIGNED = (
 
 
 def _is_literal(value: bytes) -> bool:
-    """Whether a quoted text is a secret's own: letters with digits or signs among them, and not an example's."""
+    """Tells whether a quoted text is a secret's own: letters with digits or signs among them, and not an example's."""
     return _is_mixed(value) and _NOT_TEXT.search(value) is None and _STAND_IN.search(value) is None
 
 
@@ -119,7 +119,7 @@ _LIKE_CODE = re.compile(
 
 
 def _is_password(value: bytes) -> bool:
-    """Whether what stands between `:` and `@` of an address is no variable and no stand-in."""
+    """Tells whether what stands between `:` and `@` of an address is no variable and no stand-in."""
     return len(value) >= 3 and _NOT_TEXT.search(value) is None and _STAND_IN.search(value) is None
 
 
@@ -191,7 +191,7 @@ class _Compiled(NamedTuple):
 
 
 @cache
-def _compiled() -> _Compiled:
+def _compile_shapes() -> _Compiled:
     """Made when it is first needed: it takes a tenth of a second."""
     return _Compiled(
         tuple((name, shape, _compile(f"(?m){shape.expression}")) for name, shape in SHAPES.items()),
@@ -202,20 +202,22 @@ def _compiled() -> _Compiled:
 
 
 def key_body_begins(line: bytes) -> bool:
-    """Whether a line is the first of a private key's body, whose marker may be missing and whose other lines follow."""
-    return _compiled().key_begins.search(line) is not None
+    """Tells whether a line is the first of a private key's body, whose marker may be missing and whose other lines
+    follow.
+    """
+    return _compile_shapes().key_begins.search(line) is not None
 
 
 def may_hold_shapes(text: str) -> bool:
-    """Whether `redact_shapes` could find anything in this text, or in one that JSON writes so."""
-    return _compiled().marked.search(text.encode("utf-8", "surrogatepass")) is not None
+    """Tells whether `redact_shapes` could find anything in this text, or in one that JSON writes so."""
+    return _compile_shapes().marked.search(text.encode("utf-8", "surrogatepass")) is not None
 
 
 def redact_shapes(text: str, *, keep_lines: bool = False) -> tuple[str, int]:
     """The text with each secret that has one of the forms replaced by what it was, and how many there were."""
     data, count = text.encode("utf-8", "surrogatepass"), 0
-    lowered, unmarked = data.lower(), _compiled().unmarked.search(data) is not None
-    for name, shape, compiled in _compiled().shapes:
+    lowered, unmarked = data.lower(), _compile_shapes().unmarked.search(data) is not None
+    for name, shape, compiled in _compile_shapes().shapes:
         present = any(marker in lowered for marker in shape.markers) if shape.markers else unmarked
         if present and compiled.search(data) is not None:
             data, found = _redact(data, name, shape.is_secret, compiled, keep_lines)

@@ -50,7 +50,9 @@ def evaluate(policy: Policy, action: Action, claim: Claim | None = None) -> Deci
 
 
 def may_take_long(policy: Policy, actions: Iterable[Action]) -> bool:
-    """Whether `evaluate` may take more than a few milliseconds for one of these, so that an event loop has no time."""
+    """Tells whether `evaluate` may take more than a few milliseconds for one of these, so that an event loop has no
+    time.
+    """
     return policy.extension is not None or any(_is_slow(policy, action) for action in actions)
 
 
@@ -81,13 +83,15 @@ def _script(policy: Policy, action: Action, permit: Reason | None) -> Decision:
 
 
 def _past(action: Action, parts: Parts) -> Iterator[str]:
-    """What git would show of files that policy keeps from being read."""
+    """Yields a doubt where git would show files that policy keeps from being read."""
     if action.history and reads_history(part.command or () for part in parts.actions):
         yield "git's history holds files that policy keeps from being read, and this may show them"
 
 
 def _deferred_write(part: Action, decision: Decision) -> bool:
-    """Whether the review of a write may wait: the file that is held back is judged then, and shown as it became."""
+    """Tells whether the review of a write may wait: the file that is held back is judged then, and shown as it
+    became.
+    """
     return part.held and part.syscall == "fs.write" and decision.verdict is Verdict.REQUIRE_REVIEW
 
 
@@ -125,7 +129,7 @@ def _evaluate_simple(policy: Policy, action: Action, permit: Reason | None) -> D
 
 
 def _beyond(policy: Policy, action: Action, permit: Reason | None) -> Sequence[Reason]:
-    """What is said after all layers: the permit, else the rules that are programs.
+    """Gives the reasons after all layers: the permit, else the rules that are programs.
 
     One that cannot be asked denies (003 §Test Specifications 20).
     """
@@ -143,7 +147,7 @@ def _beyond(policy: Policy, action: Action, permit: Reason | None) -> Sequence[R
 
 
 def _judge(indexed: IndexedRule, subject: Subject) -> Reason | None:
-    """What the rule says; None where it does not apply or abstains."""
+    """Asks a rule for its reason; None where it does not apply or abstains."""
     try:
         applies = indexed.rule.applies(subject)
         if not applies and indexed.rule.may_apply(subject):

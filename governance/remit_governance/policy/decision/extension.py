@@ -42,7 +42,7 @@ class ExtensionRule:
     syscalls: frozenset[str] | None = None
 
     def hears_of(self, action: Action) -> bool:
-        """Whether it is asked about this action."""
+        """Tells whether it is asked about this action."""
         return self.syscalls is None or action.syscall in self.syscalls
 
 
@@ -87,7 +87,7 @@ def _definition(file: str, module: ast.Module) -> ast.FunctionDef:
 
 
 def _syscalls(file: str, module: ast.Module) -> frozenset[str] | None:
-    """What the file's `SYSCALLS` narrows it to; read as it is written, for nothing of the file runs here."""
+    """Reads what the file's `SYSCALLS` narrows it to; read as it is written, for nothing of the file runs here."""
     for node in reversed(module.body):
         if not isinstance(node, ast.Assign | ast.AnnAssign):
             continue
@@ -152,7 +152,7 @@ def facts_of(action: Action) -> Facts:
 
 
 def reasons_of(rules: Sequence[ExtensionRule], action: Action, answers: Json) -> tuple[Reason, ...]:
-    """What the answers of these rules, in their order, come down to; abstaining leaves nothing.
+    """Combines the answers of these rules, in their order, to reasons; abstaining leaves nothing.
 
     A rule that failed denies. Raises ExtensionError where these are not their answers.
     """
@@ -167,7 +167,7 @@ def _reason(rule: ExtensionRule, action: Action, answer: Json) -> Reason | None:
         raise ExtensionError(_NOT_UNDERSTOOD, f"that of `{rule.name}` is no object", _CORRECT)
     error, word, said = answer.get("error"), answer.get("verdict"), answer.get("reason")
     if isinstance(error, str):
-        return _said(rule, RULE_ERROR, Verdict.DENY, f"the rule failed: {error}")
+        return _reason_of(rule, RULE_ERROR, Verdict.DENY, f"the rule failed: {error}")
     if not isinstance(word, str) or word not in _VERDICTS or not isinstance(said, str | None):
         raise ExtensionError(_NOT_UNDERSTOOD, f"`{rule.name}` gave no verdict", _CORRECT)
     verdict = _VERDICTS[word]
@@ -175,11 +175,11 @@ def _reason(rule: ExtensionRule, action: Action, answer: Json) -> Reason | None:
         return None
     if verdict is Verdict.ALLOW and is_script(action.command):
         why = "the command is more than plain words, so no rule knows what it runs"
-        return _said(rule, UNCLEAR_COMMAND, Verdict.REQUIRE_REVIEW, why)
-    return _said(rule, _CODES[verdict], verdict, said or f"rule {rule.name}")
+        return _reason_of(rule, UNCLEAR_COMMAND, Verdict.REQUIRE_REVIEW, why)
+    return _reason_of(rule, _CODES[verdict], verdict, said or f"rule {rule.name}")
 
 
-def _said(rule: ExtensionRule, code: str, verdict: Verdict, message: str) -> Reason:
+def _reason_of(rule: ExtensionRule, code: str, verdict: Verdict, message: str) -> Reason:
     # Made visible: a reason may quote the path that it is about.
     shown = visible(message[:MAX_REASON], "show")[:MAX_REASON]
     return Reason(code, shown, verdict, "extension", rule.name, rule.file, rule.line)

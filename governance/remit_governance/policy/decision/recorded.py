@@ -24,7 +24,7 @@ _ENCODE = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=F
 
 
 @dataclass(frozen=True, slots=True)
-class Recorded:
+class JudgementRecord:
     """Canonical JSON of both; None where there is nothing, or too much: then `notes` says how much was left out.
 
     `actions` is a list of what `parse_action` reads, `reasons` a list of `{action, rule, reason, at}`, `at` a
@@ -36,18 +36,18 @@ class Recorded:
     notes: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
-def recorded(actions: Sequence[Action], decision: Decision | None, redact: Redact) -> Recorded:
-    """What a record keeps of these actions and the decision about them, redacted string by string.
+def record_judgement(actions: Sequence[Action], decision: Decision | None, redact: Redact) -> JudgementRecord:
+    """Makes what a record keeps of these actions and the decision about them, redacted string by string.
 
     The reasons are left out where one rule allowed it: its name and place are in the record anyway.
     """
     notes: dict[str, str] = {}
     forms = [form_of(action) for action in actions]
-    clean = [_redacted(form, redact) for form in forms]
+    clean = [_redact_form(form, redact) for form in forms]
     if clean != forms:
         notes["actions"] = "redacted"
-    told = _told(decision, redact)
-    return Recorded(_kept("actions", clean, notes), _kept("reasons", told, notes), notes)
+    told = _reasons(decision, redact)
+    return JudgementRecord(_bound("actions", clean, notes), _bound("reasons", told, notes), notes)
 
 
 def recorded_actions(event: AuditEvent) -> tuple[Action, ...]:
@@ -70,7 +70,7 @@ def recorded_reasons(event: AuditEvent) -> tuple[Mapping[str, str], ...]:
     return tuple({key: str(text) for key, text in item.items()} for item in known)
 
 
-def _told(decision: Decision | None, redact: Redact) -> list[Json]:
+def _reasons(decision: Decision | None, redact: Redact) -> list[Json]:
     if decision is None or (decision.verdict is Verdict.ALLOW and len(decision.reasons) == 1):
         return []
     return [_reason(reason, redact) for reason in dict.fromkeys(decision.reasons)]
@@ -85,7 +85,7 @@ def _reason(reason: Reason, redact: Redact) -> dict[str, Json]:
     return said
 
 
-def _redacted(form: Mapping[str, Json], redact: Redact) -> dict[str, Json]:
+def _redact_form(form: Mapping[str, Json], redact: Redact) -> dict[str, Json]:
     """Only what a caller chose can hold a secret; the rest are words of ours."""
     clean = dict(form)
     for name in ("path", "command", "cwd", "host"):
@@ -97,7 +97,7 @@ def _redacted(form: Mapping[str, Json], redact: Redact) -> dict[str, Json]:
     return clean
 
 
-def _kept(name: str, items: Sequence[Json], notes: dict[str, str]) -> str | None:
+def _bound(name: str, items: Sequence[Json], notes: dict[str, str]) -> str | None:
     if not items:
         return None
     text = _ENCODE(items)

@@ -137,7 +137,7 @@ def rated_parts(action: Action) -> Parts:
 
     What is only another spelling of the line (a wrapper) has the risk of the whole: it does nothing of its own.
     """
-    parts = _moved(parts_of(action))
+    parts = _follow_cd(parts_of(action))
     scores = _scores(parts, action.script or "")
     highest = _word(max(scores))
     return replace(
@@ -148,7 +148,7 @@ def rated_parts(action: Action) -> Parts:
     )
 
 
-def _moved(parts: Parts) -> Parts:
+def _follow_cd(parts: Parts) -> Parts:
     """The parts where one `cd` has led them: `cd build && cmake ..` stays in the workspace."""
     folders = {
         part.command[1] for part in parts.shadows if part.command and part.command[0] == "cd" and part.command[1:]
@@ -166,13 +166,13 @@ def _scores(parts: Parts, script: str) -> list[int]:
 
 
 def _prints_nothing(part: Action) -> bool:
-    """Whether a part is a file, or a program after which a redirection leaves a file empty."""
+    """Tells whether a part is a file, or a program after which a redirection leaves a file empty."""
     return part.path is not None or part.command in {(":",), ("true",), ("cat", "/dev/null")}
 
 
 def score_of(action: Action) -> int:
     """effect × path, at least 1; of a command line that of its highest part."""
-    return _score(action) if action.script is None else max(_scores(_moved(parts_of(action)), action.script))
+    return _score(action) if action.script is None else max(_scores(_follow_cd(parts_of(action)), action.script))
 
 
 def _score(action: Action) -> int:
@@ -181,11 +181,11 @@ def _score(action: Action) -> int:
         return effect * _of_command(action.command or (), action.cwd or ".")
     if action.path is None:
         return effect
-    return effect * (_of_read(action.path) if action.syscall in READING else _of_written(action.path))
+    return effect * (_risk_of_read(action.path) if action.syscall in READING else _of_written(action.path))
 
 
 @lru_cache(maxsize=1024)
-def _of_read(path: str) -> int:
+def _risk_of_read(path: str) -> int:
     plain = normalise(path)
     if plain in STREAMS:
         return 1
@@ -217,7 +217,7 @@ def _of_command(command: tuple[str, ...], cwd: str) -> int:
 def _of_simple(command: tuple[str, ...], cwd: str) -> int:
     effects = examine([Word(word) for word in command])
     weight = WEIGHTS[_effect(command, effects)]
-    named = max((_of_read(posixpath.join(cwd, path)) for path in _named(command)), default=1)
+    named = max((_risk_of_read(posixpath.join(cwd, path)) for path in _named_files(command)), default=1)
     # What is only named is read; the project's code that lies outside is none of the project's.
     runs = weight == WEIGHTS["runs"]
     if runs and any(map(_ELSEWHERE.search, command[1:])):
@@ -242,7 +242,7 @@ _PRINTERS = frozenset({"echo", "printf"})
 """Programs whose words are text and name no file."""
 
 
-def _named(command: tuple[str, ...]) -> Iterator[str]:
+def _named_files(command: tuple[str, ...]) -> Iterator[str]:
     """Yields what may be a file among the words of a command: operands, and values of options."""
     if command[0] in _PRINTERS:
         return

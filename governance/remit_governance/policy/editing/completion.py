@@ -35,13 +35,14 @@ class Completion:
 def completions(
     text: str, offset: int, tools: Mapping[str, str] | None = None, *, project: bool = False
 ) -> tuple[Completion, ...]:
-    """What fits at the offset; nothing at a place that no form knows. `tools` are those there are, with their meanings.
+    """Finds what fits at the offset; nothing at a place that no form knows. `tools` are those there are, with their
+    meanings.
 
     A project's policy may not allow, so that `allow` is not proposed in one.
     """
     # A word right behind a colon or comma needs a space before it.
     gap = " " if text[:offset].endswith((":", ",")) else ""
-    token = _typed(text[:offset] + gap)
+    token = _token_at_end(text[:offset] + gap)
     slot = slot_at(token.place) if token is not None else None
     if token is None or slot is None:
         return ()
@@ -64,7 +65,7 @@ def completions(
     )
 
 
-def _typed(before: str) -> Token | None:
+def _token_at_end(before: str) -> Token | None:
     """The token that the cursor would be writing; None in a comment, a block of text or behind a whole value."""
     if len(before) >= MAX_CHARACTERS:
         return None

@@ -29,7 +29,7 @@ _CONDITIONS = {
 
 
 def sentence(rule: RuleForm) -> str:
-    """What the rule does, starting with its name."""
+    """Says what the rule does, starting with its name."""
     parts = [code(rule.name), _VERBS[rule.action], *_condition(rule.match)]
     parts += [_limits(rule)] if rule.action == "allow" and _limits(rule) else []
     without = [" ".join(_condition(item)).removeprefix("everything ") for item in rule.except_]

@@ -42,7 +42,7 @@ def findings(
     saved: bool = False,
     fold_case: bool = False,
 ) -> tuple[Finding, ...]:
-    """What the compiler says of `source`, together with the files it is in force with.
+    """Finds what the compiler says of `source`, together with the files it is in force with.
 
     `unreadable` are problems that were met in reading those files. An error of a text that is `saved` says that the
     policy is not in force; one of a file beside it, which keeps this one out of force too, is a warning here.

@@ -21,12 +21,12 @@ def hits(calls: Sequence[AuditRecord], rule: str) -> str:
     if not calls:
         return "no calls have been recorded yet"
     last = f"of the last {len(calls)} calls" if len(calls) > 1 else "of one call"
-    counted = decided(calls).get(rule, Counter())
+    counted = count_decisions(calls).get(rule, Counter())
     said = [f"{word} {counted[word]}" for word in dict.fromkeys(_WORDS.values()) if counted[word]]
     return f"{', '.join(said) or 'decided none'} {last}"
 
 
-def decided(calls: Iterable[AuditRecord]) -> dict[str, Counter[str]]:
+def count_decisions(calls: Iterable[AuditRecord]) -> dict[str, Counter[str]]:
     """For each rule in how many of these calls it carried the verdict, by what that was (`allowed`, `asked about`,
     `denied`)."""
     counted: dict[str, Counter[str]] = {}

@@ -28,7 +28,7 @@ class Hover:
 
 
 def hover(text: str, offset: int, tools: Mapping[str, str] | None = None) -> Hover | None:
-    """What is to be said about the offset; None where that is nothing. `tools` as for completion."""
+    """Says what stands at the offset; None where that is nothing. `tools` as for completion."""
     token = outline(text).at(offset)
     if token is None:
         return None

@@ -143,7 +143,7 @@ UNITS: Mapping[str, int] = MappingProxyType(SIZES)
 
 
 def meaning(form: type[BaseModel] | None, key: str) -> str | None:
-    """What a key of a form means."""
+    """Says what a key of a form means."""
     return KEYS.get(form, {}).get(key) if form is not None else None
 
 

@@ -124,7 +124,7 @@ class _Reader:
         start = self.at
         if marker := _MARKER.match(self.text, start):
             self.at = marker.end()
-        if self._ended():
+        if self._pass_line_end():
             return
         column = self.at - start
         while dash := _DASH.match(self.text, self.at):
@@ -134,7 +134,7 @@ class _Reader:
             if self.at >= len(self.text):
                 return
             self.at = dash.end()
-            if self._ended():
+            if self._pass_line_end():
                 return
             column = self.at - start
         frame = self._frame(column)
@@ -161,7 +161,7 @@ class _Reader:
         return True
 
     def _frame(self, column: int) -> _Frame | None:
-        """What content at this column belongs to; None for text that nothing here can hold."""
+        """Finds what content at this column belongs to; None for text that nothing here can hold."""
         while len(self.stack) > 1 and self._left(self.stack[-1], column):
             self.stack.pop()
         top = self.stack[-1]
@@ -180,7 +180,7 @@ class _Reader:
 
     def _content(self, frame: _Frame) -> None:
         """A key with its value, or a value alone, at the start of what a frame holds."""
-        if self._ended_after_properties():
+        if self._ends_after_properties():
             return
         if frame.kind is None and self._collection_or_block(frame.place, frame.column - 1):
             return
@@ -198,9 +198,9 @@ class _Reader:
         self._value(frame)
 
     def _value(self, frame: _Frame) -> None:
-        """What stands behind a key in its line; without that, the key waits for what comes below."""
+        """Reads what stands behind a key in its line; without that, the key waits for what comes below."""
         self._blanks()
-        if self._line_is_over() or self._ended_after_properties():
+        if self._line_is_over() or self._ends_after_properties():
             return
         frame.waits = False
         place = (*frame.place, frame.key)
@@ -312,7 +312,7 @@ class _Reader:
         self.at = span.end
         return span, text
 
-    def _ended(self) -> bool:
+    def _pass_line_end(self) -> bool:
         """Pass over blanks and, where nothing else stands in the line, over its end."""
         self._blanks()
         if not self._line_is_over():
@@ -320,7 +320,7 @@ class _Reader:
         self._skip_line()
         return True
 
-    def _ended_after_properties(self) -> bool:
+    def _ends_after_properties(self) -> bool:
         self.at = self._after_properties()
         return self._line_is_over()
 

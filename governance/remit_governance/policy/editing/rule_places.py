@@ -18,5 +18,5 @@ def rule_span(text: str, name: str) -> Span | None:
 
 
 def line_span(text: str, line: int) -> Span:
-    """What stands in a line, counted from 1 as reasons count; beyond the last one, that one."""
+    """Finds what stands in a line, counted from 1 as reasons count; beyond the last one, that one."""
     return YamlLines(text).span(line)

@@ -31,7 +31,7 @@ WHOLE = Slot(PolicyForm)
 
 
 def slot_at(place: Place) -> Slot | None:
-    """What the forms say of a place; None for one that they do not know."""
+    """Finds what the forms say of a place; None for one that they do not know."""
     slot = WHOLE
     for part in place:
         if isinstance(part, int):

@@ -38,7 +38,7 @@ class YamlLines:
         return counted[column - 1] if 0 < column <= len(counted) else end
 
     def span(self, line: int) -> Span:
-        """What stands in a line, without the space around it; its start where that is nothing."""
+        """Finds what stands in a line, without the space around it; its start where that is nothing."""
         index = min(max(line, 1), len(self._starts)) - 1
         return self._content(self._starts[index], self._ends[index])
 

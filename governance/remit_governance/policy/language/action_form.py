@@ -100,12 +100,12 @@ Form = TypeVar("Form", bound=ActionForm)
 
 def parse_action(value: object) -> Action:
     """The action that a JSON value (an object, already decoded) describes. Raises ActionError naming the field."""
-    return _validated(ActionForm, value).action()
+    return _validate(ActionForm, value).action()
 
 
-def parse_asked(value: object, policy: Policy) -> tuple[Action, Claim | None]:
+def parse_question(value: object, policy: Policy) -> tuple[Action, Claim | None]:
     """The same, with the claim of its `token` under this policy."""
-    form = _validated(AskedForm, value)
+    form = _validate(AskedForm, value)
     action = form.action()
     return action, None if form.token is None else form.token.claim(action, policy)
 
@@ -136,7 +136,7 @@ def form_of(action: Action) -> dict[str, Json]:
     return form | {name: value for name, value in others.items() if value is not None}
 
 
-def _validated(form: type[Form], value: object) -> Form:
+def _validate(form: type[Form], value: object) -> Form:
     try:
         return form.model_validate(value)
     except ValidationError as error:

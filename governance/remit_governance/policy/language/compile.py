@@ -185,7 +185,7 @@ def compile_rule(form: RuleForm, line: int, source: Source, fold_case: bool) -> 
 
 
 def _faults(form: RuleForm, rule: Rule, namesake: Rule | None, document: Document, place: Place) -> Iterator[Problem]:
-    """What is wrong with a rule that is well-formed."""
+    """Finds what is wrong with a rule that is well-formed."""
     if namesake is not None:
         yield document.problem(
             (*place, "name"),

@@ -69,7 +69,7 @@ class Document:
     marks: dict[Place, tuple[int, int]] = field(default_factory=dict[Place, tuple[int, int]])
 
     def mark(self, place: Place) -> tuple[int, int]:
-        """Where `place` begins, or the nearest enclosing place that has a mark."""
+        """Finds where `place` begins, or the nearest enclosing place that has a mark."""
         while place and place not in self.marks:
             place = place[:-1]
         return self.marks.get(place, (1, 1))

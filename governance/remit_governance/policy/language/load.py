@@ -37,10 +37,10 @@ def load_policy(
     sources = [default_source() if person is None else read_source(person)]
     if project is not None:
         sources.append(read_source(project, project=True))
-    return enforced(compile_policy(sources, fold_case, own))
+    return require_enforceable(compile_policy(sources, fold_case, own))
 
 
-def enforced(policy: Policy) -> Policy:
+def require_enforceable(policy: Policy) -> Policy:
     """The policy, which may be put in force. Raises PolicyError where a rule of it could not be enforced."""
     if policy.unenforced:
         raise PolicyError(policy.unenforced)
@@ -48,7 +48,7 @@ def enforced(policy: Policy) -> Policy:
 
 
 def is_given(path: Path) -> bool:
-    """Whether there is something at `path`, or nobody can say: only what is certainly not there was not given.
+    """Tells whether there is something at `path`, or nobody can say: only what is certainly not there was not given.
 
     A link that leads nowhere is there: whoever made it wanted another policy than the default. So is a file in a folder
     that cannot be looked into, or that is no folder: reading it then says what is wrong.

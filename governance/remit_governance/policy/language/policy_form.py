@@ -59,7 +59,7 @@ Size = Annotated[int, BeforeValidator(_size)]
 
 
 class Form(BaseModel):
-    """What all parts of a policy file share."""
+    """The configuration of all parts of a policy file."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -79,7 +79,7 @@ class MatchForm(Form):
     risk: Annotated[tuple[Literal["low", "medium", "high"], ...], BeforeValidator(_many)] | None = None
 
     def same(self, other: MatchForm) -> bool:
-        """Whether both say the same, whatever the order of their values."""
+        """Tells whether both say the same, whatever the order of their values."""
         return all(
             (a is None) == (b is None) and set(a or ()) == set(b or ())
             for a, b in zip(dict(self).values(), dict(other).values(), strict=True)

@@ -14,13 +14,13 @@ _UNENFORCED = frozenset({"state", "mode"})
 
 
 def warnings_of(document: Document, form: PolicyForm) -> Iterator[Problem]:
-    """What a person should know about these rules; none of it stops the policy from being used."""
+    """Finds what a person should know about these rules; none of it stops the policy from being used."""
     for i, rule in enumerate(form.capabilities):
         place: Place = ("capabilities", i)
         yield from _odd_values(document, rule.name, rule.match, (*place, "match"))
         for n, item in enumerate(rule.except_):
             yield from _odd_values(document, rule.name, item, (*place, "except", n))
-            if item.same(rule.match) or not _given(item):
+            if item.same(rule.match) or not _given_keys(item):
                 yield document.problem(
                     (*place, "except", n),
                     f"`{rule.name}` can never apply: its except is its match",
@@ -35,13 +35,13 @@ def unenforced_in(document: Document, form: PolicyForm) -> Iterator[Problem]:
         place: Place = ("capabilities", i)
         items = ((rule.match, (*place, "match")), *((e, (*place, "except", n)) for n, e in enumerate(rule.except_)))
         for item, where in items:
-            for key in _UNENFORCED & _given(item).keys():
+            for key in _UNENFORCED & _given_keys(item).keys():
                 message = f"`{rule.name}` looks at `{key}`, and this version enforces no workflow {key}"
                 yield document.problem((*where, key), message, f"leave `{key}` out: the rule would never hold")
 
 
 def _odd_rule(document: Document, rule: RuleForm, place: Place) -> Iterator[Problem]:
-    if rule.action == "allow" and not _given(rule.match):
+    if rule.action == "allow" and not _given_keys(rule.match):
         yield document.problem((*place, "match"), f"`{rule.name}` allows everything", "say what it allows")
     if rule.action != "allow" and "constraints" in rule.model_fields_set:
         yield document.problem(
@@ -52,8 +52,8 @@ def _odd_rule(document: Document, rule: RuleForm, place: Place) -> Iterator[Prob
 
 
 def _odd_values(document: Document, name: str, form: MatchForm, place: Place) -> Iterator[Problem]:
-    yield from _mistyped(document, name, form.syscall or (), (*place, "syscall"))
-    for key, values in _given(form).items():
+    yield from _misspellings(document, name, form.syscall or (), (*place, "syscall"))
+    for key, values in _given_keys(form).items():
         if not values:
             yield document.problem(
                 (*place, key), f"`{name}` can never match: its `{key}` is empty", f"give `{key}` a value"
@@ -64,7 +64,7 @@ def _odd_values(document: Document, name: str, form: MatchForm, place: Place) ->
             )
 
 
-def _mistyped(document: Document, name: str, syscalls: tuple[str, ...], place: Place) -> Iterator[Problem]:
+def _misspellings(document: Document, name: str, syscalls: tuple[str, ...], place: Place) -> Iterator[Problem]:
     """One that nobody knows may be another version's; one that is nearly a known one is none."""
     whole = len(syscalls) == 1 and "except" not in place
     where = f"`{name}` can never match" if whole else f"a value of `{name}` never matches"
@@ -74,5 +74,5 @@ def _mistyped(document: Document, name: str, syscalls: tuple[str, ...], place: P
             yield document.problem((*place, i), f"{where}: nothing asks for `{syscall}`", fix)
 
 
-def _given(form: MatchForm) -> dict[str, tuple[str, ...]]:
+def _given_keys(form: MatchForm) -> dict[str, tuple[str, ...]]:
     return {key: values for key, values in form if values is not None}

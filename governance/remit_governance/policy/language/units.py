@@ -1,4 +1,4 @@
-"""Sizes and times in policy files, without guessing (003 §Unit Specifications)."""
+"""Sizes in policy files, without guessing (003 §Unit Specifications)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ SIZES = {
     "MB": 1000**2,
     "GB": 1000**3,
 }
-TIMES = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 _QUANTITY = re.compile(r"([0-9]{1,15})([A-Za-z]*)", re.ASCII)
 
@@ -26,14 +25,6 @@ def parse_size(value: str | int) -> int:
     if unit and unit not in SIZES:
         raise ValueError(f"unknown unit `{unit}`: use B KiB MiB GiB KB MB GB, case-sensitive")
     return number * (SIZES[unit] if unit else 1)
-
-
-def parse_duration(value: str | int) -> float:
-    """Seconds of `500ms`, `30s`, `5m`, `1h`; a time needs its unit. Raises ValueError with why and how to fix it."""
-    number, unit = _split(value, "ms s m h")
-    if unit not in TIMES:
-        raise ValueError(f"unknown unit `{unit}`: use ms s m h, case-sensitive")
-    return number * TIMES[unit]
 
 
 def _split(value: str | int, units: str) -> tuple[int, str]:

@@ -24,7 +24,7 @@ from remit_governance.policy.shell.reading import Argv
 
 
 class Match(IntEnum):
-    """How certain it is that a rule means a command."""
+    """The certainty with which a rule means a command."""
 
     NO = 0
     MAYBE = 1
@@ -33,13 +33,13 @@ class Match(IntEnum):
 
 @lru_cache(maxsize=4096)
 def matches_command(rule: Argv, command: Argv) -> Match:
-    """Whether a rule that stops the words `rule` means this command, in whatever spelling."""
+    """Tells whether a rule that stops the words `rule` means this command, in whatever spelling."""
     return _best(rule, command, whole=False)
 
 
 @lru_cache(maxsize=4096)
 def same_command(rule: Argv, command: Argv) -> Match:
-    """Whether both are one command: the same options and words, and nothing more."""
+    """Tells whether both are one command: the same options and words, and nothing more."""
     return Match.YES if rule == command else _best(rule, command, whole=True)
 
 
@@ -64,7 +64,7 @@ def _match(rule: Argv, command: Argv, *, whole: bool) -> Match:
 
 @lru_cache(maxsize=1024)
 def _first(rule: Argv, wanted: Argv) -> tuple[Call, ...]:
-    """How a rule is read: its author writes an unknown option's value behind it, or a word; the latter is wider."""
+    """Reads a rule: its author writes an unknown option's value behind it, or a word; the latter is wider."""
     return tuple(call for call, _ in zip(calls_of(rule, wanted), range(1), strict=False))
 
 
@@ -89,14 +89,14 @@ def _compare(wanted: Call, given: Call) -> Match:
 
 
 def _paths(wanted: Call, given: Call) -> Match:
-    """Whether the program and its subcommands begin with those that are wanted."""
+    """Tells whether the program and its subcommands begin with those that are wanted."""
     if any(path[: len(wanted.path)] == wanted.path for path in (given.path, given.spelled)):
         return Match.YES
     return Match.MAYBE if given.open and len(wanted.path) > 1 else Match.NO
 
 
 def _options(wanted: Call, given: Call) -> Match:
-    """Whether all options that are wanted are given, those with a value with that one."""
+    """Tells whether all options that are wanted are given, those with a value with that one."""
     names = wanted.options <= given.options and all(_among(option, given.unknown) for option in wanted.unknown)
     values = all(any(name == n and _same_word(value, v) for n, v in given.values) for name, value in wanted.values)
     if names and values:
@@ -105,17 +105,17 @@ def _options(wanted: Call, given: Call) -> Match:
 
 
 def _among(option: str, given: frozenset[str]) -> bool:
-    """Whether an option that the table does not have is given, perhaps cut short."""
+    """Tells whether an option that the table does not have is given, perhaps cut short."""
     return option in given or any(len(each) > 2 and each[:2] == "--" and option.startswith(each) for each in given)
 
 
 def _is_value(word: Operand, given: Call) -> bool:
-    """Whether a word of the rule, behind an unknown option, is given as that option's value (`--env=prod`)."""
+    """Tells whether a word of the rule, behind an unknown option, is given as that option's value (`--env=prod`)."""
     return word.after is not None and any((word.after, spelling) in given.values for spelling in word.spellings)
 
 
 def _operands(wanted: Sequence[Operand], given: Sequence[Operand], *, apart: bool) -> Match:
-    """Whether the words that are wanted come in this order.
+    """Tells whether the words that are wanted come in this order.
 
     Of most programs in the table other words may stand between them; of another one they come first, where a word that
     may be an option's value does not count, and anywhere else is not certain.
@@ -147,10 +147,10 @@ def _is(wanted: Operand, given: Operand) -> bool:
 
 
 def _may_be(wanted: Operand, given: Operand) -> bool:
-    """Whether a pattern may become the word."""
+    """Tells whether a pattern may become the word."""
     return any(WILD.search(g) and fnmatchcase(w, g) for g in given.spellings for w in wanted.spellings)
 
 
 def _same_word(one: str, other: str) -> bool:
-    """Whether both are one word, or one path: `build/` is `./build`."""
+    """Tells whether both are one word, or one path: `build/` is `./build`."""
     return one == other or ("/" in one + other and normalise(one) == normalise(other))

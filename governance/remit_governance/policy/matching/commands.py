@@ -36,7 +36,7 @@ def command_words(command: str) -> tuple[str, ...]:
 
 
 def is_script(command: tuple[str, ...] | None) -> bool:
-    """Whether this is a text that only a shell knows the meaning of. No rule can have meant to allow it."""
+    """Tells whether this is a text that only a shell knows the meaning of. No rule can have meant to allow it."""
     return command is not None and command[:2] == _SCRIPT
 
 
@@ -52,5 +52,5 @@ def command_prefix(text: str) -> tuple[str, ...]:
 
 
 def starts_with(command: tuple[str, ...], prefix: tuple[str, ...]) -> bool:
-    """Whether the leading words of `command` are exactly `prefix`."""
+    """Tells whether the leading words of `command` are exactly `prefix`."""
     return command[: len(prefix)] == prefix

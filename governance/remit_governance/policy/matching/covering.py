@@ -23,13 +23,13 @@ _FOLDER = re.compile(r"((?:[A-Za-z0-9_.-]+/)+)\*\*", re.ASCII)
 
 
 def covers(wide: MatchForm, narrow: MatchForm) -> bool:
-    """Whether every action that `narrow` matches is one that `wide`, of a rule that stops, matches too."""
-    asked, given = _given(wide), _given(narrow)
+    """Tells whether every action that `narrow` matches is one that `wide`, of a rule that stops, matches too."""
+    asked, given = _given_keys(wide), _given_keys(narrow)
     return all(key in given and _COVERS.get(key, _among)(values, given[key]) for key, values in asked.items())
 
 
 def globs_cover(wide: Sequence[str], narrow: Sequence[str]) -> bool:
-    """Whether every path that some of `narrow` match is one that `wide` do; `!` takes out again."""
+    """Tells whether every path that some of `narrow` match is one that `wide` do; `!` takes out again."""
     kept = {glob for glob in narrow if glob.startswith("!")}
     if any(glob.startswith("!") and glob not in kept for glob in wide):
         return False
@@ -41,7 +41,7 @@ def folded_globs_cover(wide: Sequence[str], narrow: Sequence[str]) -> bool:
     return globs_cover([fold(glob) for glob in wide], [fold(glob) for glob in narrow])
 
 
-def _given(form: MatchForm) -> Mapping[str, tuple[str, ...]]:
+def _given_keys(form: MatchForm) -> Mapping[str, tuple[str, ...]]:
     return {key: values for key, values in form if values is not None}
 
 

@@ -36,12 +36,12 @@ _BEFORE = ("--no-pager", "--paginate", "--no-optional-locks", "--literal-pathspe
 
 
 def is_git(command: Sequence[str]) -> bool:
-    """Whether the command is git's."""
+    """Tells whether the command is git's."""
     return bool(command) and posixpath.basename(command[0]) == "git"
 
 
 def reads_history(commands: Iterable[Sequence[str]]) -> bool:
-    """Whether one of the commands is git's and may show what a file held in a commit."""
+    """Tells whether one of the commands is git's and may show what a file held in a commit."""
     return any(is_git(command) and not _is_harmless(command[1:]) for command in commands)
 
 

@@ -134,7 +134,7 @@ class _Table(Generic[R]):
 
 
 class Index(Generic[R]):
-    """What was filed, found again. `entries` are an item, its syscalls (None: any) and its conditions: it is filed by
+    """Rules by their keys. `entries` are an item, its syscalls (None: any) and its conditions: it is filed by
     the one that fewest others share, and nowhere by one that has no values.
     """
 
@@ -174,8 +174,8 @@ def keys_of_globs(globs: Iterable[str], fold_case: bool) -> KeyGroups:
 
 
 def _keys_of_glob(glob: str) -> Iterator[Key]:
-    """What a path has that the glob matches: a folder that it is in, and in any place of it parts of these names,
-    beginnings and ends.
+    """Yields what a path has that the glob matches: a folder that it is in, and in any place of it parts of these
+    names, beginnings and ends.
     """
     parts = glob.strip("/").split("/")
     literal = [not _WILD.search(part) and bool(part) for part in parts]
@@ -193,7 +193,7 @@ def _keys_of_glob(glob: str) -> Iterator[Key]:
 
 
 def _edges(part: str) -> Iterator[Key]:
-    """How a part with wildcards begins and ends. A blank at its end may be none, as in `.gitignore`."""
+    """Yields how a part with wildcards begins and ends. A blank at its end may be none, as in `.gitignore`."""
     edges = _EDGES.fullmatch(part)
     if edges is None:
         return

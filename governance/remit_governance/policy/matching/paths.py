@@ -23,7 +23,7 @@ def normalise(path: str) -> str:
 
 
 def outside(normalised: str) -> bool:
-    """Whether a normalised path is not below the workspace."""
+    """Tells whether a normalised path is not below the workspace."""
     return normalised.startswith(("/", "../")) or normalised == ".." or "\0" in normalised
 
 

@@ -33,7 +33,7 @@ def glob_fault(glob: str) -> str | None:
 
 
 def is_plain(glob: str) -> bool:
-    """Whether the glob is matched without an expression."""
+    """Tells whether the glob is matched without an expression."""
     body = glob.removeprefix("!")
     return any(form.fullmatch(body) for form in _PLAIN)
 

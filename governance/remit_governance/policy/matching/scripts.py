@@ -15,7 +15,7 @@ SCRATCH = ("/tmp/", "/var/tmp/")  # noqa: S108  names in the sandbox
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """What a command line comes down to.
+    """The parts of a command line.
 
     Each of `actions` is judged, and the strictest decision counts; each of `shadows` (wrappers, other spellings of a
     program) only where a rule denies it; each of `suspects` is asked about where a rule denies it, as nobody knows
@@ -51,7 +51,9 @@ def parts_of(action: Action) -> Parts:
 
 
 def in_scratch(path: str) -> bool:
-    """Whether a path is a command's own, gone with it: each has such folders to itself, and no other is written."""
+    """Tells whether a path is a command's own, gone with it: each has such folders to itself, and no other is
+    written.
+    """
     return f"{normalise(path)}/".startswith(SCRATCH)
 
 

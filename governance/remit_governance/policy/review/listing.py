@@ -18,7 +18,7 @@ _VERDICTS: Mapping[str, Verdict] = {verdict.word: verdict for verdict in Verdict
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class ListedRule:
     """One rule as a person reads it. `project` is whether it came with the workspace; `dead` says why it can never do
     what it seems to, `shadowed_by` names a stricter rule that speaks wherever this one does."""
 
@@ -41,19 +41,19 @@ class _Written:
     warnings: tuple[Problem, ...]
 
 
-def listed(sources: Sequence[Source]) -> tuple[Listed, ...]:
+def list_rules(sources: Sequence[Source]) -> tuple[ListedRule, ...]:
     """The built-in rules, then those of the files in their order. Raises PolicyError where a file is no policy."""
     written = [rule for source in sources for rule in _written(source)]
-    builtin = [Listed(rule.name, "builtin", rule.verdict.word, rule.reason) for rule in BUILTIN.rules]
-    return (*builtin, *(_listed(rule, written) for rule in written))
+    builtin = [ListedRule(rule.name, "builtin", rule.verdict.word, rule.reason) for rule in BUILTIN.rules]
+    return (*builtin, *(_list_rule(rule, written) for rule in written))
 
 
 def match_line(form: RuleForm) -> str:
-    """What a rule matches, in one line: `syscall fs.write, path_glob src/** or tests/**, except …`."""
-    return f"{_said(form.match)}{''.join(f', except {_said(item)}' for item in form.except_)}"
+    """Says in one line what a rule matches: `syscall fs.write, path_glob src/** or tests/**, except …`."""
+    return f"{_describe(form.match)}{''.join(f', except {_describe(item)}' for item in form.except_)}"
 
 
-def _said(match: MatchForm) -> str:
+def _describe(match: MatchForm) -> str:
     given = [(key, values) for key, values in match if values is not None]
     return ", ".join(f"{key} {' or '.join(values) or 'never'}" for key, values in given) or "everything"
 
@@ -66,8 +66,8 @@ def _written(source: Source) -> Iterator[_Written]:
         yield _Written(rule, source, document.mark(("capabilities", i))[0], own)
 
 
-def _listed(rule: _Written, others: Sequence[_Written]) -> Listed:
-    return Listed(
+def _list_rule(rule: _Written, others: Sequence[_Written]) -> ListedRule:
+    return ListedRule(
         name=rule.form.name,
         layer="yaml",
         action=rule.form.action,
@@ -95,7 +95,7 @@ def _shadows(other: _Written, form: RuleForm) -> bool:
 
 
 def _excepts_less(wide: RuleForm, narrow: RuleForm) -> bool:
-    """Whether the wide rule leaves out nothing but what the narrow one leaves out as well."""
+    """Tells whether the wide rule leaves out nothing but what the narrow one leaves out as well."""
     return all(any(mine.same(item) for mine in narrow.except_) for item in wide.except_)
 
 

@@ -49,13 +49,13 @@ class Change:
 
     @property
     def breaking(self) -> bool:
-        """Whether what was allowed would be denied."""
+        """Tells whether what was allowed would be denied."""
         return self.call.was is Verdict.ALLOW and self.now.verdict is Verdict.DENY
 
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """What came of it: how many were judged, which verdicts changed, what was skipped and why."""
+    """The outcome of a replay: how many were judged, which verdicts changed, what was skipped and why."""
 
     judged: int
     changes: tuple[Change, ...]
@@ -96,10 +96,10 @@ def past_call(record: AuditRecord) -> PastCall | str:
 
 def replay(policy: Policy, past: PastCalls) -> Replay:
     """Judge the calls by this policy; only verdicts count, not the rules behind them."""
-    changes = (Change(call, judged(policy, call.actions)) for call in past.calls)
+    changes = (Change(call, judge_again(policy, call.actions)) for call in past.calls)
     return Replay(len(past.calls), tuple(c for c in changes if c.now.verdict is not c.call.was), past.skipped)
 
 
-def judged(policy: Policy, actions: Sequence[Action]) -> Decision:
+def judge_again(policy: Policy, actions: Sequence[Action]) -> Decision:
     """The decision about all parts of a call, at least one: the strictest."""
     return strictest(evaluate(policy, action) for action in actions)

@@ -12,7 +12,7 @@ from remit_governance.policy.language.examples import example_faults
 
 @dataclass(frozen=True, slots=True)
 class RuleTest:
-    """How one rule did: how many examples it has, and a problem for each that failed."""
+    """The outcome for one rule: how many examples it has, and a problem for each that failed."""
 
     name: str
     file: str
@@ -22,7 +22,7 @@ class RuleTest:
 
     @property
     def passed(self) -> int:
-        """How many examples it takes as they say."""
+        """Counts the examples that it takes as they say."""
         return self.examples - len(self.failures)
 
 

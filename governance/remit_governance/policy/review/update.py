@@ -32,17 +32,19 @@ class Proposal:
 
     @property
     def changes(self) -> bool:
-        """Whether the file would hold anything else than now."""
+        """Tells whether the file would hold anything else than now."""
         return self.before != self.after
 
     @property
     def needs_phrase(self) -> bool:
-        """Whether a plain yes is too little."""
+        """Tells whether a plain yes is too little."""
         return len(self.replay.breaking) > MANY_BREAKING
 
     @property
     def phrase(self) -> str:
-        """What confirms exactly this: other texts, another file or other breaking changes have another phrase."""
+        """Makes the phrase that confirms exactly this: other texts, another file or other breaking changes have
+        another phrase.
+        """
         bound = {
             "target": self.target,
             "before": self.before,

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from remit_governance.audit.reading.calls import CallRecords
 from remit_governance.audit.record import AuditKind
 from remit_governance.policy.decision.recorded import recorded_actions, recorded_reasons
-from remit_governance.policy.review.replay import judged, past_call
+from remit_governance.policy.review.replay import judge_again, past_call
 from remit_governance.values import Decision
 from remit_governance.visible import visible_again
 from remit_server.cli.commands.policy.changes import about, deciding_rules
@@ -58,7 +58,7 @@ def _now(call: CallRecords, arguments: argparse.Namespace, settings: Settings) -
         return Now(cannot=f"it was {past}")
     try:
         with closing(load_in_force(settings)) as in_force:
-            decision = judged(candidate(settings, arguments, in_force.policy), past.actions)
+            decision = judge_again(candidate(settings, arguments, in_force.policy), past.actions)
     except SetupError as error:  # what happened can be told all the same
         return Now(cannot=f"{error.what}: {error.why}")
     return Now(decision, differs=decision.verdict is not past.was)

@@ -16,7 +16,7 @@ from remit_governance.audit.log.durability import READING
 from remit_governance.audit.record import MAX_SUMMARY, AuditEvent, AuditKind
 from remit_governance.audit.store import AuditLog
 from remit_governance.canonical import digest
-from remit_governance.policy.decision.recorded import recorded
+from remit_governance.policy.decision.recorded import record_judgement
 from remit_governance.secrets.redaction import Redactor, truncate
 from remit_governance.values import Verdict
 from remit_governance.visible import visible
@@ -330,7 +330,7 @@ class CallRecord:
         """Writes the one record that says what was judged, so that it can be judged anew."""
         judged = self.judgement
         actions, decision = (judged.actions, judged.decision) if judged else ((), None)
-        kept = recorded(actions, decision, lambda text: self.redactor.redact(text).text)
+        kept = record_judgement(actions, decision, lambda text: self.redactor.redact(text).text)
         given = {"run_metadata": self._summarise(str(dict(self.turn.metadata)))} if self.turn.metadata else {}
         event = self._event(
             AuditKind.TOOL_INTENT,

@@ -17,7 +17,7 @@ from remit_governance.audit.store import AuditLog
 from remit_governance.errors import AuditError, PolicyError, Problem
 from remit_governance.permissions.permissions import Standing, decide
 from remit_governance.policy.decision.evaluate import evaluate
-from remit_governance.policy.decision.recorded import recorded
+from remit_governance.policy.decision.recorded import record_judgement
 from remit_governance.policy.language.compile import Source
 from remit_governance.policy.review.replay import replay
 from remit_governance.policy.review.update import SYSCALL, Proposal, update_action
@@ -101,7 +101,7 @@ class Entry:
             raise SetupError(error.what, error.why, error.fix, code=ErrorCode.AUDIT_BROKEN) from error
 
     def _event(self, outcome: str, by: str, deny_reason: str | None) -> AuditEvent:
-        kept = recorded((update_action(self.target.judged),), self.decision, lambda text: text)
+        kept = record_judgement((update_action(self.target.judged),), self.decision, lambda text: text)
         breaking = str(len(self.proposal.replay.breaking))
         return AuditEvent(
             kind=AuditKind.POLICY_UPDATE,

@@ -12,7 +12,7 @@ from typing import Any
 
 from remit_governance.errors import ActionError
 from remit_governance.policy.decision.explain import explain
-from remit_governance.policy.language.action_form import parse_asked
+from remit_governance.policy.language.action_form import parse_question
 from remit_governance.policy.language.load import load_policy
 from remit_governance.policy.rules import Policy
 from remit_server.cli.console import print_json, say, style_text
@@ -53,7 +53,7 @@ def explain_action(policy: Policy, text: str) -> dict[str, Any]:
     """The decision about an action in JSON text. Raises WrongUsage naming the field."""
     form = json_object(text, "the action cannot be judged", '`{"syscall": "fs.read", "path": "README.md"}`')
     try:
-        return explain(policy, *parse_asked(form, policy))
+        return explain(policy, *parse_question(form, policy))
     except ActionError as error:
         raise WrongUsage(error.what, error.why, error.fix) from error
 

@@ -10,9 +10,9 @@ from itertools import groupby
 from remit_governance.audit.reading.query import AuditFilter, query_audit
 from remit_governance.audit.record import AuditKind, AuditRecord
 from remit_governance.errors import AuditError
-from remit_governance.policy.editing.hits import decided
+from remit_governance.policy.editing.hits import count_decisions
 from remit_governance.policy.language.load import default_source
-from remit_governance.policy.review.listing import Listed, listed
+from remit_governance.policy.review.listing import ListedRule, list_rules
 from remit_governance.visible import visible
 from remit_server.cli.console import print_json, say, style_text
 from remit_server.cli.main import DONE
@@ -38,9 +38,9 @@ def run(arguments: argparse.Namespace) -> int:
     settings = Settings.from_environment(arguments.workspace)
     load_in_force(settings).close()
     with as_setup_error():
-        rules = listed(sources(settings))
+        rules = list_rules(sources(settings))
     calls = _calls(settings, arguments.last)
-    counted = decided(calls)
+    counted = count_decisions(calls)
     if arguments.json:
         print_json({"calls": len(calls), "rules": [_payload(rule, counted) for rule in rules]})
     else:
@@ -58,7 +58,7 @@ def _calls(settings: Settings, last: int) -> tuple[AuditRecord, ...]:
         raise SetupError(error.what, error.why, error.fix, code=ErrorCode.AUDIT_BROKEN) from error
 
 
-def _payload(rule: Listed, counted: Mapping[str, Counter[str]]) -> dict[str, object]:
+def _payload(rule: ListedRule, counted: Mapping[str, Counter[str]]) -> dict[str, object]:
     return {
         "rule": rule.name,
         "layer": rule.layer,
@@ -73,7 +73,7 @@ def _payload(rule: Listed, counted: Mapping[str, Counter[str]]) -> dict[str, obj
     }
 
 
-def _lines(rules: tuple[Listed, ...], counted: Mapping[str, Counter[str]], calls: int) -> Iterator[str]:
+def _lines(rules: tuple[ListedRule, ...], counted: Mapping[str, Counter[str]], calls: int) -> Iterator[str]:
     for head, group in groupby(rules, _head):
         yield style_text(head, "bold")
         for rule in group:
@@ -83,7 +83,7 @@ def _lines(rules: tuple[Listed, ...], counted: Mapping[str, Counter[str]], calls
     yield f"counted in the last {calls} calls" if calls else "no calls have been recorded yet"
 
 
-def _head(rule: Listed) -> str:
+def _head(rule: ListedRule) -> str:
     if rule.layer == "builtin":
         return "built in"
     if rule.file == default_source().file:
@@ -91,7 +91,7 @@ def _head(rule: Listed) -> str:
     return f"{'the project’s' if rule.project else 'yours'} ({rule.file})"
 
 
-def _describe_rule(rule: Listed, hits: Counter[str]) -> str:
+def _describe_rule(rule: ListedRule, hits: Counter[str]) -> str:
     counted = ", ".join(f"{word} {count}" for word, count in hits.items()) or "decided none"
     place = f":{rule.line} " if rule.line else ""
     return (
@@ -99,7 +99,7 @@ def _describe_rule(rule: Listed, hits: Counter[str]) -> str:
     )
 
 
-def _warnings(rule: Listed) -> Iterator[str]:
+def _warnings(rule: ListedRule) -> Iterator[str]:
     yield from (f"dead: {why}" for why in rule.dead)
     if rule.shadowed_by:
         yield f"shadowed: {rule.shadowed_by} is stricter and speaks wherever this rule does"
