@@ -219,7 +219,7 @@ export interface GenerationResult {
   readonly usage: TokenUsage;
 }
 
-/** The declaration of a step: what it is about to do (POL-01). */
+/** The declaration of a step: what it is about to do (INT-01). */
 export type Intent = "PLAN" | "CODE" | "ANALYZE" | "DEBUG" | "WRITE_FILE" | "READ_FILE" | "EXECUTE";
 
 /** Stage one: the step declared its intent (rule 2), or switched it (rule 4). */

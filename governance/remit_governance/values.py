@@ -10,7 +10,7 @@ from typing import Literal
 
 
 class Intent(StrEnum):
-    """The declaration of a step: what it is about to do (POL-01)."""
+    """The declaration of a step: what it is about to do (INT-01)."""
 
     PLAN = "PLAN"
     CODE = "CODE"
