@@ -155,13 +155,6 @@ class ApprovalBook:
         kept = {"always": about.always, "everywhere": about.everywhere}.get(scope)
         return Accepted(question, decision, scope, standing, kept)
 
-    def expire(self, now: float) -> tuple[Pending, ...]:
-        """Close the questions whose time is over and return them: each is a deny."""
-        late = tuple(p for p in self._open.values() if now >= p.deadline)
-        for question in late:
-            self._close(question.id, "expired")
-        return late
-
     def close(self, approval_id: str) -> bool:
         """Withdraw a question (its call was cancelled, its client is lost); False where it was not open."""
         if approval_id not in self._open:

@@ -84,10 +84,7 @@ def test_an_answer_after_the_deadline_is_refused() -> None:
     assert book.answer(question.id, "allow", "once", None, now=15) == Refused("expired")
     assert book.answer(question.id, "allow", "once", None, now=5) == Refused("expired")
     late = book.open(SUBJECT, now=5, ttl=10)
-    assert book.expire(now=14.9) == ()
-    assert book.expire(now=15) == (late,)
-    assert book.expire(now=15) == ()
-    assert book.answer(late.id, "allow", "once", None, now=6) == Refused("expired")
+    assert book.answer(late.id, "allow", "once", None, now=14.9) == Accepted(late, "allow", "once", ())
 
 
 def test_a_crossed_answer_is_refused_and_closes_nothing() -> None:
@@ -166,10 +163,6 @@ class Approvals(RuleBasedStateMachine):
     @rule(seconds=st.integers(0, 3))
     def wait(self, seconds: int) -> None:
         self.now += seconds
-
-    @rule()
-    def expire(self) -> None:
-        self.closed |= {q.id for q in self.book.expire(self.now)}
 
     @rule(data=st.data(), decision=st.sampled_from(["allow", "deny"]))
     def answer(self, data: st.DataObject, decision: Any) -> None:

@@ -48,6 +48,3 @@ TOOLS: Mapping[str, Tool[Any]] = MappingProxyType(
         "get_references": GET_REFERENCES,
     }
 )
-
-# Names that models know from other agents (TOOL-01).
-ALIASES: Mapping[str, str] = MappingProxyType({"run_shell": "run_command", "write_to_file": "write_file"})
