@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from remit_server.errors import ToolError
 from remit_server.sandbox.ports import CommandOutput
-from remit_server.tools.run.testing.asking import Choice
 from remit_server.tools.run.testing.finding import Facts, Place, elsewhere, fitting, home_of, nearest
 from remit_server.tools.run.testing.narrowing import cargo_targets, go_packages, node_files
 from remit_server.tools.run.testing.report import MAX_LISTED, render_report
@@ -23,6 +22,7 @@ from remit_server.tools.run.testing.reports.json_reports import go_results, jest
 from remit_server.tools.run.testing.reports.results import BadReport, Report, Result
 from remit_server.tools.run.testing.rerunning import Id, is_run_by, read_id
 from remit_server.tools.run.testing.runners import RUNNERS, Ask, Runner
+from remit_server.tools.run.testing.test_request import Choice
 from remit_server.tools.spec import Outcome
 
 ROOT = Path("/home/me/shop")

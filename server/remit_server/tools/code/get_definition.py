@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from remit_governance.values import Effect
-from remit_server.tools.code.language_server.asking import Ask, plan_for, targets_of
+from remit_server.tools.code.language_server.ask_server import Ask, plan_for, targets_of
 from remit_server.tools.code.language_server.by_name import find_symbols
 from remit_server.tools.code.language_server.pointing import PlaceArguments, parse_position
 from remit_server.tools.code.language_server.showing import code_style

@@ -9,7 +9,7 @@ from pydantic import Field, JsonValue
 
 from remit_governance.values import Effect
 from remit_server.errors import ToolError
-from remit_server.tools.code.language_server.asking import Ask, plan_for, targets_of
+from remit_server.tools.code.language_server.ask_server import Ask, plan_for, targets_of
 from remit_server.tools.code.language_server.showing import Seen, Style
 from remit_server.tools.spec import Arguments, Plan, Target, Tool, ToolContext
 from remit_server.workspace.code import CodeQuery, Finding, Problem

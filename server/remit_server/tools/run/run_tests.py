@@ -14,9 +14,9 @@ from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
 from remit_server.sandbox.ports import CommandSpec
 from remit_server.tools.run.programs import own_folders, project_environment
-from remit_server.tools.run.testing.asking import Choice, Wanted, choose
 from remit_server.tools.run.testing.report import render_report
 from remit_server.tools.run.testing.runners import AIDS, COVERAGE_FOLDER, REPORT, aid_of
+from remit_server.tools.run.testing.test_request import Choice, Wanted, choose
 from remit_server.tools.spec import Arguments, CommandPlan, Plan, Target, Tool, ToolContext
 
 MAX_REPORT_BYTES = 16_000_000

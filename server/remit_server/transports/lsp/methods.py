@@ -17,13 +17,13 @@ from remit_server.transports.lsp.features import (
     approval,
     code_action,
     execute_command,
-    folders,
     generate,
     policy_completion,
     policy_hover,
     run,
     status,
     sync,
+    workspace_folders,
 )
 from remit_server.transports.lsp.rpc.custom_methods import APPROVAL_RESPOND, GENERATE, RUN, STATUS
 
@@ -52,7 +52,7 @@ FEATURES: Mapping[str, Changes | Reads] = {
     lsp.TEXT_DOCUMENT_DID_CHANGE: Changes(sync.changed),
     lsp.TEXT_DOCUMENT_DID_SAVE: Changes(sync.saved),
     lsp.TEXT_DOCUMENT_DID_CLOSE: Changes(sync.closed),
-    lsp.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS: Changes(folders.changed),
+    lsp.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS: Changes(workspace_folders.changed),
     lsp.TEXT_DOCUMENT_COMPLETION: Reads(policy_completion.complete, policy_completion.OPTIONS),
     lsp.TEXT_DOCUMENT_HOVER: Reads(policy_hover.hover),
     lsp.TEXT_DOCUMENT_CODE_ACTION: Reads(code_action.offer, code_action.OPTIONS),

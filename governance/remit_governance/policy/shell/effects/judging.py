@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 
 from remit_governance.policy.shell.effects.building import BUILDING
+from remit_governance.policy.shell.effects.code.interpreters import of_julia, of_node, of_perl, of_r, of_ruby
+from remit_governance.policy.shell.effects.code.languages import of_code, of_sql
 from remit_governance.policy.shell.effects.files import FILES
 from remit_governance.policy.shell.effects.git import GIT
-from remit_governance.policy.shell.effects.interpreters import of_julia, of_node, of_perl, of_r, of_ruby
-from remit_governance.policy.shell.effects.language import of_code, of_sql
 from remit_governance.policy.shell.effects.network import of_curl, of_wget
 from remit_governance.policy.shell.effects.program_row import (
     Effect,

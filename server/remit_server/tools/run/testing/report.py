@@ -13,11 +13,11 @@ from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
 from remit_server.sandbox.ports import CommandOutput
 from remit_server.tools.run.run_command import head_and_tail
-from remit_server.tools.run.testing.asking import Choice
 from remit_server.tools.run.testing.finding import Place
 from remit_server.tools.run.testing.reports.coverage import FileCoverage, percent
 from remit_server.tools.run.testing.reports.results import BadReport, Report, Result
 from remit_server.tools.run.testing.runners import Ask, Runner
+from remit_server.tools.run.testing.test_request import Choice
 from remit_server.tools.spec import Outcome
 
 MAX_SHOWN = 20
