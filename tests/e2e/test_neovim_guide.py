@@ -127,3 +127,19 @@ def test_a_long_question_is_one_message_which_neovim_shows_page_by_page(
     assert set(question.split("\n")) >= {f"+{line}" for line in lines}
     assert found["shown"] == ["Wrote it."]
     assert (remit.workspace / "long.txt").read_text().splitlines() == lines
+
+
+def test_B11_a_second_folder_is_a_workspace_of_its_own(
+    seen: Callable[..., dict[str, Any]], remit: CommandLine, script: Callable[..., str], tmp_path: Path
+) -> None:
+    """A request that names a file of the second folder works there, and leaves the first one alone."""
+    second = tmp_path / "second"
+    second.mkdir()
+    (second / "only.txt").write_text("before\n")
+    (remit.workspace / "only.txt").write_text("the first folder's\n")
+    step = {"calls": [intent("CODE"), call("write_file", path="only.txt", content="after\n")]}
+    add = f"lua vim.lsp.buf.add_workspace_folder('{second}')"
+    found = seen(script(step, {"text": "Wrote it."}), f'exe "{add}" | edit {second}/only.txt | Remit write it')
+    assert found["shown"] == ["Wrote it."]
+    assert (found["after"], found["undone"]) == ("after\n", "before\n"), found["asked"]
+    assert (remit.workspace / "only.txt").read_text() == "the first folder's\n"

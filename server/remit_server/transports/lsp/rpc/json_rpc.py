@@ -31,6 +31,7 @@ from pygls.protocol import LanguageServerProtocol, lsp_method
 
 from remit_server.transports.lsp.buffers.uris import Root
 from remit_server.transports.lsp.client import Client, describe_client, workspace_roots
+from remit_server.transports.lsp.rpc.client_quirks import mend_envelope
 from remit_server.transports.lsp.rpc.custom_methods import (
     CUSTOM_MESSAGES,
     CUSTOM_RESULTS,
@@ -224,7 +225,9 @@ class RemitProtocol(LanguageServerProtocol):
         """Returns the params as their type; None for methods that nobody knows. Raises JsonRpcInvalidParams."""
         try:
             return self._member(
-                "params", envelope, None if method in _WITHOUT_PARAMS else self.get_message_type(method)
+                "params",
+                mend_envelope(method, envelope),
+                None if method in _WITHOUT_PARAMS else self.get_message_type(method),
             )
         except Exception as problem:
             raise JsonRpcInvalidParams(f"invalid params for `{method}`: {_describe_problem(problem)}") from problem
