@@ -48,9 +48,8 @@ def vsix(node: str) -> Path:
     return CLIENT / "remit.vsix"
 
 
-def test_a_rename_is_asked_for_seen_and_applied_and_what_goes_wrong_is_said(
-    node: str, chromium: str, code_server: Path, vsix: Path
-) -> None:
+def drive(script: str, node: str, chromium: str, code_server: Path, vsix: Path) -> None:
+    """Runs one of the drivers; what it says where it fails is the failure."""
     shots = ROOT / ".cache" / "shots"
     environment = os.environ | {
         "REMIT_CODE_SERVER": str(code_server),
@@ -60,7 +59,19 @@ def test_a_rename_is_asked_for_seen_and_applied_and_what_goes_wrong_is_said(
         "REMIT_SHOTS": str(shots),
     }
     environment.pop("REMIT_MODEL", None)
-    done = subprocess.run(
-        [node, str(DRIVER / "run.mjs")], env=environment, capture_output=True, text=True, check=False, timeout=600
-    )
+    command = [node, str(DRIVER / script)]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=600)
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr}\nscreenshots and logs: {shots}"
+
+
+def test_a_rename_is_asked_for_seen_and_applied_and_what_goes_wrong_is_said(
+    node: str, chromium: str, code_server: Path, vsix: Path
+) -> None:
+    drive("run.mjs", node, chromium, code_server, vsix)
+
+
+def test_B11_a_turn_works_in_the_folder_of_the_file_that_is_shown(
+    node: str, chromium: str, code_server: Path, vsix: Path
+) -> None:
+    """Of two in one window; a new file is made there, too."""
+    drive("run_folders.mjs", node, chromium, code_server, vsix)

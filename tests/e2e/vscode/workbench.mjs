@@ -88,9 +88,10 @@ export async function openBrowser(executablePath, viewport = { width: 1280, heig
   return { page, problems, outside, close };
 }
 
-/** Opens the workspace and the chat; returns the chat's frame. */
+/** Opens the workspace (a folder, or a file that names several) and the chat; returns the chat's frame. */
 export async function openChat(page, url, workspace) {
-  await page.goto(`${url}/?folder=${encodeURIComponent(workspace)}`, { waitUntil: 'domcontentloaded' });
+  const kind = workspace.endsWith('.code-workspace') ? 'workspace' : 'folder';
+  await page.goto(`${url}/?${kind}=${encodeURIComponent(workspace)}`, { waitUntil: 'domcontentloaded' });
   await page.locator('.activitybar .action-label[aria-label^="Remit"]').click({ timeout: 60_000 });
   const chat = page.frameLocator('iframe.webview.ready').frameLocator('iframe#active-frame');
   await chat.locator('#input').waitFor({ timeout: 30_000 });
