@@ -56,7 +56,8 @@ def test_a_skip_for_a_missing_program_fails_where_none_may_be_missing(
         str(tmp_path),
     ]
     command += ["--continue-on-collection-errors", "-p", "no:xdist"]
-    environment = os.environ | {"REMIT_REQUIRE_E2E": required}
+    support = str(Path(__file__).with_name("support"))
+    environment = os.environ | {"REMIT_REQUIRE_E2E": required, "PYTHONPATH": support}
     done = subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, text=True, check=False)
     ended = re.findall(r"(\d+) (\w+)", done.stdout.strip().splitlines()[-1])
     counted = {

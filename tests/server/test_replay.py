@@ -333,7 +333,7 @@ def test_kill_9_leaves_a_recording_that_plays(tmp_path: Path) -> None:
     program = """
 import asyncio, sys
 from pathlib import Path
-from remit_server.models.choose import redacted
+from remit_server.models.choose import redact_text
 from remit_server.models.ports import *
 from remit_server.models.recorded.recorder import Recorder
 class Endless:
@@ -344,7 +344,7 @@ class Endless:
             print(flush=True)
 async def main():
     request = GenerateRequest("s", (UserMessage("go"),), {})
-    async for _ in Recorder(Endless(), Path(sys.argv[1]), redacted).generate(request):
+    async for _ in Recorder(Endless(), Path(sys.argv[1]), redact_text).generate(request):
         pass
 asyncio.run(main())
 """

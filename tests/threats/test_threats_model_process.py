@@ -29,7 +29,9 @@ def test_THR_sandbox_the_process_of_a_running_servers_model_has_none_of_its_secr
         (server.workspace / "a.py").write_text("total = 1\n")
         turn = server.client.run("1", {"type": "text", "text": "which file defines total?"})
         server.client.result(turn)
-        hosts = [each for each in _descendants(server.client.pid) if b"models.host" in (each / "cmdline").read_bytes()]
+        hosts = [
+            each for each in _descendants(server.client.pid) if b"models.local.host" in (each / "cmdline").read_bytes()
+        ]
         own = Path(f"/proc/{server.client.pid}/environ").read_bytes()
         given = [(each / "environ").read_bytes() for each in hosts]
     assert b"quiet-word-1" in own
