@@ -3,9 +3,13 @@
 
 from __future__ import annotations
 
+import atexit
 import io
 import os
 import sys
+import threading
+from contextlib import suppress
+from typing import NoReturn
 
 _closed: list[str] = []
 """Those that were closed when the process began."""
@@ -48,3 +52,22 @@ def claim() -> tuple[int, int]:
     os.close(nothing)
     os.dup2(2, 1)
     return in_fd, out_fd
+
+
+def leave(code: int) -> NoReturn:
+    """Ends the process, without waiting for threads that nobody waits for.
+
+    The interpreter ends such a thread by unwinding it; where that passes through compiled code of a library, the
+    process is aborted instead (`FATAL: exception not rethrown`).
+    """
+    others = [thread for thread in threading.enumerate() if thread is not threading.current_thread()]
+    if not any(thread.daemon for thread in others):
+        sys.exit(code)
+    for thread in others:
+        if not thread.daemon:
+            thread.join()
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError):  # nobody reads it, or it is closed
+            stream.flush()
+    os._exit(code)

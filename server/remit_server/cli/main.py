@@ -13,7 +13,7 @@ import threading
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Protocol, cast
+from typing import Any, NoReturn, Protocol, cast
 
 from remit_server import __version__, streams
 from remit_server.cli.output import unwritten
@@ -56,6 +56,15 @@ COMMANDS: dict[str, Row] = {
     "sandbox": Row("sandbox", "try what isolates commands on this machine"),
     "serve": Row("serve", "the language server, on stdin and stdout"),
 }
+
+
+def enter() -> NoReturn:
+    """Runs the process's command line, and ends the process."""
+    try:
+        code = main()
+    except SystemExit as ended:  # wrong usage, the help, or a signal
+        code = ended.code if isinstance(ended.code, int) else FAILED if ended.code else DONE
+    streams.leave(code)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -178,4 +187,4 @@ def report_error(error: Exception, *, as_json: bool) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    enter()
