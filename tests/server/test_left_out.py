@@ -17,11 +17,11 @@ from remit_server.tools.files.list_files import LIST_FILES, list_matching
 from remit_server.tools.files.long_files import MAX_LINE_BYTES, PIECE_BYTES
 from remit_server.tools.files.read_file import READ_FILE, read_lines
 from remit_server.tools.search.file_search import MAX_SEARCHED_BYTES, Query
-from remit_server.tools.search.line_matches import MAX_PART_CHARS, parse_pattern
+from remit_server.tools.search.line_matches import parse_pattern
 from remit_server.tools.search.search_files import SEARCH_FILES, search
 from remit_server.tools.spec import Outcome, ToolContext
-from remit_server.workspace.content.content_cache import Found, read_in_folder
 from remit_server.workspace.content.files import read_bytes
+from remit_server.workspace.content.open_files import read_in_folder
 from remit_server.workspace.paths.workspace_path import Workspace, WorkspacePath
 from remit_server.workspace.ports import NoDocuments
 from remit_server.workspace.trees.path_globs import parse_glob
@@ -119,7 +119,7 @@ def test_long_lines_are_searched_and_shown_around_the_match(tmp_path: Path) -> N
     for pattern in ("NEEDLE", "NEE+DLE"):
         (match,) = matches(searched(tmp_path, pattern))
         assert match["content"] == f"(19900 characters) …{'y' * 100}NEEDLE{'z' * 194}… (19806 more characters)"
-    (tmp_path / "a.txt").write_text("y" * (MAX_PART_CHARS - 3) + "NEEDLE")
+    (tmp_path / "a.txt").write_text("y" * 1_000_000 + "NEEDLE")
     assert searched(tmp_path, "N[E]{2}DLE").data["total_matches"] == 1
 
 
@@ -234,7 +234,7 @@ def test_a_file_that_the_system_failed_for_a_moment_is_tried_once_more(
         (tmp_path / name).write_text("needle\n")
     tried = list[str]()
 
-    def stumble(folder: int, path: str, *others: Any) -> Found | None:
+    def stumble(folder: int, path: str, *others: Any) -> bytes | None:
         tried.append(path)
         if path != "c.py":
             raise OSError(errno.EIO, "stumbled")

@@ -155,8 +155,8 @@ class ToolContext:
 
     `read_digests` holds, for each relative path, the digest of what this session last read there. `permits` says of a
     syscall and a relative path whether policy allows it without asking, so that a search never shows what a read would
-    refuse. `redact` takes secrets out of a whole text, before any of it is cut, and keeps its lines; what it takes out
-    is the same as long as `policy_version` says the same. `code` is an editor that may know about the code.
+    refuse. `redact` takes secrets out of a whole text, before any of it is cut, and keeps its lines. `code` is an
+    editor that may know about the code.
     """
 
     workspace: Workspace
@@ -164,7 +164,6 @@ class ToolContext:
     read_digests: Mapping[str, str]
     permits: Callable[[str, str], bool]
     redact: Callable[[str], str]
-    policy_version: Callable[[], str] = str
     code: CodeIntelligence = field(default_factory=NoEditor)
     _resolved: dict[str, WorkspacePath] = field(default_factory=dict[str, WorkspacePath], repr=False)
 

@@ -58,7 +58,6 @@ def _make_tool_context(tool: Tool[Any], ctx: CallContext) -> ToolContext:
         turn.memory.read_digests,
         permits=permits,
         redact=lambda text: parts.redactor.redact(text, keep_lines=True).text,
-        policy_version=lambda: parts.rulebook.policy.version,
         code=parts.code,
     )
 

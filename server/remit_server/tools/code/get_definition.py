@@ -22,7 +22,7 @@ def _targets(arguments: PlaceArguments, ctx: ToolContext) -> tuple[Target, ...]:
 async def _prepare(arguments: PlaceArguments, ctx: ToolContext) -> Plan:
     place = await asyncio.to_thread(parse_position, "definition", arguments, ctx)
     name = place.name
-    by_name = (lambda: find_symbols(ctx, lambda each: each == name)) if name else None
+    by_name = (lambda: find_symbols(ctx, name, lambda each: each == name)) if name else None
     return await plan_for(Ask(place.query, place.about, _STYLE, by_name), ctx)
 
 

@@ -58,7 +58,7 @@ def _query(arguments: GetSymbolsArguments, ctx: ToolContext) -> CodeQuery:
 
 def _like(part: str, ctx: ToolContext) -> Answer:
     wanted = part.casefold()
-    return find_symbols(ctx, lambda name: wanted in name.casefold())
+    return find_symbols(ctx, part, lambda name: wanted in name.casefold())
 
 
 def _targets(arguments: GetSymbolsArguments, ctx: ToolContext) -> tuple[Target, ...]:

@@ -17,6 +17,7 @@ from remit_server.workspace.trees.path_globs import Glob, parse_glob
 from remit_server.workspace.trees.walk import Limits
 
 MOST_CHARS = 16_000
+MAX_COUNTED = 10_000
 # What is shown is redacted once more, which may make it longer.
 _ROOM_CHARS = 1_000
 
@@ -34,11 +35,14 @@ def list_matching(ctx: ToolContext, base: WorkspacePath, glob: Glob, most: int, 
     prefix = 0 if base.relative == "." else len(base.relative) + 1
     shown: list[str] = []
     total = without_name = 0
+    counted_all = True
     for relative in files_below(ctx, base, limits):
         if glob.matches(relative[prefix:]) and ctx.permits("fs.list", policy_name(relative)):
             if UNUSABLE.search(relative):
                 without_name += 1
                 continue
+            if not (counted_all := total < MAX_COUNTED):
+                break
             total += 1
             if len(shown) < most:
                 shown.append(relative)
@@ -51,7 +55,8 @@ def list_matching(ctx: ToolContext, base: WorkspacePath, glob: Glob, most: int, 
     ]
     about = "; ".join([f" match `{glob.text}` in {base.relative}", *filter(None, notes)])
     shown = _fitting(shown, MOST_CHARS - _ROOM_CHARS - len(about))
-    counted = f"{total} files" if len(shown) == total else f"first {len(shown)} of {total} files"
+    most_of = f"{'' if counted_all else 'more than '}{total}"
+    counted = f"{total} files" if len(shown) == total else f"first {len(shown)} of {most_of} files"
     if total == 1:
         counted = "1 file"
     if len(shown) < total:

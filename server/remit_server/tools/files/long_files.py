@@ -84,7 +84,7 @@ def _split_lines(blocks: Iterator[bytes], name: str) -> Iterator[bytes]:
             del held[:end]
         elif len(held) > MAX_LINE_BYTES:
             why = f"it has a line of more than {MAX_LINE_BYTES >> 20} MB"
-            raise ToolError(f"cannot search all of `{name}`", why, "search other files")
+            raise ToolError(f"cannot read all of `{name}`", why, "work on other files")
     if held:
         yield bytes(held)
 

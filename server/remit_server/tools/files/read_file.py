@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
-from itertools import chain, count, islice
-from operator import add
 
 from pydantic import Field
 
 from remit_governance.values import Effect
+from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
+from remit_server.tools.files.long_files import pieces_of
 from remit_server.tools.spec import Arguments, Outcome, Plan, ReadPlan, Target, Tool, ToolContext
-from remit_server.workspace.content.file_cache import MIN_KEPT_BYTES, Pages
-from remit_server.workspace.content.files import FileImage, image_at, image_of_text
+from remit_server.workspace.content.files import MAX_FILE_BYTES, FileImage, image_at, image_of_text
+from remit_server.workspace.content.open_files import digest_at
 from remit_server.workspace.content.text import Text
 from remit_server.workspace.paths.workspace_path import WorkspacePath
 
@@ -24,8 +22,6 @@ MOST_CHARS = 40_000
 
 # What is shown is redacted once more, which may make it longer.
 _ROOM_CHARS = 1_000
-_MOST_DIGITS = 12
-_PAGE = 500
 
 
 class ReadFileArguments(Arguments):
@@ -81,25 +77,36 @@ def _view(path: WorkspacePath, ctx: ToolContext, offset: int, limit: int) -> _Vi
         return _short(image_of_text(document.text), path, ctx, offset, limit)
     fd = ctx.workspace.open_read(path)
     try:
-        if os.fstat(fd).st_size < MIN_KEPT_BYTES:
+        if os.fstat(fd).st_size <= MAX_FILE_BYTES:
             return _short(image_at(fd, path), path, ctx, offset, limit)
-        pages = ctx.workspace.kept.of(fd, path.relative, ctx.policy_version, lambda fd: _pages(fd, path, ctx))
+        return _long(fd, path, ctx, offset, limit)
     finally:
         os.close(fd)
-    return _View(pages.lines(offset, limit), pages.total, pages.digest, pages.encoding)
 
 
 def _short(image: FileImage, path: WorkspacePath, ctx: ToolContext, offset: int, limit: int) -> _View:
-    """Of a text that is not worth being kept."""
     text = Text.decode(image.data, path.relative)
     lines = Text(ctx.redact(text.content)).lines
     return _View(lines[offset - 1 : offset - 1 + limit], len(lines), image.digest, text.encoding)
 
 
-def _pages(fd: int, path: WorkspacePath, ctx: ToolContext) -> Pages:
-    image = image_at(fd, path)
-    text = Text.decode(image.data, path.relative)
-    return Pages.of(ctx.redact(text.content), image.digest, text.encoding)
+def _long(fd: int, path: WorkspacePath, ctx: ToolContext, offset: int, limit: int) -> _View:
+    """Of a file that is read in pieces, of which only those with these lines are looked into."""
+    before = os.fstat(fd)
+    digest = digest_at(fd, before.st_size)
+    os.lseek(fd, 0, os.SEEK_SET)
+    lines: list[str] = []
+    total, encoding = 0, ""
+    for piece in pieces_of(fd, path.relative):
+        own = piece.own
+        first, end = (max(at - piece.first, 0) for at in (offset, offset + limit))
+        if first < len(own) and end > 0:
+            lines += ctx.redact(piece.text).split("\n")[own.start - 1 : own.stop - 1][first:end]
+        total, encoding = piece.first - 1 + len(own), piece.encoding
+    now = os.fstat(fd)
+    if digest is None or (now.st_size, now.st_mtime_ns) != (before.st_size, before.st_mtime_ns):
+        raise ToolError(f"cannot read `{path.relative}`", "it changes meanwhile", "try again", code=ErrorCode.STALE)
+    return _View(lines, total, digest, encoding)
 
 
 def _encoding_note(encoding: str) -> str:
@@ -111,9 +118,6 @@ def _encoding_note(encoding: str) -> str:
 
 def _fitting(lines: list[str], first: int, room: int) -> list[str]:
     """The lines with their numbers, as many as fit, and at least one."""
-    longest = max(map(len, lines), default=0)
-    if longest <= MAX_LINE_CHARS and (longest + _MOST_DIGITS) * len(lines) <= room:
-        return list(map(add, _numbers(first), lines))
     shown: list[str] = []
     for number, line in enumerate(lines, first):
         cut = len(line) - MAX_LINE_CHARS
@@ -123,17 +127,6 @@ def _fitting(lines: list[str], first: int, room: int) -> list[str]:
             break
         shown.append(text)
     return shown
-
-
-def _numbers(first: int) -> Iterator[str]:
-    """What stands before each line, from this one on: the same few pages of them are wanted time and again."""
-    page, skipped = divmod(first, _PAGE)
-    return islice(chain.from_iterable(map(_page_of_numbers, count(page))), skipped, None)
-
-
-@lru_cache(maxsize=32)
-def _page_of_numbers(page: int) -> tuple[str, ...]:
-    return tuple(f"{number}|" for number in range(page * _PAGE, (page + 1) * _PAGE))
 
 
 def _targets(arguments: ReadFileArguments, ctx: ToolContext) -> tuple[Target, ...]:

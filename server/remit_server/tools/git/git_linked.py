@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from remit_server.tools.git.git_config import MAX_CONFIG_BYTES, parse_config
-from remit_server.workspace.content.content_cache import bytes_at
+from remit_server.workspace.content.open_files import bytes_at
 
 _POINTER = re.compile(rb"gitdir: ([^\x00\n]+)\n*")
 _OWN = ("HEAD", "index", "logs", "MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD")

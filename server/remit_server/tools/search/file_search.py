@@ -7,18 +7,19 @@ import os
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
 from remit_server.tools.files.long_files import Piece, pieces_of
 from remit_server.tools.search.excerpts import MAX_SHOWN_CHARS
-from remit_server.tools.search.large_trees import Sieve, by_names
+from remit_server.tools.search.large_trees import by_names
 from remit_server.tools.search.line_matches import Match, Pattern, find_match, matching_lines, with_context
 from remit_server.tools.search.omissions import LeftOut, policy_name
+from remit_server.tools.search.ripgrep_expression import MARKS
 from remit_server.tools.spec import ToolContext
-from remit_server.workspace.content.content_cache import Content, Found, read_in_folder
 from remit_server.workspace.content.files import image_at, image_of_text, read_bytes
+from remit_server.workspace.content.open_files import read_in_folder
+from remit_server.workspace.content.text import Text
 from remit_server.workspace.content.transient import PAUSE_S, is_transient
 from remit_server.workspace.paths.workspace_path import UNUSABLE, WorkspacePath
 from remit_server.workspace.trees.path_globs import Glob
@@ -42,11 +43,6 @@ class Query:
     glob: Glob | None = None
     context: int = 2
     most: int = 50
-
-    @cached_property
-    def sieve(self) -> Sieve:
-        """What tells that a file holds no match."""
-        return Sieve(self.pattern)
 
 
 @dataclass(slots=True)
@@ -91,18 +87,17 @@ def search_named(search: Search) -> None:
     """
     ctx, path = search.ctx, search.query.base
     if (document := ctx.documents.get(path.relative)) is not None:
-        _search_content(search, path.relative, Found(Content(image_of_text(document.text).data)))
+        _search_data(search, path.relative, image_of_text(document.text).data)
         return
     fd = ctx.workspace.open_read(path)
     try:
         if os.fstat(fd).st_size <= MAX_SEARCHED_BYTES:
-            _search_content(search, path.relative, Found(Content(image_at(fd, path).data)))
+            _search_data(search, path.relative, image_at(fd, path).data)
             return
         for piece in pieces_of(fd, path.relative):
             if search.over():
                 return
-            if not search.query.sieve.rules_out(piece.data):
-                _search_piece(search, path.relative, piece)
+            _search_piece(search, path.relative, piece)
     except ToolError as error:
         if error.code is not ErrorCode.BINARY_FILE:
             raise
@@ -132,7 +127,7 @@ def _search_one(search: Search, place: Place, *, again: bool = False) -> None:
     # Policy is asked last, as most files hold no match; how many files it hides is not told, nor would it be told in a
     # large tree, where that number would be one of files that match.
     try:
-        read = _read(ctx, place)
+        data = _read(ctx, place)
     except (ToolError, OSError) as error:
         if is_transient(error) and not again:
             search.stumbled.append(relative)
@@ -141,37 +136,50 @@ def _search_one(search: Search, place: Place, *, again: bool = False) -> None:
         if kind is not None and ctx.permits("fs.read", policy_name(relative)):
             kind.append(relative)
         return
-    if read is None or search.query.sieve.rules_out(read.content.data):
-        return
-    if ctx.permits("fs.read", policy_name(relative)):
-        _search_content(search, relative, read)
+    if data is not None:
+        _search_data(search, relative, data)
 
 
 def _search_piece(search: Search, relative: str, piece: Piece) -> None:
-    lines = Content(piece.data, search.ctx.redact(piece.text)).lines
-    numbers = matching_lines(lines, search.query.pattern, search.left_s, piece.own)
-    search.take(relative, lines, numbers, piece.first - piece.own.start)
+    """Looks for secrets only in a piece that holds a match; what counts are the matches in the text without them."""
+    pattern, text = search.query.pattern, piece.text
+    if not matching_lines(text.encode(), pattern, search.left_s):
+        return
+    lines, numbers = _shown_matches(search, text)
+    own = piece.own
+    search.take(relative, lines, [number for number in numbers if number in own], piece.first - own.start)
 
 
-def _search_content(search: Search, relative: str, read: Found) -> None:
-    ctx, pattern, sieve = search.ctx, search.query.pattern, search.query.sieve
-    content = read.content.decoded(relative)
-    if content.is_binary and not sieve.rules_out(_redact_bytes(ctx, content.data)):
-        search.left_out.binary.append(relative)
-    lines = content.lines
-    numbers = matching_lines(lines, pattern, search.left_s, sieve.lines(content.data)) if lines else []
-    if numbers:
-        content = content.redacted(ctx.redact, ctx.policy_version)
-        if content.shown is not None:
-            # Matched again without secrets: whether a guess matches would give a secret away letter by letter.
-            lines = content.shown.split("\n")
-            numbers = matching_lines(lines, pattern, search.left_s)
-    if read.was is not None and content is not read.content:
-        ctx.workspace.contents.keep(relative, read.was, "", content)
+def _search_data(search: Search, relative: str, data: bytes) -> None:
+    ctx, pattern = search.ctx, search.query.pattern
+    if _lacks(data, pattern):
+        return
+    try:
+        text = Text.decode(data, relative).content
+    except ToolError:  # it is no text
+        found = matching_lines(_redact_bytes(ctx, data), pattern, search.left_s)
+        if found and ctx.permits("fs.read", policy_name(relative)):
+            search.left_out.binary.append(relative)
+        return
+    if not matching_lines(text.encode(), pattern, search.left_s) or not ctx.permits("fs.read", policy_name(relative)):
+        return
+    lines, numbers = _shown_matches(search, text)
     if UNUSABLE.search(relative):
         search.left_out.nameless += bool(numbers)
     elif numbers:
         search.take(relative, lines, numbers)
+
+
+def _lacks(data: bytes, pattern: Pattern) -> bool:
+    """Returns whether the bytes alone tell that no line matches, as they do of plain ASCII in most encodings."""
+    return pattern.literal is not None and pattern.literal not in data and not data.startswith(MARKS)
+
+
+def _shown_matches(search: Search, text: str) -> tuple[list[str], list[int]]:
+    """Returns a text's lines without secrets, and the numbers of those that match so: whether a guess matches would
+    give a secret away letter by letter."""
+    shown = search.ctx.redact(text)
+    return Text(shown).lines, matching_lines(shown.encode(), search.query.pattern, search.left_s)
 
 
 def _redact_bytes(ctx: ToolContext, data: bytes) -> bytes:
@@ -179,15 +187,14 @@ def _redact_bytes(ctx: ToolContext, data: bytes) -> bytes:
     return ctx.redact(data.decode("latin-1")).encode("latin-1", "replace")
 
 
-def _read(ctx: ToolContext, place: Place) -> Found | None:
+def _read(ctx: ToolContext, place: Place) -> bytes | None:
     """What a file holds; None where it is none. Raises ToolError, OSError."""
     relative, folder = place
     if (document := ctx.documents.get(relative)) is not None:
-        return Found(Content(image_of_text(document.text).data))
+        return image_of_text(document.text).data
     if folder is not None:
-        return read_in_folder(folder, relative, MAX_SEARCHED_BYTES, ctx.workspace.contents)
-    path = WorkspacePath(relative, ctx.workspace.root)
-    return Found(Content(read_bytes(ctx.workspace, path, MAX_SEARCHED_BYTES)))
+        return read_in_folder(folder, relative, MAX_SEARCHED_BYTES)
+    return read_bytes(ctx.workspace, WorkspacePath(relative, ctx.workspace.root), MAX_SEARCHED_BYTES)
 
 
 def _why_not(error: ToolError | OSError, left_out: LeftOut) -> list[str] | None:

@@ -8,82 +8,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator
-from functools import cache, lru_cache
-from typing import Any, cast
-
-import re2  # type: ignore[import-untyped]  # pyright: ignore[reportMissingTypeStubs]
+from functools import cache
 
 from remit_server.errors import ToolError
 from remit_server.tools.search.line_matches import Pattern
-from remit_server.tools.search.prefilter import MARKED, MARKS, superset
+from remit_server.tools.search.ripgrep_expression import ripgrep_expression
 from remit_server.tools.spec import ToolContext
 from remit_server.workspace.paths.workspace_path import WorkspacePath
 from remit_server.workspace.trees.ripgrep import Listing, Matching, list_with_ripgrep
 from remit_server.workspace.trees.walk import Limits, is_not_too_deep, listing_filter, walk_open
 
-_re2 = cast("Any", re2)
 # Paths in no order, and whether each is one that `walk` would come to.
 _Named = tuple[Iterable[str], Callable[[str], bool]]
-
-_MAX_EXPRESSION = 20_000
-_MAX_EXPRESSION_MEMORY = 16 * 1024 * 1024
-
-
-class Sieve:
-    """Tells in one pass over its bytes that a file holds no match of a pattern.
-
-    `expression` is what such bytes do not match, or None where none is known.
-    """
-
-    __slots__ = ("_compiled", "_literal", "expression")
-
-    def __init__(self, pattern: Pattern) -> None:
-        self.expression = superset(pattern.text)
-        literal = pattern.literal
-        self._literal = literal.encode() if literal and literal.isascii() else None
-        self._compiled = None if self.expression is None or self._literal else _compile(self.expression)
-
-    def rules_out(self, data: bytes) -> bool:
-        """False where there may be a match."""
-        if data.startswith(MARKS):
-            return False
-        if self._literal is not None:
-            return self._literal not in data
-        return self._compiled is not None and not self._compiled.search(data)
-
-    def lines(self, data: bytes) -> Iterator[int] | None:
-        """Numbers, from 1, of the lines that may match, in order; None where all of them may."""
-        if data.startswith(MARKS):
-            return None
-        if (literal := self._literal) is not None:
-            return _numbers(data, lambda at: data.find(literal, at))
-        if (compiled := self._compiled) is not None:
-            return _numbers(data, lambda at: found.start() if (found := compiled.search(data, at)) else -1)
-        return None
-
-
-def _numbers(data: bytes, next_from: Callable[[int], int]) -> Iterator[int]:
-    """Of the lines in which something is found, which reaches over no line's end."""
-    number, begun = 1, 0
-    while (at := next_from(begun)) >= 0:
-        number += data.count(b"\n", begun, at)
-        yield number
-        begun = data.find(b"\n", at) + 1
-        if not 0 < begun < len(data):
-            return
-        number += 1
-
-
-@lru_cache(maxsize=16)
-def _compile(expression: str) -> Any:
-    options = _re2.Options()
-    options.encoding = _re2.Options.Encoding.LATIN1
-    options.log_errors = False
-    options.max_mem = _MAX_EXPRESSION_MEMORY
-    try:
-        return _re2.compile(expression.encode(), options) if len(expression) < _MAX_EXPRESSION else None
-    except _re2.error:
-        return None
 
 
 def files_below(ctx: ToolContext, base: WorkspacePath, limits: Limits) -> Iterator[str]:
@@ -100,12 +36,14 @@ def files_below(ctx: ToolContext, base: WorkspacePath, limits: Limits) -> Iterat
 
 
 def files_to_search(
-    ctx: ToolContext, base: WorkspacePath, sieve: Sieve, max_bytes: int, limits: Limits
+    ctx: ToolContext, base: WorkspacePath, pattern: Pattern, max_bytes: int, limits: Limits
 ) -> Iterator[tuple[str, int | None]]:
     """What `walk_open` yields, in a large tree without descriptors and files that hold no match. Raises ToolError."""
 
+    expression = ripgrep_expression(pattern.text)
+
     def others() -> _Named | None:
-        listing = _listing(ctx, base, limits, Matching(f"{MARKED}|{sieve.expression}", max_bytes))
+        listing = _listing(ctx, base, limits, Matching(expression or "", max_bytes))
         if listing is None:
             return None
         folders = {path for path in filter(is_not_too_deep, listing.closed) if _is_folder(ctx, path)}
@@ -113,7 +51,7 @@ def files_to_search(
         named = {*listing.paths, *listing.closed, *_open_below(ctx, base)} - folders
         return named, listing_filter(ctx.workspace, base)
 
-    return _walk_first(ctx, base, limits, others) if sieve.expression else walk_open(ctx.workspace, base, limits)
+    return _walk_first(ctx, base, limits, others) if expression else walk_open(ctx.workspace, base, limits)
 
 
 def _listing(ctx: ToolContext, base: WorkspacePath, limits: Limits, matching: Matching | None = None) -> Listing | None:

@@ -28,7 +28,7 @@ _LINE_END = re.compile(r"\n|(?<!\\)(?:\\\\)*\\n")
 class SearchFilesArguments(Arguments):
     """Arguments of `search_files`."""
 
-    pattern: str = Field(min_length=1, max_length=MAX_PATTERN_CHARS, description="regular expression, per line")
+    pattern: str = Field(min_length=1, max_length=MAX_PATTERN_CHARS, description="regular expression (RE2), per line")
     path: str = Field(default=".", max_length=4096, description="folder or file, relative to the workspace")
     file_pattern: str | None = Field(default=None, max_length=MAX_GLOB_CHARS, description="glob of files: `*.py`")
     context_lines: int = Field(default=2, ge=0, le=10, description="lines to show around each match")
@@ -50,7 +50,7 @@ def search(ctx: ToolContext, query: Query, limits: Limits) -> Outcome:
 
 def _files(ctx: ToolContext, query: Query, limits: Limits) -> Iterator[Place]:
     base, glob = query.base, query.glob
-    found = files_to_search(ctx, base, query.sieve, MAX_SEARCHED_BYTES, limits)
+    found = files_to_search(ctx, base, query.pattern, MAX_SEARCHED_BYTES, limits)
     prefix = 0 if base.relative == "." else len(base.relative) + 1
     return found if glob is None else (each for each in found if glob.matches(each[0][prefix:]))
 

@@ -7,8 +7,8 @@ import stat
 
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
-from remit_server.workspace.content.content_cache import digest_at
 from remit_server.workspace.content.files import MAX_FILE_BYTES, FileImage, image_at, stale_file
+from remit_server.workspace.content.open_files import digest_at
 from remit_server.workspace.paths.workspace_path import Workspace, WorkspacePath
 
 MAX_KNOWN_BYTES = 1024 * 1024 * 1024

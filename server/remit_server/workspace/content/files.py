@@ -16,7 +16,7 @@ from pathlib import Path
 
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
-from remit_server.workspace.content.content_cache import bytes_at, digest_at
+from remit_server.workspace.content.open_files import bytes_at, digest_at
 from remit_server.workspace.paths.workspace_path import Workspace, WorkspacePath, sync_folder
 
 MAX_FILE_BYTES = 10 * 1024 * 1024

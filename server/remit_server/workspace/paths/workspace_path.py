@@ -15,8 +15,6 @@ from typing import Self
 
 from remit_server.contract import ErrorCode
 from remit_server.errors import OutsideWorkspace, SetupError, ToolError
-from remit_server.workspace.content.content_cache import Content, empty_cache
-from remit_server.workspace.content.file_cache import FileCache, Pages
 from remit_server.workspace.paths.kernel import BENEATH_FOLLOWING, open_exact, openat2
 from remit_server.workspace.paths.locate import Located, locate, parts_below
 
@@ -56,12 +54,8 @@ class WorkspacePath:
 class Workspace:
     """One root folder, resolved once and held open, so that what it means cannot be changed under us."""
 
-    def __init__(
-        self, root: Path, kept: FileCache[Pages] | None = None, contents: FileCache[Content] | None = None
-    ) -> None:
+    def __init__(self, root: Path) -> None:
         """Raises SetupError where `root` is no folder that can be opened."""
-        self.kept: FileCache[Pages] = kept or FileCache()
-        self.contents = contents or empty_cache()
         try:
             self.root = root.resolve(strict=True)
             self._fd = os.open(self.root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
