@@ -23,6 +23,7 @@ export type AgentEvent =
   | StateChanged
   | ReviewRequired
   | ReviewResolved
+  | ContextCondensed
   | UsageEvent
   | WarningEvent
   | ErrorEvent
@@ -104,6 +105,24 @@ export interface CallInput {
   readonly tool: string;
   readonly arguments?: { readonly [key: string]: JsonValue };
   readonly intent?: Intent | null;
+}
+
+/**
+ * The conversation came near the end of the model's window: what is sent of it is shorter now. All of it is kept.
+ *
+ * Tokens are estimated by the model's own counts; `summary` is what the model said of the part that is not sent.
+ */
+export interface ContextCondensed {
+  readonly seq: number;
+  readonly session_id: string;
+  readonly turn_id: string;
+  readonly time: string;
+  readonly step: number;
+  readonly kind: "context_condensed";
+  readonly before_tokens: number;
+  readonly after_tokens: number;
+  readonly window: number;
+  readonly summary: string;
 }
 
 /** What the editor shows right now. */

@@ -213,6 +213,10 @@ function applyEvent(turn: Turn, event: AgentEvent): Turn {
       return append(turn, note(event.seq, 'info', `${count(event.diffs.length, 'file')} wait for review`));
     case 'review_resolved':
       return append(turn, note(event.seq, 'info', `review: ${event.accepted} accepted, ${event.rejected} rejected`));
+    case 'context_condensed': {
+      const sent = `from ${event.before_tokens} to ${event.after_tokens} of ${event.window} tokens`;
+      return append(turn, note(event.seq, 'info', `the conversation was condensed for the model, ${sent}; all of it is kept`));
+    }
     case 'usage':
       return { ...turn, usage: sum(turn.usage, event.usage) };
     case 'warning':

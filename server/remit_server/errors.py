@@ -70,6 +70,15 @@ class ModelFailed(RemitError):
     code = ErrorCode.MODEL_FAILED
 
 
+class PromptTooLong(ModelFailed):
+    """The prompt has more tokens than the model reads; 0 where it did not say how many."""
+
+    def __init__(self, what: str, why: str, fix: str, *, tokens: int = 0, window: int = 0) -> None:
+        super().__init__(what, why, fix)
+        self.tokens = tokens
+        self.window = window
+
+
 class SetupError(RemitError):
     """Something Remit needs before it can work is missing or broken."""
 

@@ -5,19 +5,22 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import assert_never
 
 from remit_governance.canonical import digest
 from remit_governance.intents import SELECT_INTENT, canonical_tool
 from remit_governance.values import Intent
+from remit_server.agent.context.conversation import Conversation
+from remit_server.agent.context.generation import Generation
+from remit_server.agent.context.window import Window
 from remit_server.agent.loops import History, Loop, Seen, after_step
 from remit_server.agent.offer import NEEDS_A_FILE, nameable_paths
 from remit_server.agent.prompt import system_prompt, user_text
 from remit_server.contract import ContextPayload, ErrorCode, TextInput, TokenDelta, TokenUsage, UsageEvent, WarningEvent
 from remit_server.contract import ThinkingDelta as ThinkingEvent
-from remit_server.errors import ModelUnavailable, RemitError
+from remit_server.errors import ModelUnavailable, PromptTooLong, RemitError
 from remit_server.harness.calls import CallResult, ToolCall
 from remit_server.harness.dispatcher import Dispatcher
 from remit_server.harness.parallel import execute_all
@@ -47,13 +50,6 @@ BACKOFF_S = 0.2
 NOT_RUN = "error cancelled: the turn ended before this call was run"
 
 
-@dataclass(slots=True)
-class Conversation:
-    """What a session has said so far, oldest first; only ever appended to."""
-
-    messages: list[Message] = field(default_factory=list[Message])
-
-
 @dataclass(frozen=True, slots=True)
 class Reply:
     """What one step's generation came to; with `declined` the model says that it did not do what it was asked."""
@@ -69,7 +65,7 @@ class Agent:
     provider: ModelProvider
     dispatcher: Dispatcher
     max_steps: int
-    max_tokens: int
+    generation: Generation
 
     def limited(self, max_steps: int | None) -> Agent:
         """The same agent with at most `max_steps` steps a turn; a run may only tighten its limits."""
@@ -126,13 +122,19 @@ class Agent:
     async def _generate(
         self, conversation: Conversation, intents: Mapping[Intent, tuple[ToolSpec, ...]], turn: Turn
     ) -> Reply:
-        messages = tuple(conversation.messages)
-        request = GenerateRequest(
-            turn.session_id, messages, intents, max_tokens=self.max_tokens, paths=self._paths(messages, turn)
-        )
+        window = Window(self.provider, self.generation, conversation, turn)
+        await window.fit(intents)
         for attempt in range(RETRIES_BEFORE_FIRST_TOKEN + 1):
+            messages = conversation.sent
+            request = self.generation.request(turn.session_id, messages, intents, self._paths(messages, turn))
             try:
-                return await self._stream(request, turn)
+                reply, finished = await self._stream(request, turn)
+                window.note_count(finished)
+                return reply
+            except PromptTooLong as error:
+                if attempt == RETRIES_BEFORE_FIRST_TOKEN:
+                    raise
+                await window.fit_after(error, intents)
             except RetryableBeforeFirstToken as early:
                 turn.clear_intent()
                 if attempt == RETRIES_BEFORE_FIRST_TOKEN:
@@ -146,10 +148,10 @@ class Agent:
         workspace, documents = self.dispatcher.parts.workspace, self.dispatcher.parts.documents
         return PathsOnOffer(NEEDS_A_FILE, lambda: nameable_paths(workspace, documents, messages, readable))
 
-    async def _stream(self, request: GenerateRequest, turn: Turn) -> Reply:
+    async def _stream(self, request: GenerateRequest, turn: Turn) -> tuple[Reply, Finished]:
         text: list[str] = []
         calls: list[ProposedCall] = []
-        begun = declined = False
+        begun, finished = False, Finished("stop")
         left = request.max_tokens * MAX_CHARS_PER_TOKEN
         try:
             async with aclosing(self.provider.generate(request)) as events:
@@ -166,15 +168,15 @@ class Agent:
                         case CallProposed(call=call):
                             calls.append(call)
                         case Finished():
+                            finished = event
                             count_usage(event, turn)
-                            declined = event.reason == "declined"
                         case _:
                             assert_never(event)
         except ModelUnavailable as error:
             if begun or not error.retryable:
                 raise
             raise RetryableBeforeFirstToken(error) from error
-        return Reply(AssistantMessage("".join(text), tuple(calls)), declined)
+        return Reply(AssistantMessage("".join(text), tuple(calls)), finished.reason == "declined"), finished
 
 
 def _chars_left(more: str, left: int) -> int:

@@ -15,6 +15,7 @@ from remit_server.contract import (
     AgentEvent,
     ApprovalRequired,
     ApprovalResolved,
+    ContextCondensed,
     ErrorEvent,
     ErrorPayload,
     Event,
@@ -110,15 +111,24 @@ def draw_event(event: AgentEvent) -> Iterable[str]:
             yield f"  {_tick(event.decision == 'allow')} {event.decision} ({event.by.replace('_', ' ')}, {event.scope})"
         case RunCompleted():
             yield from _draw_completed(event.result)
+        case WarningEvent() | ErrorEvent() | ContextCondensed():
+            yield from _draw_notice(event)
+        case TokenDelta() | ThinkingDelta() | UsageEvent() | StateChanged() | ReviewRequired() | ReviewResolved():
+            return
+        case _:
+            assert_never(event)
+
+
+def _draw_notice(event: WarningEvent | ErrorEvent | ContextCondensed) -> Iterable[str]:
+    match event:
         case WarningEvent():
             yield style_text(f"warning: {visible_again(event.message)}", "yellow")
         case ErrorEvent():
             yield style_text(f"error: {visible_again(event.error.message)}", "red")
             yield f"  fix: {visible_again(event.error.fix)}"
-        case TokenDelta() | ThinkingDelta() | UsageEvent() | StateChanged() | ReviewRequired() | ReviewResolved():
-            return
-        case _:
-            assert_never(event)
+        case ContextCondensed():
+            sent = f"{event.before_tokens} to {event.after_tokens} of {event.window} tokens"
+            yield style_text(f"the conversation was condensed for the model, from {sent}; all of it is kept", "dim")
 
 
 def _draw_completed(result: RunResult) -> Iterable[str]:

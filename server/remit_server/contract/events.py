@@ -164,6 +164,19 @@ class ReviewResolved(Event):
     rejected: int = Field(ge=0)
 
 
+class ContextCondensed(Event):
+    """The conversation came near the end of the model's window: what is sent of it is shorter now. All of it is kept.
+
+    Tokens are estimated by the model's own counts; `summary` is what the model said of the part that is not sent.
+    """
+
+    kind: Literal["context_condensed"] = "context_condensed"
+    before_tokens: int = Field(ge=0)
+    after_tokens: int = Field(ge=0)
+    window: int = Field(ge=1)
+    summary: str = ""
+
+
 class UsageEvent(Event):
     """What one step cost."""
 
@@ -205,6 +218,7 @@ AgentEvent = Annotated[
     | StateChanged
     | ReviewRequired
     | ReviewResolved
+    | ContextCondensed
     | UsageEvent
     | WarningEvent
     | ErrorEvent

@@ -13,6 +13,7 @@ from remit_server.contract import Ability
 
 Priority = Literal["interactive", "turn", "background"]
 """A completion at the cursor, a turn, work that nobody waits for."""
+Effort = Literal["low", "medium", "high"]
 ModelState = Literal["stopped", "starting", "ready", "busy", "failed"]
 
 
@@ -106,6 +107,7 @@ class GenerateRequest:
 
     `intents` maps each intent that may be declared to the tools it opens; a provider must offer nothing else, in the
     strongest way it can. `select_active_intent` itself is implied and belongs to no entry.
+    `temperature` and `top_p` are the model's own where they are None. `effort` is how much it may think, where it can.
     With `answer_schema`, a JSON Schema, the answer's text is one JSON value that satisfies it; `intents` is empty then.
     Where it finishes with `length`, the value is whole, but was cut short to fit `max_tokens`.
     With `must_call` the model calls a tool, without any text before it.
@@ -116,8 +118,10 @@ class GenerateRequest:
     messages: tuple[Message, ...]
     intents: Mapping[Intent, tuple[ToolSpec, ...]]
     max_tokens: int = 1024
-    temperature: float = 0.0
+    temperature: float | None = 0.0
+    top_p: float | None = None
     seed: int = 0
+    effort: Effort | None = None
     metadata: Mapping[str, str] = field(default_factory=dict[str, str])
     answer_schema: Mapping[str, JsonValue] | None = None
     paths: PathsOnOffer | None = None
@@ -150,13 +154,20 @@ class CallProposed:
 class Finished:
     """The generation ended by itself. Tokens are counted by the model's own tokenizer.
 
-    With `declined` the model says that it did not do what it was asked.
+    With `declined` the model says that it did not do what it was asked. `longest_prompt` are the tokens of the longest
+    of several requests that it took; 0 where it was one.
     """
 
     reason: Literal["stop", "length", "declined"]
     prompt_tokens: int = 0
     cached_tokens: int = 0
     completion_tokens: int = 0
+    longest_prompt: int = 0
+
+    @property
+    def context_tokens(self) -> int:
+        """Tokens of the conversation, as the model counts."""
+        return self.longest_prompt or self.prompt_tokens
 
 
 ModelEvent = TextDelta | ThinkingDelta | CallProposed | Finished
@@ -220,11 +231,17 @@ class ModelProvider(Protocol):
         """What it can be asked for by an offer: one that it could only decline is not made."""
         ...
 
+    @property
+    def context_tokens(self) -> int | None:
+        """Tokens that it reads, prompt and answer together; None where that is not known, or does not matter."""
+        ...
+
     def generate(self, request: GenerateRequest) -> AsyncGenerator[ModelEvent, None]:
         """Stream one generation, ending with exactly one `Finished`.
 
         Cancelling the consuming task (or closing the iterator) stops the model within one token.
-        Raises ModelUnavailable when there is no model to ask, ModelFailed when its answer is unusable.
+        Raises ModelUnavailable when there is no model to ask, PromptTooLong when it reads less than it is sent,
+        ModelFailed when its answer is unusable.
         """
         ...
 

@@ -62,6 +62,11 @@ class _Borrowed:
         return self._model.state
 
     @property
+    def context_tokens(self) -> int | None:
+        """As the model says."""
+        return self._model.context_tokens
+
+    @property
     def reads_context(self) -> bool:
         """The lent model's."""
         return self._model.reads_context

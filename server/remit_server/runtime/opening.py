@@ -89,7 +89,7 @@ def _open(settings: Settings, documents: Documents, code: CodeIntelligence, mode
             code=code,
         )
         dispatcher = Dispatcher(parts)
-        agent = Agent(open_model(settings, redactor, models), dispatcher, settings.max_steps, settings.max_tokens)
+        agent = Agent(open_model(settings, redactor, models), dispatcher, settings.max_steps, settings.generation)
         close = opened.pop_all().close
     told = (*settings.unknown, *(f"your policy: {warning}" for warning in loaded.policy.warnings), *recovered)
     return Runtime(

@@ -13,7 +13,8 @@ from pathlib import Path
 
 from remit_governance.errors import AuditError
 from remit_server import __version__
-from remit_server.agent.loop import Agent, Conversation
+from remit_server.agent.context.conversation import Conversation
+from remit_server.agent.loop import Agent
 from remit_server.contract import (
     PROTOCOL,
     ApprovalAnswer,

@@ -7,13 +7,16 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import overload
 
 from platformdirs import user_config_path, user_data_path, user_state_path
 
 from remit_governance.policy.decision.builtin import AUDIT_DATABASE
+from remit_server.agent.context.generation import MAX_TOKENS, Generation
 from remit_server.contract import ErrorCode
 from remit_server.errors import SetupError
 from remit_server.models.local.options import EngineOptions
+from remit_server.models.ports import Effort
 
 PROJECT_POLICY = Path(".remit") / "policy.yaml"
 VARIABLES = (
@@ -21,6 +24,7 @@ VARIABLES = (
     *("REMIT_MODEL_MEMORY_CHECK", "REMIT_MODEL_THINKING", "REMIT_MODEL_GUIDED", "REMIT_CONFIG_DIR", "REMIT_STATE_DIR"),
     *("REMIT_DATA_DIR", "REMIT_AUDIT_DAYS", "REMIT_AUDIT_MIB", "REMIT_SANDBOX", "REMIT_SANDBOX_IMAGE"),
     *("REMIT_APPROVAL_TIMEOUT_S", "REMIT_TURN_TIMEOUT_S", "REMIT_MAX_STEPS"),
+    *("REMIT_MAX_TOKENS", "REMIT_TEMPERATURE", "REMIT_TOP_P", "REMIT_SEED", "REMIT_EFFORT", "REMIT_CONTEXT_TOKENS"),
 )
 """Every variable of the environment that is a setting."""
 
@@ -44,7 +48,7 @@ class Settings:
     person_policy: Path
     model: str = "embedded"
     max_steps: int = 25
-    max_tokens: int = 1024
+    generation: Generation = field(default_factory=Generation)
     turn_timeout_s: float = 600.0
     approval_timeout_s: float = 300.0
     data: Path | None = None
@@ -103,6 +107,8 @@ class Settings:
         `REMIT_AUDIT_MIB` set limits, `REMIT_RECORD` names a file to record the model's traffic to.
         `REMIT_MODEL_CACHE_MIB`, `REMIT_MODEL_IDLE_S`, `REMIT_MODEL_CACHE_DIR`, `REMIT_MODEL_MEMORY_CHECK` (`off`),
         `REMIT_MODEL_THINKING` (`on`) and `REMIT_MODEL_GUIDED` (`off`) are about the model's process.
+        `REMIT_MAX_TOKENS`, `REMIT_TEMPERATURE`, `REMIT_TOP_P`, `REMIT_SEED`, `REMIT_EFFORT` and `REMIT_CONTEXT_TOKENS`
+        say how it generates.
         Raises SetupError where the workspace is no folder, or a value is none of those that its variable takes.
         """
         env = os.environ if environment is None else environment
@@ -121,6 +127,7 @@ class Settings:
             audit_max_mib=int(_number(env, "REMIT_AUDIT_MIB", 1024, 1 << 20)),
             record=Path(record).expanduser().absolute() if (record := env.get("REMIT_RECORD")) else None,
             engine=engine_options(env),
+            generation=generation_settings(env),
             unknown=unknown_variables(env),
         )
 
@@ -136,6 +143,35 @@ def engine_options(environment: Mapping[str, str]) -> EngineOptions:
         thinking=_switch(environment, "REMIT_MODEL_THINKING", default=False),
         guided=_switch(environment, "REMIT_MODEL_GUIDED", default=True),
     )
+
+
+def generation_settings(environment: Mapping[str, str]) -> Generation:
+    """How the model generates. Raises SetupError where a value is none of those that its variable takes."""
+    window = int(_number(environment, "REMIT_CONTEXT_TOKENS", 0, 1 << 24, least=1_024))
+    return Generation(
+        max_tokens=int(_number(environment, "REMIT_MAX_TOKENS", MAX_TOKENS, 1 << 20, least=16)),
+        temperature=_number(environment, "REMIT_TEMPERATURE", None, 2, least=0),
+        top_p=_number(environment, "REMIT_TOP_P", None, 1),
+        seed=int(_number(environment, "REMIT_SEED", 0, 1 << 31, least=0)),
+        effort=_effort(environment),
+        context_tokens=window or None,
+    )
+
+
+def _effort(environment: Mapping[str, str]) -> Effort | None:
+    text = environment.get("REMIT_EFFORT", "")
+    match text:
+        case "low" | "medium" | "high":
+            return text
+        case "":
+            return None
+        case _:
+            raise SetupError(
+                f"cannot use REMIT_EFFORT=`{text}`",
+                "it is none of `low`, `medium`, `high`",
+                "set one of them, or unset REMIT_EFFORT",
+                code=ErrorCode.INVALID_REQUEST,
+            )
 
 
 def state_folder(environment: Mapping[str, str]) -> Path:
@@ -197,7 +233,20 @@ def _switch(env: Mapping[str, str], name: str, *, default: bool) -> bool:
     return default
 
 
-def _number(env: Mapping[str, str], name: str, default: float, most: float) -> float:
+@overload
+def _number(env: Mapping[str, str], name: str, default: float, most: float, least: float | None = None) -> float: ...
+
+
+@overload
+def _number(
+    env: Mapping[str, str], name: str, default: None, most: float, least: float | None = None
+) -> float | None: ...
+
+
+def _number(
+    env: Mapping[str, str], name: str, default: float | None, most: float, least: float | None = None
+) -> float | None:
+    """`least` is the smallest number that it takes; None: any above 0."""
     text = env.get(name)
     if not text:
         return default
@@ -205,10 +254,11 @@ def _number(env: Mapping[str, str], name: str, default: float, most: float) -> f
         value = float(text)
     except ValueError:
         value = float("nan")
-    if not 0 < value <= most:
+    if not (value > 0 if least is None else least <= value) or not value <= most:
+        span = "above 0 and up to" if least is None else f"from {least:g} to"
         raise SetupError(
             f"cannot use {name}=`{text}`",
-            f"it is not a number above 0 and up to {most:g}",
+            f"it is not a number {span} {most:g}",
             f"set a number, or unset {name}",
             code=ErrorCode.INVALID_REQUEST,
         )

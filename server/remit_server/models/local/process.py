@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import suppress
 
-from remit_server.errors import ModelFailed, ModelUnavailable
+from remit_server.errors import ModelFailed, ModelUnavailable, PromptTooLong
 from remit_server.models.local.wire import (
     AskStats,
     Call,
@@ -164,7 +164,7 @@ class HostProcess:
                 answer = await answers.get()
                 ended = answer is None or isinstance(answer, Finished | Error)
                 if isinstance(answer, Error):
-                    raise ModelFailed(answer.what, answer.why, answer.fix)
+                    raise _failure(answer)
                 if answer is None:
                     raise self._dead()
                 yield answer
@@ -318,3 +318,9 @@ def _ending(code: int) -> str:
         with suppress(ValueError):
             return f"it was ended by {signal.Signals(-code).name}"
     return f"it exited with status {code}"
+
+
+def _failure(error: Error) -> ModelFailed:
+    if error.window:
+        return PromptTooLong(error.what, error.why, error.fix, tokens=error.tokens, window=error.window)
+    return ModelFailed(error.what, error.why, error.fix)

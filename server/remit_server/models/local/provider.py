@@ -97,6 +97,12 @@ class MlxProvider:
         return "busy" if host.busy else "ready"
 
     @property
+    def context_tokens(self) -> int | None:
+        """As the model's folder says, once it is loaded. The embedded model reads one request at a time."""
+        host = _host_of(self._start) if self._start is not None and self._start.done() else None
+        return None if host is None or self._reference == EMBEDDED else host.ready.context
+
+    @property
     def reads_context(self) -> bool:
         """The embedded model has never seen any."""
         return self._reference != EMBEDDED
@@ -291,6 +297,7 @@ def to_wire(request: GenerateRequest, nameable: Nameable | None = None) -> wire.
         intents=_intents(request.intents),
         max_tokens=request.max_tokens,
         temperature=request.temperature,
+        top_p=request.top_p,
         seed=request.seed,
         priority=request.priority,
         answer_schema=dict(request.answer_schema) if request.answer_schema is not None else None,

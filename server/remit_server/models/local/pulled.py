@@ -34,6 +34,11 @@ class PulledProvider:
         return "stopped" if self._model is None else self._model.state
 
     @property
+    def context_tokens(self) -> int | None:
+        """As the model's folder says, once it is loaded."""
+        return None if self._model is None else self._model.context_tokens
+
+    @property
     def reads_context(self) -> bool:
         """Models of the hub have seen such text."""
         return True

@@ -76,7 +76,8 @@ class Load(Frame):
 class Generate(Frame):
     """One generation: `intents` maps each intent that may be declared to its tools; or a JSON value of a schema.
 
-    Where `paths` are given, the argument that `path_arguments` names of a tool is one of them, besides what its schema
+    Without a `temperature` or a `top_p` they are those that the model's folder states. Where `paths` are given, the
+    argument that `path_arguments` names of a tool is one of them, besides what its schema
     says.
     """
 
@@ -86,7 +87,8 @@ class Generate(Frame):
     messages: tuple[ChatMessage, ...]
     intents: dict[str, tuple[ToolSchema, ...]]
     max_tokens: int = Field(default=1024, ge=1)
-    temperature: float = Field(default=0.0, ge=0.0)
+    temperature: float | None = Field(default=0.0, ge=0.0)
+    top_p: float | None = Field(default=None, gt=0.0, le=1.0)
     seed: int = Field(default=0, ge=0)
     answer_schema: dict[str, JsonValue] | None = None
     paths: tuple[str, ...] | None = None
@@ -123,13 +125,16 @@ class Loading(Frame):
 
 
 class Ready(Frame):
-    """The model is loaded; seconds it took, bytes the process holds, and whether a grammar holds what it says."""
+    """The model is loaded; seconds it took, bytes the process holds, tokens it reads, and whether a grammar holds what
+    it says.
+    """
 
     kind: Literal["ready"] = "ready"
     name: str
     device: str
     load_s: float
     memory_bytes: int
+    context: int
     guided: bool = True
 
 
@@ -212,13 +217,18 @@ class Stats(Frame):
 
 
 class Error(Frame):
-    """A generation failed (`id`), or the process cannot go on (no `id`)."""
+    """A generation failed (`id`), or the process cannot go on (no `id`).
+
+    Where the prompt does not fit, `tokens` are its own, and `window` those that the model reads.
+    """
 
     kind: Literal["error"] = "error"
     id: str | None = None
     what: str
     why: str
     fix: str
+    tokens: int = 0
+    window: int = 0
 
 
 Request = Load | Generate | Cancel | AskStats | Shutdown

@@ -64,6 +64,11 @@ class Recorder:
         return self._model.abilities
 
     @property
+    def context_tokens(self) -> int | None:
+        """As the model says."""
+        return self._model.context_tokens
+
+    @property
     def reads_context(self) -> bool:
         """The recorded model's."""
         return self._model.reads_context

@@ -82,6 +82,11 @@ class ReplayProvider:
         return EVERY_ABILITY
 
     @property
+    def context_tokens(self) -> int | None:
+        """What is played reads everything."""
+        return None
+
+    @property
     def reads_context(self) -> bool:
         """As the recorded model did."""
         return self._reads_context

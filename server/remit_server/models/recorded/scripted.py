@@ -90,6 +90,11 @@ class ScriptedProvider:
         return self._name
 
     @property
+    def context_tokens(self) -> int | None:
+        """What is played reads everything."""
+        return None
+
+    @property
     def reads_context(self) -> bool:
         """A script may look at it."""
         return True

@@ -6,9 +6,11 @@ Everything here must be called from the model's thread, like `edge.py`.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
 from typing import Any, Literal, Protocol, cast
 
 from remit_server.models.local.host.cache.token_caches import Cache
@@ -48,6 +50,35 @@ class Generated:
     done: Literal["stop", "length"] | None
 
 
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """How tokens are chosen. A temperature of 0 takes the likeliest; `top_p` is the share to choose from."""
+
+    temperature: float = 0.0
+    top_p: float = 1.0
+    seed: int = 0
+
+    @classmethod
+    def stated(cls, folder: Path) -> Sampling:
+        """What a model's folder states."""
+        try:
+            stated = json.loads((folder / "generation_config.json").read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return cls()
+        if not isinstance(stated, dict) or not stated.get("do_sample"):
+            return cls()
+        temperature, top_p = stated.get("temperature", 1.0), stated.get("top_p", 1.0)
+        if not all(isinstance(each, int | float) and 0 < each <= 2 for each in (temperature, top_p)):
+            return cls()
+        return cls(float(temperature), min(float(top_p), 1.0))
+
+    def wanted(self, temperature: float | None, top_p: float | None, seed: int) -> Sampling:
+        """What is wanted, where it is, and else this."""
+        return Sampling(
+            self.temperature if temperature is None else temperature, self.top_p if top_p is None else top_p, seed
+        )
+
+
 def read(model: Any, tokens: Sequence[int], cache: Cache) -> None:
     """Put tokens into a cache, without an answer."""
     import mlx.core as mx
@@ -70,8 +101,7 @@ class Row:
         *,
         end_tokens: frozenset[int],
         max_tokens: int,
-        temperature: float,
-        seed: int,
+        sampling: Sampling,
     ) -> None:
         import mlx.core as mx
 
@@ -85,8 +115,8 @@ class Row:
         self._detokenizer = detokenizer
         self._end_tokens = end_tokens
         self._left = max_tokens
-        self._temperature = temperature
-        self._key = mx.random.key(seed) if temperature > 0 else None
+        self._sampling = sampling
+        self._key = mx.random.key(sampling.seed) if sampling.temperature > 0 else None
 
     def begin(self) -> None:
         """Start to compute what follows the last tokens, where that is not under way already."""
@@ -150,7 +180,11 @@ class Row:
             return mx.argmax(logits, axis=-1)
         # A key of its own, so that what others sample meanwhile changes nothing.
         self._key, now = mx.random.split(self._key)
-        return mx.random.categorical(logits * (1 / self._temperature), key=now)
+        if self._sampling.top_p < 1:
+            from mlx_lm.sample_utils import apply_top_p
+
+            logits = apply_top_p(logits - mx.logsumexp(logits, axis=-1, keepdims=True), self._sampling.top_p)
+        return mx.random.categorical(logits * (1 / self._sampling.temperature), key=now)
 
 
 def _apply_mask(logits: Any, allowed: bytes | None, end: int) -> Any:

@@ -118,7 +118,8 @@ class Engine:
         if room <= 0:
             why = f"it has {len(prompt.tokens)} tokens, and the model reads {self._model.context}"
             fix = "start a new session, or use a larger model"
-            raise HostError("the conversation does not fit the model", why, fix)
+            tokens, window = len(prompt.tokens), self._model.context
+            raise HostError("the conversation does not fit the model", why, fix, tokens=tokens, window=window)
         limit = min(request.max_tokens, room)
         steering[1].within(limit)
         return Generation(self._model, request, prompt, steering, hearing, text=text, max_tokens=limit, emit=self._emit)
@@ -159,8 +160,8 @@ def _cache_name(line: Line) -> str:
 
 def _error_frame(request_id: str, error: Exception) -> Error:
     match error:
-        case HostError(what=what, why=why, fix=fix):
-            return Error(id=request_id, what=what, why=why, fix=fix)
+        case HostError(what=what, why=why, fix=fix, tokens=tokens, window=window):
+            return Error(id=request_id, what=what, why=why, fix=fix, tokens=tokens, window=window)
         case GrammarError() | UnreadableCall():
             fix = "ask again, or use another model"
             return Error(id=request_id, what="the model's answer cannot be used", why=str(error), fix=fix)

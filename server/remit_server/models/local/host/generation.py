@@ -54,8 +54,7 @@ class Generation:
             prompt.tokens[-1],
             self._guide,
             max_tokens=max_tokens,
-            temperature=request.temperature,
-            seed=request.seed,
+            sampling=model.sampling.wanted(request.temperature, request.top_p, request.seed),
         )
         self._report(self._held)
 

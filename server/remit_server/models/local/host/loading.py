@@ -14,11 +14,12 @@ _CHECK = "run `remit model check` for details, or choose another model folder"
 
 
 class HostError(Exception):
-    """What, why and fix, for a person; crosses the pipe as `wire.Error`."""
+    """What, why and fix, for a person; crosses the pipe as `wire.Error`, as do a prompt's tokens that are too many."""
 
-    def __init__(self, what: str, why: str, fix: str) -> None:
+    def __init__(self, what: str, why: str, fix: str, *, tokens: int = 0, window: int = 0) -> None:
         super().__init__(f"{what}: {why}")
         self.what, self.why, self.fix = what, why, fix
+        self.tokens, self.window = tokens, window
 
 
 def load_model(load: Load, on_progress: Callable[[int, int], None]) -> LanguageModel:

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from remit_server.models.local.host.cache.token_caches import Cache
-from remit_server.models.local.host.decoding import Row, Steering, read
+from remit_server.models.local.host.decoding import Row, Sampling, Steering, read
 from remit_server.models.local.host.output.calls import CLOSE, OPEN, Markers
 from remit_server.models.local.host.output.formats import KNOWN, OWN, ToolFormat
 from remit_server.models.local.host.output.thinking import Piece, ThinkMarkers
@@ -52,9 +52,10 @@ def prepare() -> None:
 class LanguageModel:
     """A loaded model with its tokenizer."""
 
-    def __init__(self, name: str, model: Any, tokenizer: Any, context: int) -> None:
+    def __init__(self, name: str, model: Any, tokenizer: Any, context: int, sampling: Sampling) -> None:
         self.name = name
         self.context = context
+        self.sampling = sampling
         self._model = model
         self._tokenizer = tokenizer
 
@@ -85,7 +86,8 @@ class LanguageModel:
 
             maybe_set_recommended_wired_limit()
         _read_weights(model, on_progress)
-        return cls(reference if reference == "embedded" else folder.name, model, tokenizer, _context(folder, tokenizer))
+        name = reference if reference == "embedded" else folder.name
+        return cls(name, model, tokenizer, _context(folder, tokenizer), Sampling.stated(folder))
 
     def template(self, *, thinking: bool) -> Template | None:
         """The tokenizer's chat template, if it brings one; asked for `thinking`, where it knows of that."""
@@ -195,9 +197,7 @@ class LanguageModel:
         """Put tokens into a cache."""
         read(self._model, tokens, cache)
 
-    def row(
-        self, cache: Cache, token: int, steering: Steering, *, max_tokens: int, temperature: float, seed: int
-    ) -> Row:
+    def row(self, cache: Cache, token: int, steering: Steering, *, max_tokens: int, sampling: Sampling) -> Row:
         """Begin a generation: the cache holds the prompt up to its last token, which is `token`."""
         return Row(
             self._model,
@@ -207,8 +207,7 @@ class LanguageModel:
             self._tokenizer.detokenizer,
             end_tokens=self.end_tokens,
             max_tokens=max_tokens,
-            temperature=temperature,
-            seed=seed,
+            sampling=sampling,
         )
 
 

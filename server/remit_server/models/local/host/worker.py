@@ -108,6 +108,7 @@ class Worker:
                 device="gpu" if on_gpu() else "cpu",
                 load_s=time.perf_counter() - started,
                 memory_bytes=memory_bytes(),
+                context=model.context,
                 guided=steps.guided,
             )
         )

@@ -1,0 +1,1 @@
+"""What of a conversation is sent: budget, condensing, and what survives it (AGT-08)."""

@@ -1,0 +1,40 @@
+"""A session's conversation: all of it, and what of it the model is sent (AGT-08)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from remit_server.agent.context.budget import Count
+from remit_server.models.ports import Message
+
+
+@dataclass(frozen=True, slots=True)
+class Condensed:
+    """The messages before `upto` as they are sent now: the new prefix, the system message first."""
+
+    prefix: tuple[Message, ...]
+    upto: int
+
+
+@dataclass(slots=True)
+class Conversation:
+    """What a session has said so far, oldest first; only ever appended to. Condensing changes what is sent, never this.
+
+    `counted` is the model's last count, None until it counted. `pins` are sent as they are.
+    """
+
+    messages: list[Message] = field(default_factory=list[Message])
+    condensed: Condensed | None = None
+    pins: tuple[str, ...] = ()
+    counted: Count | None = None
+
+    @property
+    def sent(self) -> tuple[Message, ...]:
+        """The messages that the model is sent."""
+        if self.condensed is None:
+            return tuple(self.messages)
+        return (*self.condensed.prefix, *self.messages[self.condensed.upto :])
+
+    def rewind(self) -> None:
+        """Sends everything again."""
+        self.condensed = None

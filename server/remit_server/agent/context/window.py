@@ -1,0 +1,110 @@
+"""Keeps what is sent within the model's window: measures it, and has it condensed (AGT-08)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import aclosing
+from dataclasses import dataclass, replace
+
+from remit_governance.values import Intent
+from remit_server.agent.context.budget import GUESSED_TOKENS_PER_CHAR, Budget, Count, count_chars, tools_chars
+from remit_server.agent.context.condense import ASK_FOR_SUMMARY, MOST_SUMMARY_TOKENS, Room, condense
+from remit_server.agent.context.conversation import Conversation
+from remit_server.agent.context.generation import Generation
+from remit_server.contract import ContextCondensed, WarningEvent
+from remit_server.errors import ModelFailed, ModelUnavailable, PromptTooLong, RemitError
+from remit_server.harness.turn import Turn
+from remit_server.models.ports import Finished, ModelProvider, TextDelta, ToolSpec, UserMessage
+
+Intents = Mapping[Intent, tuple[ToolSpec, ...]]
+
+_PREFIX_SHARE = 0.25
+"""Of the room for a prompt: what the condensed part may take, summary and facts together."""
+_HARDER = 0.6
+"""What is left of that each time that it was still too long."""
+
+
+@dataclass(slots=True)
+class Window:
+    """One step's look at the window. `tightened` is how often the model said that it was sent too much."""
+
+    provider: ModelProvider
+    generation: Generation
+    conversation: Conversation
+    turn: Turn
+    tightened: int = 0
+
+    def budget(self, intents: Intents) -> Budget | None:
+        """Returns the budget of the model's window, or of the smaller one that was set; None where neither is known."""
+        known = [size for size in (self.provider.context_tokens, self.generation.context_tokens) if size]
+        return self._budget(min(known), intents) if known else None
+
+    async def fit(self, intents: Intents) -> None:
+        """Has the conversation condensed where it comes near the end of the window."""
+        budget = self.budget(intents)
+        if budget is not None and self._tokens(intents) > budget.threshold:
+            await self._condense(budget, intents, ask=True)
+
+    async def fit_after(self, error: PromptTooLong, intents: Intents) -> None:
+        """Condenses what the model did not read, by its own count. Raises the error where there is nothing to go by."""
+        self.tightened += 1
+        if error.tokens:
+            self._note(error.tokens)
+        budget = self._budget(error.window, intents) if error.window else self.budget(intents)
+        if budget is None:
+            raise error
+        await self._condense(budget, intents, ask=False)
+
+    def note_count(self, finished: Finished) -> None:
+        """Takes down the model's own count of what it was sent."""
+        if finished.context_tokens:
+            self._note(finished.context_tokens)
+
+    def _note(self, tokens: int) -> None:
+        chars, before = count_chars(self.conversation.sent), self.conversation.counted
+        self.conversation.counted = Count(chars, tokens) if before is None else before.then(chars, tokens)
+
+    def _budget(self, window: int, intents: Intents) -> Budget:
+        standing = self._count(intents).estimate(count_chars(self.conversation.messages[:1]))
+        return Budget.of(window, self.generation.max_tokens, standing)
+
+    def _count(self, intents: Intents) -> Count:
+        """The model's last count, or a guess until it has counted."""
+        return self.conversation.counted or Count(0, round(tools_chars(intents) * GUESSED_TOKENS_PER_CHAR))
+
+    def _tokens(self, intents: Intents) -> int:
+        return self._count(intents).estimate(count_chars(self.conversation.sent))
+
+    async def _condense(self, budget: Budget, intents: Intents, *, ask: bool) -> None:
+        before = self._tokens(intents)
+        summary = await self._summary(budget, intents) if ask and before < budget.standing + budget.room else ""
+        share = _HARDER**self.tightened / self._count(intents).per_char
+        room = Room(int(budget.room * _PREFIX_SHARE * share), int(budget.recent * share))
+        self.conversation.condensed = condense(self.conversation, summary, room)
+        self.turn.emit(
+            ContextCondensed,
+            before_tokens=before,
+            after_tokens=self._tokens(intents),
+            window=budget.window,
+            summary=summary,
+        )
+
+    async def _summary(self, budget: Budget, intents: Intents) -> str:
+        """What the model says of the conversation, as its next answer, so that its prompt is read already; nothing
+        where it says nothing of use."""
+        if not self.provider.reads_context:
+            return ""
+        messages = (*self.conversation.sent, UserMessage(ASK_FOR_SUMMARY))
+        request = self.generation.request(self.turn.session_id, messages, intents)
+        request = replace(request, max_tokens=min(MOST_SUMMARY_TOKENS, budget.window // 8))
+        said = ""
+        try:
+            async with aclosing(self.provider.generate(request)) as events:
+                async for event in events:
+                    said += event.text if isinstance(event, TextDelta) else ""
+        except (ModelFailed, ModelUnavailable) as error:
+            self._warn(error)
+        return said
+
+    def _warn(self, error: RemitError) -> None:
+        self.turn.emit(WarningEvent, message=f"the model did not sum up the conversation: {error.why}")
