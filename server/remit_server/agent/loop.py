@@ -17,7 +17,7 @@ from remit_server.agent.context.generation import Generation
 from remit_server.agent.context.window import Window
 from remit_server.agent.loops import History, Loop, Seen, after_step
 from remit_server.agent.offer import NEEDS_A_FILE, nameable_paths
-from remit_server.agent.prompt import system_prompt, user_text
+from remit_server.agent.prompt import SYSTEM_PROMPT, user_text
 from remit_server.contract import ContextPayload, ErrorCode, TextInput, TokenDelta, TokenUsage, UsageEvent, WarningEvent
 from remit_server.contract import ThinkingDelta as ThinkingEvent
 from remit_server.errors import ModelUnavailable, PromptTooLong, RemitError
@@ -81,7 +81,7 @@ class Agent:
         """
         intents = self.dispatcher.offered(turn)
         if not conversation.messages:
-            conversation.messages.append(SystemMessage(system_prompt(intents)))
+            conversation.messages.append(SystemMessage(SYSTEM_PROMPT))
         conversation.messages.append(UserMessage(user_text(request, context if self.provider.reads_context else None)))
         history = History()
         for _ in range(self.max_steps):

@@ -15,6 +15,8 @@ from remit_server.models.local.pulled import PulledProvider, pulled_folder
 from remit_server.models.ports import ModelProvider
 from remit_server.models.recorded.replay import ReplayProvider
 from remit_server.models.recorded.scripted import ScriptedProvider
+from remit_server.models.remote.choose import open_remote
+from remit_server.models.remote.reference import parse_reference
 
 SCRIPT_PREFIX = "script:"
 REPLAY_PREFIX = "replay:"
@@ -29,13 +31,16 @@ def choose_provider(
     """Return the provider of a reference; nothing is loaded yet, and nothing is ever fetched.
 
     `embedded`, a model folder (`/…`, `./…`, `~/…` or a bare name), `org/name` for a model that was pulled,
-    `script:FILE.json`, or `replay:FILE` and with the recorded pauses `replay-timed:FILE`. `redact` is what a recording
-    was redacted with. Raises SetupError for a file that cannot be played. A model that cannot be used is reported when
-    it is asked.
+    `PROVIDER:MODEL` or `PROVIDER:MODEL@URL` for one that is served, `script:FILE.json`, or `replay:FILE` and with the
+    recorded pauses `replay-timed:FILE`. `redact` is what a recording was redacted with, and what is sent elsewhere is.
+    Raises SetupError for a file that cannot be played, and an address that is none. A model that cannot be used is
+    reported when it is asked.
     """
     for prefix in PLAYED:
         if reference.startswith(prefix):
             return _open_played(prefix, Path(reference.removeprefix(prefix)).expanduser(), redact or redact_text)
+    if (remote := parse_reference(reference)) is not None:
+        return open_remote(remote, redact or redact_text)
     if (name := hub_name(reference)) is not None:
         return PulledProvider(name, cache_folder(os.environ), options)
     return MlxProvider(reference or EMBEDDED, options)

@@ -1,0 +1,231 @@
+"""Anthropic's messages, and servers that speak them, through its own library (MOD-09)."""
+# pyright: basic
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, assert_never
+
+from remit_server.errors import ModelFailed, ModelUnavailable, PromptTooLong
+from remit_server.models.ports import (
+    AssistantMessage,
+    CallProposed,
+    Message,
+    SystemMessage,
+    TextDelta,
+    ThinkingDelta,
+    ToolMessage,
+    ToolSpec,
+    UserMessage,
+)
+from remit_server.models.remote.ask import Among, Ask, Busy, Choice, Ended, Forced, Piece, Served
+from remit_server.models.remote.openai_client import read_call
+from remit_server.models.remote.patience import Patience
+from remit_server.models.remote.reference import RemoteReference
+from remit_server.models.remote.service_errors import RETRIED, TOO_LONG, numbers_in, retry_after, told_cause
+from remit_server.models.remote.stages import PROVIDERS
+
+_CACHED = {"cache_control": {"type": "ephemeral"}}
+"""What stands before this is kept by the service for the next request."""
+
+
+class AnthropicClient:
+    """One address, one key. Retries are `patience`'s, not the library's."""
+
+    def __init__(self, reference: RemoteReference, patience: Patience, key: str | None) -> None:
+        """Imports the library, which takes seconds. Raises ImportError where it is not installed."""
+        import anthropic
+        import httpx2
+
+        self._anthropic = anthropic
+        self._host = reference.host
+        timeout = httpx2.Timeout(connect=patience.connect_s, read=None, write=60.0, pool=patience.connect_s)
+        http = anthropic.DefaultAsyncHttpxClient(
+            timeout=timeout, trust_env=not reference.is_local, follow_redirects=False
+        )
+        self._client = anthropic.AsyncAnthropic(
+            api_key=key or "none",
+            base_url=reference.endpoint or PROVIDERS["anthropic"].endpoint,
+            max_retries=0,
+            http_client=http,
+            timeout=timeout,
+        )
+
+    async def describe(self, model: str) -> Served:
+        """There is nothing to find out: the protocol has one row."""
+        del model
+        return Served("anthropic", None)
+
+    async def stream(self, ask: Ask) -> AsyncGenerator[Piece]:
+        """Ask, and stream the answer."""
+        try:
+            answer = await self._client.messages.create(**_request(ask))
+            async with answer:
+                heard = _Heard()
+                async for event in answer:
+                    for piece in heard.pieces(event):
+                        yield piece
+                for piece in heard.finish():
+                    yield piece
+        except self._anthropic.APIError as error:
+            raise self._failure(error) from error
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._client.close()
+
+    def _failure(self, error: Any) -> Exception:
+        """Returns what an error of the library's means."""
+        if isinstance(error, self._anthropic.APIStatusError):
+            return self._status(error)
+        if isinstance(error, self._anthropic.APITimeoutError | self._anthropic.APIConnectionError):
+            return Busy(f"it cannot be reached: {told_cause(error)}")
+        fix = "ask again; the server's log says more"
+        return ModelFailed(f"`{self._host}` ended its answer with an error", str(error)[:300], fix)
+
+    def _status(self, error: Any) -> Exception:
+        said = str(error.message)[:300]
+        if error.status_code in {400, 413} and TOO_LONG.search(said):
+            window, tokens = numbers_in(said)
+            what, fix = "the conversation does not fit the model", "ask for less at once, or use a larger model"
+            return PromptTooLong(what, said, fix, tokens=tokens, window=window)
+        if error.status_code in RETRIED:
+            return Busy(f"it answered {error.status_code}: {said}", retry_after(error.response.headers))
+        if error.status_code in {401, 403}:
+            fix = "store a key with `remit auth set anthropic`, or set ANTHROPIC_API_KEY"
+            why = f"it answered {error.status_code}"
+            return ModelUnavailable(f"`{self._host}` does not accept the key", why, fix)
+        fix = "see `remit model check`, and the server's log"
+        return ModelFailed(f"`{self._host}` refused the request ({error.status_code})", said, fix)
+
+
+def _request(ask: Ask) -> dict[str, Any]:
+    system = [message.text for message in ask.messages if isinstance(message, SystemMessage)]
+    messages = spell_messages([message for message in ask.messages if not isinstance(message, SystemMessage)])
+    request: dict[str, Any] = {"model": ask.model, "max_tokens": ask.max_tokens, "messages": messages, "stream": True}
+    if system:
+        request["system"] = [{"type": "text", "text": "\n\n".join(system), **_CACHED}]
+    # The service takes one of the two.
+    if ask.temperature is not None:
+        request["temperature"] = ask.temperature
+    elif ask.top_p is not None:
+        request["top_p"] = ask.top_p
+    if ask.tools:
+        request["tools"] = [spell_tool(tool) for tool in ask.tools]
+        if (choice := spell_choice(ask.choice)) is not None:
+            request["tool_choice"] = choice
+    if ask.schema is not None:
+        request["output_config"] = {"format": {"type": "json_schema", "schema": dict(ask.schema)}}
+    return request
+
+
+@dataclass(slots=True)
+class _Block:
+    """A content block as it comes in."""
+
+    kind: str
+    id: str = ""
+    name: str = ""
+    arguments: str = ""
+
+
+@dataclass(slots=True)
+class _Heard:
+    """What has come of an answer."""
+
+    blocks: dict[int, _Block] = field(default_factory=dict[int, _Block])
+    prompt: int = 0
+    cached: int = 0
+    completion: int = 0
+    reason: str | None = None
+
+    def pieces(self, event: Any) -> Iterator[Piece]:
+        """Yields what an event brings; a call when all of it is there."""
+        match event.type:
+            case "message_start":
+                usage = event.message.usage
+                self.cached = usage.cache_read_input_tokens or 0
+                self.prompt = usage.input_tokens + self.cached + (usage.cache_creation_input_tokens or 0)
+            case "content_block_start":
+                block = event.content_block
+                self.blocks[event.index] = _Block(block.type, getattr(block, "id", ""), getattr(block, "name", ""))
+            case "content_block_delta":
+                yield from self._delta(event.index, event.delta)
+            case "content_block_stop":
+                block = self.blocks.get(event.index)
+                if block is not None and block.kind == "tool_use":
+                    yield CallProposed(read_call(block.id, block.name, block.arguments))
+            case "message_delta":
+                self.completion = event.usage.output_tokens or self.completion
+                self.reason = event.delta.stop_reason or self.reason
+            case _:
+                pass
+
+    def _delta(self, index: int, delta: Any) -> Iterator[Piece]:
+        match delta.type:
+            case "text_delta":
+                yield TextDelta(delta.text)
+            case "thinking_delta":
+                yield ThinkingDelta(delta.thinking)
+            case "input_json_delta":
+                self.blocks[index].arguments += delta.partial_json
+            case _:
+                pass
+
+    def finish(self) -> Iterator[Piece]:
+        """Yields the end. Raises ModelFailed where the stream was cut."""
+        if self.reason is None:
+            why = "the stream ended without saying how the answer ends"
+            raise ModelFailed("the model's answer is not complete", why, "ask again; the server's log says more")
+        yield Ended("length" if self.reason == "max_tokens" else "stop", self.prompt, self.cached, self.completion)
+
+
+def spell_messages(messages: Sequence[Message]) -> list[dict[str, Any]]:
+    """Returns the conversation in turns that alternate: results are the person's, and join what they said next."""
+    spelled: list[dict[str, Any]] = []
+    for message in messages:
+        role, blocks = _spell_message(message)
+        if not blocks:
+            continue
+        if spelled and spelled[-1]["role"] == role:
+            spelled[-1]["content"] += blocks
+        else:
+            spelled.append({"role": role, "content": blocks})
+    if spelled:
+        spelled[-1]["content"][-1] |= _CACHED
+    return spelled
+
+
+def _spell_message(message: Message) -> tuple[str, list[dict[str, Any]]]:
+    match message:
+        case SystemMessage(text=text) | UserMessage(text=text):
+            return "user", [{"type": "text", "text": text or " "}]
+        case ToolMessage(call_id=call_id, text=text):
+            return "user", [{"type": "tool_result", "tool_use_id": call_id, "content": text}]
+        case AssistantMessage(text=text, calls=calls):
+            said: list[dict[str, Any]] = [{"type": "text", "text": text}] if text.strip() else []
+            used = (
+                {"type": "tool_use", "id": call.id, "name": call.name, "input": dict(call.arguments)} for call in calls
+            )
+            return "assistant", [*said, *used]
+        case _:
+            assert_never(message)
+
+
+def spell_tool(tool: ToolSpec) -> dict[str, Any]:
+    """Returns a tool as messages take it."""
+    return {"name": tool.name, "description": tool.description, "input_schema": dict(tool.parameters)}
+
+
+def spell_choice(choice: Choice) -> Mapping[str, Any] | None:
+    """Returns a choice; None where any tool may be called, or none."""
+    match choice:
+        case None:
+            return None
+        case Forced(name=name):
+            return {"type": "tool", "name": name, "disable_parallel_tool_use": True}
+        case Among(required=required):
+            return {"type": "any"} if required else None
+        case _:
+            assert_never(choice)

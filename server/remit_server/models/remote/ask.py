@@ -1,0 +1,91 @@
+"""One request to an engine, and what comes back, before anything of a library is known (MOD-09)."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Mapping
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from pydantic import JsonValue
+
+from remit_server.models.ports import CallProposed, Effort, Message, TextDelta, ThinkingDelta, ToolSpec
+
+
+@dataclass(frozen=True, slots=True)
+class Forced:
+    """The tool that has to be called."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Among:
+    """The tools that may be called; with `required` one of them has to be."""
+
+    names: tuple[str, ...]
+    required: bool = False
+
+
+Choice = Forced | Among | None
+"""None: any tool of the list, or none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """One request. `tools` are the same in every request of a turn; the answer's text has to satisfy the `schema`."""
+
+    model: str
+    messages: tuple[Message, ...]
+    tools: tuple[ToolSpec, ...]
+    choice: Choice
+    max_tokens: int
+    temperature: float | None
+    top_p: float | None
+    seed: int
+    effort: Effort | None
+    schema: Mapping[str, JsonValue] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How an answer ended, and its tokens by the engine's own count."""
+
+    reason: Literal["stop", "length"]
+    prompt_tokens: int = 0
+    cached_tokens: int = 0
+    completion_tokens: int = 0
+
+
+Piece = TextDelta | ThinkingDelta | CallProposed | Ended
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """What is known of the served model: the engine's row, and the tokens that it reads."""
+
+    engine: str
+    window: int | None
+
+
+class Client(Protocol):
+    """One library's way to an engine. Its errors come as ModelUnavailable, `Busy`, PromptTooLong and ModelFailed."""
+
+    async def describe(self, model: str) -> Served:
+        """Ask what serves the model. Raises ModelUnavailable where nobody answers."""
+        ...
+
+    def stream(self, ask: Ask) -> AsyncGenerator[Piece]:
+        """Ask, and stream the answer, ending with exactly one `Ended`. Closing it ends the request."""
+        ...
+
+    async def close(self) -> None:
+        """Close its connections."""
+        ...
+
+
+class Busy(Exception):
+    """The engine cannot answer now; `wait_s` is what it asked for, None where it did not say."""
+
+    def __init__(self, why: str, wait_s: float | None = None) -> None:
+        super().__init__(why)
+        self.why, self.wait_s = why, wait_s

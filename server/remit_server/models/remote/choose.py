@@ -1,0 +1,55 @@
+"""Makes the provider of a served model; its library is imported with the first request (MOD-09)."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+
+from remit_server.errors import ModelUnavailable, SetupError
+from remit_server.models.remote.ask import Client
+from remit_server.models.remote.keys import find_key
+from remit_server.models.remote.patience import Patience
+from remit_server.models.remote.provider import RemoteProvider
+from remit_server.models.remote.reference import RemoteReference
+from remit_server.models.remote.stages import ENGINES, PROVIDERS
+
+
+def open_remote(reference: RemoteReference, redact: Callable[[str], str]) -> RemoteProvider:
+    """Returns the provider. Raises SetupError where `REMIT_ENGINE` names no row."""
+    chosen = os.environ.get("REMIT_ENGINE") or None
+    if chosen is not None and chosen not in ENGINES:
+        fix = f"set one of {', '.join(ENGINES)}, or unset it"
+        raise SetupError(f"cannot use REMIT_ENGINE=`{chosen}`", "no engine has this name", fix)
+    return RemoteProvider(reference, make_client, redact, engine=chosen)
+
+
+def make_client(reference: RemoteReference, patience: Patience) -> Client:
+    """Makes a client, on a thread. Raises ModelUnavailable where its library is not installed."""
+    provider = PROVIDERS[reference.provider]
+    if importlib.util.find_spec(provider.module) is None:
+        why = f"`{reference.provider}:` needs the `{provider.extra}` extra"
+        fix = f"install it: pip install 'remit[{provider.extra}]'"
+        raise ModelUnavailable("the model cannot be asked", why, fix)
+    try:
+        return _CLIENTS[reference.provider](reference, patience, find_key(reference, os.environ))
+    except SetupError as error:
+        raise ModelUnavailable(error.what, error.why, error.fix) from error
+
+
+def _openai(reference: RemoteReference, patience: Patience, key: str | None) -> Client:
+    from remit_server.models.remote.openai_client import OpenAIClient
+
+    return OpenAIClient(reference, patience, key)
+
+
+def _anthropic(reference: RemoteReference, patience: Patience, key: str | None) -> Client:
+    from remit_server.models.remote.anthropic_client import AnthropicClient
+
+    return AnthropicClient(reference, patience, key)
+
+
+_CLIENTS: Mapping[str, Callable[[RemoteReference, Patience, str | None], Client]] = MappingProxyType(
+    {"openai": _openai, "anthropic": _anthropic}
+)

@@ -1,0 +1,69 @@
+"""API keys: from the environment, else from the operating system's keyring; never from a file of a project (MOD-13)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+
+from remit_server.errors import SetupError
+from remit_server.models.remote.reference import RemoteReference
+from remit_server.models.remote.stages import PROVIDERS
+
+SERVICE = "remit-api-key"
+
+
+def find_key(reference: RemoteReference, environment: Mapping[str, str]) -> str | None:
+    """Returns the key for a provider, if there is one.
+
+    A key that is meant for a provider's own service is not sent to another address: for that one it was stored under
+    the address's host. Raises SetupError where it would leave this machine in the clear.
+    """
+    if reference.endpoint is None:
+        names = PROVIDERS[reference.provider].key_variables
+        key = next((environment[name] for name in names if environment.get(name)), None) or stored(reference.provider)
+    else:
+        key = environment.get("REMIT_API_KEY") or stored(reference.host)
+    if key and reference.endpoint and reference.endpoint.startswith("http://") and not reference.is_local:
+        why = f"the key for {reference.host} would be sent unencrypted"
+        raise SetupError("the model cannot be asked", why, "use an https address")
+    return key
+
+
+def stored(name: str) -> str | None:
+    """Returns the key that is stored in the keyring under a name; None also where there is no keyring."""
+    import keyring
+    from keyring.errors import KeyringError
+
+    with suppress(KeyringError):
+        return keyring.get_password(SERVICE, name)
+    return None
+
+
+def store(name: str, key: str) -> None:
+    """Stores a key. Raises SetupError where there is no keyring."""
+    import keyring
+    from keyring.errors import KeyringError
+
+    try:
+        keyring.set_password(SERVICE, name, key)
+    except KeyringError as error:
+        raise _no_keyring(error) from error
+
+
+def remove(name: str) -> bool:
+    """Removes a key; False where there was none. Raises SetupError where there is no keyring."""
+    import keyring
+    from keyring.errors import KeyringError, PasswordDeleteError
+
+    try:
+        keyring.delete_password(SERVICE, name)
+    except PasswordDeleteError:
+        return False
+    except KeyringError as error:
+        raise _no_keyring(error) from error
+    return True
+
+
+def _no_keyring(error: Exception) -> SetupError:
+    fix = "set the key in the environment instead: docs/models.md lists the variables"
+    return SetupError("the key cannot be stored", f"no keyring can be used here: {error}", fix)

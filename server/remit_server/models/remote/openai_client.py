@@ -1,0 +1,291 @@
+"""OpenAI's chat completions, and every server that speaks them, through its own library (MOD-09)."""
+# pyright: basic
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, assert_never, cast
+
+from pydantic import JsonValue
+
+from remit_server.errors import ModelFailed, ModelUnavailable, PromptTooLong
+from remit_server.models.ports import (
+    UNREADABLE_CALL,
+    AssistantMessage,
+    CallProposed,
+    Message,
+    ProposedCall,
+    SystemMessage,
+    TextDelta,
+    ThinkingDelta,
+    ToolMessage,
+    ToolSpec,
+    UserMessage,
+)
+from remit_server.models.remote.ask import Among, Ask, Busy, Choice, Ended, Forced, Piece, Served
+from remit_server.models.remote.patience import Patience
+from remit_server.models.remote.reference import RemoteReference
+from remit_server.models.remote.service_errors import RETRIED, TOO_LONG, numbers_in, retry_after, told_cause
+from remit_server.models.remote.stages import OWNERS, PROVIDERS
+
+_DESCRIBE_S = 10.0
+
+
+class OpenAIClient:
+    """One address, one key. Retries are `patience`'s, not the library's."""
+
+    def __init__(self, reference: RemoteReference, patience: Patience, key: str | None) -> None:
+        """Imports the library, which takes a second. Raises ImportError where it is not installed."""
+        import httpx2
+        import openai
+
+        self._openai = openai
+        self._host = reference.host
+        self._own = reference.endpoint is None
+        timeout = httpx2.Timeout(connect=patience.connect_s, read=None, write=60.0, pool=patience.connect_s)
+        # A proxy of the environment's is for the way out of this machine.
+        http = openai.DefaultAsyncHttpxClient(timeout=timeout, trust_env=not reference.is_local, follow_redirects=False)
+        self._client = openai.AsyncOpenAI(
+            api_key=key or "none",
+            base_url=reference.endpoint or PROVIDERS["openai"].endpoint,
+            max_retries=0,
+            http_client=http,
+            timeout=timeout,
+        )
+
+    async def describe(self, model: str) -> Served:
+        """Ask for the list of models: whom they belong to tells the engine."""
+        try:
+            found = [each.model_dump() async for each in self._client.models.list(timeout=_DESCRIBE_S)]
+        except self._openai.NotFoundError:
+            return Served("openai" if self._own else "other", None)
+        except self._openai.APIError as error:
+            raise self._unavailable(error) from error
+        row = next((each for each in found if each.get("id") == model), found[0] if found else {})
+        if self._own:
+            return Served("openai", None)
+        return Served(_engine_of(row), _window_of(row))
+
+    async def stream(self, ask: Ask) -> AsyncGenerator[Piece]:
+        """Ask, and stream the answer."""
+        try:
+            answer = await self._client.chat.completions.create(**self._request(ask))
+            async with answer:
+                heard = _Heard()
+                async for chunk in answer:
+                    for piece in heard.pieces(chunk):
+                        yield piece
+                for piece in heard.finish():
+                    yield piece
+        except self._openai.APIError as error:
+            raise self._failure(error) from error
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._client.close()
+
+    def _request(self, ask: Ask) -> dict[str, Any]:
+        request: dict[str, Any] = {
+            "model": ask.model,
+            "messages": spell_messages(ask.messages),
+            "stream": True,
+            "stream_options": {"include_usage": True},
+            "max_completion_tokens" if self._own else "max_tokens": ask.max_tokens,
+        }
+        wanted = {"temperature": ask.temperature, "top_p": ask.top_p, "reasoning_effort": ask.effort}
+        request |= {name: value for name, value in wanted.items() if value is not None}
+        if ask.seed:
+            request["seed"] = ask.seed
+        if ask.tools:
+            request["tools"] = [spell_tool(tool) for tool in ask.tools]
+            if (choice := spell_choice(ask.choice, ask.tools)) is not None:
+                request["tool_choice"] = choice
+        if ask.schema is not None:
+            schema = {"name": "step", "schema": dict(ask.schema)}
+            request["response_format"] = {"type": "json_schema", "json_schema": schema}
+        return request
+
+    def _failure(self, error: Any) -> Exception:
+        """Returns what an error of the library's means."""
+        if isinstance(error, self._openai.APIStatusError):
+            return self._status(error)
+        if isinstance(error, self._openai.APITimeoutError | self._openai.APIConnectionError):
+            return Busy(f"it cannot be reached: {told_cause(error)}")
+        return self._in_stream(error)
+
+    def _in_stream(self, error: Any) -> Exception:
+        """An error that came as a part of the stream, or one that was cut."""
+        said = str(error)[:300]
+        if TOO_LONG.search(said):
+            return self._too_long(said, {})
+        return ModelFailed(
+            f"`{self._host}` ended its answer with an error", said, "ask again; the server's log says more"
+        )
+
+    def _status(self, error: Any) -> Exception:
+        body = error.body if isinstance(error.body, dict) else {}
+        said = str(body.get("message") or error.message)[:300]
+        if error.status_code in {400, 413, 500} and TOO_LONG.search(said):
+            return self._too_long(said, body)
+        if error.status_code in RETRIED:
+            return Busy(f"it answered {error.status_code}: {said}", retry_after(error.response.headers))
+        if error.status_code in {401, 403}:
+            return self._unavailable(error)
+        fix = "see `remit model check`, and the server's log"
+        return ModelFailed(f"`{self._host}` refused the request ({error.status_code})", said, fix)
+
+    def _too_long(self, said: str, body: Mapping[str, Any]) -> PromptTooLong:
+        tokens, window = body.get("n_prompt_tokens"), body.get("n_ctx")
+        if not (isinstance(tokens, int) and isinstance(window, int)):
+            window, tokens = numbers_in(said)
+        what, fix = "the conversation does not fit the model", "ask for less at once, or use a larger model"
+        return PromptTooLong(what, said, fix, tokens=tokens, window=window)
+
+    def _unavailable(self, error: Any) -> ModelUnavailable:
+        if isinstance(error, self._openai.AuthenticationError | self._openai.PermissionDeniedError):
+            fix = "store a key with `remit auth set openai`, or set OPENAI_API_KEY"
+            return ModelUnavailable(f"`{self._host}` does not accept the key", f"it answered {error.status_code}", fix)
+        fix = "start the server, or correct its address"
+        return ModelUnavailable(f"`{self._host}` cannot be reached", told_cause(error), fix)
+
+
+@dataclass(slots=True)
+class _Call:
+    """A call as it comes in: its arguments in parts."""
+
+    id: str = ""
+    name: str = ""
+    arguments: str = ""
+
+
+@dataclass(slots=True)
+class _Heard:
+    """What has come of an answer."""
+
+    calls: dict[int, _Call] = field(default_factory=dict[int, _Call])
+    usage: Any = None
+    reason: str | None = None
+
+    def pieces(self, chunk: Any) -> Iterator[Piece]:
+        """Yields what a chunk brings, but for calls, which are whole only at the end."""
+        self.usage = chunk.usage or self.usage
+        if not chunk.choices:
+            return
+        choice = chunk.choices[0]
+        self.reason = choice.finish_reason or self.reason
+        delta = choice.delta
+        extra = delta.model_extra or {}
+        thought = extra.get("reasoning_content") or extra.get("reasoning")
+        if isinstance(thought, str) and thought:
+            yield ThinkingDelta(thought)
+        if delta.content:
+            yield TextDelta(delta.content)
+        for part in delta.tool_calls or ():
+            call = self.calls.setdefault(part.index if part.index is not None else len(self.calls), _Call())
+            call.id = part.id or call.id
+            if part.function is not None:
+                call.name += part.function.name or ""
+                call.arguments += part.function.arguments or ""
+
+    def finish(self) -> Iterator[Piece]:
+        """Yields the calls, and the end. Raises ModelFailed where the stream was cut."""
+        if self.reason is None:
+            why = "the stream ended without saying how the answer ends"
+            raise ModelFailed("the model's answer is not complete", why, "ask again; the server's log says more")
+        for index, call in self.calls.items():
+            yield CallProposed(read_call(call.id or f"call{index}", call.name, call.arguments))
+        usage = self.usage
+        details = getattr(usage, "prompt_tokens_details", None)
+        yield Ended(
+            "length" if self.reason == "length" else "stop",
+            prompt_tokens=usage.prompt_tokens if usage else 0,
+            cached_tokens=(getattr(details, "cached_tokens", None) or 0) if details else 0,
+            completion_tokens=usage.completion_tokens if usage else 0,
+        )
+
+
+def read_call(call_id: str, name: str, arguments: str) -> ProposedCall:
+    """Returns a call; one whose arguments are no JSON object is passed on as unreadable, for the model to correct."""
+    try:
+        value = json.loads(arguments or "{}")
+    except ValueError as error:
+        return ProposedCall(
+            call_id, UNREADABLE_CALL, {"why": f"its arguments are no JSON: {error}", "spelled": arguments}
+        )
+    if not isinstance(value, dict):
+        return ProposedCall(call_id, UNREADABLE_CALL, {"why": "its arguments are no object", "spelled": arguments})
+    return ProposedCall(call_id, name, cast("dict[str, JsonValue]", value))
+
+
+def spell_messages(messages: Sequence[Message]) -> list[dict[str, Any]]:
+    """Returns the conversation as chat completions take it."""
+    return [_spell_message(message) for message in messages]
+
+
+def _spell_message(message: Message) -> dict[str, Any]:
+    match message:
+        case SystemMessage(text=text):
+            return {"role": "system", "content": text}
+        case UserMessage(text=text):
+            return {"role": "user", "content": text}
+        case ToolMessage(call_id=call_id, text=text):
+            return {"role": "tool", "tool_call_id": call_id, "content": text}
+        case AssistantMessage(text=text, calls=calls):
+            spelled: dict[str, Any] = {"role": "assistant", "content": text or None}
+            if calls:
+                spelled["tool_calls"] = [
+                    {
+                        "id": call.id,
+                        "type": "function",
+                        "function": {
+                            "name": call.name,
+                            "arguments": json.dumps(dict(call.arguments), ensure_ascii=False),
+                        },
+                    }
+                    for call in calls
+                ]
+            return spelled
+        case _:
+            assert_never(message)
+
+
+def spell_tool(tool: ToolSpec) -> dict[str, Any]:
+    """Returns a tool as chat completions take it."""
+    function = {"name": tool.name, "description": tool.description, "parameters": dict(tool.parameters)}
+    return {"type": "function", "function": function}
+
+
+def spell_choice(choice: Choice, tools: Sequence[ToolSpec]) -> Any:
+    """Returns a choice; None where any tool may be called, or none."""
+    match choice:
+        case None:
+            return None
+        case Forced(name=name):
+            return {"type": "function", "function": {"name": name}}
+        case Among(names=names, required=required) if len(names) == len(tools):
+            return "required" if required else None
+        case Among(names=names, required=required):
+            allowed = [{"type": "function", "function": {"name": name}} for name in names]
+            mode = "required" if required else "auto"
+            return {"type": "allowed_tools", "allowed_tools": {"mode": mode, "tools": allowed}}
+        case _:
+            assert_never(choice)
+
+
+def _engine_of(row: Mapping[str, Any]) -> str:
+    owner = row.get("owned_by")
+    if owner is None and row:
+        return "mlx_lm"
+    return OWNERS.get(str(owner), "other")
+
+
+def _window_of(row: Mapping[str, Any]) -> int | None:
+    meta = row.get("meta")
+    places = (row.get("max_model_len"), row.get("context_length"), *_meta_windows(meta))
+    return next((size for size in places if isinstance(size, int) and size > 0), None)
+
+
+def _meta_windows(meta: object) -> tuple[object, ...]:
+    return (meta.get("n_ctx"), meta.get("n_ctx_train")) if isinstance(meta, dict) else ()

@@ -1,0 +1,70 @@
+"""How long an engine is waited for, and when it is asked again (MOD-11).
+
+Three limits: to connect, for the first token (a cold model takes minutes to load), and between tokens. It is asked
+again only as long as nothing came: what the person has seen is not repeated.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
+from dataclasses import dataclass
+
+from remit_server.errors import ModelUnavailable
+from remit_server.models.remote.ask import Busy, Piece
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """Limits, in seconds. `longest_wait_s` is the longest pause that an engine may ask for."""
+
+    connect_s: float = 10.0
+    first_token_s: float = 600.0
+    between_tokens_s: float = 120.0
+    retries: int = 3
+    pause_s: float = 0.5
+    longest_wait_s: float = 60.0
+
+    def pause(self, attempt: int, busy: Busy) -> float | None:
+        """Returns how long to wait before the next attempt; None where there is none."""
+        if attempt >= self.retries:
+            return None
+        if busy.wait_s is None:
+            return self.pause_s * float(2**attempt)
+        return busy.wait_s if busy.wait_s <= self.longest_wait_s else None
+
+
+async def stream_patiently(
+    begin: Callable[[], AsyncGenerator[Piece]], patience: Patience, name: str
+) -> AsyncGenerator[Piece]:
+    """Streams an answer within the limits. Raises ModelUnavailable, and what the stream raises."""
+    for attempt in range(patience.retries + 1):
+        begun = False
+        try:
+            async with aclosing(begin()) as pieces:
+                while True:
+                    limit = patience.between_tokens_s if begun else patience.first_token_s
+                    try:
+                        piece = await asyncio.wait_for(anext(pieces), limit)
+                    except StopAsyncIteration:
+                        return
+                    except TimeoutError as error:
+                        raise _silent(name, limit, begun=begun) from error
+                    begun = True
+                    yield piece
+        except Busy as busy:
+            pause = None if begun else patience.pause(attempt, busy)
+            if pause is None:
+                raise _refused(name, busy) from busy
+        await asyncio.sleep(pause)
+
+
+def _silent(name: str, limit: float, *, begun: bool) -> ModelUnavailable:
+    what = f"`{name}` stopped answering" if begun else f"`{name}` did not begin to answer"
+    return ModelUnavailable(what, f"nothing came for {limit:g} s", "see whether the server is well, and ask again")
+
+
+def _refused(name: str, busy: Busy) -> ModelUnavailable:
+    asked = f", and asks for a pause of {busy.wait_s:g} s" if busy.wait_s is not None else ""
+    return ModelUnavailable(f"`{name}` does not answer now", f"{busy.why}{asked}", "ask again later")

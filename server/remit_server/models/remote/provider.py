@@ -1,0 +1,305 @@
+"""A model that another program serves, as a provider (MOD-09)."""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import aclosing
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import assert_never
+
+from pydantic import JsonValue
+
+from remit_governance.intents import SELECT_INTENT
+from remit_governance.values import Intent
+from remit_server.contract import Ability
+from remit_server.errors import ModelFailed, ModelUnavailable
+from remit_server.models.ports import (
+    EVERY_ABILITY,
+    AssistantMessage,
+    CallProposed,
+    Finished,
+    GenerateRequest,
+    Message,
+    ModelEvent,
+    ModelState,
+    ProposedCall,
+    SystemMessage,
+    TextDelta,
+    ThinkingDelta,
+    ToolMessage,
+    UserMessage,
+)
+from remit_server.models.remote.ask import Among, Ask, Client, Ended, Forced, Piece, Served
+from remit_server.models.remote.leaked_calls import find_leaked_call
+from remit_server.models.remote.patience import Patience, stream_patiently
+from remit_server.models.remote.reference import RemoteReference
+from remit_server.models.remote.stages import ENGINES, Engine, Hold
+from remit_server.models.remote.step_schema import StepReader, spell_conversation, step_schema
+from remit_server.models.remote.two_requests import all_tools, split_steps, with_declaration
+
+MakeClient = Callable[[RemoteReference, Patience], Client]
+
+
+@dataclass(slots=True)
+class _Counted:
+    """Tokens of the requests that one step took."""
+
+    prompt: int = 0
+    cached: int = 0
+    completion: int = 0
+    longest: int = 0
+
+    def add(self, ended: Ended) -> None:
+        self.prompt += ended.prompt_tokens
+        self.cached += ended.cached_tokens
+        self.completion += ended.completion_tokens
+        self.longest = max(self.longest, ended.prompt_tokens)
+
+    def finished(self, ended: Ended) -> Finished:
+        return Finished(ended.reason, self.prompt, self.cached, self.completion, self.longest)
+
+
+class RemoteProvider:
+    """A `ModelProvider` over a library's client, which is made, off the event loop, with the first request.
+
+    What is sent was redacted: it leaves this process.
+    """
+
+    def __init__(
+        self,
+        reference: RemoteReference,
+        make: MakeClient,
+        redact: Callable[[str], str],
+        *,
+        engine: str | None = None,
+        patience: Patience | None = None,
+    ) -> None:
+        """`engine` is the row that the person chose, in place of the one that is found out."""
+        self._reference, self._make = reference, make
+        self._redact = lru_cache(maxsize=2_000)(redact)
+        self._chosen = engine
+        self._patience = patience or Patience()
+        self._client: Client | None = None
+        self._served: Served | None = None
+        self._opening = asyncio.Lock()
+        self._running = 0
+        self._failed = False
+
+    @property
+    def name(self) -> str:
+        """The model, and whom it is asked of."""
+        return f"{self._reference.model} at {self._reference.host}"
+
+    @property
+    def state(self) -> ModelState:
+        """What a status bar shows."""
+        if self._running:
+            return "busy"
+        if self._failed:
+            return "failed"
+        return "stopped" if self._served is None else "ready"
+
+    @property
+    def reads_context(self) -> bool:
+        """Served models have seen such text."""
+        return True
+
+    @property
+    def abilities(self) -> frozenset[Ability]:
+        """Served models are made for any task."""
+        return EVERY_ABILITY
+
+    @property
+    def context_tokens(self) -> int | None:
+        """As the engine says; else as its row does."""
+        return None if self._served is None else self._served.window or self._engine(self._served).window
+
+    async def generate(self, request: GenerateRequest) -> AsyncGenerator[ModelEvent]:
+        """Stream one generation, as `ModelProvider.generate` says."""
+        self._running += 1
+        try:
+            client, served = await self._open()
+            async with aclosing(self._step(client, self._engine(served), request)) as events:
+                async for event in events:
+                    yield event
+            self._failed = False
+        except (ModelUnavailable, ModelFailed):
+            self._failed = True
+            raise
+        finally:
+            self._running -= 1
+
+    async def served(self) -> tuple[Served, Engine]:
+        """What serves the model, and how it is held. Raises ModelUnavailable."""
+        _, served = await self._open()
+        return served, self._engine(served)
+
+    async def close(self) -> None:
+        """Close the connections. Idempotent."""
+        client, self._client, self._served = self._client, None, None
+        if client is not None:
+            await client.close()
+
+    async def _open(self) -> tuple[Client, Served]:
+        async with self._opening:
+            if self._client is None:
+                # The libraries take a second or two to import.
+                self._client = await asyncio.to_thread(self._make, self._reference, self._patience)
+            if self._served is None:
+                self._served = await self._client.describe(self._reference.model)
+            return self._client, self._served
+
+    def _engine(self, served: Served) -> Engine:
+        return ENGINES[self._chosen or served.engine]
+
+    async def _step(self, client: Client, engine: Engine, request: GenerateRequest) -> AsyncGenerator[ModelEvent]:
+        messages = tuple(map(self._redacted, request.messages))
+        ask = Ask(
+            self._reference.model,
+            messages,
+            (),
+            None,
+            request.max_tokens,
+            request.temperature,
+            request.top_p,
+            request.seed,
+            request.effort,
+            request.answer_schema,
+        )
+        if not request.intents:
+            steps = self._plain(client, ask)
+        elif engine.intent is Hold.SCHEMA:
+            steps = self._by_schema(client, ask, request)
+        elif engine.requests == 1:
+            steps = self._unheld(client, ask, request)
+        else:
+            steps = self._in_two(client, ask, request, engine)
+        async with aclosing(steps):
+            async for event in steps:
+                yield event
+
+    async def _plain(self, client: Client, ask: Ask) -> AsyncGenerator[ModelEvent]:
+        counted = _Counted()
+        async with aclosing(self._stream(client, ask)) as pieces:
+            async for piece in pieces:
+                if isinstance(piece, Ended):
+                    counted.add(piece)
+                    yield counted.finished(piece)
+                elif not isinstance(piece, CallProposed):
+                    yield piece
+
+    async def _by_schema(self, client: Client, ask: Ask, request: GenerateRequest) -> AsyncGenerator[ModelEvent]:
+        spelled = spell_conversation(ask.messages, request.intents)
+        schema = step_schema(request.intents, must_call=request.must_call)
+        counted, reader = _Counted(), StepReader()
+        async with aclosing(self._stream(client, replace(ask, messages=spelled, schema=schema))) as pieces:
+            async for piece in pieces:
+                match piece:
+                    case TextDelta(text=text):
+                        for delta in reader.feed(text):
+                            yield delta
+                    case ThinkingDelta():
+                        yield piece
+                    case Ended():
+                        counted.add(piece)
+                        for event in reader.finish(uuid.uuid4().hex[:12], cut=piece.reason == "length"):
+                            yield event
+                        yield counted.finished(piece)
+                    case CallProposed():
+                        pass
+                    case _:
+                        assert_never(piece)
+
+    async def _unheld(self, client: Client, ask: Ask, request: GenerateRequest) -> AsyncGenerator[ModelEvent]:
+        tools = all_tools(request.intents)
+        choice = Among(tuple(tool.name for tool in tools), required=True) if request.must_call else None
+        async with aclosing(self._calls(client, replace(ask, tools=tools, choice=choice), _Counted())) as events:
+            async for event in events:
+                yield event
+
+    async def _in_two(
+        self, client: Client, ask: Ask, request: GenerateRequest, engine: Engine
+    ) -> AsyncGenerator[ModelEvent]:
+        """The declaration is passed on with the first call: a step that only answers declares nothing."""
+        asked = replace(ask, messages=split_steps(ask.messages), tools=all_tools(request.intents))
+        counted = _Counted()
+        declared = await self._declaration(client, replace(asked, choice=Forced(SELECT_INTENT)), counted)
+        opened = request.intents.get(_intent_of(declared, request.intents), ())
+        names = (SELECT_INTENT, *(tool.name for tool in opened))
+        held = Among(names, required=request.must_call) if engine.tools is Hold.ALLOWED else None
+        second = replace(asked, messages=with_declaration(asked.messages, declared), choice=held)
+        waiting: CallProposed | None = CallProposed(declared)
+        async with aclosing(self._calls(client, second, counted)) as events:
+            async for event in events:
+                if isinstance(event, CallProposed) and waiting is not None:
+                    yield waiting
+                    waiting = None
+                yield event
+
+    async def _declaration(self, client: Client, ask: Ask, counted: _Counted) -> ProposedCall:
+        """Raises ModelFailed where the engine does not do what it was forced to."""
+        found: ProposedCall | None = None
+        async with aclosing(self._stream(client, ask)) as pieces:
+            async for piece in pieces:
+                if isinstance(piece, CallProposed) and found is None:
+                    found = piece.call
+                elif isinstance(piece, Ended):
+                    counted.add(piece)
+        if found is None or found.name != SELECT_INTENT:
+            did = "it called nothing" if found is None else f"it called `{found.name}`"
+            fix = "choose another row with REMIT_ENGINE: docs/models.md lists them"
+            raise ModelFailed(f"`{self.name}` did not declare an intent", did, fix)
+        return found
+
+    async def _calls(self, client: Client, ask: Ask, counted: _Counted) -> AsyncGenerator[ModelEvent]:
+        """Passes on text and calls. A call that the server left in the text is found there."""
+        text, called = "", False
+        async with aclosing(self._stream(client, ask)) as pieces:
+            async for piece in pieces:
+                match piece:
+                    case Ended():
+                        counted.add(piece)
+                        if not called:
+                            for call in find_leaked_call(text, {tool.name for tool in ask.tools}):
+                                yield CallProposed(call)
+                        yield counted.finished(piece)
+                    case CallProposed():
+                        called = True
+                        yield piece
+                    case TextDelta(text=more):
+                        text += more
+                        yield piece
+                    case ThinkingDelta():
+                        yield piece
+                    case _:
+                        assert_never(piece)
+
+    def _stream(self, client: Client, ask: Ask) -> AsyncGenerator[Piece]:
+        return stream_patiently(lambda: client.stream(ask), self._patience, self.name)
+
+    def _redacted(self, message: Message) -> Message:
+        match message:
+            case SystemMessage(text=text):
+                return SystemMessage(self._redact(text))
+            case UserMessage(text=text):
+                return UserMessage(self._redact(text))
+            case ToolMessage(text=text):
+                return replace(message, text=self._redact(text))
+            case AssistantMessage(text=text, calls=calls):
+                return AssistantMessage(
+                    self._redact(text), tuple(replace(call, arguments=self._clean(call.arguments)) for call in calls)
+                )
+            case _:
+                assert_never(message)
+
+    def _clean(self, arguments: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
+        return {name: self._redact(value) if isinstance(value, str) else value for name, value in arguments.items()}
+
+
+def _intent_of(call: ProposedCall, intents: Mapping[Intent, object]) -> Intent:
+    """The intent that was declared; the first of all where it is none, which the dispatcher refuses."""
+    named = call.arguments.get("intent")
+    return next((intent for intent in intents if intent.value == named), next(iter(intents)))

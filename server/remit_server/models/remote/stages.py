@@ -1,0 +1,94 @@
+"""How each engine is held to the two stages, in the strongest way that it has; the dispatcher enforces all of it again
+(MOD-10).
+
+The list of tools and their order stay the same from request to request wherever the engine allows it: what changes it
+empties the engine's prompt cache.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from types import MappingProxyType
+
+
+class Hold(StrEnum):
+    """What keeps a model to a stage."""
+
+    SCHEMA = "schema"
+    """One JSON schema for the whole step, which the engine decodes by: nothing else can be spelled."""
+    FORCED = "forced"
+    """The request names the one tool that has to be called."""
+    ALLOWED = "allowed"
+    """The request names the tools that may be called, of a list that stays the same."""
+    CHECKED = "checked"
+    """Nothing in the request: only the dispatcher."""
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """One engine's row: what holds the intent and what holds the tools, and in how many requests.
+
+    `window` is what it reads where it does not say, in tokens.
+    """
+
+    intent: Hold
+    tools: Hold
+    requests: int
+    window: int | None = None
+
+
+ENGINES: Mapping[str, Engine] = MappingProxyType(
+    {
+        "llama.cpp": Engine(Hold.SCHEMA, Hold.SCHEMA, 1),
+        "vllm": Engine(Hold.SCHEMA, Hold.SCHEMA, 1),
+        "sglang": Engine(Hold.SCHEMA, Hold.SCHEMA, 1),
+        "lmstudio": Engine(Hold.SCHEMA, Hold.SCHEMA, 1),
+        "ollama": Engine(Hold.SCHEMA, Hold.SCHEMA, 1),
+        "openai": Engine(Hold.FORCED, Hold.ALLOWED, 2, 128_000),
+        "gemini": Engine(Hold.FORCED, Hold.ALLOWED, 2, 1_000_000),
+        "anthropic": Engine(Hold.FORCED, Hold.CHECKED, 2, 200_000),
+        # Its `response_format` gives empty answers, and it knows no tool choice.
+        "mlx_lm": Engine(Hold.CHECKED, Hold.CHECKED, 1),
+        "other": Engine(Hold.FORCED, Hold.CHECKED, 2),
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Provider:
+    """A protocol that engines are spoken to in. `extra` is what has to be installed, `module` the library's name.
+
+    `engine` is the row of its own service; where another address was given, it is found out.
+    """
+
+    endpoint: str
+    extra: str
+    module: str
+    engine: str
+    key_variables: tuple[str, ...] = ()
+
+
+PROVIDERS: Mapping[str, Provider] = MappingProxyType(
+    {
+        "openai": Provider("https://api.openai.com/v1", "openai", "openai", "openai", ("OPENAI_API_KEY",)),
+        "anthropic": Provider(
+            "https://api.anthropic.com", "anthropic", "anthropic", "anthropic", ("ANTHROPIC_API_KEY",)
+        ),
+    }
+)
+"""By the word that a reference begins with."""
+
+OWNERS: Mapping[str, str] = MappingProxyType(
+    {
+        "llamacpp": "llama.cpp",
+        "vllm": "vllm",
+        "sglang": "sglang",
+        "organization_owner": "lmstudio",
+        "library": "ollama",
+        "openai": "openai",
+        "system": "openai",
+    }
+)
+"""The engine behind an OpenAI-compatible address, by whom it says to own its models."""
