@@ -21,6 +21,9 @@ pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 
 EVERY = {
     ("ask",): True,
+    ("auth", "list"): True,
+    ("auth", "remove"): False,
+    ("auth", "set"): False,
     ("audit", "log"): True,
     ("audit", "verify"): True,
     ("demo",): True,

@@ -67,11 +67,17 @@ ENVIRONMENT: Mapping[str, tuple[str, str | None]] = {
     "REMIT_APPROVAL_TIMEOUT_S": ("7", "soon"),
     "REMIT_TURN_TIMEOUT_S": ("7", "99999"),
     "REMIT_MAX_STEPS": ("7", "1000"),
+    "REMIT_MAX_TOKENS": ("77", "1"),
+    "REMIT_TEMPERATURE": ("0.5", "3"),
+    "REMIT_TOP_P": ("0.5", "2"),
+    "REMIT_SEED": ("7", "-1"),
+    "REMIT_EFFORT": ("low", "much"),
+    "REMIT_CONTEXT_TOKENS": ("4096", "9"),
 }
 """For each variable a value that changes the settings, and one that is refused."""
 
-ELSEWHERE = {"REMIT_SANDBOX", "REMIT_SANDBOX_IMAGE"}
-"""Read where a sandbox is made."""
+ELSEWHERE = {"REMIT_SANDBOX", "REMIT_SANDBOX_IMAGE", "REMIT_ENGINE", "REMIT_API_KEY"}
+"""Read where a sandbox or a served model is made."""
 
 
 def test_every_variable_has_a_row() -> None:

@@ -46,6 +46,7 @@ class Row:
 
 COMMANDS: dict[str, Row] = {
     "ask": Row("ask", 'run one turn: `remit "add error handling"` is short for it'),
+    "auth": Row("auth", "store, list and remove API keys in the operating system's keyring"),
     "audit": Row("audit", "read or verify the audit log of a workspace"),
     "demo": Row("demo", "a governed edit, end to end through the language server, in a sample workspace"),
     "doctor": Row("doctor", "check model, sandbox, policy, audit and editor in one page"),

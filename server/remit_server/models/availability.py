@@ -11,6 +11,8 @@ from pathlib import Path
 from remit_server.errors import ModelUnavailable
 from remit_server.models.choose import PLAYED, model_place
 from remit_server.models.local.provider import EMBEDDED
+from remit_server.models.remote.reference import parse_reference
+from remit_server.models.remote.stages import PROVIDERS
 
 PACKAGES = ("mlx", "mlx_lm", "llguidance", "numpy")
 _MIB = 1 << 20
@@ -26,6 +28,10 @@ def unavailable_because(reference: str) -> str | None:
     """
     if reference.startswith(PLAYED):
         return None
+    if (remote := parse_reference(reference)) is not None:
+        provider = PROVIDERS[remote.provider]
+        missing = importlib.util.find_spec(provider.module) is None
+        return f"not installed: {provider.module}; install the `{provider.extra}` extra" if missing else None
     if (problem := platform_problem(sys.platform, platform.machine()) or missing_packages()) is not None:
         return problem
     try:

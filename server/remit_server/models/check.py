@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from contextlib import aclosing
 from dataclasses import dataclass, replace
+from typing import assert_never
 
 from remit_governance.intents import SELECT_INTENT
 from remit_governance.values import Intent
@@ -15,7 +17,17 @@ from remit_server.models.local.hub.names import hub_name
 from remit_server.models.local.options import EngineOptions
 from remit_server.models.local.process import START_TIMEOUT_S, HostProcess
 from remit_server.models.local.provider import to_load, to_wire
-from remit_server.models.ports import GenerateRequest, ToolSpec, UserMessage
+from remit_server.models.ports import (
+    CallProposed,
+    Finished,
+    GenerateRequest,
+    TextDelta,
+    ThinkingDelta,
+    ToolSpec,
+    UserMessage,
+)
+from remit_server.models.remote.provider import RemoteProvider
+from remit_server.models.remote.reference import parse_reference
 
 _READ_FILE = ToolSpec(
     "read_file",
@@ -61,6 +73,8 @@ async def check_model(reference: str, options: EngineOptions, timeout_s: float =
     if reference.startswith(PLAYED):
         provider = choose_provider(reference)
         return ModelReport(reference, provider.name, ok=True, device="no device")
+    if parse_reference(reference) is not None:
+        return await _check_served(reference)
     try:
         # What was asked to try a model is no conversation to be kept.
         load = to_load(model_place(reference), replace(options, cache_folder=None))
@@ -73,6 +87,48 @@ async def check_model(reference: str, options: EngineOptions, timeout_s: float =
         return ModelReport(reference, host.ready.name, ok=False, load_s=host.ready.load_s, problem=error.payload())
     finally:
         await host.close()
+
+
+async def _check_served(reference: str) -> ModelReport:
+    provider = choose_provider(reference)
+    assert isinstance(provider, RemoteProvider)
+    text, calls, begun, first, last = "", list[str](), time.perf_counter(), 0.0, Finished("stop")
+    try:
+        served, engine = await provider.served()
+        asked = time.perf_counter()
+        async with aclosing(provider.generate(_PROBE)) as events:
+            async for event in events:
+                first = first or time.perf_counter()
+                match event:
+                    case TextDelta(text=piece):
+                        text += piece
+                    case CallProposed(call=call):
+                        calls.append(call.name)
+                    case Finished():
+                        last = event
+                    case ThinkingDelta():
+                        pass
+                    case _:
+                        assert_never(event)
+    except (ModelUnavailable, ModelFailed) as error:
+        return ModelReport(reference, provider.name, ok=False, problem=error.payload())
+    finally:
+        await provider.close()
+    governed = SELECT_INTENT in calls and _READ_FILE.name in calls
+    spent = time.perf_counter() - first
+    return ModelReport(
+        reference,
+        provider.name,
+        ok=governed,
+        device=f"{served.engine}, the intent {engine.intent.words}, the tools {engine.tools.words}",
+        load_s=asked - begun,
+        first_token_s=first - asked,
+        tokens=last.completion_tokens,
+        tokens_per_s=last.completion_tokens / spent if spent > 0 else 0.0,
+        text=text,
+        calls=tuple(calls),
+        problem=None if governed else _no_governed_call(provider.name, calls, last.completion_tokens),
+    )
 
 
 async def _probe(reference: str, host: HostProcess) -> ModelReport:

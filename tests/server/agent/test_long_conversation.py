@@ -1,4 +1,4 @@
-"""AGT-08: a conversation of 200 turns over a real model with a small window never ends for lack of room."""
+"""AGT-09: a conversation of 200 turns over a real model with a small window never ends for lack of room."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ WINDOW = 12_000
 WORDS = ["cart", "total", "discount", "rename", "function", "src/shop/cart.py", "add", "tests", "why", "42", "é"]
 
 
-async def test_AGT_08_two_hundred_turns_over_a_window_of_12_000_tokens(tmp_path: Path) -> None:
+async def test_AGT_09_two_hundred_turns_over_a_window_of_12_000_tokens(tmp_path: Path) -> None:
     (tmp_path / "shop").mkdir()
     settings = Settings(
         tmp_path / "shop",

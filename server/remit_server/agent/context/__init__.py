@@ -1,1 +1,1 @@
-"""What of a conversation is sent: budget, condensing, and what survives it (AGT-08)."""
+"""What of a conversation is sent: budget, condensing, and what survives it (AGT-09)."""

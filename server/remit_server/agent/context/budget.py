@@ -1,4 +1,4 @@
-"""How much of a model's window a conversation may take, in its own tokens (AGT-08)."""
+"""How much of a model's window a conversation may take, in its own tokens (AGT-09)."""
 
 from __future__ import annotations
 

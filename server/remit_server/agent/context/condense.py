@@ -1,4 +1,4 @@
-"""A long conversation as a shorter one: a new prefix, then the newest messages as they are (AGT-08)."""
+"""A long conversation as a shorter one: a new prefix, then the newest messages as they are (AGT-09)."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ def condense(conversation: Conversation, summary: str, room: Room) -> Condensed:
     request = current_request(messages, cut)
     text = _spell(summary, facts_of(messages[:cut]), conversation.pins, room.prefix)
     newest = messages[cut:]
-    if newest and isinstance(first := newest[0], UserMessage):  # some templates take no two in a row
-        request, newest = first, newest[1:]
+    while newest and isinstance(first := newest[0], UserMessage):  # some templates take no two in a row
+        request, newest = first if request is None else UserMessage(f"{request.text}\n\n{first.text}"), newest[1:]
     asked = "" if request is None else f"\n\nThe request that is worked on:\n{request.text}"
     prefix: tuple[Message, ...] = (*system, UserMessage(text + asked))
     if count_chars(newest) <= room.recent:

@@ -1,4 +1,4 @@
-"""A session's conversation: all of it, and what of it the model is sent (AGT-08)."""
+"""A session's conversation: all of it, and what of it the model is sent (AGT-09)."""
 
 from __future__ import annotations
 

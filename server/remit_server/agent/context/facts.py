@@ -1,4 +1,4 @@
-"""What a condensed conversation keeps word for word: requests, changed files, results, refusals (AGT-08).
+"""What a condensed conversation keeps word for word: requests, changed files, results, refusals (AGT-09).
 
 They are read off the messages themselves, so that no model can leave one out.
 """

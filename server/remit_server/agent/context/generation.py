@@ -1,4 +1,4 @@
-"""How a model is asked to generate: what the person set, else what the model's own files say (AGT-09)."""
+"""How a model is asked to generate: what the person set, else what the model's own files say (AGT-10)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Keeps what is sent within the model's window: measures it, and has it condensed (AGT-08)."""
+"""Keeps what is sent within the model's window: measures it, and has it condensed (AGT-09)."""
 
 from __future__ import annotations
 

@@ -19,6 +19,7 @@ from remit_server.cli.main import DENIED, DONE, FAILED, INTERRUPTED
 from remit_server.cli.usage import WrongUsage, first_problem
 from remit_server.contract import ApprovalAnswer, ApprovalRequired, RunRequest, RunResult, RunStatus, TextInput
 from remit_server.harness.ports import Asker, AskingStyle, Emit, NobodyToAsk
+from remit_server.models.remote.stages import PROVIDERS
 from remit_server.runtime.opening import open_runtime
 from remit_server.runtime.settings import Settings
 from remit_server.workspace.ports import NoDocuments
@@ -50,7 +51,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.add_argument("prompt", nargs="+", metavar="PROMPT", help="what to do")
     add_common_arguments(parser)
-    parser.add_argument("--model", help="`embedded`, a model folder, or `org/name` of a model that was pulled")
+    parser.add_argument(
+        "--model", help="`embedded`, a model folder, `org/name` of a model that was pulled, or `PROVIDER:MODEL[@URL]`"
+    )
+    parser.add_argument(
+        "--provider", choices=tuple(PROVIDERS), help="the protocol of a server; `--model` names its model"
+    )
+    parser.add_argument("--endpoint", metavar="URL", help="the server's address (default: the provider's own service)")
     parser.add_argument(
         "--record", type=Path, metavar="FILE", help="record the model's traffic; `replay:FILE` plays it"
     )
@@ -62,6 +69,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def model_reference(arguments: argparse.Namespace) -> str | None:
+    """Returns the model that the command line names; None where it names none. Raises WrongUsage."""
+    model: str | None = arguments.model
+    provider, endpoint = arguments.provider, arguments.endpoint
+    if provider is None and endpoint is None:
+        return model
+    if provider is None or model is None:
+        missing = "--model" if provider else "--provider"
+        raise WrongUsage("the model is not named whole", f"{missing} is missing", "give --provider and --model")
+    return f"{provider}:{model}" + (f"@{endpoint}" if endpoint else "")
+
+
 def add_common_arguments(parser: argparse.ArgumentParser) -> None:
     """Arguments of every command that works in a workspace."""
     parser.add_argument("--json", action="store_true", help="one JSON object a line, for machines")
@@ -71,7 +90,7 @@ def add_common_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Run one turn."""
     text = prompt(" ".join(arguments.prompt))
-    settings = Settings.from_environment(arguments.workspace, model=arguments.model)
+    settings = Settings.from_environment(arguments.workspace, model=model_reference(arguments))
     if arguments.record is not None:
         settings = replace(settings, record=arguments.record.absolute())
     request = RunRequest(session_id=new_session(), turn_id="1", input=text)

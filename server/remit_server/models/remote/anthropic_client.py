@@ -1,4 +1,4 @@
-"""Anthropic's messages, and servers that speak them, through its own library (MOD-09)."""
+"""Anthropic's messages, and servers that speak them, through its own library (MOD-11)."""
 # pyright: basic
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class AnthropicClient:
         return ModelFailed(f"`{self._host}` ended its answer with an error", str(error)[:300], fix)
 
     def _status(self, error: Any) -> Exception:
-        said = str(error.message)[:300]
+        said = _told(error)
         if error.status_code in {400, 413} and TOO_LONG.search(said):
             window, tokens = numbers_in(said)
             what, fix = "the conversation does not fit the model", "ask for less at once, or use a larger model"
@@ -100,24 +100,32 @@ class AnthropicClient:
         return ModelFailed(f"`{self._host}` refused the request ({error.status_code})", said, fix)
 
 
+def _told(error: Any) -> str:
+    """Returns the service's own words; the library's have the status among them, which is no count of tokens."""
+    match error.body:
+        case {"error": {"message": str(message)}}:
+            return message[:300]
+        case _:
+            return str(error.message)[:300]
+
+
 def _request(ask: Ask) -> dict[str, Any]:
     system = [message.text for message in ask.messages if isinstance(message, SystemMessage)]
     messages = spell_messages([message for message in ask.messages if not isinstance(message, SystemMessage)])
     request: dict[str, Any] = {"model": ask.model, "max_tokens": ask.max_tokens, "messages": messages, "stream": True}
     if system:
         request["system"] = [{"type": "text", "text": "\n\n".join(system), **_CACHED}]
-    # The service takes one of the two.
-    if ask.temperature is not None:
-        request["temperature"] = ask.temperature
-    elif ask.top_p is not None:
-        request["top_p"] = ask.top_p
+    # The library knows of neither any more; what a person set is sent, and the service says whether it takes it.
+    if sampling := {k: v for k, v in (("temperature", ask.temperature), ("top_p", ask.top_p)) if v is not None}:
+        request["extra_body"] = sampling
     if ask.tools:
         request["tools"] = [spell_tool(tool) for tool in ask.tools]
         if (choice := spell_choice(ask.choice)) is not None:
             request["tool_choice"] = choice
+    output: dict[str, Any] = {} if ask.effort is None else {"effort": ask.effort}
     if ask.schema is not None:
-        request["output_config"] = {"format": {"type": "json_schema", "schema": dict(ask.schema)}}
-    return request
+        output["format"] = {"type": "json_schema", "schema": dict(ask.schema)}
+    return request | ({"output_config": output} if output else {})
 
 
 @dataclass(slots=True)

@@ -1,4 +1,4 @@
-"""One request to an engine, and what comes back, before anything of a library is known (MOD-09)."""
+"""One request to an engine, and what comes back, before anything of a library is known (MOD-11)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Makes the provider of a served model; its library is imported with the first request (MOD-09)."""
+"""Makes the provider of a served model; its library is imported with the first request (MOD-11)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Calls that a server left in the text: it did not know the model's own syntax (MOD-12).
+"""Calls that a server left in the text: it did not know the model's own syntax (MOD-14).
 
 Without this a step that calls something would pass for the end of the turn. What is between the markers of thinking is
 never looked at.

@@ -1,4 +1,4 @@
-"""OpenAI's chat completions, and every server that speaks them, through its own library (MOD-09)."""
+"""OpenAI's chat completions, and every server that speaks them, through its own library (MOD-11)."""
 # pyright: basic
 
 from __future__ import annotations

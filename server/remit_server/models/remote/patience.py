@@ -1,4 +1,4 @@
-"""How long an engine is waited for, and when it is asked again (MOD-11).
+"""How long an engine is waited for, and when it is asked again (MOD-13).
 
 Three limits: to connect, for the first token (a cold model takes minutes to load), and between tokens. It is asked
 again only as long as nothing came: what the person has seen is not repeated.

@@ -1,4 +1,4 @@
-"""A model that another program serves, as a provider (MOD-09)."""
+"""A model that another program serves, as a provider (MOD-11)."""
 
 from __future__ import annotations
 

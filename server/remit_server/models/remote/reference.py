@@ -1,4 +1,4 @@
-"""A reference to a model that another program serves: `PROVIDER:MODEL`, or `PROVIDER:MODEL@URL` (MOD-09)."""
+"""A reference to a model that another program serves: `PROVIDER:MODEL`, or `PROVIDER:MODEL@URL` (MOD-11)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the errors of served models mean, whatever library they came through (MOD-11)."""
+"""What the errors of served models mean, whatever library they came through (MOD-13)."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """How each engine is held to the two stages, in the strongest way that it has; the dispatcher enforces all of it again
-(MOD-10).
+(MOD-12).
 
 The list of tools and their order stay the same from request to request wherever the engine allows it: what changes it
 empties the engine's prompt cache.
@@ -24,6 +24,21 @@ class Hold(StrEnum):
     """The request names the tools that may be called, of a list that stays the same."""
     CHECKED = "checked"
     """Nothing in the request: only the dispatcher."""
+
+    @property
+    def words(self) -> str:
+        """What a person is told."""
+        return _WORDS[self]
+
+
+_WORDS: Mapping[Hold, str] = MappingProxyType(
+    {
+        Hold.SCHEMA: "held by a schema",
+        Hold.FORCED: "held by a forced choice",
+        Hold.ALLOWED: "held by the tools that the request allows",
+        Hold.CHECKED: "checked by Remit alone",
+    }
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""A whole step as one JSON value: an answer, or an intent with calls of the tools that it opens (MOD-10).
+"""A whole step as one JSON value: an answer, or an intent with calls of the tools that it opens (MOD-12).
 
 For engines that decode by a schema: a tool outside the intent cannot be spelled. The conversation is written the same
 way, so that the model reads what it is to write.

@@ -1,4 +1,4 @@
-"""A step in two requests: first the intent, then the calls that it opens (MOD-10)."""
+"""A step in two requests: first the intent, then the calls that it opens (MOD-12)."""
 
 from __future__ import annotations
 

@@ -1,0 +1,69 @@
+"""`remit auth set|list|remove`: API keys in the operating system's keyring (MOD-15)."""
+
+from __future__ import annotations
+
+import argparse
+import getpass
+import os
+import sys
+
+from remit_server.cli.console import print_json, say
+from remit_server.cli.main import DONE, FAILED
+from remit_server.cli.usage import WrongUsage
+from remit_server.models.remote import keys
+from remit_server.models.remote.stages import PROVIDERS
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    commands = parser.add_subparsers(dest="auth_command", metavar="set|list|remove", required=True)
+    for name, summary, command in (
+        ("set", "store a key; it is asked for, or read from standard input", _set),
+        ("remove", "forget a key", _remove),
+    ):
+        sub = commands.add_parser(name, help=summary)
+        sub.add_argument("name", metavar="PROVIDER|HOST", help="a provider, or the `host:port` of another server")
+        sub.set_defaults(auth_run=command)
+    listed = commands.add_parser("list", help="which providers have a key, and where it is")
+    listed.add_argument("--json", action="store_true", help="one JSON object, for machines")
+    listed.set_defaults(auth_run=_list)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the chosen command."""
+    code: int = arguments.auth_run(arguments)
+    return code
+
+
+def _set(arguments: argparse.Namespace) -> int:
+    # Never an argument: those are seen in the list of processes, and kept by shells.
+    key = getpass.getpass("key: ") if sys.stdin.isatty() else sys.stdin.readline()
+    if not (key := key.strip()):
+        raise WrongUsage("no key was stored", "nothing was given", "type the key, or pipe it in")
+    keys.store(arguments.name, key)
+    say(f"the key for {arguments.name} is stored")
+    return DONE
+
+
+def _remove(arguments: argparse.Namespace) -> int:
+    removed = keys.remove(arguments.name)
+    say(f"the key for {arguments.name} is removed" if removed else f"there was no key for {arguments.name}")
+    return DONE if removed else FAILED
+
+
+def _list(arguments: argparse.Namespace) -> int:
+    found = {name: _place_of_key(name) for name in PROVIDERS}
+    if arguments.json:
+        print_json(dict(found))
+    else:
+        for name, place in found.items():
+            say(f"{name}: {place or 'no key'}")
+    return DONE
+
+
+def _place_of_key(name: str) -> str | None:
+    """Where the key is, never the key."""
+    variable = next((each for each in PROVIDERS[name].key_variables if os.environ.get(each)), None)
+    if variable is not None:
+        return f"in the environment, as {variable}"
+    return "in the keyring" if keys.stored(name) else None

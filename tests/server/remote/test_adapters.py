@@ -1,0 +1,347 @@
+"""Every adapter against a server on this machine: what each stage sends on the wire, and what it makes of trouble
+(MOD-11; MOD-12; MOD-13)."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping
+from contextlib import aclosing
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from chat_server import ChatServer, Refused, Said, chat_server
+
+from remit_governance.intents import SELECT_INTENT
+from remit_governance.values import Intent
+from remit_server.errors import ModelFailed, ModelUnavailable, PromptTooLong
+from remit_server.models.ports import (
+    AssistantMessage,
+    CallProposed,
+    Finished,
+    GenerateRequest,
+    ModelEvent,
+    ProposedCall,
+    SystemMessage,
+    TextDelta,
+    ThinkingDelta,
+    ToolMessage,
+    ToolSpec,
+    UserMessage,
+)
+from remit_server.models.remote.choose import make_client
+from remit_server.models.remote.patience import Patience
+from remit_server.models.remote.provider import RemoteProvider
+from remit_server.models.remote.reference import parse_reference
+
+PATH = {
+    "type": "object",
+    "properties": {"path": {"type": "string", "maxLength": 4096}},
+    "required": ["path"],
+    "additionalProperties": False,
+}
+READ = ToolSpec("read_file", "Read a file.", PATH)
+WRITE = ToolSpec("write_file", "Write a file.", PATH)
+INTENTS = {Intent.READ_FILE: (READ,), Intent.WRITE_FILE: (WRITE,)}
+REQUEST = GenerateRequest(
+    "s",
+    (SystemMessage("be brief"), UserMessage("read a.py")),
+    INTENTS,
+    max_tokens=50,
+    temperature=None,
+)
+DECLARED = Said(calls=[(SELECT_INTENT, {"intent": "READ_FILE"})])
+READS = Said("I look.", calls=[("read_file", {"path": "a.py"})])
+STEP = Said(json.dumps({"intent": "READ_FILE", "calls": [{"tool": "read_file", "arguments": {"path": "a.py"}}]}))
+QUICK = Patience(connect_s=2, first_token_s=2, between_tokens_s=2, pause_s=0.01)
+
+ENDPOINTS = {"openai": "/v1", "anthropic": ""}
+EACH = pytest.mark.parametrize("kind", ["openai", "anthropic"])
+
+
+def provider_for(server: ChatServer, kind: str, patience: Patience = QUICK, **more: Any) -> RemoteProvider:
+    reference = parse_reference(f"{kind}:m@{server.url}{ENDPOINTS[kind]}")
+    assert reference is not None
+    return RemoteProvider(reference, make_client, more.pop("redact", str), patience=patience, **more)
+
+
+async def generated(
+    server: ChatServer, kind: str, request: GenerateRequest = REQUEST, patience: Patience = QUICK, **more: Any
+) -> list[ModelEvent]:
+    provider = provider_for(server, kind, patience, **more)
+    try:
+        return [event async for event in provider.generate(request)]
+    finally:
+        await provider.close()
+
+
+def calls_of(events: list[ModelEvent]) -> list[tuple[str, Mapping[str, Any]]]:
+    return [(event.call.name, event.call.arguments) for event in events if isinstance(event, CallProposed)]
+
+
+def text_of(events: list[ModelEvent]) -> str:
+    return "".join(event.text for event in events if isinstance(event, TextDelta))
+
+
+def names(request: Mapping[str, Any]) -> list[str]:
+    return [tool["function"]["name"] if "function" in tool else tool["name"] for tool in request["tools"]]
+
+
+@EACH
+async def test_MOD_12_two_requests_with_a_forced_declaration_and_the_same_tools(kind: str) -> None:
+    with chat_server(DECLARED, READS) as server:
+        events = await generated(server, kind)
+    first, second = server.requests
+    forced = {"type": "function", "function": {"name": SELECT_INTENT}}
+    if kind == "anthropic":
+        forced = {"type": "tool", "name": SELECT_INTENT, "disable_parallel_tool_use": True}
+    assert first["tool_choice"] == forced
+    assert "tool_choice" not in second
+    assert first["tools"] == second["tools"]
+    assert names(first) == [SELECT_INTENT, "read_file", "write_file"]
+    assert second["messages"][: len(first["messages"])] == first["messages"] or kind == "anthropic"
+    assert calls_of(events) == [(SELECT_INTENT, {"intent": "READ_FILE"}), ("read_file", {"path": "a.py"})]
+    assert events[-1] == Finished("stop", 22, 14, 6, 11)
+
+
+async def test_MOD_12_openais_own_service_is_told_which_tools_are_allowed() -> None:
+    with chat_server(DECLARED, READS, owner="openai") as server:
+        await generated(server, "openai")
+    allowed = server.requests[1]["tool_choice"]
+    assert allowed["type"] == "allowed_tools"
+    assert [tool["function"]["name"] for tool in allowed["allowed_tools"]["tools"]] == [SELECT_INTENT, "read_file"]
+
+
+@pytest.mark.parametrize("owner", ["llamacpp", "vllm", "sglang", "organization_owner", "library"])
+async def test_MOD_12_engines_that_decode_by_a_schema_get_one_request(owner: str) -> None:
+    with chat_server(STEP, owner=owner) as server:
+        events = await generated(server, "openai")
+    (request,) = server.requests
+    schema = request["response_format"]["json_schema"]["schema"]
+    steps = {each["properties"]["intent"]["const"]: each for each in schema["anyOf"][1:]}
+    tools = [
+        call["properties"]["tool"]["const"] for call in steps["READ_FILE"]["properties"]["calls"]["items"]["anyOf"]
+    ]
+    assert tools == ["read_file"]
+    assert "tools" not in request
+    assert calls_of(events) == [(SELECT_INTENT, {"intent": "READ_FILE"}), ("read_file", {"path": "a.py"})]
+
+
+async def test_MOD_12_a_server_without_any_hold_is_checked_by_the_dispatcher_alone() -> None:
+    with chat_server(READS, owner=None) as server:
+        events = await generated(server, "openai")
+    assert "tool_choice" not in server.requests[0]
+    assert calls_of(events) == [("read_file", {"path": "a.py"})]
+
+
+async def test_MOD_12_a_person_may_choose_the_row() -> None:
+    with chat_server(STEP) as server:
+        await generated(server, "openai", engine="vllm")
+    assert "response_format" in server.requests[0]
+
+
+@EACH
+async def test_MOD_12_a_step_that_only_answers_declares_nothing(kind: str) -> None:
+    with chat_server(DECLARED, Said("It is done.")) as server:
+        events = await generated(server, kind)
+    assert calls_of(events) == []
+    assert text_of(events) == "It is done."
+
+
+async def test_MOD_12_an_answer_by_schema_is_streamed() -> None:
+    with chat_server(Said(json.dumps({"answer": 'It is "done", é.'}, ensure_ascii=False)), owner="vllm") as server:
+        events = await generated(server, "openai")
+    assert text_of(events) == 'It is "done", é.'
+    assert sum(isinstance(event, TextDelta) for event in events) > 1
+
+
+@EACH
+async def test_MOD_12_a_call_outside_the_intent_is_passed_on_to_the_dispatcher(kind: str) -> None:
+    with chat_server(DECLARED, Said(calls=[("write_file", {"path": "a.py"})])) as server:
+        events = await generated(server, kind)
+    assert [name for name, _ in calls_of(events)] == [SELECT_INTENT, "write_file"]
+
+
+@EACH
+async def test_MOD_12_an_engine_that_ignores_the_forced_choice_is_said(kind: str) -> None:
+    with chat_server(Said("hello")) as server, pytest.raises(ModelFailed, match="did not declare an intent"):
+        await generated(server, kind)
+
+
+@EACH
+async def test_MOD_11_a_conversation_is_sent_as_it_was_asked(kind: str) -> None:
+    calls = (
+        ProposedCall("1", SELECT_INTENT, {"intent": "READ_FILE"}),
+        ProposedCall("2", "read_file", {"path": "a.py"}),
+    )
+    before = (
+        AssistantMessage("I look.", calls),
+        ToolMessage("1", SELECT_INTENT, "ok"),
+        ToolMessage("2", "read_file", "1|x = 1"),
+        AssistantMessage("It has a line."),
+        UserMessage("and b.py?"),
+    )
+    with chat_server(DECLARED, READS) as server:
+        await generated(server, kind, replace(REQUEST, messages=(*REQUEST.messages, *before)))
+    sent = server.requests[0]["messages"]
+    roles = [message["role"] for message in sent]
+    if kind == "openai":
+        assert roles == ["system", "user", "assistant", "tool", "assistant", "tool", "assistant", "user"]
+        assert sent[3]["tool_call_id"] == "1"
+        assert sent[5]["content"] == "1|x = 1"
+    else:
+        assert roles == ["user", "assistant", "user", "assistant", "user", "assistant", "user"]
+        assert sent[4]["content"][0]["content"] == "1|x = 1"
+
+
+@EACH
+async def test_MOD_14_thinking_is_a_region_of_its_own(kind: str) -> None:
+    thought = '<tool_call>{"name": "write_file", "arguments": {"path": "x"}}</tool_call>'
+    with chat_server(DECLARED, Said("Done.", thinking=thought)) as server:
+        events = await generated(server, kind)
+    assert "".join(event.text for event in events if isinstance(event, ThinkingDelta)) == thought
+    assert calls_of(events) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '<tool_call>\n{"name": "read_file", "arguments": {"path": "a.py"}}\n</tool_call>',
+        "<tool_call>\n<function=read_file>\n<parameter=path>\na.py\n</parameter>\n</function>\n</tool_call>",
+        '[TOOL_CALLS]read_file[ARGS]{"path": "a.py"}</s>',
+        '<think>[TOOL_CALLS]write_file[ARGS]{"path": "x"}</think>[TOOL_CALLS]read_file[ARGS]{"path": "a.py"}',
+    ],
+)
+@EACH
+async def test_MOD_14_a_call_that_came_as_text_is_read(kind: str, text: str) -> None:
+    with chat_server(DECLARED, Said(text)) as server:
+        events = await generated(server, kind)
+    assert calls_of(events) == [(SELECT_INTENT, {"intent": "READ_FILE"}), ("read_file", {"path": "a.py"})] or (
+        calls_of(events) == [("read_file", {"path": "a.py"})]
+    )
+
+
+@EACH
+async def test_MOD_14_one_that_cannot_be_read_is_never_the_end_of_a_turn(kind: str) -> None:
+    with chat_server(DECLARED, Said("<tool_call>{broken")) as server, pytest.raises(ModelFailed, match="came as text"):
+        await generated(server, kind)
+
+
+@EACH
+async def test_MOD_13_a_cut_stream_is_no_answer(kind: str) -> None:
+    unusable = pytest.raises((ModelFailed, ModelUnavailable))
+    with chat_server(DECLARED, Said("I was ab", reason=None)) as server, unusable as failed:
+        await generated(server, kind)
+    assert failed.value.why
+
+
+@EACH
+@pytest.mark.parametrize("headers", [{}, {"retry-after": "0"}])
+async def test_MOD_13_a_busy_server_is_asked_again(kind: str, headers: Mapping[str, str]) -> None:
+    with chat_server(Refused(429, headers=headers), Refused(503), DECLARED, READS) as server:
+        events = await generated(server, kind)
+    assert len(server.requests) == 4
+    assert len(calls_of(events)) == 2
+
+
+@EACH
+async def test_MOD_13_a_pause_that_is_too_long_ends_the_step_with_it(kind: str) -> None:
+    told = pytest.raises(ModelUnavailable, match="asks for a pause of 3600 s")
+    with chat_server(Refused(429, headers={"retry-after": "3600"})) as server, told:
+        await generated(server, kind)
+    assert len(server.requests) == 1
+
+
+@EACH
+async def test_MOD_13_nothing_is_asked_again_once_something_was_seen(kind: str) -> None:
+    with chat_server(DECLARED, Said("I was", reason=None, endless=True)) as server:
+        patience = replace(QUICK, between_tokens_s=0.3)
+        with pytest.raises(ModelUnavailable, match="stopped answering"):
+            await generated(server, kind, patience=patience)
+    assert len(server.requests) == 2
+
+
+@EACH
+async def test_MOD_13_a_slow_first_token_has_its_own_limit(kind: str) -> None:
+    with chat_server(Said(pause_s=0.5, calls=DECLARED.calls), READS) as server:
+        assert await generated(server, kind, patience=replace(QUICK, between_tokens_s=0.1, first_token_s=5))
+    with chat_server(Said(pause_s=1.0)) as server, pytest.raises(ModelUnavailable, match="did not begin to answer"):
+        await generated(server, kind, patience=replace(QUICK, first_token_s=0.2, retries=0))
+
+
+@EACH
+async def test_MOD_13_a_server_that_is_not_there_is_said_with_its_address(kind: str) -> None:
+    with chat_server(DECLARED) as server:
+        pass
+    with pytest.raises(ModelUnavailable) as failed:
+        await generated(server, kind)
+    assert server.url.removeprefix("http://") in str(failed.value)
+
+
+@EACH
+async def test_MOD_13_arguments_that_are_no_json_are_told_to_the_model(kind: str) -> None:
+    with chat_server(DECLARED, Said(calls=[("read_file", '{"path": ')])) as server:
+        events = await generated(server, kind)
+    assert calls_of(events)[1][0] == "unreadable_call"
+
+
+@EACH
+async def test_MOD_13_two_hundred_calls_at_once(kind: str) -> None:
+    many = [("read_file", {"path": f"{number}.py"}) for number in range(200)]
+    with chat_server(DECLARED, Said(calls=many)) as server:
+        events = await generated(server, kind)
+    assert [arguments["path"] for _, arguments in calls_of(events)[1:]] == [f"{number}.py" for number in range(200)]
+
+
+@EACH
+async def test_MOD_13_a_cancelled_step_ends_the_request_at_the_server(kind: str) -> None:
+    with chat_server(DECLARED, Said("I was", reason=None, endless=True)) as server:
+        provider = provider_for(server, kind)
+        async with aclosing(provider.generate(REQUEST)) as events:
+            async for event in events:
+                if isinstance(event, TextDelta):
+                    break
+        assert await asyncio.to_thread(server.left.wait, 10)
+        assert provider.state == "ready"
+        await provider.close()
+
+
+@EACH
+async def test_MOD_13_a_prompt_that_is_too_long_says_by_how_much(kind: str) -> None:
+    said = "prompt is too long: 210000 tokens > 200000 maximum"
+    with chat_server(Refused(400, said)) as server, pytest.raises(PromptTooLong) as failed:
+        await generated(server, kind)
+    assert (failed.value.tokens, failed.value.window) == (210_000, 200_000)
+
+
+@EACH
+async def test_MOD_15_what_is_sent_is_redacted_and_the_key_is_in_a_header_alone(kind: str, monkeypatch) -> None:
+    monkeypatch.setenv("REMIT_API_KEY", "sk-for-this-test-0123456789")
+    request = replace(REQUEST, messages=(*REQUEST.messages, UserMessage("my password is hush")))
+    with chat_server(DECLARED, READS) as server:
+        await generated(server, kind, request, redact=lambda text: text.replace("hush", "[redacted]"))
+    spelled = json.dumps(server.requests)
+    assert "hush" not in spelled
+    assert "sk-for-this-test" not in spelled
+    assert any("sk-for-this-test" in value for headers in server.headers for value in headers.values())
+
+
+@EACH
+async def test_MOD_11_settings_of_the_generation_are_sent(kind: str) -> None:
+    request = replace(REQUEST, temperature=0.5, top_p=0.9, effort="low", max_tokens=77)
+    with chat_server(DECLARED, READS) as server:
+        await generated(server, kind, request)
+    sent = server.requests[0]
+    assert (sent["temperature"], sent["top_p"], sent["max_tokens"]) == (0.5, 0.9, 77)
+    assert sent.get("reasoning_effort") == "low" or sent["output_config"] == {"effort": "low"}
+
+
+async def test_MOD_11_the_window_is_the_servers_own() -> None:
+    with chat_server(STEP, owner="vllm", max_model_len=12_345) as server:
+        provider = provider_for(server, "openai")
+        assert provider.context_tokens is None
+        async for _ in provider.generate(REQUEST):
+            pass
+        assert provider.context_tokens == 12_345
+        await provider.close()

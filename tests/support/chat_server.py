@@ -1,0 +1,192 @@
+"""A server of chat completions or messages on a port of this machine: it plays answers, and keeps what it was sent.
+
+What it sends is built with the types of the protocols' own libraries, so that it cannot spell what they do not know.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Said:
+    """One answer: its text, thinking and calls; `reason` None cuts the stream before its end."""
+
+    text: str = ""
+    thinking: str = ""
+    calls: Sequence[tuple[str, Mapping[str, Any] | str]] = ()
+    reason: str | None = "stop"
+    pause_s: float = 0.0
+    endless: bool = False
+
+
+@dataclass(frozen=True)
+class Refused:
+    """An answer that is an error."""
+
+    status: int
+    message: str = "no"
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: Mapping[str, Any] = field(default_factory=dict)
+
+
+Answer = Said | Refused
+
+
+@dataclass
+class ChatServer:
+    """`answers` are played in order; the last one again and again. `owner` is what `/models` says of its one model."""
+
+    answers: list[Answer]
+    owner: str | None = "other"
+    model: Mapping[str, Any] = field(default_factory=dict)
+    requests: list[dict[str, Any]] = field(default_factory=list)
+    headers: list[dict[str, str]] = field(default_factory=list)
+    left: threading.Event = field(default_factory=threading.Event)
+    url: str = ""
+    answered: int = 0
+
+    def next(self) -> Answer:
+        answer = self.answers[min(self.answered, len(self.answers) - 1)]
+        self.answered += 1
+        return answer
+
+
+@contextmanager
+def chat_server(*answers: Answer, owner: str | None = "other", **model: Any) -> Iterator[ChatServer]:
+    state = ChatServer(list(answers), owner, model)
+    listener = ThreadingHTTPServer(("127.0.0.1", 0), _handler(state))
+    listener.daemon_threads = True
+    thread = threading.Thread(target=listener.serve_forever, daemon=True)
+    thread.start()
+    state.url = f"http://127.0.0.1:{listener.server_port}"
+    try:
+        yield state
+    finally:
+        listener.shutdown()
+        listener.server_close()
+        thread.join()
+
+
+def _handler(state: ChatServer) -> type[BaseHTTPRequestHandler]:
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+        def do_GET(self) -> None:
+            row = {"id": "m", "object": "model", "created": 1, **state.model}
+            row |= {} if state.owner is None else {"owned_by": state.owner}
+            self._json(200, {"object": "list", "data": [row]})
+
+        def do_POST(self) -> None:
+            state.requests.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+            state.headers.append(dict(self.headers))
+            answer = state.next()
+            if isinstance(answer, Refused):
+                error = {"message": answer.message, "type": "error", **answer.body}
+                self._json(answer.status, {"type": "error", "error": error}, answer.headers)
+                return
+            play = _messages if self.path.endswith("/messages") else _completions
+            self.send_response(200)
+            self.send_header("Content-Type", "text/event-stream")
+            self.send_header("Connection", "close")
+            self.end_headers()
+            self.close_connection = True
+            try:
+                time.sleep(answer.pause_s)
+                for event in play(answer):
+                    self.wfile.write(event)
+                    self.wfile.flush()
+                while answer.endless:
+                    self.wfile.write(b": still here\n\n")
+                    self.wfile.flush()
+                    time.sleep(0.02)
+            except OSError:
+                state.left.set()
+
+        def _json(self, status: int, value: Any, headers: Mapping[str, str] | None = None) -> None:
+            data = json.dumps(value).encode()
+            self.send_response(status)
+            for name, text in {"Content-Type": "application/json", **(headers or {})}.items():
+                self.send_header(name, text)
+            self.send_header("Content-Length", str(len(data)))
+            self.end_headers()
+            self.wfile.write(data)
+
+    return Handler
+
+
+def _completions(said: Said) -> Iterator[bytes]:
+    from openai.types.chat import ChatCompletionChunk
+
+    def chunk(delta: Mapping[str, Any], reason: str | None = None, usage: Mapping[str, Any] | None = None) -> bytes:
+        choices = [{"index": 0, "delta": delta, "finish_reason": reason}] if usage is None else []
+        value = {"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "m", "choices": choices}
+        checked = ChatCompletionChunk.model_validate(value | ({} if usage is None else {"usage": usage}))
+        return b"data: " + checked.model_dump_json(exclude_unset=True).encode() + b"\n\n"
+
+    if said.thinking:
+        yield chunk({"reasoning_content": said.thinking})
+    for word in _parts(said.text):
+        yield chunk({"content": word})
+    for index, (name, arguments) in enumerate(said.calls):
+        spelled = arguments if isinstance(arguments, str) else json.dumps(arguments)
+        yield chunk({"tool_calls": [{"index": index, "id": f"c{index}", "function": {"name": name, "arguments": ""}}]})
+        for part in _parts(spelled):
+            yield chunk({"tool_calls": [{"index": index, "function": {"arguments": part}}]})
+    if said.reason is not None:
+        yield chunk({}, "tool_calls" if said.calls else said.reason)
+        details = {"prompt_tokens_details": {"cached_tokens": 7}}
+        yield chunk({}, usage={"prompt_tokens": 11, "completion_tokens": 3, "total_tokens": 14, **details})
+        yield b"data: [DONE]\n\n"
+
+
+def _messages(said: Said) -> Iterator[bytes]:
+    from anthropic.types import RawMessageStreamEvent
+    from pydantic import TypeAdapter
+
+    checked = TypeAdapter[Any](RawMessageStreamEvent)
+
+    def event(kind: str, **fields: Any) -> bytes:
+        value = {"type": kind, **fields}
+        checked.validate_python(value)
+        return f"event: {kind}\ndata: {json.dumps(value)}\n\n".encode()
+
+    usage = {"input_tokens": 4, "cache_read_input_tokens": 7, "cache_creation_input_tokens": 0, "output_tokens": 0}
+    message = {"id": "m", "type": "message", "role": "assistant", "content": [], "model": "m", "usage": usage}
+    yield event("message_start", message=message | {"stop_reason": None, "stop_sequence": None})
+    blocks: list[tuple[dict[str, Any], list[dict[str, Any]]]] = []
+    if said.thinking:
+        thought = [{"type": "thinking_delta", "thinking": part} for part in _parts(said.thinking)]
+        blocks.append(({"type": "thinking", "thinking": "", "signature": ""}, thought))
+    if said.text:
+        blocks.append(({"type": "text", "text": ""}, [{"type": "text_delta", "text": p} for p in _parts(said.text)]))
+    for index, (name, arguments) in enumerate(said.calls):
+        spelled = arguments if isinstance(arguments, str) else json.dumps(arguments)
+        block = {"type": "tool_use", "id": f"c{index}", "name": name, "input": {}}
+        blocks.append((block, [{"type": "input_json_delta", "partial_json": part} for part in _parts(spelled)]))
+    for index, (block, deltas) in enumerate(blocks):
+        yield event("content_block_start", index=index, content_block=block)
+        for delta in deltas:
+            yield event("content_block_delta", index=index, delta=delta)
+        yield event("content_block_stop", index=index)
+    if said.reason is not None:
+        reason = "tool_use" if said.calls else {"stop": "end_turn", "length": "max_tokens"}[said.reason]
+        yield event("message_delta", delta={"stop_reason": reason, "stop_sequence": None}, usage={"output_tokens": 3})
+        yield event("message_stop")
+
+
+def _parts(text: str) -> Iterator[str]:
+    return (text[n : n + 5] for n in range(0, len(text), 5))
+
+
+Check = Callable[[ChatServer], None]
