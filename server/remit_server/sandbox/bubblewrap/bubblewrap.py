@@ -18,7 +18,7 @@ from pathlib import Path
 from remit_governance.hosts import parse_endpoint
 from remit_server.sandbox.advice import missing_advice, namespaces_advice, sandbox_advice, this_machine
 from remit_server.sandbox.bubblewrap.bubblewrap_options import bubblewrap_options
-from remit_server.sandbox.bubblewrap.etc import settings
+from remit_server.sandbox.bubblewrap.etc import etc_options
 from remit_server.sandbox.bubblewrap.layer import Layer, LayerChange
 from remit_server.sandbox.bubblewrap.orphans import kill_orphans, orphan_mark
 from remit_server.sandbox.bubblewrap.run_contained import Job, ProcessResult, run_contained
@@ -166,13 +166,13 @@ class Bubblewrap:
         template = TEMPLATES[spec.template]
         limits = self._limits or template.limits
         rules = profile_filter("standard-net" if spec.network else template.seccomp)
-        # First: what is opened below is closed only once there is a job.
-        etc = settings(str(place) for place in (spec.workspace, *(each.place for each in shown)))
         read_status, write_status = os.pipe()
         ours, held = make_hold()
         merged = layer.merged if layer else None
         profile = memory_file(rules)
+        etc, settings = etc_options(memory_file)
         bound = memory_file(pids.bound_setting(limits.tasks)) if self._bounds else None
+        given = (profile, *settings, *(() if bound is None else (bound,)))
         options = bubblewrap_options(
             spec, limits, self._hidden, etc=etc, bound=bound, merged=merged, shown=shown, more=door.options
         )
@@ -184,7 +184,7 @@ class Bubblewrap:
         return Job(
             argv=argv,
             path=trusted_path(spec.workspace, self._workspace),
-            descriptors=(profile, write_status, held, *(() if bound is None else (bound,)), *door.descriptors),
+            descriptors=(*given, write_status, held, *door.descriptors),
             status=read_status,
             hold=ours,
             timeout_s=spec.timeout_s,
