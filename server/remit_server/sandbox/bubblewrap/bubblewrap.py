@@ -50,14 +50,11 @@ _LAYER = (
 class Bubblewrap:
     """Runs each command in namespaces of its own: no network but a proxy's, no capabilities, what it writes kept apart.
 
-    `hidden` are files and folders of the workspace that no command may see. Its own programs come from nowhere below
-    `workspace`: whoever has activated a virtual environment there has a folder of it in PATH.
+    Its own programs come from nowhere below `workspace`: whoever has activated a virtual environment there has a folder
+    of it in PATH.
     """
 
-    def __init__(
-        self, hidden: tuple[Path, ...] = (), limits: Limits | None = None, workspace: Path | None = None
-    ) -> None:
-        self._hidden = hidden
+    def __init__(self, limits: Limits | None = None, workspace: Path | None = None) -> None:
         self._workspace = workspace
         self._limits = limits
         self._isolation: Isolation | None = None
@@ -173,9 +170,7 @@ class Bubblewrap:
         etc, settings = etc_options(memory_file)
         bound = memory_file(pids.bound_setting(limits.tasks)) if self._bounds else None
         given = (profile, *settings, *(() if bound is None else (bound,)))
-        options = bubblewrap_options(
-            spec, limits, self._hidden, etc=etc, bound=bound, merged=merged, shown=shown, more=door.options
-        )
+        options = bubblewrap_options(spec, limits, etc=etc, bound=bound, merged=merged, shown=shown, more=door.options)
         argv = [
             *(*(control.joining() if control else ()), *_first_options(layer)),
             *("bwrap", *orphan_mark(), *options, "--seccomp", str(profile), "--json-status-fd", str(write_status)),
