@@ -39,8 +39,8 @@ def reason_payload(reason: Reason) -> ReasonPayload:
 def redact_error(error: RemitError, redactor: Redactor) -> ErrorPayload:
     """Returns an error as it crosses the wire, without secrets, and no longer than a result."""
     payload = error.payload()
-    texts = {name: redactor.redact(getattr(payload, name)).text for name in ("message", "what", "why", "fix")}
-    return payload.model_copy(update={name: truncate(text, MAX_ERROR, "middle").text for name, text in texts.items()})
+    texts = {name: redactor.redact(getattr(payload, name)) for name in ("message", "what", "why", "fix")}
+    return payload.model_copy(update={name: truncate(text, MAX_ERROR, "middle") for name, text in texts.items()})
 
 
 def describe_interruption(tool: str, changed: Sequence[str], *, cancelled: bool) -> ToolError:
@@ -56,7 +56,7 @@ def describe_interruption(tool: str, changed: Sequence[str], *, cancelled: bool)
 def shorten_strings(value: Any) -> Any:
     """Cuts every long string in a redacted JSON value in the middle: no more of it is summarised."""
     if isinstance(value, str):
-        return truncate(value, 2 * MAX_SUMMARY, "middle").text
+        return truncate(value, 2 * MAX_SUMMARY, "middle")
     if isinstance(value, dict):
         return {key: shorten_strings(item) for key, item in cast("dict[str, JsonValue]", value).items()}
     if isinstance(value, list):
@@ -78,10 +78,10 @@ def redact_data(data: Mapping[str, JsonValue], redactor: Redactor) -> dict[str, 
 def redact_json(value: Any, redactor: Redactor) -> Any:
     """Redacts every string in a JSON value, keys included."""
     if isinstance(value, str):
-        return redactor.redact(value).text
+        return redactor.redact(value)
     if isinstance(value, Mapping):
         entries = cast("Mapping[str, JsonValue]", value)
-        return {redactor.redact(key).text: redact_json(item, redactor) for key, item in entries.items()}
+        return {redactor.redact(key): redact_json(item, redactor) for key, item in entries.items()}
     if isinstance(value, Sequence):
         items = cast("Sequence[JsonValue]", value)
         return [redact_json(item, redactor) for item in items]
