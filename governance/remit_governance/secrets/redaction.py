@@ -12,7 +12,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
-from typing import Literal
+from typing import Any, Literal, cast
 from urllib.parse import quote, quote_plus
 
 from remit_governance.secrets.secret_patterns import SecretPattern, finder
@@ -161,6 +161,20 @@ def secret_values(environment: Mapping[str, str]) -> tuple[str, ...]:
         for name, value in environment.items()
         if len(value) >= MINIMUM_SECRET and _SECRET_NAME.search(name) and not _PLACE_NAME.search(name)
     )
+
+
+def map_strings(value: Any, change: Callable[[str], str]) -> Any:
+    """A JSON value with every string in it changed, keys included."""
+    match value:
+        case str():
+            return change(value)
+        case Mapping():
+            entries = cast("Mapping[str, Any]", value)
+            return {change(key): map_strings(item, change) for key, item in entries.items()}
+        case list() | tuple():
+            return [map_strings(item, change) for item in cast("Sequence[Any]", value)]
+        case _:
+            return value
 
 
 def truncate(text: str, limit: int, mode: Literal["head", "tail", "middle"] = "head") -> str:

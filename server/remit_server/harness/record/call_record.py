@@ -19,7 +19,7 @@ from remit_governance.audit.record import MAX_SUMMARY, AuditEvent, AuditKind
 from remit_governance.audit.store import AuditLog
 from remit_governance.canonical import digest
 from remit_governance.policy.decision.recorded import record_judgement
-from remit_governance.secrets.redaction import Redactor, truncate
+from remit_governance.secrets.redaction import Redactor, map_strings, truncate
 from remit_governance.values import Verdict
 from remit_governance.visible import visible
 from remit_server.contract import (
@@ -43,7 +43,6 @@ from remit_server.harness.record.redaction_out import (
     reason_payload,
     redact_data,
     redact_error,
-    redact_json,
     shorten_strings,
 )
 from remit_server.harness.turn import EndedCall, Turn
@@ -119,7 +118,7 @@ class CallRecord:
     def begin(cls, call: ToolCall, turn: Turn, audit: AuditLog, redactor: Redactor, policy_version: str) -> CallRecord:
         """Announces the call; nothing has been decided."""
         tool = redactor.redact(visible(call.name, "show"))
-        shown = redact_json(call.arguments, redactor)
+        shown = map_strings(call.arguments, redactor.redact)
         record = cls(call, turn, audit, redactor, policy_version, digest(call.arguments), time.monotonic(), tool, shown)
         turn.emit(
             ToolCallEvent,

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from remit_server.transports.lsp.rpc.custom_methods import GENERATE, GenerateParams, Json
+from remit_server.transports.lsp.rpc.custom_methods import GENERATE, Json, StreamedParams
 from remit_server.transports.lsp.rpc.refusals import read_form
 
 if TYPE_CHECKING:
     from remit_server.transports.lsp.connection import Connection
 
 
-async def generate(connection: Connection, params: GenerateParams) -> Json:
+async def generate(connection: Connection, params: StreamedParams) -> Json:
     """Has the model answer; returns a GenerationResult as JSON. Cancelling it stops the model within a token."""
     from remit_server.contract import GenerationRequest
 
