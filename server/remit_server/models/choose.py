@@ -35,7 +35,7 @@ def choose_provider(
     """
     for prefix in PLAYED:
         if reference.startswith(prefix):
-            return _open_played(prefix, Path(reference.removeprefix(prefix)).expanduser(), redact or Redactor().redact)
+            return _open_played(prefix, Path(reference.removeprefix(prefix)).expanduser(), redact or redact_text)
     if (name := hub_name(reference)) is not None:
         return PulledProvider(name, cache_folder(os.environ), options)
     return MlxProvider(reference or EMBEDDED, options)
@@ -49,6 +49,11 @@ def model_place(reference: str) -> str:
     if (name := hub_name(reference)) is not None:
         return str(pulled_folder(name, cache_folder(os.environ)))
     return absolute(reference or EMBEDDED)
+
+
+def redact_text(text: str) -> str:
+    """Text without what always is a secret."""
+    return Redactor().redact(text)
 
 
 def _open_played(prefix: str, file: Path, redact: Callable[[str], str]) -> ModelProvider:
