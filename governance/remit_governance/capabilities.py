@@ -44,8 +44,6 @@ class Token:
     max_ops: int
     expires: float
     policy_version: str
-    tags: frozenset[str] = frozenset()
-    parent: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +97,6 @@ class TokenBook:
         *,
         ttl_s: float = DEFAULT_TTL_S,
         max_ops: int = DEFAULT_MAX_OPS,
-        tags: frozenset[str] = frozenset(),
         approved: bool = False,
     ) -> Token | NotMinted:
         """A token for actions that `policy` allowed outright, or whose review a person `approved`; a deny gets none."""
@@ -116,53 +113,15 @@ class TokenBook:
             max_ops=max_ops,
             expires=now + ttl_s,
             policy_version=policy.version,
-            tags=tags,
         )
-        return self._keep(token, max_ops)
-
-    def attenuate(
-        self,
-        nonce: int,
-        holder: Holder,
-        now: float,
-        *,
-        scope: frozenset[Action] | None = None,
-        max_ops: int | None = None,
-        ttl_s: float | None = None,
-        tags: frozenset[str] | None = None,
-    ) -> Token | None:
-        """A child's token: never more than its parent's in any respect. Its uses are its parent's uses, too.
-
-        None where the parent is not in force any more, or the child asked for anything beyond it.
-        """
-        parent = self._tokens.get(nonce)
-        left = self._left.get(nonce, 0)
-        if parent is None or now >= parent.expires or left <= 0:
-            return None
-        wanted = parent.scope if scope is None else scope
-        carried = parent.tags if tags is None else tags
-        if not (wanted <= parent.scope and carried <= parent.tags):
-            return None
-        ops = min(left, left if max_ops is None else max_ops)
-        expires = min(parent.expires, now + ttl_s) if ttl_s is not None else parent.expires
-        child = replace(
-            parent,
-            nonce=next(self._nonces),
-            holder=holder,
-            scope=wanted,
-            max_ops=ops,
-            expires=expires,
-            tags=carried,
-            parent=parent.nonce,
-        )
-        return self._keep(child, ops)
+        self._tokens[token.nonce] = token
+        self._left[token.nonce] = max_ops
+        return token
 
     def claim(self, nonce: int, holder: Holder, now: float) -> Claim | None:
         """The token as this holder shows it at this time; None where there is none, or none any more."""
         token = self._tokens.get(nonce)
-        if token is None:
-            return None
-        return Claim(token, min(self._left.get(ancestor, 0) for ancestor in self._line(nonce)), holder, now)
+        return None if token is None else Claim(token, self._left[nonce], holder, now)
 
     def check(self, nonce: int, holder: Holder, action: Action, policy: Policy, now: float) -> Invalid | None:
         """Why the token does not cover this action now, or None. `now` was read once, before anything was judged."""
@@ -170,20 +129,16 @@ class TokenBook:
         return "unknown" if claim is None else claim.refusal(action, policy.version)
 
     def use(self, nonce: int, holder: Holder, action: Action, policy: Policy, now: float) -> Invalid | None:
-        """The same, and one use less of the token and of all it came from."""
+        """The same, and one use less of the token."""
         invalid = self.check(nonce, holder, action, policy, now)
         if invalid is None:
-            for ancestor in self._line(nonce):
-                self._left[ancestor] -= 1
+            self._left[nonce] -= 1
         return invalid
 
     def revoke(self, nonce: int) -> None:
-        """End a token and all that came from it."""
-        children = [token.nonce for token in self._tokens.values() if token.parent == nonce]
+        """End a token."""
         self._tokens.pop(nonce, None)
         self._left.pop(nonce, None)
-        for child in children:
-            self.revoke(child)
 
     def revoke_other_policies(self, version: str) -> int:
         """A policy change ends every token of another policy; how many there were."""
@@ -191,18 +146,6 @@ class TokenBook:
         for nonce in old:
             self.revoke(nonce)
         return len(old)
-
-    def _keep(self, token: Token, ops: int) -> Token:
-        self._tokens[token.nonce] = token
-        self._left[token.nonce] = ops
-        return token
-
-    def _line(self, nonce: int) -> Iterable[int]:
-        at: int | None = nonce
-        while at is not None:
-            yield at
-            token = self._tokens.get(at)
-            at = token.parent if token is not None else None
 
 
 def scope_of(action: Action) -> Action:

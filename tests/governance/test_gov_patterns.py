@@ -25,27 +25,26 @@ def redactor(*texts: str, project: str = "") -> Redactor:
 
 def test_a_pattern_of_the_policy_is_taken_out_and_named() -> None:
     redacted = redactor(TICKET, BADGE).redact("see TICKET-42, badge 1234 5678 and ghp_" + "a1" * 18)
-    assert redacted.text == "see [redacted ticket], [redacted staff badge] and [redacted github token]"
-    assert redacted.count == 3
+    assert redacted == "see [redacted ticket], [redacted staff badge] and [redacted github token]"
 
 
 def test_a_projects_policy_may_add_patterns_and_takes_none_away() -> None:
     both = redactor(TICKET, project=BADGE)
-    assert both.redact("TICKET-1 badge 1234 5678").count == 2
-    assert redactor(TICKET, project="redact: []\n").redact("TICKET-1").count == 1
+    assert both.redact("TICKET-1 badge 1234 5678") == "[redacted ticket] [redacted staff badge]"
+    assert redactor(TICKET, project="redact: []\n").redact("TICKET-1") == "[redacted ticket]"
 
 
 def test_a_reload_replaces_the_patterns_of_a_redactor_in_use() -> None:
     rulebook = Rulebook(compile_policy([Source("p", TICKET)]))
     using = Redactor(more=lambda: rulebook.policy.redact)
-    assert using.redact("TICKET-1 badge 1234 5678").text == "[redacted ticket] badge 1234 5678"
+    assert using.redact("TICKET-1 badge 1234 5678") == "[redacted ticket] badge 1234 5678"
     changed = compile_policy([Source("p", BADGE)])
     rulebook.replace(changed, rulebook.permissions)
-    assert using.redact("TICKET-1 badge 1234 5678").text == "TICKET-1 [redacted staff badge]"
+    assert using.redact("TICKET-1 badge 1234 5678") == "TICKET-1 [redacted staff badge]"
 
 
 def test_what_follows_keeps_its_line() -> None:
-    assert redactor(BADGE).redact("badge 1234\n5678\nend", keep_lines=True).text == "[redacted staff badge]\n\nend"
+    assert redactor(BADGE).redact("badge 1234\n5678\nend", keep_lines=True) == "[redacted staff badge]\n\nend"
 
 
 @pytest.mark.parametrize("pattern", ["(a+)+$", "(a|aa)+$", "(.*)*x", "(?s).*.*.*=z", "a{1,300}b{1,300}c"])
@@ -101,5 +100,5 @@ def test_another_pattern_is_another_policy() -> None:
 def test_text_of_any_kind_comes_out_without_a_match(text: str) -> None:
     """Half characters included; what holds no match comes out as it is."""
     redacted = redactor(TICKET).redact(text)
-    assert "TICKET-0" not in redacted.text
-    assert redacted.text == text or redacted.count
+    assert "TICKET-0" not in redacted
+    assert redacted == text or "[redacted ticket]" in redacted

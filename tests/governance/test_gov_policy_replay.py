@@ -79,7 +79,7 @@ def test_secrets_of_an_action_are_redacted_string_by_string() -> None:
     """What stands before a secret in JSON (`\\n` becomes a letter) must not hide it."""
     token = "ghp_" + "a1" * 12
     action = Action("process.exec", script=f"echo\n{token}", command=("echo", token), path=f"x/{token}", host=token)
-    kept = record_judgement((action, replace(action, script=None)), None, lambda text: Redactor().redact(text).text)
+    kept = record_judgement((action, replace(action, script=None)), None, Redactor().redact)
     assert kept.actions is not None
     assert token not in kept.actions
     assert kept.notes == {"actions": "redacted"}

@@ -23,10 +23,11 @@ from command_line import CommandLine
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from remit_governance.secrets.redaction import Redactor
 from remit_governance.values import Intent
 from remit_server.contract import ErrorCode, RunRequest
 from remit_server.errors import ModelFailed, ModelUnavailable, RemitError, SetupError
-from remit_server.models.choose import choose_provider, redact_text
+from remit_server.models.choose import choose_provider
 from remit_server.models.ports import (
     AssistantMessage,
     CallProposed,
@@ -107,11 +108,11 @@ async def heard(provider: ModelProvider, request: GenerateRequest, most: int | N
 
 
 def recorder(file: Path, *answers: Answer) -> Recorder:
-    return Recorder(Telling(list(answers)), file, redact_text)
+    return Recorder(Telling(list(answers)), file, Redactor().redact)
 
 
 def player(file: Path, *, timed: bool = False) -> ReplayProvider:
-    return ReplayProvider.from_file(file, redact_text, timed=timed)
+    return ReplayProvider.from_file(file, Redactor().redact, timed=timed)
 
 
 WORDS = st.text(max_size=12)
@@ -171,7 +172,7 @@ def test_what_was_recorded_is_played_back(
 
 async def test_a_recorder_changes_nothing(tmp_path: Path) -> None:
     model = Telling([Answer([TextDelta("hi"), Finished("stop", 3, 1, 2)])])
-    recording = Recorder(model, tmp_path / "r", redact_text)
+    recording = Recorder(model, tmp_path / "r", Redactor().redact)
     assert (recording.name, recording.state, recording.reads_context) == ("telling", "ready", False)
     assert await heard(recording, ask("x")) == (TextDelta("hi"), Finished("stop", 3, 1, 2))
     await recording.close()
@@ -333,7 +334,7 @@ def test_kill_9_leaves_a_recording_that_plays(tmp_path: Path) -> None:
     program = """
 import asyncio, sys
 from pathlib import Path
-from remit_server.models.choose import redact_text
+from remit_governance.secrets.redaction import Redactor
 from remit_server.models.ports import *
 from remit_server.models.recorded.recorder import Recorder
 class Endless:
@@ -344,7 +345,7 @@ class Endless:
             print(flush=True)
 async def main():
     request = GenerateRequest("s", (UserMessage("go"),), {})
-    async for _ in Recorder(Endless(), Path(sys.argv[1]), redact_text).generate(request):
+    async for _ in Recorder(Endless(), Path(sys.argv[1]), Redactor().redact).generate(request):
         pass
 asyncio.run(main())
 """

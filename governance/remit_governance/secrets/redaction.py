@@ -11,9 +11,8 @@ import base64
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import Literal
+from typing import Any, Literal, cast
 from urllib.parse import quote, quote_plus
 
 from remit_governance.secrets.secret_patterns import SecretPattern, finder
@@ -68,22 +67,6 @@ _WRITTEN_OTHERWISE = re.compile(r"[^ !#-\[\]-~]").search
 """What JSON escapes, or may."""
 
 
-@dataclass(frozen=True, slots=True)
-class Redacted:
-    """Text without secrets, and how many were taken out."""
-
-    text: str
-    count: int
-
-
-@dataclass(frozen=True, slots=True)
-class Truncated:
-    """Text within a limit, and how many characters were left out of it."""
-
-    text: str
-    omitted: int
-
-
 class Redactor:
     """Takes out what `patterns` describe and, in any usual encoding, what `secrets` are.
 
@@ -113,7 +96,7 @@ class Redactor:
         # JSON writes these, and every marker, as they are.
         self._plain = "" not in markers and not any(map(_WRITTEN_OTHERWISE, spellings))
 
-    def redact(self, text: str, *, keep_lines: bool = False) -> Redacted:
+    def redact(self, text: str, *, keep_lines: bool = False) -> str:
         """The text with each secret replaced by what it was, such as `[redacted github token]`.
 
         With `keep_lines` what follows a secret of several lines keeps its line number.
@@ -122,17 +105,14 @@ class Redactor:
         def label(what: str, match: re.Match[str]) -> str:
             return f"[redacted {what}]" + "\n" * (match.group().count("\n") if keep_lines else 0)
 
-        count = 0
         if self._secrets is not None:
-            text, count = self._secrets.subn(lambda match: label("secret", match), text)
+            text = self._secrets.sub(lambda match: label("secret", match), text)
         present = self._present(text)
         if present:
-            text, found = _join(present).subn(lambda match: label(_kind(present, match), match), text)
-            count += found
+            text = _join(present).sub(lambda match: label(_kind(present, match), match), text)
         if self._shapes:
-            text, found = redact_shapes(text, keep_lines=keep_lines)
-            count += found
-        return self._own(Redacted(text, count), keep_lines=keep_lines)
+            text = redact_shapes(text, keep_lines=keep_lines)
+        return self._own(text, keep_lines=keep_lines)
 
     def finds_nothing(self, written: str) -> bool:
         """Tells whether `redact` leaves each string of this JSON as it is: a yes is right, a no may not be."""
@@ -152,17 +132,16 @@ class Redactor:
             return ()
         return tuple((kind, p) for kind, p, markers in self._patterns if any(m in text for m in markers))
 
-    def _own(self, so_far: Redacted, *, keep_lines: bool) -> Redacted:
-        """Finds what the person's own patterns match in what is left."""
+    def _own(self, text: str, *, keep_lines: bool) -> str:
+        """Takes out what the person's own patterns match in what is left."""
         patterns = self._more()
         if not patterns:
-            return so_far
+            return text
         # Text may hold half characters, of which no expression speaks.
-        data, count = so_far.text.encode("utf-8", "surrogatepass"), so_far.count
+        data = text.encode("utf-8", "surrogatepass")
         for pattern in patterns:
-            data, found = pattern.redact(data, keep_lines=keep_lines)
-            count += found
-        return Redacted(data.decode("utf-8", "surrogatepass"), count) if count > so_far.count else so_far
+            data = pattern.redact(data, keep_lines=keep_lines)
+        return data.decode("utf-8", "surrogatepass")
 
 
 @lru_cache(maxsize=256)
@@ -184,18 +163,32 @@ def secret_values(environment: Mapping[str, str]) -> tuple[str, ...]:
     )
 
 
-def truncate(text: str, limit: int, mode: Literal["head", "tail", "middle"] = "head") -> Truncated:
+def map_strings(value: Any, change: Callable[[str], str]) -> Any:
+    """A JSON value with every string in it changed, keys included."""
+    match value:
+        case str():
+            return change(value)
+        case Mapping():
+            entries = cast("Mapping[str, Any]", value)
+            return {change(key): map_strings(item, change) for key, item in entries.items()}
+        case list() | tuple():
+            return [map_strings(item, change) for item in cast("Sequence[Any]", value)]
+        case _:
+            return value
+
+
+def truncate(text: str, limit: int, mode: Literal["head", "tail", "middle"] = "head") -> str:
     """At most `limit` characters: of the beginning, the end, or both (`middle` is cut), with a note of it."""
     if len(text) <= limit:
-        return Truncated(text, 0)
+        return text
     # The note's length depends on the number in it, which has at most as many digits as the text's length.
     room = limit - len(_note(len(text)))
     if room <= 0:
-        return Truncated(text[:limit], len(text) - limit)
+        return text[:limit]
     omitted = len(text) - room
     head = {"head": room, "tail": 0, "middle": (room + 1) // 2}[mode]
     tail = text[len(text) - (room - head) :]
-    return Truncated(text[:head] + _note(omitted) + tail, omitted)
+    return text[:head] + _note(omitted) + tail
 
 
 def _note(omitted: int) -> str:

@@ -213,34 +213,29 @@ def may_hold_shapes(text: str) -> bool:
     return _compile_shapes().marked.search(text.encode("utf-8", "surrogatepass")) is not None
 
 
-def redact_shapes(text: str, *, keep_lines: bool = False) -> tuple[str, int]:
-    """The text with each secret that has one of the forms replaced by what it was, and how many there were."""
-    data, count = text.encode("utf-8", "surrogatepass"), 0
+def redact_shapes(text: str, *, keep_lines: bool) -> str:
+    """The text with each secret that has one of the forms replaced by what it was."""
+    data = text.encode("utf-8", "surrogatepass")
     lowered, unmarked = data.lower(), _compile_shapes().unmarked.search(data) is not None
     for name, shape, compiled in _compile_shapes().shapes:
         present = any(marker in lowered for marker in shape.markers) if shape.markers else unmarked
         if present and compiled.search(data) is not None:
-            data, found = _redact(data, name, shape.is_secret, compiled, keep_lines)
-            count += found
-    return (data.decode("utf-8", "surrogatepass"), count) if count else (text, 0)
+            data = _redact(data, name, shape.is_secret, compiled, keep_lines)
+    return data.decode("utf-8", "surrogatepass")
 
 
-def _redact(
-    data: bytes, name: str, is_secret: Callable[[bytes], bool], compiled: Any, keep_lines: bool
-) -> tuple[bytes, int]:
-    count = 0
+def _redact(data: bytes, name: str, is_secret: Callable[[bytes], bool], compiled: Any, keep_lines: bool) -> bytes:
     label = f"[redacted {name.removesuffix(' value').removesuffix(' line')}]".encode()
 
     def replaced(match: Any) -> bytes:
-        nonlocal count
         found: bytes = match.group(2)
         if not is_secret(found):
             whole: bytes = match.group()
             return whole
-        count += 1
         behind = match.group(3) if compiled.groups > 2 else b""
         lines = b"\n" * found.count(b"\n") if keep_lines else b""
         before: bytes = match.group(1)
         return before + label + lines + (behind or b"")
 
-    return compiled.sub(replaced, data), count
+    redacted: bytes = compiled.sub(replaced, data)
+    return redacted

@@ -43,7 +43,7 @@ def _context(context: ContextPayload) -> str:
 
 def _name(text: str) -> str:
     """In one line, without what could end the fence, and within `MAX_NAME` characters."""
-    return truncate(visible(text, "show").replace("`", "'"), MAX_NAME, "middle").text.replace("\n", " ")
+    return truncate(visible(text, "show").replace("`", "'"), MAX_NAME, "middle").replace("\n", " ")
 
 
 def _attachment(attachment: Attachment) -> str:

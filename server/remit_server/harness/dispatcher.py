@@ -111,7 +111,7 @@ class Dispatcher:
         turn.emit(
             IntentSelected,
             intent=intent,
-            justification=justification and parts.redactor.redact(justification).text,
+            justification=justification and parts.redactor.redact(justification),
             previous=previous,
             allowed_tools=opened_tools(intent, turn, parts),
         )

@@ -65,7 +65,7 @@ class ModelReport:
     problem: ErrorPayload | None = None
 
 
-async def check_model(reference: str, options: EngineOptions, timeout_s: float = START_TIMEOUT_S) -> ModelReport:
+async def check_model(reference: str, options: EngineOptions) -> ModelReport:
     """Load a model as the server would and generate one step under the grammar; a problem is part of the report.
 
     A script or a recording is only read. Raises SetupError for one that cannot be.
@@ -78,7 +78,7 @@ async def check_model(reference: str, options: EngineOptions, timeout_s: float =
     try:
         # What was asked to try a model is no conversation to be kept.
         load = to_load(model_place(reference), replace(options, cache_folder=None))
-        host = await HostProcess.start(load, timeout_s)
+        host = await HostProcess.start(load, START_TIMEOUT_S)
     except ModelUnavailable as error:
         return ModelReport(reference, reference, ok=False, problem=error.payload())
     try:

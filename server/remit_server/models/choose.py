@@ -58,7 +58,7 @@ def model_place(reference: str) -> str:
 
 def redact_text(text: str) -> str:
     """Text without what always is a secret."""
-    return Redactor().redact(text).text
+    return Redactor().redact(text)
 
 
 def _open_played(prefix: str, file: Path, redact: Callable[[str], str]) -> ModelProvider:

@@ -115,15 +115,12 @@ def _last(write: Callable[[], object]) -> None:
 def open_model(settings: Settings, redactor: Redactor, models: SharedModels) -> ModelProvider:
     """The model, recorded where that is asked for. What is played from a file is nobody else's. Raises SetupError."""
 
-    def redact(text: str) -> str:
-        return redactor.redact(text).text
-
     def choose() -> ModelProvider:
-        return choose_provider(settings.model, redact, settings.engine)
+        return choose_provider(settings.model, redactor.redact, settings.engine)
 
     played = settings.model.startswith(PLAYED)
     model = choose() if played else models.borrow((settings.model, settings.engine), choose)
-    return model if settings.record is None else Recorder(model, settings.record, redact)
+    return model if settings.record is None else Recorder(model, settings.record, redactor.redact)
 
 
 def recover_merges(workspace: Workspace, merges: MergeLog, audit: AuditLog, policy_version: str) -> tuple[str, ...]:

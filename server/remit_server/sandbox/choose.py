@@ -32,20 +32,19 @@ _PROGRAMS: dict[RuntimeName, str] = {
 
 def choose_sandbox(
     workspace: Path | None = None,
-    hidden: tuple[Path, ...] = (),
     environment: Mapping[str, str] | None = None,
 ) -> Sandbox:
     """The adapter that `REMIT_SANDBOX` names in the person's own environment, else the first whose program is there.
 
     Whether it works here is its own `isolation()` to find out, later. What builds the sandbox is never taken from
-    `workspace`; `hidden` are files and folders of it that no command may see.
+    `workspace`.
     """
     chosen = (os.environ if environment is None else environment).get(CHOICE, "")
     if chosen and chosen not in RUNTIMES:
         return NoSandbox(f"{CHOICE} is `{chosen}`", f"set it to one of {', '.join(RUNTIMES)}, or leave it away")
     named: RuntimeName | None = next((name for name in RUNTIMES if name == chosen), None)
     name = named or best_runtime(sys.platform, _is_there(workspace))
-    taken = sandbox_named(name, workspace, hidden)
+    taken = sandbox_named(name, workspace)
     first = _ORDER.get(sys.platform, _ELSEWHERE)[0]
     if named is not None or name == first:
         return taken
@@ -59,18 +58,18 @@ def best_runtime(platform: str, is_there: Callable[[str], bool]) -> RuntimeName:
     return there or order[0]
 
 
-def sandbox_named(name: RuntimeName, workspace: Path | None = None, hidden: tuple[Path, ...] = ()) -> Sandbox:
+def sandbox_named(name: RuntimeName, workspace: Path | None = None) -> Sandbox:
     """That adapter, whatever else there is."""
     from remit_server.sandbox.containers.container_sandbox import Containers
     from remit_server.sandbox.seatbelt.seatbelt import Seatbelt
 
     match name:
         case "bubblewrap":
-            return Bubblewrap(hidden, workspace=workspace)
+            return Bubblewrap(workspace=workspace)
         case "podman" | "docker":
-            return Containers(name, hidden, workspace)
+            return Containers(name, workspace)
         case "seatbelt":
-            return Seatbelt(hidden)
+            return Seatbelt()
         case "none":
             return NoSandbox(f"{CHOICE} is `none`", f"leave {CHOICE} away, or set it to a sandbox that you have")
 

@@ -94,17 +94,3 @@ class NoEditor:
         """No answer."""
         del query
         return Unavailable("there is no editor that can be asked")
-
-
-@dataclass(slots=True)
-class ScriptedEditor:
-    """A fake that gives its answers by the kind of question, and remembers what it was asked."""
-
-    answers: dict[QueryKind, Answer | Unavailable]
-    asked: list[CodeQuery] = field(default_factory=list[CodeQuery])
-    available: bool = True
-
-    async def ask(self, query: CodeQuery) -> Answer | Unavailable:
-        """The answer of that kind; nothing found where there is none."""
-        self.asked.append(query)
-        return self.answers.get(query.kind, Answer("the editor"))

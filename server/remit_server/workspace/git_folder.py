@@ -93,8 +93,6 @@ class Lock:
 
     folder: int
     name: str
-    git: int
-    temporary: str
 
     def finish(self) -> None:
         """Put what was written in the file's place, which ends the lock."""
@@ -122,7 +120,7 @@ def git_lock(workspace: Workspace, name: str, data: bytes, mode: int = 0o644) ->
         _fill(fd, data)
         _link(temporary, f"{base}.lock", git, folder, name)
         undo.callback(_unlink_same, f"{base}.lock", folder, os.fstat(fd).st_ino)
-        yield Lock(folder, base, git, temporary)
+        yield Lock(folder, base)
 
 
 def clear_stale_locks(workspace: Workspace, names: Iterable[str]) -> None:

@@ -115,7 +115,7 @@ def shown_of(chunks: list[bytes]) -> str:
 
     async def come() -> list[str]:
         shown: list[str] = []
-        live = LiveOutput(shown.append, lambda text: Redactor().redact(text).text)
+        live = LiveOutput(shown.append, Redactor().redact)
         for chunk in chunks:
             live.feed(chunk)
             await asyncio.sleep(0)

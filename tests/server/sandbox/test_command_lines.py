@@ -148,7 +148,7 @@ def test_the_folders_above_toolchains_cannot_be_listed_in_the_image() -> None:
 
 
 def test_bubblewrap_reads_toolchains_in_folders_that_cannot_be_listed() -> None:
-    argv = bubblewrap_options(SPEC, TEMPLATES["code-executor"].limits, (), etc=(), shown=(PYENV,))
+    argv = bubblewrap_options(SPEC, TEMPLATES["code-executor"].limits, etc=(), shown=(PYENV,))
     text = " ".join(argv)
     places = ("/home", "/home/me", "/home/me/.pyenv")
     made = " ".join(f"--perms 0111 --dir {folder}" for folder in places)

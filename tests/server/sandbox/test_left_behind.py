@@ -219,7 +219,7 @@ def wait_until_begun(process: subprocess.Popen[str]) -> None:
 @pytest.mark.usefixtures("sandbox")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
 def test_a_command_line_that_is_ended_leaves_no_folder(number: signal.Signals, tmp_path: Path, workspace: Path) -> None:
-    """A closed terminal and SIGTERM left `remit-etc-*` behind, and the layer."""
+    """A closed terminal and SIGTERM left the layer behind."""
     with busy(tmp_path, workspace) as process:
         wait_until_begun(process)
         assert list((tmp_path / "tmp").glob("remit-*"))
@@ -237,7 +237,7 @@ def test_what_a_killed_one_left_is_gone_after_the_next_start(tmp_path: Path, wor
         process.kill()
     question = tmp_path / "state" / next((tmp_path / "state").iterdir()).name / f"remit-question-{dead_owner()}-x"
     question.mkdir()
-    assert list((tmp_path / "tmp").glob("remit-etc-*"))
+    assert list((tmp_path / "tmp").glob("remit-*"))
     empty = tmp_path / "empty"
     empty.mkdir()
     homes = {f"REMIT_{name.upper()}_DIR": str(tmp_path / name) for name in ("config", "state", "data")}

@@ -47,11 +47,10 @@ class StorageLevel(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Storage:
-    """The room of a log: `used` of `room` bytes. `why` says in words what limits it."""
+    """The room of a log, of which `used` bytes are taken. `why` says in words what limits it."""
 
     level: StorageLevel
     used: int
-    room: int
     why: str
 
 
@@ -64,7 +63,7 @@ def storage(used: int, free: int, rules: AuditRules) -> Storage:
     share = used / room if room else 1.0
     level = StorageLevel.CRITICAL if share > 0.95 else StorageLevel.WARNING if share > 0.8 else StorageLevel.FINE
     limit = "the audit log may have" if room == rules.max_bytes else "are left for the audit log on its disk"
-    return Storage(level, used, room, f"it takes {_size(used)} of the {_size(room)} that {limit}")
+    return Storage(level, used, f"it takes {_size(used)} of the {_size(room)} that {limit}")
 
 
 def due_for_closing(started: int, bytes_used: int, now: int, rules: AuditRules) -> bool:

@@ -27,18 +27,15 @@ def records_about_log(connection: sqlite3.Connection) -> list[Said]:
 
 def open_servers(records: Iterable[Said]) -> tuple[int, ...]:
     """The numbers of the starts of servers that no end follows."""
-    begun: dict[str, int] = {}
-    for number, event in records:
-        server = event.metadata.get("server")
-        if server and event.kind is AuditKind.KERNEL_START:
-            begun[server] = number
-        elif server and event.kind is AuditKind.KERNEL_SHUTDOWN:
-            begun.pop(server, None)
-    return tuple(begun.values())
+    return tuple(_servers(records)[0].values())
 
 
 def ended_servers(records: Iterable[Said]) -> tuple[tuple[int, int], ...]:
     """The numbers of the start and of the end of servers that have both."""
+    return tuple(_servers(records)[1])
+
+
+def _servers(records: Iterable[Said]) -> tuple[dict[str, int], list[tuple[int, int]]]:
     begun: dict[str, int] = {}
     found: list[tuple[int, int]] = []
     for number, event in records:
@@ -47,4 +44,4 @@ def ended_servers(records: Iterable[Said]) -> tuple[tuple[int, int], ...]:
             begun[server] = number
         elif server and event.kind is AuditKind.KERNEL_SHUTDOWN and server in begun:
             found.append((begun.pop(server), number))
-    return tuple(found)
+    return begun, found

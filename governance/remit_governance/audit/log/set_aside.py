@@ -113,14 +113,6 @@ def set_aside(path: Path, now: int, why: str) -> SetAside:
     return SetAside(new, why, size, digest)
 
 
-def logs_set_aside(path: Path) -> tuple[Path, ...]:
-    """The databases beside `path` that were set aside, oldest first."""
-    with suppress(OSError):
-        ends = re.compile(rf"{re.escape(path.name + _MARK)}\d{{8}}T\d{{6}}Z(-\d+)?")
-        return tuple(sorted(entry for entry in path.parent.iterdir() if ends.fullmatch(entry.name)))
-    return ()
-
-
 def not_whole(path: Path) -> str:
     """Why SQLite would begin the database anew although there is something to lose: it drops what the write-ahead log
     of an empty one holds, and what is too short to be one. Empty where it would not. Raises OSError."""

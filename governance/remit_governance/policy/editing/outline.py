@@ -23,7 +23,6 @@ MAX_CHARACTERS = 1_000_000
 """Characters of a text that is looked at while it is written; a policy may have more."""
 
 _BLANKS = re.compile(r"[ \t]*")
-_LINE_END = re.compile(r"\r\n|\r|\n")
 _REST = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)?")
 _DASH = re.compile(r"-(?=[ \t\r\n]|\Z)[ \t]*")
 _COLON = re.compile(r":(?=[ \t\r\n]|\Z)")

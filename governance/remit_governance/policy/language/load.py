@@ -27,7 +27,6 @@ _RULE_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII)
 def load_policy(
     person: Path | None = None,
     project: Path | None = None,
-    fold_case: bool = FOLDS_CASE,
     own: Sequence[str] = (),
 ) -> Policy:
     """The policy in force: the person's file, else the packaged default; tightened by the project's file, where given.
@@ -37,7 +36,7 @@ def load_policy(
     sources = [default_source() if person is None else read_source(person)]
     if project is not None:
         sources.append(read_source(project, project=True))
-    return require_enforceable(compile_policy(sources, fold_case, own))
+    return require_enforceable(compile_policy(sources, FOLDS_CASE, own))
 
 
 def require_enforceable(policy: Policy) -> Policy:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
+from operator import attrgetter
 from types import MappingProxyType
 
 from remit_governance.hosts import DEFAULT_PORT, host_and_port
@@ -14,6 +15,7 @@ from remit_governance.policy.matching.commands import command_prefix, starts_wit
 from remit_governance.policy.matching.paths import outside
 from remit_governance.policy.matching.rule_globs import compile_globs
 from remit_governance.policy.rules import Condition, Subject
+from remit_governance.values import Action
 
 
 def compile_match(form: MatchForm, fold_case: bool, *, stops: Match | None = None, indexed: bool = False) -> Condition:
@@ -60,9 +62,12 @@ def any_of(conditions: Sequence[Condition]) -> Condition | None:
             return lambda subject: any(condition(subject) for condition in conditions)
 
 
-def _syscall(names: tuple[str, ...]) -> Condition:
-    wanted = frozenset(names)
-    return lambda subject: subject.action.syscall in wanted
+def _one_of(word: Callable[[Action], object]) -> Callable[[tuple[str, ...]], Condition]:
+    def condition(values: tuple[str, ...]) -> Condition:
+        wanted = frozenset(values)
+        return lambda subject: word(subject.action) in wanted
+
+    return condition
 
 
 @lru_cache(maxsize=1024)
@@ -81,26 +86,6 @@ def on_path(globs: tuple[str, ...], fold_case: bool) -> Condition:
 def _caller_tag(tags: tuple[str, ...]) -> Condition:
     wanted = frozenset(tags)
     return lambda subject: not wanted.isdisjoint(subject.action.caller_tags)
-
-
-def _state(states: tuple[str, ...]) -> Condition:
-    wanted = frozenset(states)
-    return lambda subject: subject.action.state in wanted
-
-
-def _mode(modes: tuple[str, ...]) -> Condition:
-    wanted = frozenset(modes)
-    return lambda subject: subject.action.mode in wanted
-
-
-def _intent(intents: tuple[str, ...]) -> Condition:
-    wanted = frozenset(intents)
-    return lambda subject: subject.action.intent in wanted
-
-
-def _tool(tools: tuple[str, ...]) -> Condition:
-    wanted = frozenset(tools)
-    return lambda subject: subject.action.tool in wanted
 
 
 @lru_cache(maxsize=1024)
@@ -133,20 +118,11 @@ def _host(hosts: tuple[str, ...], *, stops: bool) -> Condition:
     return condition
 
 
-def _risk(levels: tuple[str, ...]) -> Condition:
-    wanted = frozenset(levels)
-    return lambda subject: risk_of(subject.action) in wanted
-
-
 CONDITIONS: Mapping[str, Callable[[tuple[str, ...]], Condition]] = MappingProxyType(
     {
-        "syscall": _syscall,
+        **{key: _one_of(attrgetter(key)) for key in ("syscall", "state", "mode", "intent", "tool")},
         "caller_tag": _caller_tag,
-        "state": _state,
-        "mode": _mode,
-        "intent": _intent,
-        "tool": _tool,
-        "risk": _risk,
+        "risk": _one_of(risk_of),
     }
 )
 """What makes a condition of a `match` key's values; `path_glob`, `command` and `host` need to know more."""

@@ -74,7 +74,7 @@ def _spell(summary: str, facts: Facts, pins: Sequence[str], room: int) -> str:
         ("Refused", facts.refused),
     ]
     said = [f"{title}:\n" + "\n".join(f"- {line}" for line in lines) for title, lines in parts if lines]
-    body = truncate("\n".join(said), max(room - len(pinned), _LEAST_CHARS), "middle").text
+    body = truncate("\n".join(said), max(room - len(pinned), _LEAST_CHARS), "middle")
     return f"{_HEAD}\n{body}{pinned}"
 
 
@@ -87,16 +87,16 @@ def _shortened(messages: Sequence[Message], room: int) -> list[Message]:
 def _cut(message: Message, most: int) -> Message:
     match message:
         case ToolMessage(text=text):
-            return replace(message, text=truncate(text, most, "middle").text)
+            return replace(message, text=truncate(text, most, "middle"))
         case AssistantMessage(text=text, calls=calls):
-            return AssistantMessage(truncate(text, most, "middle").text, tuple(_cut_call(call, most) for call in calls))
+            return AssistantMessage(truncate(text, most, "middle"), tuple(_cut_call(call, most) for call in calls))
         case _:
             return message
 
 
 def _cut_call(call: ProposedCall, most: int) -> ProposedCall:
     arguments: dict[str, JsonValue] = {
-        name: truncate(value, most, "middle").text if isinstance(value, str) else value
+        name: truncate(value, most, "middle") if isinstance(value, str) else value
         for name, value in call.arguments.items()
     }
     return replace(call, arguments=arguments)

@@ -79,4 +79,4 @@ def _newest(found: dict[str, str], key: str, value: str) -> None:
 
 
 def _short(text: str, most: int) -> str:
-    return truncate(text, most, "middle").text
+    return truncate(text, most, "middle")

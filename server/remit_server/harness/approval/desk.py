@@ -6,7 +6,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
 
@@ -45,11 +45,10 @@ REFUSALS = {
 class ApprovalDesk:
     """The open questions of a server, and who waits for their answers."""
 
-    def __init__(self, audit: AuditLog, ttl_s: float, keep: Keep, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, audit: AuditLog, ttl_s: float, keep: Keep) -> None:
         self._book = ApprovalBook()
         self._audit, self._keep = audit, keep
         self._ttl_s = ttl_s
-        self._clock = clock
         self._waiting: dict[str, asyncio.Future[Accepted]] = {}
 
     @property
@@ -63,7 +62,9 @@ class ApprovalDesk:
 
     def answer(self, answer: ApprovalAnswer) -> ApprovalReceipt:
         """Takes an answer, once, in time, for that very question."""
-        taken = self._book.answer(answer.approval_id, answer.decision, answer.scope.value, answer.digest, self._clock())
+        taken = self._book.answer(
+            answer.approval_id, answer.decision, answer.scope.value, answer.digest, time.monotonic()
+        )
         if isinstance(taken, Refused):
             self._record_refusal(answer, taken)
             return ApprovalReceipt(accepted=False, reason=REFUSALS[taken.reason])
@@ -82,7 +83,7 @@ class ApprovalDesk:
         if turn.asker.style == "never":
             raise nobody_can_be_asked()
         scopes = Offer(subject.standing, subject.always).scopes
-        question = self._book.open(subject, self._clock(), self._ttl_s, scopes)
+        question = self._book.open(subject, time.monotonic(), self._ttl_s, scopes)
         record.record_question(question.id, question.digest)
         accepted = await self._wait_for_answer(question, shown, record)
         if accepted is None:
@@ -138,7 +139,7 @@ class ApprovalDesk:
     ) -> Accepted | None:
         asking = asyncio.create_task(self._ask(event, waiting, turn)) if turn.asker.style == "callback" else None
         try:
-            async with asyncio.timeout(max(0.0, question.deadline - self._clock())):
+            async with asyncio.timeout(max(0.0, question.deadline - time.monotonic())):
                 return await waiting
         except TimeoutError:
             return None

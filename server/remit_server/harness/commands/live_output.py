@@ -105,7 +105,7 @@ class LiveOutput:
     def _show_lines(self) -> None:
         self._timer = None
         text = self.redact(b"\n".join(self._lines).decode(errors="replace"))
-        text = truncate(text, max(self._whole, MAX_SHOWN), "tail").text
+        text = truncate(text, max(self._whole, MAX_SHOWN), "tail")
         if self._left_out:
             text = f"{describe_omission(self._left_out)}\n{text}"
         self._whole = max(0, self._whole - self._waiting)

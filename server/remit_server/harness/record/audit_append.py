@@ -26,7 +26,7 @@ def intent_event(
 ) -> AuditEvent:
     """Returns the record of a declared intent (rule 2) or a switch (rule 4)."""
     intent, justification = declared
-    clean = truncate(redactor.redact(justification).text, MAX_SUMMARY).text if justification else None
+    clean = truncate(redactor.redact(justification), MAX_SUMMARY) if justification else None
     previous = turn.intent.active
     return AuditEvent(
         kind=AuditKind.INTENT_SELECTED,

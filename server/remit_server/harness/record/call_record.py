@@ -19,7 +19,7 @@ from remit_governance.audit.record import MAX_SUMMARY, AuditEvent, AuditKind
 from remit_governance.audit.store import AuditLog
 from remit_governance.canonical import digest
 from remit_governance.policy.decision.recorded import record_judgement
-from remit_governance.secrets.redaction import Redactor, truncate
+from remit_governance.secrets.redaction import Redactor, map_strings, truncate
 from remit_governance.values import Verdict
 from remit_governance.visible import visible
 from remit_server.contract import (
@@ -43,7 +43,6 @@ from remit_server.harness.record.redaction_out import (
     reason_payload,
     redact_data,
     redact_error,
-    redact_json,
     shorten_strings,
 )
 from remit_server.harness.turn import EndedCall, Turn
@@ -118,8 +117,8 @@ class CallRecord:
     @classmethod
     def begin(cls, call: ToolCall, turn: Turn, audit: AuditLog, redactor: Redactor, policy_version: str) -> CallRecord:
         """Announces the call; nothing has been decided."""
-        tool = redactor.redact(visible(call.name, "show")).text
-        shown = redact_json(call.arguments, redactor)
+        tool = redactor.redact(visible(call.name, "show"))
+        shown = map_strings(call.arguments, redactor.redact)
         record = cls(call, turn, audit, redactor, policy_version, digest(call.arguments), time.monotonic(), tool, shown)
         turn.emit(
             ToolCallEvent,
@@ -212,7 +211,7 @@ class CallRecord:
 
     def finish(self, outcome: Outcome, most_chars: int) -> CallResult:
         """Redacts and audits what the call came to, and shows it: what is shown and returned is the redacted text."""
-        text = truncate(self.redactor.redact(outcome.text).text, most_chars, "middle").text
+        text = truncate(self.redactor.redact(outcome.text), most_chars, "middle")
         summary = self._redact(outcome.summary)
         self._record_outcome(outcome.text, summary, exit_code=outcome.exit_code)
         self._show(summary, text, exit_code=outcome.exit_code, data=redact_data(outcome.data, self.redactor))
@@ -246,7 +245,7 @@ class CallRecord:
             log.warning("nobody was told how call %s ended", self.call.id)
 
     def _record_outcome(self, result: str, clean: str, *, failed: bool = False, exit_code: int | None = None) -> None:
-        result_digest, summary = digest(result), truncate(clean, MAX_SUMMARY, "middle").text
+        result_digest, summary = digest(result), truncate(clean, MAX_SUMMARY, "middle")
         event = self._event(
             AuditKind.TOOL_OUTCOME,
             result_digest=result_digest,
@@ -332,7 +331,7 @@ class CallRecord:
         """Writes the one record that says what was judged, so that it can be judged anew."""
         judged = self.judgement
         actions, decision = (judged.actions, judged.decision) if judged else ((), None)
-        kept = record_judgement(actions, decision, lambda text: self.redactor.redact(text).text)
+        kept = record_judgement(actions, decision, self.redactor.redact)
         given = {"run_metadata": self._summarise(str(dict(self.turn.metadata)))} if self.turn.metadata else {}
         event = self._event(
             AuditKind.TOOL_INTENT,
@@ -356,10 +355,10 @@ class CallRecord:
         return self._summarise(str(shorten_strings(self.shown)))
 
     def _redact(self, text: str) -> str:
-        return truncate(self.redactor.redact(text).text, MAX_ERROR, "middle").text
+        return truncate(self.redactor.redact(text), MAX_ERROR, "middle")
 
     def _summarise(self, text: str) -> str:
-        return truncate(self.redactor.redact(text).text, MAX_SUMMARY, "middle").text
+        return truncate(self.redactor.redact(text), MAX_SUMMARY, "middle")
 
     def _elapsed_ms(self) -> float:
         return round(max(0.0, time.monotonic() - self.started - self.waited) * 1000, 3)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import Any, cast
+from typing import Any
 
 from pydantic import JsonValue
 from pydantic_core import PydanticSerializationError, to_json
 
 from remit_governance.audit.record import MAX_SUMMARY
-from remit_governance.secrets.redaction import Redactor, truncate
+from remit_governance.secrets.redaction import Redactor, map_strings, truncate
 from remit_governance.values import Reason
 from remit_server.contract import ErrorCode, ErrorPayload, ReasonPayload
 from remit_server.errors import RemitError, ToolError
@@ -39,8 +39,8 @@ def reason_payload(reason: Reason) -> ReasonPayload:
 def redact_error(error: RemitError, redactor: Redactor) -> ErrorPayload:
     """Returns an error as it crosses the wire, without secrets, and no longer than a result."""
     payload = error.payload()
-    texts = {name: redactor.redact(getattr(payload, name)).text for name in ("message", "what", "why", "fix")}
-    return payload.model_copy(update={name: truncate(text, MAX_ERROR, "middle").text for name, text in texts.items()})
+    texts = {name: redactor.redact(getattr(payload, name)) for name in ("message", "what", "why", "fix")}
+    return payload.model_copy(update={name: truncate(text, MAX_ERROR, "middle") for name, text in texts.items()})
 
 
 def describe_interruption(tool: str, changed: Sequence[str], *, cancelled: bool) -> ToolError:
@@ -55,13 +55,7 @@ def describe_interruption(tool: str, changed: Sequence[str], *, cancelled: bool)
 
 def shorten_strings(value: Any) -> Any:
     """Cuts every long string in a redacted JSON value in the middle: no more of it is summarised."""
-    if isinstance(value, str):
-        return truncate(value, 2 * MAX_SUMMARY, "middle").text
-    if isinstance(value, dict):
-        return {key: shorten_strings(item) for key, item in cast("dict[str, JsonValue]", value).items()}
-    if isinstance(value, list):
-        return [shorten_strings(item) for item in cast("list[JsonValue]", value)]
-    return value
+    return map_strings(value, lambda text: truncate(text, 2 * MAX_SUMMARY, "middle"))
 
 
 def redact_data(data: Mapping[str, JsonValue], redactor: Redactor) -> dict[str, JsonValue]:
@@ -72,17 +66,4 @@ def redact_data(data: Mapping[str, JsonValue], redactor: Redactor) -> dict[str, 
         written = json.dumps(dict(data))
     if len(written) > MAX_DATA:
         return {}
-    return dict(data) if redactor.finds_nothing(written) else redact_json(data, redactor)
-
-
-def redact_json(value: Any, redactor: Redactor) -> Any:
-    """Redacts every string in a JSON value, keys included."""
-    if isinstance(value, str):
-        return redactor.redact(value).text
-    if isinstance(value, Mapping):
-        entries = cast("Mapping[str, JsonValue]", value)
-        return {redactor.redact(key).text: redact_json(item, redactor) for key, item in entries.items()}
-    if isinstance(value, Sequence):
-        items = cast("Sequence[JsonValue]", value)
-        return [redact_json(item, redactor) for item in items]
-    return value
+    return dict(data) if redactor.finds_nothing(written) else map_strings(data, redactor.redact)

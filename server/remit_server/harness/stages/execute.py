@@ -69,7 +69,7 @@ async def _run_command(proposal: Proposal, plan: CommandPlan, ctx: CallContext, 
     started_ns = time.time_ns()
     attempts = Attempts(record.record_attempt)
     spec = replace(plan.spec, hidden=hidden, attempted=attempts.note)
-    with show_live(record.show_output, lambda text: parts.redactor.redact(text).text) as show:
+    with show_live(record.show_output, parts.redactor.redact) as show:
         output = await parts.sandbox.run(spec, show if plan.streams else None)
     outcome = await asyncio.to_thread(plan.render, output)
     return CommandEnded(outcome, output, started_ns, attempts.report())

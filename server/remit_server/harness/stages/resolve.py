@@ -57,7 +57,7 @@ def _make_tool_context(tool: Tool[Any], ctx: CallContext) -> ToolContext:
         parts.documents,
         turn.memory.read_digests,
         permits=permits,
-        redact=lambda text: parts.redactor.redact(text, keep_lines=True).text,
+        redact=lambda text: parts.redactor.redact(text, keep_lines=True),
         code=parts.code,
     )
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
-from typing import TypeVar
 
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
@@ -15,8 +14,6 @@ from remit_server.workspace.content.removal import move_file, remove_file
 from remit_server.workspace.merges.merge_log import LoggedMerge, MergeLog, Step
 from remit_server.workspace.paths.workspace_path import Workspace, WorkspacePath
 from remit_server.workspace.ports import Documents
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ MODEL_DIR = Path(__file__).parent / "model"
 """Folder with config.json, model.safetensors, the tokenizer, and CARD.md with the measured scores."""
 
 
-def load_embedded(folder: Path = MODEL_DIR) -> tuple[EmbeddedModel, TokenizerWrapper]:
+def load_embedded() -> tuple[EmbeddedModel, TokenizerWrapper]:
     """Load the embedded model in float32, ready for mlx-lm's generation, and its tokenizer.
 
     Imports MLX on the first call (seconds), so call it only where models run. Raises `FileNotFoundError` when a file
@@ -26,9 +26,9 @@ def load_embedded(folder: Path = MODEL_DIR) -> tuple[EmbeddedModel, TokenizerWra
 
     from remit_server.models.embedded.architecture import EmbeddedArgs, EmbeddedModel
 
-    model = EmbeddedModel(EmbeddedArgs.from_dict(json.loads((folder / "config.json").read_text("utf-8"))))
-    model.load_weights(str(folder / "model.safetensors"))
+    model = EmbeddedModel(EmbeddedArgs.from_dict(json.loads((MODEL_DIR / "config.json").read_text("utf-8"))))
+    model.load_weights(str(MODEL_DIR / "model.safetensors"))
     # Stored in half precision to keep the folder small; on a CPU half precision is several times slower to run.
     model.set_dtype(mx.float32)
     mx.eval(model.parameters())  # pyright: ignore[reportUnknownMemberType]
-    return model, load_tokenizer(folder)
+    return model, load_tokenizer(MODEL_DIR)

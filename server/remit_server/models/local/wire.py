@@ -271,11 +271,6 @@ class FrameBuffer:
     def __init__(self) -> None:
         self._buffer = bytearray()
 
-    @property
-    def partial(self) -> bool:
-        """Whether bytes of an unfinished frame are held: true at the end of a stream that was cut off."""
-        return bool(self._buffer)
-
     def feed(self, data: bytes) -> Iterator[bytes]:
         """Take bytes and yield each payload they complete. Raises WireError on a length beyond MAX_FRAME."""
         self._buffer += data

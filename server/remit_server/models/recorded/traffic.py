@@ -14,6 +14,7 @@ from typing import Annotated, Any, Literal, assert_never, cast
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
 from remit_governance.canonical import digest_bytes
+from remit_governance.secrets.redaction import map_strings
 from remit_server.contract import ErrorCode
 from remit_server.errors import ModelFailed, ModelUnavailable, RemitError
 from remit_server.models.ports import (
@@ -119,26 +120,12 @@ def request_value(request: GenerateRequest, redact: Redact) -> dict[str, Any]:
         "temperature": request.temperature,
         "seed": request.seed,
     }
-    return cast("dict[str, Any]", redact_value(value, redact))
+    return cast("dict[str, Any]", map_strings(value, redact))
 
 
 def request_digest(value: Mapping[str, Any]) -> str:
     """One digest for equal values, whatever numbers a model put into its arguments."""
     return digest_bytes(json.dumps(value, sort_keys=True).encode())
-
-
-def redact_value(value: Any, redact: Redact) -> Any:
-    """A JSON value with every string in it redacted, keys included."""
-    match value:
-        case str():
-            return redact(value)
-        case Mapping():
-            entries = cast("Mapping[str, Any]", value)
-            return {redact(key): redact_value(item, redact) for key, item in entries.items()}
-        case list() | tuple():
-            return [redact_value(item, redact) for item in cast("list[Any]", value)]
-        case _:
-            return value
 
 
 def event_value(event: ModelEvent, redact: Redact) -> dict[str, Any]:
@@ -149,7 +136,7 @@ def event_value(event: ModelEvent, redact: Redact) -> dict[str, Any]:
         case ThinkingDelta(text):
             return {"type": "thinking", "text": redact(text)}
         case CallProposed(call):
-            return {"type": "call", "call": redact_value(_call_value(call), redact)}
+            return {"type": "call", "call": map_strings(_call_value(call), redact)}
         case Finished():
             return {"type": "finished", **asdict(event)}
         case _:

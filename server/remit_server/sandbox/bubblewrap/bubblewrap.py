@@ -18,7 +18,7 @@ from pathlib import Path
 from remit_governance.hosts import parse_endpoint
 from remit_server.sandbox.advice import missing_advice, namespaces_advice, sandbox_advice, this_machine
 from remit_server.sandbox.bubblewrap.bubblewrap_options import bubblewrap_options
-from remit_server.sandbox.bubblewrap.etc import settings
+from remit_server.sandbox.bubblewrap.etc import etc_options
 from remit_server.sandbox.bubblewrap.layer import Layer, LayerChange
 from remit_server.sandbox.bubblewrap.orphans import kill_orphans, orphan_mark
 from remit_server.sandbox.bubblewrap.run_contained import Job, ProcessResult, run_contained
@@ -50,14 +50,11 @@ _LAYER = (
 class Bubblewrap:
     """Runs each command in namespaces of its own: no network but a proxy's, no capabilities, what it writes kept apart.
 
-    `hidden` are files and folders of the workspace that no command may see. Its own programs come from nowhere below
-    `workspace`: whoever has activated a virtual environment there has a folder of it in PATH.
+    Its own programs come from nowhere below `workspace`: whoever has activated a virtual environment there has a folder
+    of it in PATH.
     """
 
-    def __init__(
-        self, hidden: tuple[Path, ...] = (), limits: Limits | None = None, workspace: Path | None = None
-    ) -> None:
-        self._hidden = hidden
+    def __init__(self, limits: Limits | None = None, workspace: Path | None = None) -> None:
         self._workspace = workspace
         self._limits = limits
         self._isolation: Isolation | None = None
@@ -166,16 +163,14 @@ class Bubblewrap:
         template = TEMPLATES[spec.template]
         limits = self._limits or template.limits
         rules = profile_filter("standard-net" if spec.network else template.seccomp)
-        # First: what is opened below is closed only once there is a job.
-        etc = settings(str(place) for place in (spec.workspace, *(each.place for each in shown)))
         read_status, write_status = os.pipe()
         ours, held = make_hold()
         merged = layer.merged if layer else None
         profile = memory_file(rules)
+        etc, settings = etc_options(memory_file)
         bound = memory_file(pids.bound_setting(limits.tasks)) if self._bounds else None
-        options = bubblewrap_options(
-            spec, limits, self._hidden, etc=etc, bound=bound, merged=merged, shown=shown, more=door.options
-        )
+        given = (profile, *settings, *(() if bound is None else (bound,)))
+        options = bubblewrap_options(spec, limits, etc=etc, bound=bound, merged=merged, shown=shown, more=door.options)
         argv = [
             *(*(control.joining() if control else ()), *_first_options(layer)),
             *("bwrap", *orphan_mark(), *options, "--seccomp", str(profile), "--json-status-fd", str(write_status)),
@@ -184,7 +179,7 @@ class Bubblewrap:
         return Job(
             argv=argv,
             path=trusted_path(spec.workspace, self._workspace),
-            descriptors=(profile, write_status, held, *(() if bound is None else (bound,)), *door.descriptors),
+            descriptors=(*given, write_status, held, *door.descriptors),
             status=read_status,
             hold=ours,
             timeout_s=spec.timeout_s,

@@ -40,7 +40,6 @@ _CREDENTIALS = (
 def bubblewrap_options(
     spec: CommandSpec,
     limits: Limits,
-    hidden: Iterable[Path],
     *,
     etc: Iterable[str],
     bound: int | None = None,
@@ -64,7 +63,7 @@ def bubblewrap_options(
         *_toolchain_options(shown),
         *("--bind" if merged else "--ro-bind", str(merged or spec.workspace), str(spec.workspace)),
         *(_mounts_below(spec.workspace) if merged else ()),
-        *_hiding_options(hidden_paths_below(spec, hidden)),
+        *_hiding_options(hidden_paths_below(spec)),
         *more,
         *("--remount-ro", "/", "--chdir", str(spec.cwd)),
         *(option for name, value in spec.environment.items() for option in ("--setenv", name, value)),
@@ -126,16 +125,11 @@ def _hiding_options(paths: Iterable[Path]) -> list[str]:
     return options
 
 
-def real_hidden_paths(paths: Iterable[Path], workspace: Path) -> tuple[Path, ...]:
-    """Those of the paths that exist and really lie in the workspace, links followed."""
-    real = (path.resolve() for path in paths if path.exists())
-    return tuple(path for path in real if path != workspace and path.is_relative_to(workspace) and path.exists())
-
-
-def hidden_paths_below(spec: CommandSpec, hidden: Iterable[Path]) -> tuple[Path, ...]:
-    """All that one command may not see of its workspace."""
+def hidden_paths_below(spec: CommandSpec) -> tuple[Path, ...]:
+    """All that one command may not see of its workspace: what exists and really lies there, links followed."""
     credentials = map(Path, existing_folders(find_credentials(str(spec.workspace))))
-    return real_hidden_paths((*hidden, *spec.hidden, *credentials), spec.workspace)
+    real = (path.resolve() for path in (*spec.hidden, *credentials) if path.exists())
+    return tuple(path for path in real if spec.workspace in path.parents and path.exists())
 
 
 def find_credentials(folder: str) -> Iterator[str]:

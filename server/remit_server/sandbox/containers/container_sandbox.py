@@ -72,25 +72,16 @@ class _Place:
 class Containers:
     """Runs each command in a container of its own: no network, a read-only workspace, no capabilities, no layers.
 
-    `hidden` are files and folders of the workspace that no command may see. Without an image of the person's own
-    (`REMIT_SANDBOX_IMAGE`) it shows this system's programs, as Bubblewrap does.
+    Without an image of the person's own (`REMIT_SANDBOX_IMAGE`) it shows this system's programs, as Bubblewrap does.
     """
 
-    def __init__(
-        self,
-        program: ProgramName,
-        hidden: tuple[Path, ...] = (),
-        workspace: Path | None = None,
-        environment: Mapping[str, str] | None = None,
-    ) -> None:
+    def __init__(self, program: ProgramName, workspace: Path | None = None) -> None:
         self._program: ProgramName = program
-        self._hidden = hidden
         self._workspace = workspace
-        given = os.environ if environment is None else environment
-        self._image = given.get(_IMAGE, "")
+        self._image = os.environ.get(_IMAGE, "")
         self._environment = {
             "PATH": trusted_path(workspace),
-            **{name: given[name] for name in _PASSED if name in given},
+            **{name: os.environ[name] for name in _PASSED if name in os.environ},
         }
         self._isolation: Isolation | None = None
         self._place: _Place | None = None
@@ -205,7 +196,7 @@ class Containers:
             not_below=place.not_below,
             shown=() if self._image else system_paths(),
             toolchains=shown,
-            hidden=hidden_paths_below(spec, self._hidden),
+            hidden=hidden_paths_below(spec),
         )
         argv = containers.run_argv(container, spec, template)
         try:

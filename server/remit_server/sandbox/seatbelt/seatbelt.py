@@ -31,10 +31,9 @@ _EVERYTHING = Isolation("seatbelt", False, "the workspace is the whole file syst
 
 
 class Seatbelt:
-    """Runs each command under a profile of its own. `hidden` are paths of the workspace that no command may see."""
+    """Runs each command under a profile of its own."""
 
-    def __init__(self, hidden: tuple[Path, ...] = ()) -> None:
-        self._hidden = hidden
+    def __init__(self) -> None:
         self._isolation: Isolation | None = None
 
     def isolation(self) -> Isolation:
@@ -71,7 +70,7 @@ class Seatbelt:
         template = TEMPLATES[spec.template]
         with tempfile.TemporaryDirectory(prefix=prefix_of("scratch"), ignore_cleanup_errors=True) as folder:
             scratch = _real_path(folder)
-            hidden = [(path, path.is_dir()) for path in hidden_paths_below(spec, self._hidden)]
+            hidden = [(path, path.is_dir()) for path in hidden_paths_below(spec)]
             shown = visible_outside(spec)
             profile = profile_text(spec, scratch, hidden, template.seccomp, shown)
             tree = _Tree()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
@@ -17,8 +16,6 @@ if TYPE_CHECKING:  # the port knows the contract, which is slow to import
     from collections.abc import Callable
 
     from remit_server.runtime.ports import AskingStyle
-
-logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,7 +65,7 @@ class ProgramRuns:
         ended = [run for run in self.runs.values() if run.ended is not None]
         cut = any(len(run.text) > MAX_SHOWN for run in ended)
         kept = _keep("\n".join("\n".join(_lines(run, run.text)) for run in ended), state) if cut else None
-        lines = [line for run in ended for line in _lines(run, truncate(run.text, MAX_SHOWN, "middle").text)]
+        lines = [line for run in ended for line in _lines(run, truncate(run.text, MAX_SHOWN, "middle"))]
         return "\n".join([*lines, *([f"All of it: {kept}"] if kept else [])])
 
 

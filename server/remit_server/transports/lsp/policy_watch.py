@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import asyncio
 import importlib
-import logging
 from contextlib import aclosing
 from typing import TYPE_CHECKING
 
@@ -18,8 +17,6 @@ if TYPE_CHECKING:  # slow to import
     from remit_server.transports.lsp.connection import Connection
     from remit_server.transports.lsp.folders import WorkspaceFolder
     from remit_server.transports.lsp.runtime_slot import RuntimeSlot
-
-logger = logging.getLogger(__name__)
 
 
 async def watch_policy(connection: Connection, folder: WorkspaceFolder) -> None:

@@ -122,11 +122,12 @@ def same_but_for_line_ends(one: str, other: str) -> bool:
 def _line_start(lines: list[str], index: int) -> Place:
     """Returns where line `index` starts; the end of the text when its last line is not ended."""
     if 0 < index == len(lines) and not lines[-1].endswith(("\n", "\r")):
-        return Place(index - 1, _units(lines[-1]))
+        return Place(index - 1, units(lines[-1]))
     return Place(index, 0)
 
 
-def _units(text: str) -> int:
+def units(text: str) -> int:
+    """Returns how many UTF-16 units a text has."""
     return len(text) + sum(character > "\uffff" for character in text)
 
 

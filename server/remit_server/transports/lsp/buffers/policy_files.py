@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Literal, TypeVar
 
 from lsprotocol import types as lsp
 
-from remit_server.transports.lsp.buffers.edits import Edit, apply_changes, split_lines
+from remit_server.transports.lsp.buffers.edits import Edit, apply_changes, split_lines, units
 from remit_server.transports.lsp.buffers.uris import file_path
 
 if TYPE_CHECKING:  # slow to import
@@ -158,7 +158,7 @@ class Positions:
     def _position(self, offset: int) -> lsp.Position:
         line = bisect_right(self._starts, offset) - 1
         before = self._text[self._starts[line] : offset]
-        return lsp.Position(line, len(before) + sum(character > "\uffff" for character in before))
+        return lsp.Position(line, units(before))
 
 
 async def call_in_thread(call: Callable[[], T]) -> T:

@@ -191,7 +191,7 @@ def _point_to(question: ApprovalRequired, text: str, where: str) -> str:
     """Writes a short question about a text that is shown in full elsewhere; the place comes first, and is not cut."""
     size = f"{len(text)} characters, {question.digest[:19]}"
     place = f"The whole question ({size}) {where}. Allow it only if you read it to its end."
-    return truncate("\n".join([place, *_summary(question)]), MESSAGE_LIMIT).text
+    return truncate("\n".join([place, *_summary(question)]), MESSAGE_LIMIT)
 
 
 def _seconds_left(question: ApprovalRequired) -> float:

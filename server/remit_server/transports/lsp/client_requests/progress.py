@@ -96,7 +96,7 @@ def _last_line(text: str) -> str | None:
     lines = [line for line in text.split("\n") if line.strip()]
     if not lines:
         return None
-    return truncate(visible_again(lines[-1], "show"), MAX_LINE, "middle").text.replace("\n", " ")
+    return truncate(visible_again(lines[-1], "show"), MAX_LINE, "middle").replace("\n", " ")
 
 
 async def _fresh_token(connection: Connection) -> str | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from remit_server.transports.lsp.rpc.custom_methods import APPROVAL_RESPOND, AnswerParams, Json
+from remit_server.transports.lsp.rpc.refusals import read_form
 
 if TYPE_CHECKING:
     from remit_server.transports.lsp.connection import Connection
@@ -12,15 +13,9 @@ if TYPE_CHECKING:
 
 async def respond(connection: Connection, params: AnswerParams) -> Json:
     """Takes an answer, and returns an ApprovalReceipt as JSON: one too late or twice is no error, but not accepted."""
-    from pydantic import ValidationError
-
     from remit_server.contract import ApprovalAnswer, ApprovalReceipt
-    from remit_server.transports.lsp.rpc.refusals import from_validation
 
-    try:
-        answer = ApprovalAnswer.model_validate(params.answer)
-    except ValidationError as error:
-        raise from_validation(APPROVAL_RESPOND, error) from error
+    answer = read_form(APPROVAL_RESPOND, ApprovalAnswer, params.answer)
     runtimes = connection.opened_runtimes
     # Whoever asked it; a question that nobody asked is the first one's to refuse and to record.
     runtime = next((each for each in runtimes if each.asked(answer.approval_id)), runtimes[0] if runtimes else None)

@@ -4,23 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from remit_server.transports.lsp.rpc.custom_methods import GENERATE, GenerateParams, Json
+from remit_server.transports.lsp.rpc.custom_methods import GENERATE, Json, StreamedParams
+from remit_server.transports.lsp.rpc.refusals import read_form
 
 if TYPE_CHECKING:
     from remit_server.transports.lsp.connection import Connection
 
 
-async def generate(connection: Connection, params: GenerateParams) -> Json:
+async def generate(connection: Connection, params: StreamedParams) -> Json:
     """Has the model answer; returns a GenerationResult as JSON. Cancelling it stops the model within a token."""
-    from pydantic import ValidationError
-
     from remit_server.contract import GenerationRequest
-    from remit_server.transports.lsp.rpc.refusals import from_validation
 
-    try:
-        request = GenerationRequest.model_validate(params.request)
-    except ValidationError as error:
-        raise from_validation(GENERATE, error) from error
+    request = read_form(GENERATE, GenerationRequest, params.request)
     token = params.partial_result_token
 
     async def on_text(text: str) -> None:

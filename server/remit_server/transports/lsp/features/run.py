@@ -4,25 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from remit_server.transports.lsp.rpc.custom_methods import RUN, Json, RunParams
+from remit_server.transports.lsp.rpc.custom_methods import RUN, Json, StreamedParams
+from remit_server.transports.lsp.rpc.refusals import read_form
 
 if TYPE_CHECKING:
     from remit_server.contract import Event
     from remit_server.transports.lsp.connection import Connection
 
 
-async def run(connection: Connection, params: RunParams) -> Json:
+async def run(connection: Connection, params: StreamedParams) -> Json:
     """Runs a turn; returns a RunResult as JSON. Cancelling it cancels the turn, whose last event is still streamed."""
-    from pydantic import ValidationError
-
     from remit_server.contract import RunRequest
     from remit_server.transports.lsp.client_requests.approval_messages import choose_asker
-    from remit_server.transports.lsp.rpc.refusals import from_validation
 
-    try:
-        request = RunRequest.model_validate(params.request)
-    except ValidationError as error:
-        raise from_validation(RUN, error) from error
+    request = read_form(RUN, RunRequest, params.request)
     token = params.partial_result_token
 
     def emit(event: Event) -> None:

@@ -38,8 +38,8 @@ class WrongParams(ValueError):
 
 
 @attrs.frozen
-class RunParams:
-    """Params of `remit/run`: the request as it came, less the token that its events are streamed on."""
+class StreamedParams:
+    """Params of `remit/run` and `remit/generate`: the request as it came, less the token that it is streamed on."""
 
     request: dict[str, Json]
     partial_result_token: lsp.ProgressToken | None = None
@@ -60,19 +60,11 @@ class StatusParams:
 
 
 @attrs.frozen
-class GenerateParams:
-    """Params of `remit/generate`: the request as it came, less the token that its text is streamed on."""
-
-    request: dict[str, Json]
-    partial_result_token: lsp.ProgressToken | None = None
-
-
-@attrs.frozen
 class RunMessage:
     """A `remit/run` request."""
 
     id: int | str
-    params: RunParams
+    params: StreamedParams
     method: str = RUN
     jsonrpc: str = "2.0"
 
@@ -111,7 +103,7 @@ class GenerateMessage:
     """A `remit/generate` request."""
 
     id: int | str
-    params: GenerateParams
+    params: StreamedParams
     method: str = GENERATE
     jsonrpc: str = "2.0"
 
@@ -135,29 +127,19 @@ PLAIN_MESSAGES: frozenset[type] = frozenset({*CUSTOM_MESSAGES.values(), *CUSTOM_
 def converter() -> cattrs.Converter:
     """Makes the LSP converter, which leaves the payload of custom methods alone and stops at the first error."""
     made = get_converter(cattrs.Converter(detailed_validation=False))
-    made.register_structure_hook(RunParams, _run_params)
+    made.register_structure_hook(StreamedParams, _streamed_params)
     made.register_structure_hook(AnswerParams, _answer_params)
     made.register_structure_hook(StatusParams, _status_params)
-    made.register_structure_hook(GenerateParams, _generate_params)
     return made
 
 
-def _run_params(raw: Json, _: type) -> RunParams:
-    return RunParams(*_split_token(raw))
-
-
-def _generate_params(raw: Json, _: type) -> GenerateParams:
-    return GenerateParams(*_split_token(raw))
-
-
-def _split_token(raw: Json) -> tuple[dict[str, Json], lsp.ProgressToken | None]:
-    """Splits a request into what came and the token that it is to be streamed on."""
+def _streamed_params(raw: Json, _: type) -> StreamedParams:
     request = dict(_object(raw))
     token = request.pop("partialResultToken", None)
     request.pop("workDoneToken", None)
     if token is not None and (isinstance(token, bool) or not isinstance(token, int | str)):
         raise WrongParams("`partialResultToken` is a string or a whole number")
-    return request, token
+    return StreamedParams(request, token)
 
 
 def _answer_params(raw: Json, _: type) -> AnswerParams:

@@ -4,13 +4,13 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from lsprotocol import types as lsp
 from pygls.exceptions import JsonRpcException, JsonRpcInvalidParams
 
 if TYPE_CHECKING:  # pydantic is slow to import
-    from pydantic import ValidationError
+    from pydantic import BaseModel, ValidationError
 
     from remit_server.contract import ErrorPayload
     from remit_server.errors import RemitError
@@ -18,6 +18,8 @@ if TYPE_CHECKING:  # pydantic is slow to import
 logger = logging.getLogger(__name__)
 
 _PROBLEMS_SHOWN = 8
+
+Form = TypeVar("Form", bound="BaseModel")
 
 
 def invalid_params(subject: str, why: str, fix: str) -> JsonRpcException:
@@ -36,6 +38,16 @@ def from_validation(subject: str, error: ValidationError) -> JsonRpcException:
     shown = [f"`{_where(place)}`: {why[:1].lower()}{why[1:]}" for place, why in problems]
     more = f"; and {len(found) - _PROBLEMS_SHOWN} more" if len(found) > _PROBLEMS_SHOWN else ""
     return invalid_params(subject, "; ".join(shown) + more, "send what the contract's JSON Schema describes")
+
+
+def read_form(subject: str, form: type[Form], value: object) -> Form:
+    """Reads what a client sent in a form of the contract. Raises JsonRpcException."""
+    from pydantic import ValidationError
+
+    try:
+        return form.model_validate(value)
+    except ValidationError as error:
+        raise from_validation(subject, error) from error
 
 
 def from_error(error: RemitError) -> JsonRpcException:

@@ -111,8 +111,7 @@ def _common(left: Sequence[int], right: Sequence[int]) -> int:
 class Sessions(Generic[C]):
     """The sessions whose caches are kept: the most recently used, within a number and a size in bytes."""
 
-    def __init__(self, most_bytes: int, most: int = MOST_SESSIONS) -> None:
-        self._most = most
+    def __init__(self, most_bytes: int) -> None:
         self._most_bytes = most_bytes
         self._kept: OrderedDict[str, Session[C]] = OrderedDict()
 
@@ -137,6 +136,6 @@ class Sessions(Generic[C]):
         self._kept[session_id] = session
         self._kept.move_to_end(session_id)
         total = self.nbytes
-        while self._kept and (len(self._kept) > self._most or total > self._most_bytes):
+        while self._kept and (len(self._kept) > MOST_SESSIONS or total > self._most_bytes):
             _, dropped = self._kept.popitem(last=False)
             total -= dropped.cache.nbytes

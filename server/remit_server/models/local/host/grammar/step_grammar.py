@@ -41,6 +41,7 @@ _LENIENT: Schema = {**_COMPACT, "lenient": True}
 """For tools: what a schema says beyond a grammar's power is checked again where the call is dispatched."""
 _LEXER_STATES = 100_000
 _WORN_TOKENS = 20_000
+_MOST_COMPILED = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,10 +196,9 @@ class Grammars:
     tokens, or failed, is compiled anew.
     """
 
-    def __init__(self, tokenizer: LLTokenizer, markers: Markers, most: int = 16) -> None:
+    def __init__(self, tokenizer: LLTokenizer, markers: Markers) -> None:
         self._tokenizer = tokenizer
         self._markers = markers
-        self._most = most
         self._compiled: OrderedDict[str, _Compiled] = OrderedDict()
         self._rendered: deque[tuple[tuple[Intents, int, Paths, Thinking | None, bool], str]] = deque(maxlen=4)
 
@@ -242,7 +242,7 @@ class Grammars:
         compiled = self._compiled.get(key)
         if compiled is None:
             compiled = self._compiled[key] = _Compiled(self._compile(key))
-            if len(self._compiled) > self._most:
+            if len(self._compiled) > _MOST_COMPILED:
                 self._compiled.popitem(last=False)
         self._compiled.move_to_end(key)
         return key, compiled.matcher.deep_copy()
