@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TypedDict
 
 import pytest
+from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -71,7 +72,7 @@ def test_embedded_cache_fed_in_pieces_equals_one_pass(loaded: Loaded) -> None:
     tokens = mx.array(tokenizer.encode(json.dumps(cases()[0])))[None][:, :400]
     whole = model(tokens)
 
-    @settings(max_examples=12, deadline=None)
+    @settings(max_examples=examples(12), deadline=None)
     @given(sizes=st.lists(st.integers(1, 90), min_size=1, max_size=60))
     def check(sizes: list[int]) -> None:
         cache = model.make_cache()
@@ -116,7 +117,7 @@ def test_embedded_folder_stays_under_eight_megabytes_and_says_what_it_scored() -
 
 
 @given(text=st.text())
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=examples(200))
 def test_embedded_tokenizer_round_trips_any_text(loaded: Loaded, text: str) -> None:
     tokenizer = loaded[1]
     assert tokenizer.decode(tokenizer.encode(text)) == text

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 import regex
+from examples import examples
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from somebody_else import as_somebody_else
@@ -124,7 +125,7 @@ def fits(files: Mapping[str, bytes]) -> bool:
 
 
 @given(files=TREES.filter(fits), pattern=PATTERNS, base=st.sampled_from([".", "a", "build", "a/build"]), data=st.data())
-@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(40), deadline=None, suppress_health_check=list(HealthCheck))
 def test_ripgrep_and_the_walk_find_the_same(
     files: Mapping[str, bytes], pattern: str, base: str, data: st.DataObject
 ) -> None:
@@ -150,7 +151,7 @@ SUBJECTS = st.text(st.sampled_from("aFfkKsS1_ -\t\x1c\x85\xa0éÉıſK日.*()\\"
 
 
 @given(pattern=CHARACTERS, subject=SUBJECTS, encoding=st.sampled_from(["utf-8", "gb18030", "cp1252", "cp932"]))
-@settings(max_examples=1500, deadline=None)
+@settings(max_examples=examples(1500), deadline=None)
 @example(pattern="(?i)k", subject="K", encoding="utf-8")
 @example(pattern="[^\\S]", subject="\x1c", encoding="utf-8")
 def test_the_sieve_lets_every_match_through(pattern: str, subject: str, encoding: str) -> None:
@@ -168,7 +169,7 @@ def test_the_sieve_lets_every_match_through(pattern: str, subject: str, encoding
     subject=st.text(st.sampled_from("abkKé漢 _1=\t\r\n\x1c"), max_size=60),
     encoding=st.sampled_from(["utf-8", "utf-8-sig", "utf-16", "gb18030", "cp932"]),
 )
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 @example(pattern="b", subject="a\r\nb\n\nb", encoding="utf-8-sig")
 def test_the_sieve_names_every_line_that_matches(pattern: str, subject: str, encoding: str) -> None:
     try:

@@ -12,6 +12,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
+from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from somebody_else import as_somebody_else
@@ -127,7 +128,7 @@ STEPS = st.tuples(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(steps=st.lists(STEPS, max_size=5), most=st.sampled_from([1 << 20, 600]))
 def test_a_search_finds_the_same_whatever_is_remembered(
     steps: list[tuple[list[tuple[str, str, bytes]], str, str, str]], most: int

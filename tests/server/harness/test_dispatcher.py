@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from bench_runtime import SHOP, Answering, call, intent
+from examples import examples
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -122,7 +123,7 @@ async def test_rule_2_a_made_up_intent_opens_nothing(make_bench: Any, bad: str) 
     assert [r.error.code for r in bench.of("tool_result")] == ["invalid_arguments", "intent_required"]
 
 
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(30), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.lists(st.sampled_from([*Intent, "read_file", "edit_file", "list_files", "run_command", "nonsense"]), max_size=8)
 )
