@@ -26,7 +26,7 @@ check: setup $(CLIENT)
 
 # Of the examples of each property fewer, other ones each time; CI looks at all of them.
 test-quick: setup
-	$(BIN)/python -m pytest -m "not slow and not e2e" -n 2 --dist loadfile -q $(if $(CI),,--hypothesis-profile=quick)
+	$(BIN)/python -m pytest -m "not slow and not e2e" -n 3 --dist loadfile -q $(if $(CI),,--hypothesis-profile=quick)
 
 lint: setup
 	$(BIN)/ruff check .
