@@ -332,8 +332,7 @@ async def test_a_read_only_workspace_gives_a_clear_error(make_bench: Any) -> Non
 async def test_cancel_while_a_question_is_open_denies_it(make_bench: Any) -> None:
     bench = await make_bench({"calls": [intent("CODE"), EDIT]}, {"text": "ok"})
     running = asyncio.create_task(bench.ask("go", asker=Answering(style="stream")))
-    while not bench.of("approval_required"):
-        await asyncio.sleep(0.01)
+    await bench.until("approval_required")
     assert bench.runtime.cancel() == 1
     result = await running
     assert result.status == "cancelled"
