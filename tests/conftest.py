@@ -24,7 +24,7 @@ os.environ["PYTHON_KEYRING_BACKEND"] = "keyring.backends.null.Keyring"
 settings.register_profile("here", deadline=None)
 settings.register_profile("ci", derandomize=True, deadline=None)
 # What `make test-quick` looks at, with other examples each time: CI looks at all of them.
-settings.register_profile("quick", max_examples=30, deadline=None)
+settings.register_profile("quick", max_examples=20, deadline=None)
 settings.load_profile("ci" if os.environ.get("CI") else "here")
 
 REQUIRE = "REMIT_REQUIRE_E2E"
