@@ -24,8 +24,9 @@ test: setup check
 check: setup $(CLIENT)
 	+$(MAKE) --no-print-directory -j 2 --output-sync=target lint types contracts schemas-fresh client test-quick
 
+# Of the examples of each property fewer, other ones each time; CI looks at all of them.
 test-quick: setup
-	$(BIN)/python -m pytest -m "not slow and not e2e" -n 2 --dist loadfile -q
+	$(BIN)/python -m pytest -m "not slow and not e2e" -n 3 --dist loadfile -q $(if $(CI),,--hypothesis-profile=quick)
 
 lint: setup
 	$(BIN)/ruff check .

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import os
+import re
 from collections.abc import AsyncIterator, Callable, Generator
 from importlib.util import find_spec
 from pathlib import Path
@@ -21,12 +23,35 @@ os.environ["PYTHON_KEYRING_BACKEND"] = "keyring.backends.null.Keyring"
 # Neither has a deadline: how long an example takes is the machine's affair.
 settings.register_profile("here", deadline=None)
 settings.register_profile("ci", derandomize=True, deadline=None)
+# What `make test-quick` looks at, with other examples each time: CI looks at all of them.
+settings.register_profile("quick", max_examples=20, deadline=None)
 settings.load_profile("ci" if os.environ.get("CI") else "here")
 
 REQUIRE = "REMIT_REQUIRE_E2E"
 MISSING = ("there is no ", "needs ")
 """How the reason of a skip begins where something is not installed. Other skips, of what this system or user cannot
 do, stay skips wherever they run."""
+
+
+SLOW_MODULE = re.compile(r"^pytestmark = .*\bmark\.slow\b", re.MULTILINE)
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """A module of slow tests alone is not even imported where they are left out: with them it takes twice as long until
+    the first test runs."""
+    left_out = "not slow" in config.option.markexpr and collection_path.name.startswith("test_")
+    return True if left_out and SLOW_MODULE.search(collection_path.read_text("utf-8")) else None
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """What is made here lives as long as the process: collecting among it is wasted time, now and in every test."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.fixture

@@ -17,6 +17,7 @@ from pathlib import Path
 
 import pytest
 from audit_logs import edit, events, second_opinion, written
+from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -156,7 +157,7 @@ def test_tampering_is_found_and_named(tmp_path: Path, name: str) -> None:
 
 
 @given(st.sampled_from(["content", "hash"]), st.integers(1, 12), st.integers(0, 400))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_one_bit_of_any_column_is_found_and_named(
     tmp_path_factory: pytest.TempPathFactory, column: str, number: int, at: int
 ) -> None:

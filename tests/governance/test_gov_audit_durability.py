@@ -17,6 +17,7 @@ from pathlib import Path
 
 import pytest
 from audit_logs import second_opinion
+from examples import examples
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
@@ -346,7 +347,7 @@ class Waiting(RuleBasedStateMachine):
         shutil.rmtree(self.folder)
 
 
-Waiting.TestCase.settings = settings(max_examples=25, stateful_step_count=25, deadline=None)
+Waiting.TestCase.settings = settings(max_examples=examples(25), stateful_step_count=25, deadline=None)
 TestWaiting = Waiting.TestCase
 
 

@@ -17,6 +17,7 @@ from pathlib import Path
 
 import pytest
 from audit_logs import DAY, Kept, edit, events, recompute, second_opinion, written
+from examples import examples
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -346,7 +347,7 @@ COLUMNS = ("content", "hash", "number", "before", "previous", "started", "count"
 @pytest.mark.slow
 @given(st.lists(EVENT | st.none(), max_size=12), st.integers(0, 10**6), st.sampled_from(COLUMNS), st.booleans())
 @example([None, AuditEvent(AuditKind.APPROVAL_REFUSED), None], 0, "count", True)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_two_implementations_agree_whatever_is_recorded_and_changed(
     tmp_path_factory: pytest.TempPathFactory, said: list[AuditEvent | None], luck: int, column: str, damaged: bool
 ) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import cedar
 import pytest
 from cedarpy import PolicySet, is_authorized_batch
+from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -60,14 +61,14 @@ PAIRS = {"rules": RULES, "actions": st.lists(ACTIONS, min_size=1, max_size=8)}
 
 
 @given(**PAIRS)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 def test_agrees_with_cedar(rules: list[dict[str, Any]], actions: list[dict[str, Any]]) -> None:
     _agree(rules, actions)
 
 
 @pytest.mark.slow
 @given(**PAIRS)
-@settings(max_examples=2_000, deadline=None)
+@settings(max_examples=examples(2_000), deadline=None)
 def test_agrees_with_cedar_over_many_rule_sets(rules: list[dict[str, Any]], actions: list[dict[str, Any]]) -> None:
     _agree(rules, actions)
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from examples import examples
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -515,7 +516,7 @@ def mangled(draw: st.DrawFn) -> str:
     return text.replace("\n", draw(st.sampled_from(["\n", "\r\n", "\r"])))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(mangled(), st.data())
 def test_no_text_is_too_mangled(text: str, data: st.DataObject) -> None:
     def inside(span: Span) -> bool:
@@ -534,7 +535,7 @@ def test_no_text_is_too_mangled(text: str, data: st.DataObject) -> None:
     assert all(one.span.end <= other.span.start for one, other in itertools.pairwise(tokens))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(st.text(alphabet="{}[]:,- \n\r\t\"'#a&!|>\x85\u2028", max_size=60))
 @example("{\u2028a")
 def test_no_text_is_too_strange(text: str) -> None:

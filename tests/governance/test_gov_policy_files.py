@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pathspec import GitIgnoreSpec
@@ -314,7 +315,7 @@ PATH = st.lists(PLAIN, min_size=1, max_size=4).map("/".join)
 
 
 @given(GLOB, PATH)
-@settings(max_examples=1000, deadline=None)
+@settings(max_examples=examples(1000), deadline=None)
 def test_globs_match_as_gitignore_does(glob: str, path: str) -> None:
     assert compile_globs((glob,))(path) == GitIgnoreSpec.from_lines([glob], backend="simple").match_file(path)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -70,7 +71,7 @@ ACTIONS = st.builds(
 )
 
 
-@settings(max_examples=1000, deadline=None)
+@settings(max_examples=examples(1000), deadline=None)
 @given(form=FORMS, action=ACTIONS, fold_case=st.booleans())
 def test_what_matches_is_found(form: MatchForm, action: Action, fold_case: bool) -> None:
     subject = Subject.of(action)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -99,7 +100,7 @@ def _policy(rules: list[dict[str, Any]]) -> str:
 
 
 @given(rules=RULES, action=ACTIONS)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 def test_agrees_with_the_reference(rules: list[dict[str, Any]], action: dict[str, Any]) -> None:
     decision = evaluate(compile_policy([Source("p", _policy(rules))]), parse_action(action))
     assert (decision.verdict.word, set(decision.rules)) == REFERENCE.reference(rules, action)
@@ -156,7 +157,7 @@ def test_100_000_pairs_agree_with_the_reference_in_any_order(record_property: Ca
 
 
 @given(rules=RULES, action=ACTIONS, seed=st.integers())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 def test_order_never_matters(rules: list[dict[str, Any]], action: dict[str, Any], seed: int) -> None:
     shuffled = random.Random(seed).sample(rules, len(rules))
     judged = [explain(compile_policy([Source("p", _policy(each))]), parse_action(action)) for each in (rules, shuffled)]
@@ -167,7 +168,7 @@ def test_order_never_matters(rules: list[dict[str, Any]], action: dict[str, Any]
 
 
 @given(rules=RULES, action=ACTIONS)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 def test_a_project_policy_only_tightens(rules: list[dict[str, Any]], action: dict[str, Any]) -> None:
     """THR-config-project-policy: whatever a workspace's file says, no verdict becomes laxer."""
     own = [{"name": f"own-{i}", **{k: v for k, v in r.items() if k != "name"}} for i, r in enumerate(rules[::2])]

@@ -8,6 +8,7 @@ import re
 from urllib.parse import quote, quote_plus
 
 import pytest
+from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -88,7 +89,7 @@ AROUND = st.text(st.sampled_from("abc ?=:\n"), max_size=9)
 
 
 @given(secret=SECRET, before=AROUND, after=AROUND)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 def test_environment_secrets_in_every_encoding(secret: str, before: str, after: str) -> None:
     """THR-model-exfiltration: the server's own secrets, however they are spelled."""
     redactor = Redactor(patterns={}, secrets=[secret])
@@ -113,7 +114,7 @@ def test_environment_secrets_in_every_encoding(secret: str, before: str, after: 
     secret=st.text(st.sampled_from("QxZw7!9"), min_size=12, max_size=30),
     user=st.text(st.sampled_from("ab"), max_size=5),
 )
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 def test_environment_secrets_inside_longer_base64(secret: str, user: str) -> None:
     encoded = base64.b64encode(f"{user}:{secret}@host".encode()).decode()
     redacted = Redactor(patterns={}, secrets=[secret]).redact(f"Authorization: Basic {encoded}")

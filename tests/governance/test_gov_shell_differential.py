@@ -13,6 +13,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 import pytest
+from examples import examples
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
@@ -175,7 +176,7 @@ def foreseen(call: tuple[str, ...], reading: Reading) -> bool:
 @pytest.mark.slow
 @example(script="pa\n\\pa")
 @example(script="for f in x -n 'a b'; do for f in x -n 'a b'; do >o cd x; done; done")
-@settings(max_examples=1500, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(1500), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(script=scripts())
 def test_what_a_shell_does_was_foreseen_or_doubted(script: str, stubs: Path) -> None:
     """THR-shell: no spelling starts a program or writes a file that the reading does not name."""

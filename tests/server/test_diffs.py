@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 from pathlib import Path
 
+from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -27,7 +28,7 @@ def shown(before: str, after: str) -> str:
 
 
 @given(before=TEXTS, after=TEXTS)
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=examples(500), deadline=None)
 def test_a_diff_applied_to_the_old_text_is_the_new_text(before: str, after: str) -> None:
     if before == after:
         assert shown(before, after) == ONLY_FORM
@@ -39,7 +40,7 @@ def test_a_diff_applied_to_the_old_text_is_the_new_text(before: str, after: str)
 
 
 @given(text=st.lists(st.sampled_from(["a", "b", ""]), min_size=1, max_size=40), at=st.integers(0, 39), more=TEXTS)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 def test_one_change_is_shown_as_difflib_does(text: list[str], at: int, more: str) -> None:
     old = [f"{n} {line}\n" for n, line in enumerate(text)]
     new = [*old[:at], "changed\n", *old[at + 1 :]]

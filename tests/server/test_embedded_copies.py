@@ -7,6 +7,7 @@ import random
 from collections.abc import Iterator
 
 import pytest
+from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import JsonValue
@@ -109,7 +110,7 @@ def test_after_a_refusal_nothing_is_left_but_to_say_so(tool: str) -> None:
     assert narrow_intents(messages, OFFERED) == {}
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(request=st.text(max_size=200), line=st.text(alphabet=st.characters(exclude_characters="\n"), max_size=80))
 def test_nothing_can_be_written_that_was_not_said(request: str, line: str) -> None:
     """THR: whatever a request or a file holds, an argument is a piece of them."""

@@ -8,18 +8,15 @@ import random
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TypedDict
+from typing import TYPE_CHECKING, TypedDict
 
 import pytest
+from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 with suppress(OSError):  # optional, and many times faster where it is installed
     ctypes.CDLL("libopenblas.so.0", mode=ctypes.RTLD_GLOBAL)
-pytest.importorskip("mlx_lm", reason="needs the mlx extra")
-
-import mlx.core as mx
-from mlx_lm.tokenizer_utils import TokenizerWrapper
 from training import generator
 from training.cases import Case
 from training.conversations import Conversation
@@ -28,9 +25,15 @@ from training.forced import Judge
 from training.shipped import attempts
 
 from remit_server.models.embedded import MODEL_DIR, load_embedded
-from remit_server.models.embedded.architecture import EmbeddedModel
 
-pytestmark = pytest.mark.slow
+if TYPE_CHECKING:  # it takes a second, also where these tests are left out
+    from mlx_lm.tokenizer_utils import TokenizerWrapper
+
+    from remit_server.models.embedded.architecture import EmbeddedModel
+
+    Loaded = tuple[EmbeddedModel, TokenizerWrapper]
+
+pytestmark = [pytest.mark.slow, pytest.mark.model]
 
 CASES = Path(__file__).parents[2] / "training" / "held_out.json"
 """Held-out tasks of each skill that ships, some that have to be stopped, and some that are no task for this model."""
@@ -48,11 +51,10 @@ class Spoken(TypedDict):
     steps: list[Step]
 
 
-Loaded = tuple[EmbeddedModel, TokenizerWrapper]
-
-
 @pytest.fixture(scope="module")
 def loaded() -> Loaded:
+    with suppress(OSError):  # optional, and many times faster where it is installed
+        ctypes.CDLL("libopenblas.so.0", mode=ctypes.RTLD_GLOBAL)
     return load_embedded()
 
 
@@ -67,11 +69,13 @@ def cases() -> list[Spoken]:
 
 
 def test_embedded_cache_fed_in_pieces_equals_one_pass(loaded: Loaded) -> None:
+    import mlx.core as mx
+
     model, tokenizer = loaded
     tokens = mx.array(tokenizer.encode(json.dumps(cases()[0])))[None][:, :400]
     whole = model(tokens)
 
-    @settings(max_examples=12, deadline=None)
+    @settings(max_examples=examples(12), deadline=None)
     @given(sizes=st.lists(st.integers(1, 90), min_size=1, max_size=60))
     def check(sizes: list[int]) -> None:
         cache = model.make_cache()
@@ -89,6 +93,8 @@ def test_embedded_cache_fed_in_pieces_equals_one_pass(loaded: Loaded) -> None:
 
 
 def test_embedded_cache_is_cut_back_and_restores_from_its_state(loaded: Loaded) -> None:
+    import mlx.core as mx
+
     model, tokenizer = loaded
     tokens = mx.array(tokenizer.encode("rename total to subtotal in src/cart.py"))[None]
     cache = model.make_cache()
@@ -116,7 +122,7 @@ def test_embedded_folder_stays_under_eight_megabytes_and_says_what_it_scored() -
 
 
 @given(text=st.text())
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=examples(200))
 def test_embedded_tokenizer_round_trips_any_text(loaded: Loaded, text: str) -> None:
     tokenizer = loaded[1]
     assert tokenizer.decode(tokenizer.encode(text)) == text

@@ -14,8 +14,7 @@ from remit_server.runtime.opening import open_runtime
 from remit_server.runtime.settings import Settings
 from remit_server.workspace.ports import NoDocuments
 
-pytest.importorskip("mlx_lm", reason="needs the mlx extra")
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.model]
 
 CODE = "def old_name():\n    return old_name\n"
 RENAMED = CODE.replace("old_name", "new_name")

@@ -14,6 +14,7 @@ from pathlib import Path
 import commits_by_step
 import pytest
 from commits import committed, environment, git, is_sound, planned, repository, write
+from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -129,7 +130,7 @@ TREES = st.dictionaries(NAMES, KINDS, max_size=6)
 
 
 @pytest.mark.slow
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(before=TREES, staged=TREES, after=TREES)
 def test_the_tree_is_the_one_git_makes(before: dict[str, str], staged: dict[str, str], after: dict[str, str]) -> None:
     """Two copies of a repository: git commits in one of them, the tool in the other."""

@@ -6,6 +6,7 @@ import os
 import subprocess
 from pathlib import Path
 
+from examples import examples
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -57,7 +58,7 @@ names = st.binary(min_size=1, max_size=12).filter(
 )
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(15), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(names, min_size=1, max_size=6, unique_by=lambda name: name.lower()))
 def test_a_section_is_known_by_the_name_that_git_knows(tmp_path: Path, found: list[bytes]) -> None:
     """Whatever a file is called and holds, its section is its own and nobody else's."""

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+from examples import examples
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from somebody_else import as_somebody_else
@@ -147,7 +148,7 @@ SUBJECTS = st.text(st.sampled_from("aFfkKsS1_ -\t\x1c\x85\xa0éÉıſK日.*()\\"
 @given(
     pattern=CHARACTERS, subject=SUBJECTS, encoding=st.sampled_from(["utf-8", "utf-16", "gb18030", "cp1252", "cp932"])
 )
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @example(pattern="(?i)k", subject="K", encoding="utf-8")
 @example(pattern="[^\\S]", subject="\x1c", encoding="utf-8")
 @example(pattern="a.b", subject="aéb", encoding="cp1252")

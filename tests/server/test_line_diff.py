@@ -9,6 +9,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -18,7 +19,7 @@ LINES = st.lists(st.sampled_from(["a", "b", "c", "d", "e", "f", ""]), max_size=4
 
 
 @given(LINES, LINES)
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=examples(500), deadline=None)
 def test_edits_make_the_new_lines_of_the_old_ones(old: list[str], new: list[str]) -> None:
     made, at = [], 0
     for edit in line_edits(old, new):
@@ -31,7 +32,7 @@ def test_edits_make_the_new_lines_of_the_old_ones(old: list[str], new: list[str]
 
 
 @given(LINES, LINES)
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=examples(500), deadline=None)
 def test_runs_are_as_long_as_they_can_be(old: list[str], new: list[str]) -> None:
     """No edit begins or ends with a line that both sides have there, and no two runs touch."""
     runs = common_runs(old, new)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -83,7 +84,7 @@ ANY = st.recursive(
 KEYS = st.sampled_from(["model_type", "quantization", "text_config", "max_position_embeddings", "weight_map"])
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(ANY, st.dictionaries(KEYS, ANY), st.dictionaries(KEYS, ANY), st.binary(max_size=12))
 def test_looking_never_fails(
     tmp_path_factory: pytest.TempPathFactory, header: Any, config: Any, index: Any, body: bytes

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -51,7 +52,7 @@ TEXTS = st.lists(st.sampled_from(["a", "b", "", "- x", "-- x", "++ y", "@@ -1 +1
 
 
 @given(before=TEXTS, after=TEXTS, context=st.integers(0, 4))
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 def test_what_diff_writes_is_applied_byte_for_byte(before: str, after: str, context: int) -> None:
     if before != after:
         assert patched(before, diff_of(before, after, context)) == after
@@ -151,7 +152,7 @@ def test_a_diff_that_cannot_be_used_names_its_line(name: str) -> None:
 
 
 @given(text=st.text(st.sampled_from("-+ @a\n\\/,1"), max_size=200))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 def test_any_text_is_read_or_refused(text: str) -> None:
     with contextlib.suppress(ToolError):
         parse_diff("--- a/x\n+++ b/x\n" + text)

@@ -11,6 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
+from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -171,7 +172,7 @@ def applied(before: Tree, diff: str) -> tuple[Tree, str | ToolError]:
 
 
 @git_needed
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     pair=trees(),
     follow=st.sampled_from([[], ["--no-renames"], ["-M"], ["-M30%"], ["-C"], ["-C", "--find-copies-harder"]]),
@@ -194,7 +195,7 @@ def test_a_diff_of_git_gives_exactly_the_second_tree(
 
 @pytest.mark.slow
 @git_needed
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(pair=trees(), data=st.data())
 def test_a_diff_of_git_that_was_damaged_changes_what_it_reports_or_nothing(
     git: Git, pair: tuple[Tree, Tree], data: st.DataObject

@@ -20,6 +20,7 @@ from typing import Any
 import pytest
 from bench_runtime import Answering
 from command_line import CommandLine
+from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -150,7 +151,7 @@ REQUESTS = st.builds(
 )
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(st.lists(st.tuples(REQUESTS, ANSWERS), max_size=4))
 def test_what_was_recorded_is_played_back(
     tmp_path_factory: pytest.TempPathFactory, traffic: list[tuple[GenerateRequest, Answer]]

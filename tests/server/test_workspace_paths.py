@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
 import pytest
+from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -188,7 +189,7 @@ PARTS = st.lists(st.one_of(NAMES, st.sampled_from([".", "..", ""])), max_size=6)
 TARGETS = st.one_of(PARTS, PARTS.map(lambda t: "/" + t), PARTS.map(lambda t: "{root}/" + t), st.just("{outside}"))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(
     entries=st.lists(st.tuples(PARTS, st.one_of(st.none(), st.just(""), TARGETS)), max_size=8),
     text=st.one_of(PARTS, PARTS.map(lambda t: "{root}/" + t), st.text(max_size=20)),

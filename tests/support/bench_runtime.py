@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -49,6 +50,7 @@ class Bench:
     settings: Settings
     events: list[Event] = field(default_factory=list)
     turns: int = 0
+    _news: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def ask(self, *parts: Any, asker: Any = None, session: str = "s", **more: Any) -> RunResult:
         self.turns += 1
@@ -60,13 +62,24 @@ class Bench:
                 **more,
             }
         )
-        return await self.runtime.run(request, self.events.append, asker or Answering())
+        return await self.runtime.run(request, self._emit, asker or Answering())
 
     def kinds(self) -> list[str]:
         return [e.kind for e in self.events]  # type: ignore[attr-defined]
 
     def of(self, kind: str) -> list[Any]:
         return [e for e in self.events if e.kind == kind]  # type: ignore[attr-defined]
+
+    async def until(self, kind: str, number: int = 1) -> list[Any]:
+        """Waits for so many events of the kind; all of them. Whoever may wait for ever sets a time-out."""
+        while len(found := self.of(kind)) < number:
+            self._news.clear()
+            await self._news.wait()
+        return found
+
+    def _emit(self, event: Event) -> None:
+        self.events.append(event)
+        self._news.set()
 
     def audit(self) -> tuple[AuditRecord, ...]:
         """What the calls left; checkpoints come between their records whenever the maintenance thread gets to it."""

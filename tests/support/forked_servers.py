@@ -6,6 +6,7 @@ imports are shared.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import signal
@@ -40,12 +41,26 @@ class Servers:
         """A server that has its imports already."""
         their_in, to_server = os.pipe()
         from_server, their_out = os.pipe()
-        socket.send_fds(self._socket, [json.dumps(environment).encode()], [their_in, their_out])
-        pid = int(self._socket.recv(32))
-        os.close(their_in)
-        os.close(their_out)
+        pid = self._ask(environment, their_in, their_out)
         self._clients.append(PipeClient(pid, from_server, to_server))
         return self._clients[-1]
+
+    async def start(self, environment: dict[str, str], limit: int) -> ForkedProcess:
+        """Like `asyncio.create_subprocess_exec` with pipes, a server that has its imports already; `limit` is that of
+        a line, in bytes. Whoever starts it ends it."""
+        their_in, to_server = os.pipe()
+        from_server, their_out = os.pipe()
+        ended, their_ended = os.pipe()
+        pid = self._ask(environment, their_in, their_out, their_ended)
+        return await ForkedProcess.attach(pid, to_server, from_server, ended, limit)
+
+    def _ask(self, environment: dict[str, str], *fds: int) -> int:
+        """The process id of a new server on these, which are closed here."""
+        socket.send_fds(self._socket, [json.dumps(environment).encode()], fds)
+        pid = int(self._socket.recv(32))
+        for fd in fds:
+            os.close(fd)
+        return pid
 
     def __enter__(self) -> Self:
         return self
@@ -60,22 +75,91 @@ class Servers:
         self._process.communicate()
 
 
+class ForkedProcess:
+    """What tests use of an `asyncio.subprocess.Process`, for a server that is no child of this process."""
+
+    def __init__(self, pid: int, stdin: asyncio.StreamWriter, stdout: asyncio.StreamReader) -> None:
+        self.pid, self.stdin, self.stdout = pid, stdin, stdout
+        self.returncode: int | None = None
+        self._ending: asyncio.Task[int]
+
+    @classmethod
+    async def attach(cls, pid: int, to_server: int, from_server: int, ended: int, limit: int) -> Self:
+        """The process at the other ends of these pipes; the last says its return code."""
+        loop = asyncio.get_running_loop()
+        writing, protocol = await loop.connect_write_pipe(
+            asyncio.streams.FlowControlMixin, os.fdopen(to_server, "wb", buffering=0)
+        )
+        stdout, _ = await _read_pipe(from_server, limit)
+        self = cls(pid, asyncio.StreamWriter(writing, protocol, None, loop), stdout)
+        self._ending = asyncio.create_task(self._wait(ended))
+        return self
+
+    async def wait(self) -> int:
+        """The return code, once it has ended."""
+        return await asyncio.shield(self._ending)
+
+    def kill(self) -> None:
+        os.kill(self.pid, signal.SIGKILL)
+
+    async def _wait(self, ended: int) -> int:
+        reader, reading = await _read_pipe(ended, limit=32)
+        self.returncode = int(await reader.read())
+        reading.close()
+        return self.returncode
+
+
+async def _read_pipe(fd: int, limit: int) -> tuple[asyncio.StreamReader, asyncio.ReadTransport]:
+    reader = asyncio.StreamReader(limit)
+    transport, _ = await asyncio.get_running_loop().connect_read_pipe(
+        lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(fd, "rb", buffering=0)
+    )
+    return reader, transport
+
+
 def fork_on_demand(requests: socket.socket) -> None:
     """Answer each request with the process id of a new server, until nobody asks any more."""
-    import remit_server.runtime.opening  # noqa: F401  imported for the servers to come
+    # For the servers to come.
+    import keyring  # noqa: F401
+    import watchfiles  # noqa: F401
+
+    import remit_server.runtime.opening
+    import remit_server.transports.lsp.main  # noqa: F401
 
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the kernel buries them
     while True:
-        environment, fds, _, _ = socket.recv_fds(requests, 1 << 17, 2)
+        environment, fds, _, _ = socket.recv_fds(requests, 1 << 17, 3)
         if not environment:
             return
-        pid = os.fork()
+        pipes, ended = fds[:2], fds[2:]
+        pid = fork_attended(*ended) if ended else os.fork()
         if pid == 0:
             requests.close()
-            serve(json.loads(environment), fds)
+            serve(json.loads(environment), pipes)
         for fd in fds:
             os.close(fd)
         requests.send(str(pid).encode())
+
+
+def fork_attended(ended: int) -> int:
+    """`os.fork`, with a process between the two that writes there the new one's return code once it has ended."""
+    told, tell = os.pipe()
+    if os.fork():
+        os.close(tell)
+        with os.fdopen(told) as pid:
+            return int(pid.read())
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # this one waits for it
+    if (pid := os.fork()) == 0:
+        for fd in (told, tell, ended):
+            os.close(fd)
+        return 0
+    os.write(tell, str(pid).encode())
+    # It holds none of the server's own pipes: nobody would see that they are closed.
+    os.closerange(0, ended)
+    os.closerange(ended + 1, 1 << 10)
+    _, status = os.waitpid(pid, 0)
+    os.write(ended, str(os.waitstatus_to_exitcode(status)).encode())
+    os._exit(0)
 
 
 def serve(environment: dict[str, str], fds: list[int]) -> None:

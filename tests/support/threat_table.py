@@ -81,11 +81,10 @@ def found_in(file: Path) -> Iterator[tuple[str, Tried]]:
     for node in made.values():
         if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) or not node.name.startswith("test_"):
             continue
-        test = Tried(
-            f"{file.name}::{node.name}", doors(_reached(node, modules)), bool({"skip", "xfail"} & _marks(node))
-        )
-        for name in _names(node, made):
-            yield name, test
+        if names := _names(node, made):
+            skipped = bool({"skip", "xfail"} & _marks(node))
+            test = Tried(f"{file.name}::{node.name}", doors(_reached(node, modules)), skipped)
+            yield from ((name, test) for name in names)
 
 
 def doors(words: Iterable[str]) -> frozenset[str]:
@@ -126,8 +125,13 @@ def _reached(test: ast.AST, modules: list[dict[str, ast.AST]]) -> set[str]:
     return seen
 
 
-def _words(node: ast.AST) -> Iterator[tuple[str, Literal["name", "fixture"]]]:
+@cache  # functions that many tests use are looked at for each of them
+def _words(node: ast.AST) -> tuple[tuple[str, Literal["name", "fixture"]], ...]:
     """The names that are used, and the fixtures that are asked for by an argument or by a mark."""
+    return tuple(dict.fromkeys(_every_word(node)))
+
+
+def _every_word(node: ast.AST) -> Iterator[tuple[str, Literal["name", "fixture"]]]:
     for part in ast.walk(node):
         match part:
             case ast.Name(id=word):

@@ -25,9 +25,7 @@ STREAM = Answering(style="stream")
 
 async def _question(bench: Bench, number: int = 1) -> ApprovalRequired:
     async with asyncio.timeout(30):
-        while len(bench.of("approval_required")) < number:
-            await asyncio.sleep(0.01)
-    found: ApprovalRequired = bench.of("approval_required")[number - 1]
+        found: ApprovalRequired = (await bench.until("approval_required", number))[number - 1]
     return found
 
 

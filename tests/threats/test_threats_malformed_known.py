@@ -6,6 +6,7 @@ import json
 import os
 import sys
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -68,23 +69,21 @@ def test_no_malformed_notification_costs_a_slot(server, method, params):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "sent",
+    "make",  # made when it is sent: megabytes
     [
-        pytest.param(case("workspace/didChangeWatchedFiles", {"changes": "A" * 100_000}), id="THR-protocol-text-for-a-list"),
+        pytest.param(partial(case, "workspace/didChangeWatchedFiles", {"changes": "A" * 100_000}), id="THR-protocol-text-for-a-list"),
         pytest.param(
-            case("textDocument/didChange", {"textDocument": {"uri": HERE, "version": 1}, "contentChanges": "A" * MEBI}),
+            partial(case, "textDocument/didChange", {"textDocument": {"uri": HERE, "version": 1}, "contentChanges": "A" * MEBI}),
             id="THR-protocol-text-for-changes",
         ),
         pytest.param(
-            case(
-                "textDocument/didChange",
+            partial(case, "textDocument/didChange",
                 {"textDocument": {"uri": HERE, "version": 1}, "contentChanges": ["A"] * 200_000},
             ),
             id="THR-protocol-texts-for-changes",
         ),
         pytest.param(
-            case(
-                "textDocument/codeAction",
+            partial(case, "textDocument/codeAction",
                 {
                     "textDocument": {"uri": HERE},
                     "range": {"start": {"line": 0, "character": 0}, "end": {"line": 0, "character": 0}},
@@ -94,19 +93,20 @@ def test_no_malformed_notification_costs_a_slot(server, method, params):
             ),
             id="THR-protocol-odd-diagnostics",
         ),
-        pytest.param(case("workspace/executeCommand", {"command": "x", "arguments": "A" * MEBI}, "asked"), id="THR-protocol-text-for-arguments"),
+        pytest.param(partial(case, "workspace/executeCommand", {"command": "x", "arguments": "A" * MEBI}, "asked"), id="THR-protocol-text-for-arguments"),
         pytest.param(
-            case("remit/run", run_of(input={"type": "text", "text": "x", "attachments": [1] * 400_000}), "asked"),
+            partial(case, "remit/run", run_of(input={"type": "text", "text": "x", "attachments": [1] * 400_000}), "asked"),
             id="THR-protocol-odd-attachments",
         ),
-        pytest.param(case("remit/run", run_of(input=[1] * 400_000), "asked"), id="THR-protocol-odd-parts"),
-        pytest.param(case("remit/run", run_of(metadata=dict.fromkeys(map(str, range(90_000)), 1)), "asked"), id="THR-protocol-odd-metadata"),
-        pytest.param(case("remit/generate", dict.fromkeys(map(str, range(90_000)), 1), "asked"), id="THR-protocol-unknown-fields"),
-        pytest.param(Case("too many", "", message("x", [[]] * 4 * MEBI), answered=True), id="THR-protocol-millions-of-values"),
-        pytest.param(case("A" * MEBI, {}, "asked"), id="THR-protocol-an-endless-method"),
+        pytest.param(partial(case, "remit/run", run_of(input=[1] * 400_000), "asked"), id="THR-protocol-odd-parts"),
+        pytest.param(partial(case, "remit/run", run_of(metadata=dict.fromkeys(map(str, range(90_000)), 1)), "asked"), id="THR-protocol-odd-metadata"),
+        pytest.param(partial(case, "remit/generate", dict.fromkeys(map(str, range(90_000)), 1), "asked"), id="THR-protocol-unknown-fields"),
+        pytest.param(lambda: Case("too many", "", message("x", [[]] * 4 * MEBI), answered=True), id="THR-protocol-millions-of-values"),
+        pytest.param(partial(case, "A" * MEBI, {}, "asked"), id="THR-protocol-an-endless-method"),
     ],
 )  # fmt: skip
-def test_what_has_the_wrong_kind_costs_little(server, sent):
+def test_what_has_the_wrong_kind_costs_little(server, make):
+    sent = make()
     before = server.begin()
     server.play(sent)
     server.note_memory(before)

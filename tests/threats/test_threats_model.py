@@ -133,8 +133,7 @@ async def test_THR_model_nothing_of_a_step_runs_after_it_was_stopped(make_bench:
     bench: Bench = await make_bench({"calls": calls}, {"calls": [WRITE]}, {"text": "done"}, policy=LAX)
     running = asyncio.create_task(bench.ask("go", asker=Answering(style="stream")))
     async with asyncio.timeout(30):
-        while not bench.of("approval_required"):
-            await asyncio.sleep(0.01)
+        await bench.until("approval_required")
     bench.runtime.cancel()
     assert (await running).status == "cancelled"
     await bench.ask("and now")

@@ -46,6 +46,11 @@ def choose_provider(
     return MlxProvider(reference or EMBEDDED, options)
 
 
+def is_on_this_machine(reference: str) -> bool:
+    """Whether Remit itself loads what a reference means: it is neither played from a file nor served elsewhere."""
+    return not reference.startswith(PLAYED) and parse_reference(reference) is None
+
+
 def model_place(reference: str) -> str:
     """What a model process loads for a reference that is not played: `embedded`, or an absolute folder.
 

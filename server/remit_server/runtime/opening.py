@@ -19,7 +19,7 @@ from remit_server.harness.approval.desk import ApprovalDesk
 from remit_server.harness.context import Parts
 from remit_server.harness.dispatcher import Dispatcher
 from remit_server.harness.writes.merger import Merger
-from remit_server.models.choose import PLAYED, choose_provider
+from remit_server.models.choose import choose_provider, is_on_this_machine
 from remit_server.models.ports import ModelProvider
 from remit_server.models.recorded.recorder import Recorder
 from remit_server.models.shared import SharedModels
@@ -113,13 +113,14 @@ def _last(write: Callable[[], object]) -> None:
 
 
 def open_model(settings: Settings, redactor: Redactor, models: SharedModels) -> ModelProvider:
-    """The model, recorded where that is asked for. What is played from a file is nobody else's. Raises SetupError."""
+    """The model, recorded where that is asked for. Only one that takes
+    memory here is shared between folders: what is sent elsewhere is redacted by the rules of its own. Raises SetupError."""
 
     def choose() -> ModelProvider:
         return choose_provider(settings.model, redactor.redact, settings.engine)
 
-    played = settings.model.startswith(PLAYED)
-    model = choose() if played else models.borrow((settings.model, settings.engine), choose)
+    shared = is_on_this_machine(settings.model)
+    model = models.borrow((settings.model, settings.engine), choose) if shared else choose()
     return model if settings.record is None else Recorder(model, settings.record, redactor.redact)
 
 

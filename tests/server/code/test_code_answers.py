@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 import pytest
+from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -52,7 +53,7 @@ def test_a_column_lies_on_its_line(line: str, character: int) -> None:
     assert 1 <= column_of(line, character) <= (len(line) + 1 if line else 2**31)
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(JSON, KINDS)
 def test_whatever_is_said_is_an_answer_or_none(raw: Any, kind: QueryKind) -> None:
     said = parse_answer(raw, kind, "it")

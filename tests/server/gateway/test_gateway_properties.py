@@ -13,6 +13,7 @@ from functools import cache
 from typing import Any
 
 import pytest
+from examples import examples
 from gateway_process import GatewayProcess
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -23,7 +24,7 @@ from remit_server.models.embedded import MODEL_DIR
 pytestmark = [pytest.mark.model, pytest.mark.slow]
 
 PREFIX = "[IntelligenceKit]"
-HUNDRED = settings(max_examples=100, deadline=None)
+HUNDRED = settings(max_examples=examples(100), deadline=None)
 NOWHERE = "00000000-0000-0000-0000-000000000000"
 
 words = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=40)

@@ -22,8 +22,7 @@ TOKEN = "ghp_" + "a1B2" * 9
 async def test_a_call_that_is_cancelled_ends_with_a_result_before_its_turn_does(make_bench: Any) -> None:
     bench = await make_bench({"calls": [intent("CODE"), WRITE]}, {"text": "ok"})
     running = asyncio.create_task(bench.ask("go", asker=Answering(style="stream")))
-    while not bench.of("approval_required"):
-        await asyncio.sleep(0.01)
+    await bench.until("approval_required")
     bench.runtime.cancel()
     await running
     (result,) = bench.of("tool_result")

@@ -31,14 +31,20 @@ GENERATOR = "echo '# new' >> a.py; mkdir -p gen/deep; echo x = 1 > gen/deep/made
 
 
 async def ran(make_bench: Any, command: str, policy: str, asker: Answering | None = None) -> Bench:
-    """Run a program of the workspace that does what `command` says: policy cannot see beforehand what it writes."""
+    bench = await ready(make_bench, command, policy)
+    await bench.ask("go", asker=asker or Answering())
+    return bench
+
+
+async def ready(make_bench: Any, command: str, policy: str) -> Bench:
+    """Runs, when it is asked, a program of the workspace that does what `command` says: policy cannot see beforehand
+    what it writes."""
     bench: Bench = await make_bench(
         {"calls": [intent("EXECUTE"), call("run_command", command="make -s it")]}, {"text": "ok"}, policy=policy
     )
     write(bench.workspace / "old.txt", "old\n")
     write(bench.workspace / "Makefile", "it:\n\tsh work.sh\n")
     write(bench.workspace / "work.sh", command)
-    await bench.ask("go", asker=asker or Answering())
     return bench
 
 
@@ -182,11 +188,11 @@ async def test_what_the_project_ignores_is_not_asked_about(make_bench: Any) -> N
 
 async def test_thr_approvals_a_file_changed_while_the_command_ran_is_not_overwritten(make_bench: Any) -> None:
     """THR-approvals-lost-update: the person's own edit stays, whatever the command wrote."""
-    bench: Bench = await make_bench(policy=ALLOW)
-    running = asyncio.create_task(ran(make_bench, "echo theirs > a.py; echo > began; sleep 2", ALLOW))
-    await asyncio.sleep(1.2)
+    bench = await ready(make_bench, "echo theirs > a.py; echo written; sleep 1", ALLOW)
+    running = asyncio.create_task(bench.ask("go"))
+    await bench.until("tool_output")
     write(bench.workspace / "a.py", "mine\n")
-    bench = await running
+    await running
     assert (bench.workspace / "a.py").read_text() == "mine\n"
     assert "it was changed while the command ran" in output(bench)
 

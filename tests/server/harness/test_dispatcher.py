@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from bench_runtime import SHOP, Answering, call, intent
+from examples import examples
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -122,7 +123,7 @@ async def test_rule_2_a_made_up_intent_opens_nothing(make_bench: Any, bad: str) 
     assert [r.error.code for r in bench.of("tool_result")] == ["invalid_arguments", "intent_required"]
 
 
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(30), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.lists(st.sampled_from([*Intent, "read_file", "edit_file", "list_files", "run_command", "nonsense"]), max_size=8)
 )
@@ -331,8 +332,7 @@ async def test_a_read_only_workspace_gives_a_clear_error(make_bench: Any) -> Non
 async def test_cancel_while_a_question_is_open_denies_it(make_bench: Any) -> None:
     bench = await make_bench({"calls": [intent("CODE"), EDIT]}, {"text": "ok"})
     running = asyncio.create_task(bench.ask("go", asker=Answering(style="stream")))
-    while not bench.of("approval_required"):
-        await asyncio.sleep(0.01)
+    await bench.until("approval_required")
     assert bench.runtime.cancel() == 1
     result = await running
     assert result.status == "cancelled"

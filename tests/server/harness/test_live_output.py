@@ -34,7 +34,7 @@ async def events_of(make_bench: Any, command: str) -> list[Any]:
 
 @needs_bwrap
 async def test_lines_are_shown_before_the_command_has_ended(make_bench: Any) -> None:
-    events = await events_of(make_bench, "for n in 1 2 3; do echo line $n; sleep 0.5; done; echo last >&2")
+    events = await events_of(make_bench, "for n in 1 2 3; do echo line $n; sleep 0.3; done; echo last >&2")
     first, *shown, result = events
     assert (first.kind, result.kind) == ("tool_call", "tool_result")
     assert {event.kind for event in shown} == {"tool_output"}

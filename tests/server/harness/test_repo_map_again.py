@@ -8,6 +8,7 @@ import time
 from itertools import count
 from pathlib import Path
 
+from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -46,7 +47,7 @@ def edit(root: Path, kind: str, name: str, what: str) -> None:
         path.replace(root / what)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(edits=st.lists(st.lists(EDITS, max_size=3), max_size=5))
 def test_a_map_is_the_same_whatever_is_remembered(edits: list[list[tuple[str, str, str]]]) -> None:
     remembering = TagCache(clock=lambda: time.time_ns() + 2 * SETTLED_NS)

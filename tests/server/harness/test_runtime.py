@@ -55,8 +55,7 @@ async def test_turns_of_one_session_run_one_after_the_other(make_bench: Any) -> 
 async def test_cancel_stops_a_hanging_model_and_the_next_turn_works(make_bench: Any) -> None:
     bench = await make_bench({"text": "so ", "hang": True}, {"text": "two"})
     running = asyncio.create_task(bench.ask("hang"))
-    while not bench.of("token_delta"):
-        await asyncio.sleep(0.01)
+    await bench.until("token_delta")
     assert bench.runtime.cancel(session_id="other") == 0
     assert bench.runtime.cancel(session_id="s") == 1
     result = await running
@@ -69,8 +68,7 @@ async def test_cancel_stops_a_hanging_model_and_the_next_turn_works(make_bench: 
 async def test_cancelling_the_awaiting_task_cancels_the_turn_and_completes_it(make_bench: Any) -> None:
     bench = await make_bench({"text": "so ", "hang": True})
     running = asyncio.create_task(bench.ask("hang"))
-    while not bench.of("token_delta"):
-        await asyncio.sleep(0.01)
+    await bench.until("token_delta")
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
         await running
@@ -124,8 +122,7 @@ async def test_a_lost_client_means_deny_and_nothing_changes(make_bench: Any) -> 
 async def test_closing_denies_what_is_pending_and_is_idempotent(make_bench: Any) -> None:
     bench = await make_bench({"calls": [intent("CODE"), call("write_file", path="b.py", content="x")]}, {"text": "ok"})
     running = asyncio.create_task(bench.ask("go", asker=Answering(style="stream")))
-    while not bench.of("approval_required"):
-        await asyncio.sleep(0.01)
+    await bench.until("approval_required")
     await bench.runtime.close()
     await bench.runtime.close()
     assert (await running).status == "cancelled"
@@ -155,8 +152,7 @@ async def test_every_call_keeps_its_answer_in_the_conversation_when_a_turn_is_cu
         {"text": "ok"},
     )
     running = asyncio.create_task(bench.ask("go", asker=Answering(style="stream")))
-    while not bench.of("approval_required"):
-        await asyncio.sleep(0.01)
+    await bench.until("approval_required")
     bench.runtime.cancel()
     await running
     messages = bench.runtime._sessions["s"].conversation.messages

@@ -6,13 +6,14 @@ import asyncio
 import json
 import os
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from itertools import count
 from pathlib import Path
 from typing import Any
 
 import pytest
 import pytest_asyncio
+from forked_servers import ForkedProcess, Servers
 
 STAND_IN = Path(__file__).with_name("stand_in.py")
 PATIENCE_S = 60
@@ -22,7 +23,7 @@ NO_ANSWER = object()
 class RawClient:
     """One server process, spoken to byte by byte. `handlers` answer the server's requests; NO_ANSWER stays silent."""
 
-    def __init__(self, process: asyncio.subprocess.Process, root: Path) -> None:
+    def __init__(self, process: asyncio.subprocess.Process | ForkedProcess, root: Path) -> None:
         self.process, self.root = process, root
         self.handlers: dict[str, Callable[[Any], Any]] = {}
         self.notifications: list[dict[str, Any]] = []
@@ -188,8 +189,15 @@ async def start(tmp_path: Path) -> AsyncIterator[Start]:
         await client.close()
 
 
+@pytest.fixture(scope="session")
+def servers() -> Iterator[Servers]:
+    """What forks servers."""
+    with Servers() as servers:
+        yield servers
+
+
 @pytest_asyncio.fixture(loop_scope="module")
-async def start_real(tmp_path: Path) -> AsyncIterator[Start]:
+async def start_real(tmp_path: Path, servers: Servers) -> AsyncIterator[Start]:
     """Starts `remit serve` itself; the person's files are in `config`, and the model is a script that says nothing."""
     clients: list[RawClient] = []
     root = tmp_path / "work"
@@ -198,13 +206,8 @@ async def start_real(tmp_path: Path) -> AsyncIterator[Start]:
     homes = {f"REMIT_{name.upper()}_DIR": str(tmp_path / name) for name in ("config", "state", "data")}
 
     async def start_server(**environment: str) -> RawClient:
-        process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "remit_server.cli.main", "serve"),
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            env={**os.environ, **homes, "REMIT_MODEL": f"script:{tmp_path / 'script.json'}", **environment},
-            limit=2**26,
-        )
+        model = {"REMIT_MODEL": f"script:{tmp_path / 'script.json'}"}
+        process = await servers.start({**os.environ, **homes, **model, **environment}, limit=2**26)
         clients.append(RawClient(process, root))
         return clients[-1]
 

@@ -9,11 +9,9 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 METHOD = "remit/generate"
 
 
-async def test_the_text_streams_on_the_token_and_the_result_has_the_usage(start):
-    client = await start()
-    await client.initialize()
-    result = await client.result(METHOD, {"prompt": "say", "output_format": "string_list", "partialResultToken": "T"})
-    assert client.events("T") == [{"delta": "one "}]
+async def test_the_text_streams_on_the_token_and_the_result_has_the_usage(shared):
+    result = await shared.result(METHOD, {"prompt": "say", "output_format": "string_list", "partialResultToken": "T"})
+    assert shared.events("T") == [{"delta": "one "}]
     assert result["result"] == "string_list"
     assert result["usage"] == {"prompt_tokens": 0, "cached_tokens": 0, "completion_tokens": 1}
 

@@ -11,6 +11,7 @@ from malformed import lsp_methods
 from remit_server.transports.lsp.rpc.custom_methods import CUSTOM_MESSAGES, converter
 from remit_server.transports.lsp.rpc.shapes import mismatch
 
+METHODS = lsp_methods()
 CHANGE = lsp.DidChangeTextDocumentNotification
 NOWHERE = {"uri": "file:///a", "version": 1}
 
@@ -22,7 +23,7 @@ def said(message, params):
 
 @pytest.mark.parametrize("method", sorted(lsp.METHOD_TO_TYPES))
 def test_a_valid_message_of_every_method_fits_and_is_converted(method):
-    envelope, _ = lsp_methods()[method]
+    envelope, _ = METHODS[method]
     message = lsp.METHOD_TO_TYPES[method][0]
     assert mismatch(envelope, message, "params") is None
     if method not in CUSTOM_MESSAGES:

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator
 
 import pytest
+from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -79,7 +80,7 @@ def numbered(profile: ProfileName) -> Iterator[tuple[int, Rule]]:
 
 
 @pytest.mark.parametrize("profile", PROFILES)
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(data=st.data())
 def test_the_program_answers_as_the_rules_say(profile: ProfileName, data: st.DataObject) -> None:
     known = list(numbered(profile))

@@ -6,7 +6,8 @@ They protect what could change the rules, start programs by itself, or give acce
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from types import MappingProxyType
 
 from remit_governance.globs import escape_glob
@@ -230,7 +231,8 @@ def _always(subject: Subject) -> bool:
     return True
 
 
-def builtin_layer(own: Iterable[str] = ()) -> Layer:
+@lru_cache(maxsize=8)  # a policy is compiled anew at each change of it, and these rules are the same ones
+def builtin_layer(own: tuple[str, ...] = ()) -> Layer:
     """The built-in layer, where `own` are Remit's own files and folders in this workspace, relative to it."""
     # Folded first: folding makes signs of globs out of their wide forms.
     globs = tuple(f"/{escape_glob(fold(path))}" for path in own)

@@ -95,7 +95,7 @@ def compile_policy(sources: Sequence[Source], fold_case: bool = False, own: Sequ
         raise PolicyError(tuple(problems))
     return Policy(
         version=_version(sources, fold_case, own),
-        layers=(builtin_layer(own), Layer.of("yaml", rules.values())),
+        layers=(builtin_layer(tuple(own)), Layer.of("yaml", rules.values())),
         warnings=tuple(warnings),
         unenforced=tuple(unenforced),
         files=tuple(source.file for source in sources),

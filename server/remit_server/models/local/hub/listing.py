@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from remit_server.models.choose import PLAYED
+from remit_server.models.choose import is_on_this_machine
 from remit_server.models.embedded import MODEL_DIR
 from remit_server.models.local.hub.cache import cache_folder, cached_models
 from remit_server.models.local.hub.folder import ModelFolder, describe, machine_memory
@@ -39,7 +39,7 @@ def _find_folders(environment: Mapping[str, str], configured: str) -> Iterator[t
     for name, folder in cached_models(cache_folder(environment)):
         seen.add(str(name))
         yield str(name), describe(folder)
-    if configured in seen or configured.startswith(PLAYED):
+    if configured in seen or not is_on_this_machine(configured):
         return
     if hub_name(configured) is not None:
         yield configured, ModelFolder("", problem=f"it was not fetched: `remit model pull {configured}`")
