@@ -1,11 +1,11 @@
 // One tool call: a line that says what it was and who decided, its question while one is open, and all the rest inside.
 import { Fragment } from 'preact';
 import { useState } from 'preact/hooks';
+import type { FromWebview } from '../chat/messages';
+import { count, isOpen, wentWell, type ApprovalItem, type ToolItem } from '../chat/view';
 import type { JsonValue, ToolResultEvent } from '../contract';
-import type { FromWebview } from '../messages';
 import { sentence } from '../problem';
 import { duration, visible, visibleLine } from '../text';
-import { count, isOpen, wentWell, type ApprovalItem, type ToolItem } from '../view';
 import { Approval, Asked, outcomeWords } from './approval';
 import { Words } from './problem';
 

@@ -1,9 +1,9 @@
 // One turn: what was asked, each step's intent, each tool call as one line, the answer, how it ended.
 import { memo } from 'preact/compat';
 import { useEffect, useMemo, useState } from 'preact/hooks';
-import type { FromWebview } from '../messages';
-import { clock, duration, visible } from '../text';
-import { count, isOpen, type ApprovalItem, type IntentItem, type Item, type NoteItem, type Turn } from '../view';
+import type { FromWebview } from '../chat/messages';
+import { count, folderName, isOpen, type ApprovalItem, type IntentItem, type Item, type NoteItem, type Turn } from '../chat/view';
+import { clock, duration, visible, visibleLine } from '../text';
 import { Approval, Outcome } from './approval';
 import { markdown } from './markdown';
 import { Trouble } from './problem';
@@ -21,10 +21,14 @@ interface TurnProps {
 export const TurnView = memo(({ turn, last, send }: TurnProps) => {
   const over = turn.status !== 'running';
   const questions = turn.items.filter((item) => item.kind === 'approval');
+  const folder = folderName(turn);
   const calls = new Set(turn.items.map((item) => (item.kind === 'tool' ? item.id : null)));
   return (
     <article class="turn" aria-label={`Turn: ${turn.prompt.slice(0, 80)}`}>
       <div class="asked"><span class="only-read">You asked: </span>{turn.prompt}</div>
+      {folder !== null && (
+        <div class="folder" title={visibleLine(turn.workspace ?? '')} data-testid="folder">in the folder <b>{visibleLine(folder)}</b></div>
+      )}
       {turn.items.map((item) => {
         // A question is drawn with the call that led to it.
         if (item.kind === 'approval' && calls.has(item.question.tool_call_id)) return null;

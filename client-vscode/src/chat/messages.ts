@@ -1,6 +1,7 @@
 // What the extension host and the webview say to each other.
-import type { Scope } from './contract';
-import { isRemedy, type Problem, type Remedy } from './problem';
+import type { Scope } from '../contract';
+import { isRemedy, type Problem, type Remedy } from '../problem';
+import type { ServerState } from '../server/health';
 import type { Change, View } from './view';
 
 /** What the chat shows of the server besides its turns. */
@@ -9,8 +10,6 @@ export interface ServerView {
   readonly model: string | null;
   readonly problem: Problem | null;
 }
-
-export type ServerState = 'starting' | 'ready' | 'stopped';
 
 export type ToWebview =
   | { readonly type: 'view'; readonly view: View }

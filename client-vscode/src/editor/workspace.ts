@@ -1,8 +1,9 @@
 // What the editor shows, told to the agent, and files of the workspace, opened for the person.
 import path from 'node:path';
 import * as vscode from 'vscode';
-import type { ContextPayload } from './contract';
-import type { Place } from './problem';
+import type { Folder } from '../chat/view';
+import type { ContextPayload } from '../contract';
+import type { Place } from '../problem';
 
 let asked: vscode.WorkspaceFolder | null = null;
 
@@ -17,6 +18,11 @@ export function currentFolder(): vscode.WorkspaceFolder | null {
 export function turnFolder(): vscode.WorkspaceFolder | null {
   const folders = vscode.workspace.workspaceFolders ?? [];
   return folders.find((folder) => folder.uri.toString() === asked?.uri.toString()) ?? folders[0] ?? null;
+}
+
+/** All folders of the window, under the names that it shows. */
+export function openFolders(): readonly Folder[] {
+  return (vscode.workspace.workspaceFolders ?? []).map(({ name, uri }) => ({ name, path: uri.fsPath }));
 }
 
 /** The folder of the next request with its open document, cursor and visible range, or null without a folder. */
