@@ -16,7 +16,7 @@ LINE_BYTES = 4096
 
 
 def can_ask() -> bool:
-    """Whether somebody sits at both ends of this terminal."""
+    """Returns whether somebody sits at both ends of this terminal."""
     return sys.stdin.isatty() and sys.stdout.isatty()
 
 
@@ -30,7 +30,7 @@ CHOICES = {
 
 
 async def answer_from_terminal(question: ApprovalRequired) -> ApprovalAnswer:
-    """Ask once; a letter or word of a scope that is on offer allows that, anything else denies."""
+    """Asks once; a letter or word of a scope that is on offer allows that, anything else denies."""
     offered = {scope: words for scope, words in CHOICES.items() if scope in question.scopes}
     choices = "  ".join(f"[{letter}] {called}" for letter, _, called in offered.values())
     # What was typed before the question was drawn is no answer to it.
@@ -53,7 +53,8 @@ async def answer_from_terminal(question: ApprovalRequired) -> ApprovalAnswer:
 
 
 async def read_line() -> str:
-    """One line from the terminal, empty where it has ended. It can be cancelled, as a thread that reads cannot."""
+    """Returns one line from the terminal, empty where it has ended. It can be cancelled, as a thread that reads cannot.
+    """
     loop = asyncio.get_running_loop()
     typed: asyncio.Future[bytes] = loop.create_future()
     terminal = sys.stdin.fileno()
@@ -80,5 +81,5 @@ class TerminalAsker:
     style: AskingStyle = "callback"
 
     async def ask(self, question: ApprovalRequired) -> ApprovalAnswer | None:
-        """Put the question (already drawn as an event) and read one line."""
+        """Puts the question (already drawn as an event) and read one line."""
         return await answer_from_terminal(question)

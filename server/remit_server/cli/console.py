@@ -80,7 +80,7 @@ def complain(error: ErrorPayload, *, as_json: bool) -> None:
 
 
 def show(event: Event) -> None:
-    """Draw one event."""
+    """Draws one event."""
     for line in draw_event(cast("AgentEvent", event)):
         say(line)
 
@@ -91,7 +91,7 @@ def sink(*, as_json: bool) -> Callable[[Event], None]:
 
 
 def draw_event(event: AgentEvent) -> Iterable[str]:
-    """One event as lines of text."""
+    """Returns one event as lines of text."""
     match event:
         case RunStarted():
             yield style_text(f"model {event.model} · workspace {event.workspace}", "dim")
@@ -171,7 +171,7 @@ def _question(event: ApprovalRequired) -> Iterable[str]:
 
 
 def deciding(reasons: Sequence[ReasonPayload]) -> tuple[ReasonPayload, ...]:
-    """The reasons that carried the verdict; the milder ones beside them explain nothing."""
+    """Returns the reasons that carried the verdict; the milder ones beside them explain nothing."""
     for verdict in ("deny", "require_review", "allow"):
         if found := tuple(r for r in reasons if r.action == verdict):
             return found
@@ -179,7 +179,7 @@ def deciding(reasons: Sequence[ReasonPayload]) -> tuple[ReasonPayload, ...]:
 
 
 def diff_line(line: str) -> str:
-    """One line of a unified diff in its colour."""
+    """Returns one line of a unified diff in its colour."""
     colours = {"+": "green", "-": "red", "@": "cyan"}
     return style_text(line, colours[line[0]]) if line[:1] in colours else line
 

@@ -28,11 +28,11 @@ class Command(Protocol):
     """What a module in this package offers: its arguments, and its run."""
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Declare the command's own arguments."""
+        """Declares the command's own arguments."""
         ...
 
     def run(self, arguments: argparse.Namespace) -> int:
-        """Do it; returns the exit code."""
+        """Does it; returns the exit code."""
         ...
 
 
@@ -68,7 +68,7 @@ def enter() -> NoReturn:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command line; the process exits with what this returns."""
+    """Runs one command line; the process exits with what this returns."""
     streams.prepare()
     try:
         try:
@@ -101,7 +101,9 @@ def ending_in_order() -> Generator[None]:
 
 
 def parse_words(words: list[str]) -> argparse.Namespace | None:
-    """The arguments, with the module of the one command that was chosen as `command`; None where help was wanted."""
+    """Returns the arguments, with the module of the one command that was chosen as `command`; None where help was
+    wanted.
+    """
     parser = WholeWords(prog="remit", description="An agent that is held to what it says it will do.")
     parser.add_argument("--version", action="version", version=f"remit {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
@@ -134,7 +136,7 @@ class WholeWords(argparse.ArgumentParser):
 
 
 def is_prompt(words: Sequence[str]) -> bool:
-    """Whether `ask` was left out, as in `remit PROMPT`, `remit --json PROMPT` and `remit -- PROMPT`."""
+    """Returns whether `ask` was left out, as in `remit PROMPT`, `remit --json PROMPT` and `remit -- PROMPT`."""
     if not words or words[0] in {"-h", "--help", "--version"} or words == ["help"]:
         return False
     options = itertools.takewhile(lambda word: word != _END_OF_OPTIONS, words)
@@ -142,7 +144,7 @@ def is_prompt(words: Sequence[str]) -> bool:
 
 
 def unknown_command(word: str) -> str:
-    """The refusal of one word alone that is no command: somebody who means a prompt says so."""
+    """Returns the refusal of one word alone that is no command: somebody who means a prompt says so."""
     from difflib import get_close_matches
 
     near = next(iter(get_close_matches(word.lower(), COMMANDS, n=1, cutoff=0.5)), None)
@@ -151,7 +153,9 @@ def unknown_command(word: str) -> str:
 
 
 def nearest_command(word: str) -> str | None:
-    """The command that somebody meant who wrote this; a prompt is a sentence, and seldom begins almost like one."""
+    """Returns the command that somebody meant who wrote this; a prompt is a sentence, and seldom begins almost like
+    one.
+    """
     from difflib import get_close_matches
 
     if word.startswith("-"):
@@ -160,7 +164,7 @@ def nearest_command(word: str) -> str | None:
 
 
 def run_guarded(arguments: argparse.Namespace) -> int:
-    """Run the chosen command; an error a person can mend is said in three lines, without a traceback."""
+    """Runs the chosen command; an error a person can mend is said in three lines, without a traceback."""
     try:
         command: Command = arguments.command
         code = command.run(arguments)
@@ -174,7 +178,7 @@ def run_guarded(arguments: argparse.Namespace) -> int:
 
 
 def report_error(error: Exception, *, as_json: bool) -> int:
-    """Say an error of Remit's own kind; returns the exit code. Any other is raised again."""
+    """Says an error of Remit's own kind; returns the exit code. Any other is raised again."""
     # Imported only now: both know the contract, which is slow to import, and `serve` has to answer before it is.
     from remit_server.cli.console import complain
     from remit_server.cli.usage import WrongUsage

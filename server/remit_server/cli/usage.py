@@ -19,7 +19,7 @@ class WrongUsage(SetupError):
 
 
 def json_object(text: str, what: str, example: str) -> dict[str, Any]:
-    """The JSON object in `text`. Raises WrongUsage saying that `what` cannot be used."""
+    """Returns the JSON object in `text`. Raises WrongUsage saying that `what` cannot be used."""
     shown = f"`{text[:SHOWN]}{'…' if len(text) > SHOWN else ''}`"
     fix = f"give one JSON object, such as {example}"
     try:
@@ -40,23 +40,23 @@ def first_problem(error: ValidationError) -> str:
 
 
 def lower_first(text: str) -> str:
-    """A sentence of a library in the style of ours."""
+    """Returns a sentence of a library in the style of ours."""
     return text[:1].lower() + text[1:]
 
 
 def os_reason(error: OSError) -> str:
-    """The system's word for what went wrong."""
+    """Returns the system's word for what went wrong."""
     return lower_first(error.strerror or str(error))
 
 
 def output_error(error: OSError) -> SetupError:
-    """The error of a command whose output could not be written: what it did was done."""
+    """Returns the error of a command whose output could not be written: what it did was done."""
     fix = "make room there, or send the output elsewhere; `remit audit log` has what was done"
     return SetupError("not all of the output could be written", os_reason(error), fix)
 
 
 def whole_number(text: str) -> int:
-    """An argument that counts something. Raises ArgumentTypeError, which argparse turns into wrong usage."""
+    """Returns an argument that counts something. Raises ArgumentTypeError, which argparse turns into wrong usage."""
     try:
         number = int(text)
     except ValueError:

@@ -37,7 +37,7 @@ class Answered:
     finished: Finished
 
     def crowded(self, max_tokens: int) -> bool:
-        """Whether it ended for lack of room in the model's context, before `max_tokens`."""
+        """Returns whether it ended for lack of room in the model's context, before `max_tokens`."""
         return self.finished.reason == "length" and self.finished.completion_tokens < max_tokens
 
 
@@ -47,7 +47,7 @@ def full_prompt(prompt: str, content: str) -> str:
 
 
 def schema_of(wanted: AnswerFormat) -> Mapping[str, JsonValue] | None:
-    """The schema that holds the model to a format; None for text."""
+    """Returns the schema that holds the model to a format; None for text."""
     match wanted:
         case "text":
             return None
@@ -58,7 +58,7 @@ def schema_of(wanted: AnswerFormat) -> Mapping[str, JsonValue] | None:
 
 
 async def stream_answer(provider: ModelProvider, request: GenerateRequest, on_text: OnText | None = None) -> Answered:
-    """Let the model answer. Raises ModelUnavailable and ModelFailed; cancelling stops the model."""
+    """Lets the model answer. Raises ModelUnavailable and ModelFailed; cancelling stops the model."""
     text, finished = "", None
     async with aclosing(provider.generate(request)) as events:
         async for event in events:
@@ -76,7 +76,7 @@ async def stream_answer(provider: ModelProvider, request: GenerateRequest, on_te
 
 
 def value_of(wanted: AnswerFormat, answer: Answered) -> JsonValue:
-    """Read an answer as what was wanted. Raises ModelFailed.
+    """Reads an answer as what was wanted. Raises ModelFailed.
 
     Where the token limit shortened it, a text ends there, and a value is whole all the same where a grammar held it;
     else a list loses the string that was not finished.

@@ -46,13 +46,13 @@ def platform_problem(system: str, machine: str) -> str | None:
 
 
 def missing_packages(wanted: tuple[str, ...] = PACKAGES) -> str | None:
-    """The `mlx` extra brings what is missing."""
+    """Returns the `mlx` extra brings what is missing."""
     missing = [name for name in wanted if importlib.util.find_spec(name) is None]
     return f"not installed: {', '.join(missing)}; install the `mlx` extra" if missing else None
 
 
 def missing_files(folder: Path) -> str | None:
-    """A folder in MLX format has a configuration, a tokenizer and weights."""
+    """Returns a folder in MLX format has a configuration, a tokenizer and weights."""
     if not folder.is_dir():
         return f"the model is not downloaded: there is no folder `{folder}`"
     missing = [name for name in _WANTED if not (folder / name).is_file()]

@@ -54,7 +54,7 @@ class ModelReport:
 
 
 async def check_model(reference: str, options: EngineOptions, timeout_s: float = START_TIMEOUT_S) -> ModelReport:
-    """Load a model as the server would and generate one step under the grammar; a problem is part of the report.
+    """Loads a model as the server would and generate one step under the grammar; a problem is part of the report.
 
     A script or a recording is only read. Raises SetupError for one that cannot be.
     """
@@ -108,7 +108,9 @@ async def _probe(reference: str, host: HostProcess) -> ModelReport:
 
 
 def _no_governed_call(name: str, calls: list[str], tokens: int) -> ErrorPayload:
-    """The model generates, but an agent cannot work with it: it did not declare an intent and then call its tool."""
+    """Returns the model generates, but an agent cannot work with it: it did not declare an intent and then call its
+    tool.
+    """
     done = f"it called only {', '.join(calls)}" if calls else "it called no tool"
     return ModelFailed(
         f"the model `{name}` loads, but made no governed call",

@@ -26,7 +26,7 @@ PLAYED = (SCRIPT_PREFIX, REPLAY_PREFIX, TIMED_REPLAY_PREFIX)
 def choose_provider(
     reference: str, redact: Callable[[str], str] | None = None, options: EngineOptions | None = None
 ) -> ModelProvider:
-    """Return the provider of a reference; nothing is loaded yet, and nothing is ever fetched.
+    """Returns the provider of a reference; nothing is loaded yet, and nothing is ever fetched.
 
     `embedded`, a model folder (`/…`, `./…`, `~/…` or a bare name), `org/name` for a model that was pulled,
     `script:FILE.json`, or `replay:FILE` and with the recorded pauses `replay-timed:FILE`. `redact` is what a recording

@@ -12,7 +12,7 @@ _ALTERNATIVES = ("anyOf", "oneOf")
 
 
 def limit_property(schema: Schema, name: str, values: Sequence[str]) -> dict[str, JsonValue] | None:
-    """Return the schema of an object with its property `name` limited to those of `values` that it admits already.
+    """Returns the schema of an object with its property `name` limited to those of `values` that it admits already.
 
     None where none of them is left and the property is required: then no such object can be spelled. In a schema of
     alternatives each is limited, and those that cannot be spelled any more are left out. `schema` has no references.

@@ -193,7 +193,7 @@ class LocalEngine(Protocol):
         ...
 
     async def stats(self) -> EngineStats | None:
-        """Say what the process holds and has done; None where there is none."""
+        """Says what the process holds and has done; None where there is none."""
         ...
 
 
@@ -221,13 +221,13 @@ class ModelProvider(Protocol):
         ...
 
     def generate(self, request: GenerateRequest) -> AsyncGenerator[ModelEvent, None]:
-        """Stream one generation, ending with exactly one `Finished`.
+        """Streams one generation, ending with exactly one `Finished`.
 
-        Cancelling the consuming task (or closing the iterator) stops the model within one token.
-        Raises ModelUnavailable when there is no model to ask, ModelFailed when its answer is unusable.
+        Cancelling the consuming task (or closing the iterator) stops the model within one token. Raises
+        ModelUnavailable when there is no model to ask, ModelFailed when its answer is unusable.
         """
         ...
 
     async def close(self) -> None:
-        """Free what the provider holds. Idempotent."""
+        """Frees what the provider holds. Idempotent."""
         ...

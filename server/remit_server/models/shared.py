@@ -26,7 +26,7 @@ class SharedModels:
         self._lock = threading.Lock()
 
     def borrow(self, key: object, make: Callable[[], ModelProvider]) -> ModelProvider:
-        """The provider of this key, made where nobody uses one. Closing what is returned gives it back."""
+        """Returns the provider of this key, made where nobody uses one. Closing what is returned gives it back."""
         with self._lock:
             lent = self._lent.get(key)
             if lent is None:
@@ -35,7 +35,7 @@ class SharedModels:
         return _Borrowed(lent.provider, lambda: self._give_back(key, lent))
 
     def _give_back(self, key: object, lent: _Lent) -> bool:
-        """Whether that was its last user."""
+        """Returns whether that was its last user."""
         with self._lock:
             lent.users -= 1
             last = lent.users == 0
@@ -77,17 +77,17 @@ class _Borrowed:
         return self._model.loaded_share if isinstance(self._model, LocalEngine) else None
 
     async def stats(self) -> EngineStats | None:
-        """The lent model's, where it has any."""
+        """Returns the lent model's, where it has any."""
         return await self._model.stats() if isinstance(self._model, LocalEngine) else None
 
     async def generate(self, request: GenerateRequest) -> AsyncGenerator[ModelEvent]:
-        """Stream one generation, as `ModelProvider.generate` says."""
+        """Streams one generation, as `ModelProvider.generate` says."""
         async with aclosing(self._model.generate(request)) as events:
             async for event in events:
                 yield event
 
     async def close(self) -> None:
-        """Give the model back; its last user closes it. Idempotent."""
+        """Gives the model back; its last user closes it. Idempotent."""
         if self._closed:
             return
         self._closed = True

@@ -47,7 +47,7 @@ class YesForThisSession:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the command's arguments."""
+    """Declares the command's arguments."""
     parser.add_argument("prompt", nargs="+", metavar="PROMPT", help="what to do")
     add_common_arguments(parser)
     parser.add_argument("--model", help="`embedded`, a model folder, or `org/name` of a model that was pulled")
@@ -69,7 +69,7 @@ def add_common_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Run one turn."""
+    """Runs one turn."""
     text = prompt(" ".join(arguments.prompt))
     settings = Settings.from_environment(arguments.workspace, model=arguments.model)
     if arguments.record is not None:
@@ -93,7 +93,7 @@ def prompt(text: str) -> TextInput:
 
 
 def new_session() -> str:
-    """A session id of its own for every command."""
+    """Returns a session id of its own for every command."""
     return f"cli-{uuid.uuid4().hex[:8]}"
 
 
@@ -105,7 +105,7 @@ def asker_for(approve: str, *, as_json: bool) -> Asker:
 
 
 async def run_request(settings: Settings, request: RunRequest, asker: Asker, take: Emit) -> RunResult:
-    """Run one request in a runtime of its own; `take` is told its events, and Ctrl-C cancels it."""
+    """Runs one request in a runtime of its own; `take` is told its events, and Ctrl-C cancels it."""
     runtime = await open_runtime(settings, NoDocuments())
     try:
         asyncio.get_running_loop().add_signal_handler(signal.SIGINT, runtime.cancel)

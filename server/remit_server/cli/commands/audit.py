@@ -41,7 +41,7 @@ UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the command's arguments."""
+    """Declares the command's arguments."""
     commands = parser.add_subparsers(dest="audit_command", metavar="log|why|verify|export|checkpoint", required=True)
     log = commands.add_parser("log", help="the last records, oldest first")
     add_common_arguments(log)
@@ -69,7 +69,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def add_filters(parser: argparse.ArgumentParser, *, default_limit: int | None) -> None:
-    """Declare which records are wanted."""
+    """Declares which records are wanted."""
     shown = "default all" if default_limit is None else f"default {default_limit}"
     parser.add_argument("-n", "--limit", type=whole_number, default=default_limit, help=f"how many records ({shown})")
     parser.add_argument("--session", help="only of this session")
@@ -94,13 +94,13 @@ def moment(text: str) -> int:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Do the one that was asked for."""
+    """Does the one that was asked for."""
     settings = Settings.from_environment(arguments.workspace)
     return COMMANDS[arguments.audit_command](arguments, settings)
 
 
 def audit_filter(arguments: argparse.Namespace) -> AuditFilter:
-    """The filter that the arguments ask for."""
+    """Returns the filter that the arguments ask for."""
     return AuditFilter(
         session_id=arguments.session,
         tool_name=arguments.tool,
@@ -113,7 +113,9 @@ def audit_filter(arguments: argparse.Namespace) -> AuditFilter:
 
 
 def databases(settings: Settings, *, everywhere: bool) -> list[Path]:
-    """The workspace's own log; where it has none and none was asked for (`everywhere`), the logs of all workspaces."""
+    """Returns the workspace's own log; where it has none and none was asked for (`everywhere`), the logs of all
+    workspaces.
+    """
     own = settings.audit_database
     if own.exists() or not everywhere:
         return [own]
@@ -121,8 +123,9 @@ def databases(settings: Settings, *, everywhere: bool) -> list[Path]:
 
 
 def nothing_recorded(settings: Settings, database: Path) -> SetupError:
-    """The error of a log that is not there: it was taken away, if something vouches for it; else it may never have
-    been, or all of it was deleted."""
+    """Returns the error of a log that is not there: it was taken away, if something vouches for it; else it may never
+    have been, or all of it was deleted.
+    """
     said = last_vouched(settings, database)
     if said:
         return SetupError(
@@ -142,7 +145,7 @@ def nothing_recorded(settings: Settings, database: Path) -> SetupError:
 
 
 def line(record: Mapping[str, object]) -> str:
-    """One record on one line; `-` where a field does not apply."""
+    """Returns one record on one line; `-` where a field does not apply."""
     shown = [str(record.get(name) or "-") for name in SHOWN]
     return visible_again("  ".join([*shown, str(record.get("output_summary") or "")]).rstrip(), "show")
 

@@ -35,13 +35,13 @@ class Now:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the command's arguments."""
+    """Declares the command's arguments."""
     parser.add_argument("call", metavar="CALL-ID|NUMBER", help="a call's id, or the number of any of its records")
     add_candidate_arguments(parser)
 
 
 def run(arguments: argparse.Namespace, settings: Settings) -> int:
-    """Tell it. Raises SetupError where there is no such call."""
+    """Tells it. Raises SetupError where there is no such call."""
     call = find_call(settings.audit_database, arguments.call)
     now = _now(call, arguments, settings)
     if arguments.json:
@@ -65,7 +65,7 @@ def _now(call: CallRecords, arguments: argparse.Namespace, settings: Settings) -
 
 
 def _reasons(call: CallRecords) -> list[dict[str, str]]:
-    """Every word about it; of a plain allow the record keeps only the rule."""
+    """Returns every word about it; of a plain allow the record keeps only the rule."""
     event = call.announced.event
     if told := recorded_reasons(event):
         return [dict(reason) for reason in told]

@@ -41,13 +41,13 @@ EVENTS: TypeAdapter[AgentEvent] = TypeAdapter(AgentEvent)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the command's arguments."""
+    """Declares the command's arguments."""
     parser.add_argument("--json", action="store_true", help="print the events, one JSON object a line")
     parser.add_argument("--keep", metavar="DIR", type=Path, help="keep the sample workspace in a new folder DIR")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Run the demo; 0 when everything happened as it should, 3 when there was no yes and nothing changed."""
+    """Runs the demo; 0 when everything happened as it should, 3 when there was no yes and nothing changed."""
     target = arguments.keep
     if target is None:
         # One place, made anew each time: so all demos share one audit log, which stays for `remit audit`.
@@ -58,7 +58,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def sample_workspace(target: Path) -> Path:
-    """Copy the packaged sample to a folder that does not exist yet. Raises SetupError where it does."""
+    """Copys the packaged sample to a folder that does not exist yet. Raises SetupError where it does."""
     existed = os.path.lexists(target)
     with as_file(files("remit_server.demo") / "sample") as sample:
         try:
@@ -101,7 +101,7 @@ async def _demo(workspace: Path, *, as_json: bool) -> int:
 
 
 def server_error(error: ResponseError) -> RemitError:
-    """The server's error in its own words."""
+    """Returns the server's error in its own words."""
     try:
         said = ErrorPayload.model_validate(error.data)
     except ValidationError:
@@ -110,7 +110,7 @@ def server_error(error: ResponseError) -> RemitError:
 
 
 async def _tell_story(story: Story, editor: Editor, workspace: Path, isolation: Isolation) -> int:
-    """Ask for everything, save as the person would, and say how it went. A command needs a sandbox to be asked for."""
+    """Asks for everything, save as the person would, and say how it went. A command needs a sandbox to be asked for."""
     asked = ASKED if isolation.available else tuple(text for text in ASKED if text != RUN)
     await editor.initialize({"approvals": "stream"})
     buffer = editor.open(EDITED)
@@ -147,7 +147,7 @@ def _request(asked: Sequence[str]) -> dict[str, Any]:
 
 
 def has_both_edits(buffer: Buffer, workspace: Path) -> bool:
-    """Whether both edits, and nothing else, reached the disk."""
+    """Returns whether both edits, and nothing else, reached the disk."""
     text = (workspace / EDITED).read_text()
     generated = (workspace / PROTECTED).read_text()
     edited = "subtotal += line.price" in text and "DIGITS = 3\n" in text
@@ -201,7 +201,7 @@ class Story:
             self._gated |= event.error is not None and event.error.code == ErrorCode.TOOL_NOT_ALLOWED_FOR_INTENT
 
     def _hear(self, event: AgentEvent) -> None:
-        """Gather the model's answers, and show each: a run shows only its last one at its end."""
+        """Gathers the model's answers, and show each: a run shows only its last one at its end."""
         if event.kind == "token_delta":
             self._said += event.text
         elif self._said:
@@ -211,7 +211,7 @@ class Story:
             self._said = ""
 
     async def finish(self) -> None:
-        """Wait for the answers that are still on their way."""
+        """Waits for the answers that are still on their way."""
         for outcome in await asyncio.gather(*self._answers, return_exceptions=True):
             if isinstance(outcome, Exception):
                 raise outcome

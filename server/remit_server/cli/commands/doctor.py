@@ -38,12 +38,12 @@ class Finding:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the command's arguments."""
+    """Declares the command's arguments."""
     add_common_arguments(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Run every check; 1 where one is not good."""
+    """Runs every check; 1 where one is not good."""
     settings = Settings.from_environment(arguments.workspace)
     found = [examine(name, check, settings) for name, check in CHECKS.items()]
     for finding in found:
@@ -52,7 +52,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def examine(name: str, check: Callable[[Settings], Finding], settings: Settings) -> Finding:
-    """One check; an error of Remit's own kind is a finding too."""
+    """Returns one check; an error of Remit's own kind is a finding too."""
     try:
         return check(settings)
     except RemitError as error:
@@ -60,7 +60,7 @@ def examine(name: str, check: Callable[[Settings], Finding], settings: Settings)
 
 
 def draw_finding(finding: Finding) -> str:
-    """A finding as one line, and a second one where something is to be done."""
+    """Returns a finding as one line, and a second one where something is to be done."""
     mark = style_text("✓", "green") if finding.good else style_text("✗", "red")
     return f"{mark} {finding.name:8} {finding.detail}" + (f"\n           fix: {finding.fix}" if finding.fix else "")
 

@@ -13,7 +13,7 @@ from remit_server.cli.usage import whole_number
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the command's arguments."""
+    """Declares the command's arguments."""
     parser.add_argument("--model", metavar="M", help="`embedded` or a model folder (default: REMIT_MODEL)")
     parser.add_argument(
         "--idle-timeout", type=_seconds, default=120.0, metavar="S", help="close sessions unused for longer (120)"
@@ -26,7 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Serve until `shutdown`, the end of input, SIGINT or SIGTERM."""
+    """Serves until `shutdown`, the end of input, SIGINT or SIGTERM."""
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _exit)
     from remit_server.transports.gateway.main import serve

@@ -29,14 +29,14 @@ EVERY_S = 0.25
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the command's arguments."""
+    """Declares the command's arguments."""
     parser.add_argument("name", metavar="ORG/NAME[@REVISION]", help="a repository of the hub in MLX format")
     parser.add_argument("--json", action="store_true", help="one JSON object a line, for machines")
     parser.set_defaults(model_run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Pull it. An interrupted pull goes on where it stopped when it is run again."""
+    """Pulls it. An interrupted pull goes on where it stopped when it is run again."""
     name = hub_name(arguments.name)
     if name is None:
         fix = "give one such as `mlx-community/Qwen3-4B-4bit`"
@@ -59,7 +59,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def announce(name: HubName, plan: PullPlan, free: int, *, as_json: bool) -> None:
-    """Say how much will be loaded, and whether disk and memory suffice for it."""
+    """Says how much will be loaded, and whether disk and memory suffice for it."""
     memory = machine_memory()
     fits = plan.memory_needed <= memory
     if as_json:

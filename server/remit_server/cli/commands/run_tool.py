@@ -21,7 +21,7 @@ from remit_server.tools.table import TOOLS
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the command's arguments."""
+    """Declares the command's arguments."""
     parser.epilog = "tools by intent: " + "; ".join(f"{i} {', '.join(tools_of(i)) or 'none'}" for i in Intent)
     parser.add_argument("name", metavar="NAME", help="the tool, such as read_file")
     parser.add_argument("tool_arguments", metavar="JSON", help='its arguments, such as \'{"path": "README.md"}\'')
@@ -31,12 +31,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def tools_of(intent: Intent) -> list[str]:
-    """The tools of an intent that there are."""
+    """Returns the tools of an intent that there are."""
     return [name for name in INTENT_TOOLS[intent].tools if name in TOOLS]
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Run one call; 3 where it was refused."""
+    """Runs one call; 3 where it was refused."""
     call = parse_call(arguments.name, arguments.tool_arguments, arguments.intent)
     settings = Settings.from_environment(arguments.workspace)
     request = RunRequest(session_id=new_session(), turn_id="1", input=call)
@@ -46,7 +46,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def parse_call(tool: str, text: str, intent: str | None) -> CallInput:
-    """The call as the person spelled it. Raises WrongUsage."""
+    """Returns the call as the person spelled it. Raises WrongUsage."""
     what, example = "the call cannot be made", '`{"path": "README.md"}`'
     arguments = json_object(text, what, example)
     try:
@@ -65,7 +65,7 @@ class Shown:
         self._printed = False
 
     def take(self, event: Event) -> None:
-        """Draw one event, and after a result what the tool said, unless that was drawn as it was printed."""
+        """Draws one event, and after a result what the tool said, unless that was drawn as it was printed."""
         self._draw(event)
         self._printed = self._printed or isinstance(event, ToolOutput)
         if isinstance(event, ToolResultEvent):

@@ -29,7 +29,7 @@ TIMED_OUT = 124
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the command's arguments."""
+    """Declares the command's arguments."""
     commands = parser.add_subparsers(dest="sandbox_command", metavar="check|run", required=True)
     check = commands.add_parser("check", help="try each property from inside; exits 1 where one does not hold")
     run_one = commands.add_parser("run", help="run a command as the tools do; what it changes is shown and discarded")

@@ -16,10 +16,10 @@ MODEL_DIR = Path(__file__).parent / "model"
 
 
 def load_embedded(folder: Path = MODEL_DIR) -> tuple[EmbeddedModel, TokenizerWrapper]:
-    """Load the embedded model in float32, ready for mlx-lm's generation, and its tokenizer.
+    """Loads the embedded model in float32, ready for mlx-lm's generation, and its tokenizer.
 
-    Imports MLX on the first call (seconds), so call it only where models run. Raises `FileNotFoundError` when a file
-    of the folder is missing.
+    Imports MLX on the first call (seconds), so call it only where models run. Raises `FileNotFoundError` when a file of
+    the folder is missing.
     """
     import mlx.core as mx
     from mlx_lm.tokenizer_utils import load as load_tokenizer  # pyright: ignore[reportUnknownVariableType]

@@ -34,7 +34,7 @@ class EmbeddedArgs:
 
     @classmethod
     def from_dict(cls, config: Mapping[str, object]) -> EmbeddedArgs:
-        """Pick the sizes out of a config.json; a missing one raises `KeyError`."""
+        """Picks the sizes out of a config.json; a missing one raises `KeyError`."""
         sizes: dict[str, Any] = {field.name: config[field.name] for field in fields(cls)}
         return cls(**sizes)
 
@@ -49,7 +49,7 @@ class ShiftCache:
         self.offset = 0
 
     def shift_window(self, x: mx.array) -> mx.array:
-        """Put the inputs before `x` in front of it, zeros before the first, and remember `x`.
+        """Puts the inputs before `x` in front of it, zeros before the first, and remember `x`.
 
         Comes before `update_and_fetch`, which moves `offset` on.
         """
@@ -61,7 +61,7 @@ class ShiftCache:
         return mx.concatenate([mx.zeros((x.shape[0], SHIFT - 1 - known, x.shape[2]), x.dtype), window], axis=1)
 
     def update_and_fetch(self, keys: mx.array, values: mx.array) -> tuple[mx.array, mx.array]:
-        """Append (batch, heads, positions, size) keys and values; return all so far."""
+        """Appends (batch, heads, positions, size) keys and values; return all so far."""
         end = self.offset + keys.shape[2]
         self.keys = _append(self.keys, keys, self.offset)
         self.values = _append(self.values, values, self.offset)
@@ -90,26 +90,26 @@ class ShiftCache:
         return sum(array.nbytes for array in (self.keys, self.values, self.inputs) if array is not None)
 
     def size(self) -> int:
-        """Return how many positions are held."""
+        """Returns how many positions are held."""
         return self.offset
 
     def empty(self) -> bool:
-        """Tell whether no token has been seen."""
+        """Tells whether no token has been seen."""
         return self.offset == 0
 
     def is_trimmable(self) -> bool:
-        """Tell mlx-lm that positions can be taken away from the end."""
+        """Tells mlx-lm that positions can be taken away from the end."""
         return True
 
     def trim(self, n: int) -> int:
-        """Forget the last `n` positions, or all there are; return how many."""
+        """Forgets the last `n` positions, or all there are; return how many."""
         cut = min(n, self.offset)
         self.offset -= cut
         return cut
 
 
 def _append(held: mx.array | None, new: mx.array, offset: int) -> mx.array:
-    """Write `new` at `offset`, growing the buffer in steps so that most tokens copy nothing."""
+    """Writes `new` at `offset`, growing the buffer in steps so that most tokens copy nothing."""
     end = offset + new.shape[2]
     if held is None or end > held.shape[2]:
         room = (end + _GROWTH - 1) // _GROWTH * _GROWTH - offset
@@ -140,7 +140,7 @@ class Block(nn.Module):  # type: ignore[misc]  # mypy skips mlx, so its classes 
         self.down = nn.Linear(args.intermediate_size, width, bias=False)
 
     def __call__(self, x: mx.array, cache: ShiftCache) -> mx.array:
-        """Return `x` after this block, and put what later positions need into `cache`."""
+        """Returns `x` after this block, and put what later positions need into `cache`."""
         batch, length, width = x.shape
         window = cache.shift_window(self.attention_norm(x))
         y = window[:, :length] * self.shift[0]
@@ -172,7 +172,8 @@ class EmbeddedModel(nn.Module):  # type: ignore[misc]
         self.norm = nn.RMSNorm(args.hidden_size, args.rms_norm_eps)
 
     def __call__(self, tokens: mx.array, cache: Sequence[ShiftCache] | None = None) -> mx.array:
-        """Return (batch, positions, vocabulary) logits for (batch, positions) tokens that follow what `cache` holds."""
+        """Returns (batch, positions, vocabulary) logits for (batch, positions) tokens that follow what `cache` holds.
+        """
         x = self.embedding(tokens)
         for block, layer_cache in zip(self.blocks, cache or self.make_cache(), strict=True):
             x = block(x, layer_cache)
@@ -185,5 +186,5 @@ class EmbeddedModel(nn.Module):  # type: ignore[misc]
         return self.blocks
 
     def make_cache(self) -> list[ShiftCache]:
-        """Make an empty cache, one part a block."""
+        """Makes an empty cache, one part a block."""
         return [ShiftCache() for _ in self.blocks]

@@ -80,7 +80,7 @@ def narrow_intents(
 
 
 def is_certain(messages: Sequence[Message]) -> bool:
-    """Whether the request is so plainly a rename that the model need not say first whether it can do it."""
+    """Returns whether the request is so plainly a rename that the model need not say first whether it can do it."""
     turn = turn_of(messages)
     request = turn.request
     names = [word for word in _unusual_words(request.words) if word not in request.paths]
@@ -88,7 +88,8 @@ def is_certain(messages: Sequence[Message]) -> bool:
 
 
 def is_ambiguous(messages: Sequence[Message], files: AbstractSet[str] | None) -> bool:
-    """Whether a rename is asked for that names several of the `files`: it is made in one file, and which is a guess.
+    """Returns whether a rename is asked for that names several of the `files`: it is made in one file, and which is a
+    guess.
 
     Where the files are not known, what has a folder is one.
     """
@@ -188,7 +189,7 @@ def _unusual_words(words: Sequence[str]) -> list[str]:
 
 
 def _line_edit_schemas(given: Sequence[str], line: str, bare: str) -> list[Schema]:
-    """Replace the line's text, delete the line, or put another before or after it, indented like it."""
+    """Replaces the line's text, delete the line, or put another before or after it, indented like it."""
     indent = line[: len(line) - len(line.lstrip())]
     whole = _choice_schema([f"{line}\n"])
     if _AFTER.search(bare):
@@ -223,7 +224,7 @@ def _schemas_after_search(given: Sequence[str], line: str, looked_for: str, name
 
 
 def _values(given: Sequence[str], name: str) -> Sequence[str]:
-    """The literals among what was given, the name itself left out; anything where there is none."""
+    """Returns the literals among what was given, the name itself left out; anything where there is none."""
     named = [span for span in given if span.strip("\"'") != name]
     return [span for span in named if LITERAL.fullmatch(span)] or named
 
@@ -234,7 +235,7 @@ def _choice_schema(choices: Iterable[str | int]) -> Schema:
 
 
 def _object_schema(**properties: JsonValue) -> Schema:
-    """An object that has all of `properties`, in that order, and no other."""
+    """Returns an object that has all of `properties`, in that order, and no other."""
     names: list[JsonValue] = [*properties]
     return {"type": "object", "properties": properties, "required": names, "additionalProperties": False}
 

@@ -58,7 +58,7 @@ def describe_definition(path: str, line: int, places: int = 1) -> str:
 
 
 def ending(turn: Turn) -> Ending:
-    """Say what has come of the turn, if no further call is made; before the first call that is nothing."""
+    """Says what has come of the turn, if no further call is made; before the first call that is nothing."""
     if turn.call is None:
         return Ending(DECLINED)
     if turn.call.name == "run_command":

@@ -24,7 +24,7 @@ class Guided:
 
 
 def constrain_request(request: GenerateRequest, nameable: Nameable | None = None) -> Guided | Ending | None:
-    """Limit the request to what the model may do next, or end the turn where there is no call that it could make.
+    """Limits the request to what the model may do next, or end the turn where there is no call that it could make.
 
     None for what is no step of a turn: a request for an answer of a schema, and one that offers neither tools nor
     paths. A path that the model may name is one that was said, and among those that are `nameable` where these are

@@ -44,7 +44,7 @@ class Searches:
 
 
 def fill_pattern(pattern: str, name: str) -> str:
-    """One of the patterns with `name`, an identifier, in its place."""
+    """Returns one of the patterns with `name`, an identifier, in its place."""
     return pattern.replace("NAME", name)
 
 
@@ -55,7 +55,9 @@ def imports(spans: Iterable[str]) -> tuple[str, ...]:
 
 
 def searches(words: Iterable[str], spans: Iterable[str], *, documents: bool) -> Searches:
-    """Every search the model may make for one of `words`; one that `documents` or brings an import makes no other."""
+    """Returns every search the model may make for one of `words`; one that `documents` or brings an import makes no
+    other.
+    """
     names = [word for word in words if _NAME.fullmatch(word)]
     valued = [name for name in names if name.lower() not in _SETTING] if any(map(LITERAL.fullmatch, spans)) else []
     odd = [name for name in names if MADE_UP.search(name)] or [n for n in names if n.lower() not in _ASKING] or names

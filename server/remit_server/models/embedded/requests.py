@@ -69,7 +69,7 @@ class Request:
     told: bool
 
     def given(self, *known: str) -> tuple[str, ...]:
-        """The runs that can be a text to insert, given the path and the name that are `known`.
+        """Returns the runs that can be a text to insert, given the path and the name that are `known`.
 
         Where something else is quoted it is that, or a run that ends with it; else a run that ends the request.
         """
@@ -90,12 +90,12 @@ class Request:
         return tuple(dict.fromkeys((*inner, *(run for run in runs if until and run.endswith(until)), *tails)))
 
     def literals(self, *known: str) -> tuple[str, ...]:
-        """The runs that can be a value: in quotes of their own, or without any."""
+        """Returns the runs that can be a value: in quotes of their own, or without any."""
         return tuple(span for span in self.spans if known[0] not in span)
 
 
 def parse_request(text: str) -> Request:
-    """Take a request apart."""
+    """Takes a request apart."""
     text = text[:MOST_CHARS]
     atoms = list(_ATOM.finditer(text))
     head = _before_colon(atoms)
@@ -118,7 +118,7 @@ def parse_request(text: str) -> Request:
 
 
 def _before_colon(atoms: list[re.Match[str]]) -> list[re.Match[str]]:
-    """The atoms up to one that ends with a colon, which tells a text; all of them where none does.
+    """Returns the atoms up to one that ends with a colon, which tells a text; all of them where none does.
 
     The first is none: `src/a.py: rename …` names the file that all is about. Behind a quoted text none has to be told.
     """
@@ -139,7 +139,7 @@ def _quoted_text(text: str) -> Iterator[str]:
 
 
 def _leads_to_text(span: str) -> bool:
-    """Whether a run begins with a word that leads to a text, or is a word that is never one."""
+    """Returns whether a run begins with a word that leads to a text, or is a word that is never one."""
     return re.split(r"\W", span, maxsplit=1)[0] in _LEADING or span in FUNCTION_WORDS
 
 
@@ -148,7 +148,9 @@ def _is_quoted(atom: re.Match[str]) -> bool:
 
 
 def _words(atom: re.Match[str]) -> Iterable[str]:
-    """The word that an atom is: what is quoted, when that is a word; of `src/a.py:12` the part before the number."""
+    """Returns the word that an atom is: what is quoted, when that is a word; of `src/a.py:12` the part before the
+    number.
+    """
     if _is_quoted(atom):
         return () if re.search(r"\s", atom[2]) else (atom[2],)
     bare = atom[0].rstrip(_PUNCTUATION)
@@ -157,7 +159,7 @@ def _words(atom: re.Match[str]) -> Iterable[str]:
 
 
 def _spans(text: str, atoms: list[re.Match[str]]) -> Iterator[str]:
-    """Every run of atoms as it stands, without its last punctuation, and without its quotes."""
+    """Yields every run of atoms as it stands, without its last punctuation, and without its quotes."""
     for first, start in enumerate(atoms):
         if _is_quoted(start):
             yield start[2]

@@ -34,7 +34,7 @@ class Turn:
 
 
 def turn_of(messages: Sequence[Message]) -> Turn:
-    """Read off a conversation where its last turn stands."""
+    """Reads off a conversation where its last turn stands."""
     request, call, result, searched = "", None, "", ""
     for message in messages:
         match message:

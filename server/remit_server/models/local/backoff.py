@@ -18,7 +18,7 @@ class Backoff:
     why: str = ""
 
     def died(self, now: float, why: str) -> Backoff:
-        """The state after a start that failed, or a process that died before it answered anything."""
+        """Returns the state after a start that failed, or a process that died before it answered anything."""
         deaths = self.deaths + 1
         pause = 0.0 if deaths <= FREE_RESTARTS else min(2.0 ** (deaths - FREE_RESTARTS), MOST_PAUSE_S)
         return Backoff(deaths, now + pause, why)

@@ -82,7 +82,7 @@ class HostProcess:
     async def start(
         cls, load: Load, timeout_s: float = START_TIMEOUT_S, on_spawned: Callable[[HostProcess], None] | None = None
     ) -> HostProcess:
-        """Start the process and load `embedded` or a folder, named by an absolute path.
+        """Starts the process and load `embedded` or a folder, named by an absolute path.
 
         `on_spawned` gets the process before its model is loaded. Raises ModelUnavailable, and leaves no process then.
         """
@@ -149,7 +149,7 @@ class HostProcess:
     async def generate(
         self, request: Generate
     ) -> AsyncGenerator[Progress | Delta | Thinking | Call | Unreadable | Finished]:
-        """Stream one generation. Leaving the stream early cancels it, within one token.
+        """Streams one generation. Leaving the stream early cancels it, within one token.
 
         Raises ModelUnavailable when the process dies, ModelFailed when it has no usable answer.
         """
@@ -182,7 +182,7 @@ class HostProcess:
                 asyncio.get_running_loop().call_later(CANCEL_TIMEOUT_S, self._give_up, request.id)
 
     async def stats(self) -> Stats:
-        """Ask what the process holds and has done. Raises ModelUnavailable when it dies."""
+        """Asks what the process holds and has done. Raises ModelUnavailable when it dies."""
         if self._death is not None:
             raise self._dead()
         answer: asyncio.Future[Stats] = asyncio.get_running_loop().create_future()
@@ -191,13 +191,13 @@ class HostProcess:
         return await answer
 
     async def send(self, message: Frame) -> None:
-        """Write one message. A broken pipe is not reported here: the reader notices the death."""
+        """Writes one message. A broken pipe is not reported here: the reader notices the death."""
         self._stdin.write(encode(message))
         with suppress(ConnectionError):
             await self._stdin.drain()
 
     async def close(self, timeout_s: float = STOP_TIMEOUT_S) -> None:
-        """Ask the process to stop, wait, then kill it; with a time of 0, kill it at once. Idempotent."""
+        """Asks the process to stop, wait, then kill it; with a time of 0, kill it at once. Idempotent."""
         if self._death is None and timeout_s > 0:
             with suppress(ConnectionError):
                 self._stdin.write(encode(Shutdown()))
@@ -270,13 +270,13 @@ class HostProcess:
         return ModelUnavailable("the model process stopped", self._death or "", _RESTART, retryable=True)
 
     def _give_up(self, request_id: str) -> None:
-        """End a process that goes on with what was cancelled: it would answer nobody any more."""
+        """Ends a process that goes on with what was cancelled: it would answer nobody any more."""
         if request_id in self._open:
             log.error("model process: it did not stop within %g seconds, and is ended", CANCEL_TIMEOUT_S)
             self._kill()
 
     def _give_up_start(self) -> None:
-        """End a start that goes on with weights that are loaded: its template may have no end."""
+        """Ends a start that goes on with weights that are loaded: its template may have no end."""
         if not self._loaded.done():
             what = f"the model `{self._reference}` cannot be loaded"
             why = f"{PROBE_TIMEOUT_S:g} seconds after its weights, its tokenizer and chat template were not ready"
@@ -308,7 +308,7 @@ async def _spawn() -> asyncio.subprocess.Process:
 
 
 def host_environment(environment: Mapping[str, str]) -> dict[str, str]:
-    """Pick what the model process may see of an environment."""
+    """Picks what the model process may see of an environment."""
     kept = {name: environment[name] for name in _ENVIRONMENT if name in environment}
     return kept | {"HF_HUB_OFFLINE": "1", "PYTHONUTF8": "1"}
 

@@ -121,7 +121,7 @@ class MlxProvider:
         return loading.done / loading.total if loading is not None and loading.total else 0.0
 
     async def stats(self) -> EngineStats | None:
-        """Say what the process holds and has done; None where there is none that could answer."""
+        """Says what the process holds and has done; None where there is none that could answer."""
         host = _host_of(self._start) if self._start is not None and self._start.done() else None
         if host is None or not host.alive:
             return None
@@ -132,7 +132,7 @@ class MlxProvider:
         return EngineStats(**answer.model_dump(exclude={"kind"}))
 
     async def generate(self, request: GenerateRequest) -> AsyncGenerator[ModelEvent]:
-        """Stream one generation, as `ModelProvider.generate` says."""
+        """Streams one generation, as `ModelProvider.generate` says."""
         with self._in_use():
             async with aclosing(self._generate(request)) as events:
                 async for event in events:
@@ -164,7 +164,7 @@ class MlxProvider:
                     yield _event(event)
 
     async def close(self) -> None:
-        """Stop the model process, by force if it does not stop by itself. Idempotent."""
+        """Stops the model process, by force if it does not stop by itself. Idempotent."""
         self._closed = True
         self._stay()
         await self._unload()
@@ -172,7 +172,7 @@ class MlxProvider:
             await self._unloading
 
     async def _host(self) -> HostProcess:
-        """Return the process, started if there is none or if the last one died. Raises ModelUnavailable."""
+        """Returns the process, started if there is none or if the last one died. Raises ModelUnavailable."""
         if self._unloading is not None:
             await asyncio.shield(self._unloading)
         if self._closed:
@@ -184,7 +184,7 @@ class MlxProvider:
         return await asyncio.shield(self._start)
 
     def _started(self) -> asyncio.Task[HostProcess]:
-        """Begin a start. Raises ModelUnavailable while a model that died again and again has its pause."""
+        """Begins a start. Raises ModelUnavailable while a model that died again and again has its pause."""
         if pause := self._backoff.pause(self._now()):
             what = f"the model `{self.name}` is not started again yet"
             why = f"it stopped {self._backoff.deaths} times before it answered, the last time: {self._backoff.why}"
@@ -209,14 +209,14 @@ class MlxProvider:
         self._spawned = host
 
     def _lost(self, host: HostProcess) -> None:
-        """Count a process that died before it answered anything, once however many waited for it."""
+        """Counts a process that died before it answered anything, once however many waited for it."""
         if not host.answered and not host.alive and self._spawned is host:
             self._spawned = None
             self._backoff = self._backoff.died(self._now(), host.death or "")
 
     @contextmanager
     def _in_use(self) -> Generator[None]:
-        """Keep the model loaded meanwhile, and for the idle time after the last one."""
+        """Keeps the model loaded meanwhile, and for the idle time after the last one."""
         self._users += 1
         self._stay()
         try:
@@ -236,7 +236,7 @@ class MlxProvider:
         self._unloading = asyncio.create_task(self._unload())
 
     async def _unload(self) -> None:
-        """Stop the process, also one that is still starting. The next request starts another."""
+        """Stops the process, also one that is still starting. The next request starts another."""
         start, self._start = self._start, None
         if start is None:
             return
@@ -249,12 +249,12 @@ class MlxProvider:
 
 
 def absolute(reference: str) -> str:
-    """Return a model reference that means the same in any folder."""
+    """Returns a model reference that means the same in any folder."""
     return reference if reference == EMBEDDED else str(Path(reference).expanduser().absolute())
 
 
 def to_load(reference: str, options: EngineOptions) -> wire.Load:
-    """Spell what a model process is started with; `reference` means the same in any folder."""
+    """Spells what a model process is started with; `reference` means the same in any folder."""
     return wire.Load(
         reference=reference,
         cache_bytes=options.cache_mib * MIB,
@@ -266,7 +266,7 @@ def to_load(reference: str, options: EngineOptions) -> wire.Load:
 
 
 async def hold_back_text(events: AsyncGenerator[ModelEvent], ending: Ending) -> AsyncGenerator[ModelEvent]:
-    """Pass on a step's calls; where it makes none, the sentence that tells what happened instead of its own text."""
+    """Passes on a step's calls; where it makes none, the sentence that tells what happened instead of its own text."""
     called = False
     async for event in events:
         called = called or isinstance(event, CallProposed)
@@ -278,12 +278,12 @@ async def hold_back_text(events: AsyncGenerator[ModelEvent], ending: Ending) -> 
 
 
 def closing_events(ending: Ending, finished: Finished) -> tuple[ModelEvent, ...]:
-    """Return the events that end a turn of the embedded model: its sentence, and whether it declined."""
+    """Returns the events that end a turn of the embedded model: its sentence, and whether it declined."""
     return TextDelta(ending.text), finished if ending.done else replace(finished, reason="declined")
 
 
 def to_wire(request: GenerateRequest, nameable: Nameable | None = None) -> wire.Generate:
-    """Spell a request for the model process, under a new id; `nameable` is what `request.paths` came to."""
+    """Spells a request for the model process, under a new id; `nameable` is what `request.paths` came to."""
     return wire.Generate(
         id=uuid.uuid4().hex,
         session_id=request.session_id,
@@ -362,5 +362,5 @@ def _usable(start: asyncio.Task[HostProcess]) -> bool:
 
 
 def _host_of(start: asyncio.Task[HostProcess]) -> HostProcess | None:
-    """Return what a finished start came to: None if it failed."""
+    """Returns what a finished start came to: None if it failed."""
     return None if start.cancelled() or start.exception() is not None else start.result()

@@ -53,7 +53,7 @@ class PulledProvider:
         return None if self._model is None else await self._model.stats()
 
     async def generate(self, request: GenerateRequest) -> AsyncGenerator[ModelEvent]:
-        """Stream one generation, as `ModelProvider.generate` says."""
+        """Streams one generation, as `ModelProvider.generate` says."""
         if self._model is None:
             self._model = MlxProvider(str(pulled_folder(self._name, self._cache)), self._options)
         async with aclosing(self._model.generate(request)) as events:
@@ -61,13 +61,13 @@ class PulledProvider:
                 yield event
 
     async def close(self) -> None:
-        """Stop the model process, if there is one. Idempotent."""
+        """Stops the model process, if there is one. Idempotent."""
         if self._model is not None:
             await self._model.close()
 
 
 def pulled_folder(name: HubName, cache: Path) -> Path:
-    """The complete folder of a pulled model. Raises ModelUnavailable, and says how to pull it."""
+    """Returns the complete folder of a pulled model. Raises ModelUnavailable, and says how to pull it."""
     folder = find_snapshot(cache, name)
     problem = "it was not pulled" if folder is None else describe(folder).problem
     if folder is None or problem is not None:

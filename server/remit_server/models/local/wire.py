@@ -229,7 +229,7 @@ _EVENTS: TypeAdapter[Event] = TypeAdapter(Annotated[Event, Field(discriminator="
 
 
 def encode(message: Frame) -> bytes:
-    """Spell a message as one frame. Raises WireError when it is longer than MAX_FRAME."""
+    """Spells a message as one frame. Raises WireError when it is longer than MAX_FRAME."""
     try:
         payload = message.model_dump_json(exclude_defaults=False).encode("utf-8")
     except (ValueError, UnicodeEncodeError) as error:
@@ -240,7 +240,7 @@ def encode(message: Frame) -> bytes:
 
 
 def decode_request(payload: bytes) -> Request:
-    """Read a frame's payload as a request. Raises WireError."""
+    """Reads a frame's payload as a request. Raises WireError."""
     try:
         return _REQUESTS.validate_json(payload)
     except ValidationError as error:
@@ -248,7 +248,7 @@ def decode_request(payload: bytes) -> Request:
 
 
 def decode_event(payload: bytes) -> Event:
-    """Read a frame's payload as an event. Raises WireError."""
+    """Reads a frame's payload as an event. Raises WireError."""
     try:
         return _EVENTS.validate_json(payload)
     except ValidationError as error:
@@ -267,7 +267,7 @@ class FrameBuffer:
         return bool(self._buffer)
 
     def feed(self, data: bytes) -> Iterator[bytes]:
-        """Take bytes and yield each payload they complete. Raises WireError on a length beyond MAX_FRAME."""
+        """Takes bytes and yield each payload they complete. Raises WireError on a length beyond MAX_FRAME."""
         self._buffer += data
         while len(self._buffer) >= _PREFIX:
             length = int.from_bytes(self._buffer[:_PREFIX], "big")

@@ -43,7 +43,7 @@ class Recorder:
     """A `ModelProvider` that passes everything on and writes it down."""
 
     def __init__(self, model: ModelProvider, file: Path, redact: Redact) -> None:
-        """Begin a recording at the end of `file`. Raises SetupError where that is something else, or not writable."""
+        """Begins a recording at the end of `file`. Raises SetupError where that is something else, or not writable."""
         self._model, self._redact = model, redact
         self._file = _open_recording(file)
         self._write(Header(model=model.name, reads_context=model.reads_context))
@@ -69,7 +69,7 @@ class Recorder:
         return self._model.reads_context
 
     async def generate(self, request: GenerateRequest) -> AsyncGenerator[ModelEvent]:
-        """Stream one generation, as `ModelProvider.generate` says, and write it down."""
+        """Streams one generation, as `ModelProvider.generate` says, and write it down."""
         value = request_value(request, self._redact)
         notes = _Notes(self, uuid.uuid4().hex[:12], time.monotonic())
         self._write(Asked(id=notes.id, digest=request_digest(value), request=value))
@@ -90,27 +90,27 @@ class Recorder:
         notes.end("finished")
 
     async def close(self) -> None:
-        """Close the model and the file. Idempotent."""
+        """Closes the model and the file. Idempotent."""
         await self._model.close()
         self._stop()
 
     def said(self, entry: str, at_s: float, event: ModelEvent) -> None:
-        """Write down an event."""
+        """Writes down an event."""
         self._write(Said(id=entry, at_s=at_s, event=event_value(event, self._redact)))
 
     def ended(
         self, entry: str, at_s: float, how: Literal["finished", "failed", "cancelled"], error: RemitError | None
     ) -> None:
-        """Write down an end."""
+        """Writes down an end."""
         failure = failure_of(error, self._redact) if error is not None else None
         self._write(Ended(id=entry, at_s=at_s, how=how, error=failure))
 
     def redacts(self, text: str) -> bool:
-        """Whether something would be taken out of the text."""
+        """Returns whether something would be taken out of the text."""
         return self._redact(text) != text
 
     def _write(self, line: Line) -> None:
-        """Append a line, at once. A recording that cannot go on ends, and the turn goes on."""
+        """Appends a line, at once. A recording that cannot go on ends, and the turn goes on."""
         if self._file is None:
             return
         data = spell_line(line)
@@ -136,7 +136,7 @@ class _Notes:
         self._run: list[tuple[float, TextDelta | ThinkingDelta]] = []
 
     def add(self, event: ModelEvent) -> None:
-        """Take down an event."""
+        """Takes down an event."""
         if self._run and type(event) is not type(self._run[0][1]):
             self._flush()
         if isinstance(event, TextDelta | ThinkingDelta):
@@ -145,12 +145,12 @@ class _Notes:
             self._recorder.said(self.id, self._now(), event)
 
     def end(self, how: Literal["finished", "failed", "cancelled"], error: RemitError | None = None) -> None:
-        """Take down the end."""
+        """Takes down the end."""
         self._flush()
         self._recorder.ended(self.id, self._now(), how, error)
 
     def _flush(self) -> None:
-        """Write the run as its pieces; as one where a secret is in it."""
+        """Writes the run as its pieces; as one where a secret is in it."""
         run, self._run = self._run, []
         if not run:
             return
@@ -165,7 +165,7 @@ class _Notes:
 
 
 def _open_recording(file: Path) -> int | None:
-    """Open a recording to go on with; a line that a crash cut off is taken away. Raises SetupError."""
+    """Opens a recording to go on with; a line that a crash cut off is taken away. Raises SetupError."""
     what = f"`{file}` cannot be recorded to"
     try:
         flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
@@ -184,7 +184,7 @@ def _open_recording(file: Path) -> int | None:
 
 
 def _is_recording(file: int) -> bool:
-    """Whether this is empty or begins as a recording does."""
+    """Returns whether this is empty or begins as a recording does."""
     first, newline, _ = os.pread(file, _TAIL, 0).partition(b"\n")
     if not first and not newline:
         return True
@@ -195,7 +195,7 @@ def _is_recording(file: int) -> bool:
 
 
 def _cut_torn_line(file: int) -> None:
-    """Take away what follows the last newline."""
+    """Takes away what follows the last newline."""
     end = os.fstat(file).st_size
     while end > 0:
         start = max(0, end - _TAIL)

@@ -60,7 +60,7 @@ class ReplayProvider:
 
     @classmethod
     def from_file(cls, path: Path, redact: Redact, *, timed: bool = False) -> ReplayProvider:
-        """Read a recording; with `timed` it is played with the pauses it was recorded with. Raises SetupError."""
+        """Reads a recording; with `timed` it is played with the pauses it was recorded with. Raises SetupError."""
         header, exchanges = read_recording(path)
         return cls(exchanges, redact, name=f"replay:{path.name}", reads_context=header.reads_context, timed=timed)
 
@@ -87,7 +87,7 @@ class ReplayProvider:
         return self._reads_context
 
     async def generate(self, request: GenerateRequest) -> AsyncGenerator[ModelEvent]:
-        """Play the answer to this request. Raises what was raised then; ModelFailed where nothing was recorded."""
+        """Plays the answer to this request. Raises what was raised then; ModelFailed where nothing was recorded."""
         exchange = self._recorded(request_value(request, self._redact))
         exchange.played = True
         self._running += 1
@@ -157,7 +157,7 @@ def read_recording(path: Path) -> tuple[Header, list[Exchange]]:
 
 
 def _take(data: bytes, found: dict[str, Exchange]) -> Header | None:
-    """Add what a line says; returns it where it begins a recording. Raises ValueError."""
+    """Adds what a line says; returns it where it begins a recording. Raises ValueError."""
     line = line_of(data)
     match line:
         case Header():

@@ -18,7 +18,7 @@ def likeness(recorded: Mapping[str, Any], asked: Mapping[str, Any]) -> tuple[int
 
 
 def difference(recorded: Mapping[str, Any], asked: Mapping[str, Any]) -> str:
-    """The first thing that differs: a message and the place in it, how many there are, or a setting."""
+    """Returns the first thing that differs: a message and the place in it, how many there are, or a setting."""
     old, new = recorded.get("messages", ()), asked["messages"]
     at = _shared_length(old, new)
     if at < min(len(old), len(new)):

@@ -71,7 +71,7 @@ class ScriptedProvider:
 
     @classmethod
     def from_file(cls, path: Path) -> ScriptedProvider:
-        """Read a script. Raises SetupError."""
+        """Reads a script. Raises SetupError."""
         what = f"the script `{path}` cannot be used"
         try:
             script = _SCRIPT.validate_json(path.read_bytes())
@@ -107,7 +107,7 @@ class ScriptedProvider:
         return "busy" if self._running else "ready"
 
     async def generate(self, request: GenerateRequest) -> AsyncGenerator[ModelEvent]:
-        """Play the session's next step. Raises ModelFailed when the script has no more of them."""
+        """Plays the session's next step. Raises ModelFailed when the script has no more of them."""
         number = self._taken[request.session_id]
         self._taken[request.session_id] += 1
         self.requests.append(request)

@@ -100,12 +100,12 @@ _EVENTS: Mapping[Any, TypeAdapter[ModelEvent]] = {
 
 
 def spell_line(line: Line) -> bytes:
-    """A line of the file, in ASCII: names that are no UTF-8 on disk are spelled as well."""
+    """Returns a line of the file, in ASCII: names that are no UTF-8 on disk are spelled as well."""
     return json.dumps(line.model_dump()).encode("ascii") + b"\n"
 
 
 def line_of(data: bytes) -> Header | Asked | Said | Ended:
-    """The line that `spell_line` wrote. Raises ValueError."""
+    """Returns the line that `spell_line` wrote. Raises ValueError."""
     return _LINES.validate_python(json.loads(data))
 
 
@@ -123,12 +123,12 @@ def request_value(request: GenerateRequest, redact: Redact) -> dict[str, Any]:
 
 
 def request_digest(value: Mapping[str, Any]) -> str:
-    """One digest for equal values, whatever numbers a model put into its arguments."""
+    """Returns one digest for equal values, whatever numbers a model put into its arguments."""
     return digest_bytes(json.dumps(value, sort_keys=True).encode())
 
 
 def redact_value(value: Any, redact: Redact) -> Any:
-    """A JSON value with every string in it redacted, keys included."""
+    """Returns a JSON value with every string in it redacted, keys included."""
     match value:
         case str():
             return redact(value)
@@ -142,7 +142,7 @@ def redact_value(value: Any, redact: Redact) -> Any:
 
 
 def event_value(event: ModelEvent, redact: Redact) -> dict[str, Any]:
-    """An event as JSON, redacted."""
+    """Returns an event as JSON, redacted."""
     match event:
         case TextDelta(text):
             return {"type": "text", "text": redact(text)}
@@ -157,7 +157,7 @@ def event_value(event: ModelEvent, redact: Redact) -> dict[str, Any]:
 
 
 def event_of(value: Mapping[str, Any]) -> ModelEvent:
-    """The event that `event_value` spelled. Raises ValueError for anything else."""
+    """Returns the event that `event_value` spelled. Raises ValueError for anything else."""
     shape = _EVENTS.get(value.get("type"))
     if shape is None:
         raise ValueError("it is of no known type")
@@ -165,14 +165,14 @@ def event_of(value: Mapping[str, Any]) -> ModelEvent:
 
 
 def failure_of(error: RemitError, redact: Redact) -> Failure:
-    """An error as JSON, redacted."""
+    """Returns an error as JSON, redacted."""
     kind: Literal["unavailable", "failed"] = "unavailable" if isinstance(error, ModelUnavailable) else "failed"
     what, why, fix = redact(error.what), redact(error.why), redact(error.fix)
     return Failure(type=kind, code=error.code, what=what, why=why, fix=fix, retryable=error.retryable)
 
 
 def error_of(failure: Failure) -> RemitError:
-    """The error that `failure_of` spelled."""
+    """Returns the error that `failure_of` spelled."""
     kind = ModelUnavailable if failure.type == "unavailable" else ModelFailed
     return kind(failure.what, failure.why, failure.fix, code=failure.code, retryable=failure.retryable)
 

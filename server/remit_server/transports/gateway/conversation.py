@@ -75,7 +75,7 @@ async def converse(
 
 
 def messages(instructions: str, exchanges: tuple[Exchange, ...], question: str) -> tuple[Message, ...]:
-    """The whole conversation as a provider takes it."""
+    """Returns the whole conversation as a provider takes it."""
     before = (m for e in exchanges for m in (UserMessage(e.question), AssistantMessage(e.answer)))
     standing = (SystemMessage(instructions),) if instructions else ()
     return (*standing, *before, UserMessage(question))
@@ -89,7 +89,7 @@ def _newer_half(exchanges: tuple[Exchange, ...]) -> tuple[Exchange, ...]:
 async def _attempt(
     provider: ModelProvider, request: GenerateRequest, listener: Listener | None, *, last: bool
 ) -> Answered | None:
-    """One try; None where another with less to read may do better."""
+    """Returns one try; None where another with less to read may do better."""
     try:
         answer = await stream_answer(provider, request, listener.on_text if listener is not None else None)
     except ModelFailed:

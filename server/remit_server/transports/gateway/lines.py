@@ -27,7 +27,7 @@ class LineBuffer:
         self._size = 0
 
     def feed(self, data: bytes) -> list[bytes | None]:
-        """Take some bytes; returns the lines they complete, without their ends, None for one too long."""
+        """Takes some bytes; returns the lines they complete, without their ends, None for one too long."""
         *ended, rest = data.split(b"\n")
         lines: list[bytes | None] = []
         for part in ended:
@@ -70,7 +70,7 @@ class LineReader:
         self._room = threading.Semaphore(_IN_FLIGHT)
 
     def start(self) -> None:
-        """Start reading. The thread is a daemon: a read that never returns must not keep the process alive."""
+        """Starts reading. The thread is a daemon: a read that never returns must not keep the process alive."""
         threading.Thread(target=self._work, name="remit-gateway-reader", daemon=True).start()
 
     def _work(self) -> None:
@@ -122,12 +122,12 @@ class LineWriter:
         self._queue: SimpleQueue[tuple[bytes, asyncio.Future[None]]] = SimpleQueue()
 
     def start(self) -> None:
-        """Start writing, and watching for the other end to be closed."""
+        """Starts writing, and watching for the other end to be closed."""
         for work in (self._work, self._watch):
             threading.Thread(target=work, name="remit-gateway-writer", daemon=True).start()
 
     async def write(self, data: bytes) -> None:
-        """Write bytes, and wait until they are written: who does not read is not told more, and stops being heard."""
+        """Writes bytes, and wait until they are written: who does not read is not told more, and stops being heard."""
         written: asyncio.Future[None] = self._loop.create_future()
         self._queue.put((data, written))
         await written

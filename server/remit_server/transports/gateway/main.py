@@ -20,7 +20,7 @@ _CLOSE_S = 6.0
 
 
 def serve(model: str, limits: Limits, log_prefix: str) -> int:
-    """Serve one client on the standard streams; 0 however it ends.
+    """Serves one client on the standard streams; 0 however it ends.
 
     Raises SetupError for a script that cannot be read, or where a standard stream is closed.
     """

@@ -129,7 +129,7 @@ class RequestForm(BaseModel):
 
 
 def parse(data: bytes) -> Line:
-    """Read one line. What is no JSON object, or has a field of the wrong type, is `invalid_json`."""
+    """Reads one line. What is no JSON object, or has a field of the wrong type, is `invalid_json`."""
     if has_too_many_values(data):
         return Line(Failed("invalid_json", f"a line may have {MOST_VALUES} values"))
     try:
@@ -150,7 +150,7 @@ def parse(data: bytes) -> Line:
 
 
 def spell(response: Response, request_id: RequestId | None = None) -> bytes:
-    """Write a response as one line. Plain ASCII: no character in it can be taken for the end of a line."""
+    """Writes a response as one line. Plain ASCII: no character in it can be taken for the end of a line."""
     told = _fields(response)
     if request_id is not None:
         told["request_id"] = request_id

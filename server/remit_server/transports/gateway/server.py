@@ -73,7 +73,7 @@ class Gateway:
         self.ended = asyncio.Event()
 
     def take(self, data: bytes | None) -> asyncio.Task[None] | None:
-        """Take one line; None is one that was too long. The task ends when it has been answered; None: it never is."""
+        """Takes one line; None is one that was too long. The task ends when it has been answered; None: it never is."""
         if self._closing:
             return None
         line = Line(Failed("invalid_json", "the line is too long")) if data is None else parse(data)
@@ -105,7 +105,7 @@ class Gateway:
             self.ended.set()
 
     async def abandon(self) -> None:
-        """Stop what is under way and answer nothing more: nobody listens, or a signal says so."""
+        """Stops what is under way and answer nothing more: nobody listens, or a signal says so."""
         self._closing = True
         self.ended.set()
         for task in self._running:
@@ -113,7 +113,7 @@ class Gateway:
         await self._settled(self._running)
 
     async def watch_idle(self) -> None:
-        """Close sessions that nobody uses, for as long as it is not cancelled."""
+        """Closes sessions that nobody uses, for as long as it is not cancelled."""
         while True:
             await asyncio.sleep(self._limits.idle_check_s)
             for session_id in self._sessions.idle(time.monotonic(), self._limits.idle_timeout_s):
@@ -203,7 +203,7 @@ class Gateway:
             self._sessions.end(asked.session_id, time.monotonic(), len(question), said)
 
     async def _shut_down(self) -> Response:
-        """Stop what still runs, which is what has an id: the rest came before and is answered."""
+        """Stops what still runs, which is what has an id: the rest came before and is answered."""
         mine = asyncio.current_task()
         others = {task for task in self._running if task is not mine}
         for task in others:

@@ -53,7 +53,7 @@ class Sessions:
         self._asked = 0
 
     def open(self, session_id: str, instructions: str | None, now: float) -> None:
-        """Add a session. Raises TooManySessions."""
+        """Adds a session. Raises TooManySessions."""
         if len(self._open) >= MOST_SESSIONS:
             raise TooManySessions(f"{MOST_SESSIONS} sessions are open, close some")
         session = Session(USUAL_INSTRUCTIONS if instructions is None else instructions, now)
@@ -64,11 +64,12 @@ class Sessions:
         self._kept += session.kept
 
     def get(self, session_id: str) -> Session | None:
-        """The session of that id, if it is open."""
+        """Returns the session of that id, if it is open."""
         return self._open.get(session_id)
 
     def begin(self, session_id: str, now: float, length: int) -> Session | None:
-        """Note that a message of so many characters begins; None where its session is not open. Raises TooManySessions.
+        """Notes that a message of so many characters begins; None where its session is not open. Raises
+        TooManySessions.
 
         What has begun has to end, also where the session is closed meanwhile.
         """
@@ -80,7 +81,7 @@ class Sessions:
         return session
 
     def end(self, session_id: str, now: float, length: int, exchanges: tuple[Exchange, ...] | None) -> None:
-        """Note that a message has ended; `exchanges` is what has been said by now, None where it failed."""
+        """Notes that a message has ended; `exchanges` is what has been said by now, None where it failed."""
         self._asked -= length
         session = self._open.get(session_id)
         if session is not None:
@@ -90,14 +91,14 @@ class Sessions:
             self._open[session_id] = ended
 
     def close(self, session_id: str) -> bool:
-        """Forget a session; False where it is not open."""
+        """Forgets a session; False where it is not open."""
         session = self._open.pop(session_id, None)
         if session is not None:
             self._kept -= session.kept
         return session is not None
 
     def idle(self, now: float, timeout_s: float) -> tuple[str, ...]:
-        """The sessions that nobody has used for longer than `timeout_s`."""
+        """Returns the sessions that nobody has used for longer than `timeout_s`."""
         return tuple(
             session_id
             for session_id, session in self._open.items()

@@ -80,7 +80,8 @@ def describe_client(params: lsp.InitializeParams) -> Client:
 
 
 def _versions_edits(has: lsp.ClientCapabilities) -> bool:
-    """Whether the client takes edits of a version: as LSP says, one that takes operations on files does, too."""
+    """Returns whether the client takes edits of a version: as LSP says, one that takes operations on files does, too.
+    """
     changes = get_capability(has, "workspace.workspace_edit.document_changes")
     return bool(changes or get_capability(has, "workspace.workspace_edit.resource_operations"))
 

@@ -150,7 +150,7 @@ async def _turn(
 
 
 def _choose_asker(connection: Connection) -> Asker:
-    """A command has no stream: even a client that reads streams is asked by message."""
+    """Returns a command has no stream: even a client that reads streams is asked by message."""
     return NobodyToAsk() if connection.client.asking == "never" else MessageAsker(connection)
 
 

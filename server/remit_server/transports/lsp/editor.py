@@ -79,7 +79,7 @@ class Editor:
         return editor
 
     async def initialize(self, options: Json | None = None) -> Json:
-        """The handshake; returns the server's capabilities."""
+        """Returns the handshake; returns the server's capabilities."""
         result: Json = await self.request(
             "initialize",
             {
@@ -144,7 +144,7 @@ class Editor:
             del self.streams[token]
 
     async def shutdown(self) -> int:
-        """Shut the server down in order; returns its exit code."""
+        """Shuts the server down in order; returns its exit code."""
         with contextlib.suppress(ServerGone, ResponseError, TimeoutError):
             await asyncio.wait_for(self.request("shutdown", None), 10)
             self.notify("exit", None)

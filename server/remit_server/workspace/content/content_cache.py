@@ -1,6 +1,6 @@
-"""Small files as a search reads them: what it needs of one is kept while that stays the same (TOOL-06).
+"""Caches the contents of small files for searches, as long as the files do not change (TOOL-06).
 
-A look at a file that did not change costs one lstat. Nothing here decides what may be read: that is asked each time.
+An unchanged file costs one lstat. Nothing here decides what may be read: policy is asked each time.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from remit_server.workspace.content.text import Text, mark_of
 
 MAX_CONTENTS_BYTES = 16 * 1024 * 1024
 MAX_CONTENT_BYTES = 64 * 1024
-"""Longer files are read each time: the memory does for more of the small ones, of which most trees are made."""
+"""Longer files are read each time: the cache is better used for many small files, of which most trees are made."""
 
 _CHUNK = 1 << 20
 _LEAST = 1 << 12
@@ -28,10 +28,10 @@ _FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXE
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    r"""A file's bytes; its text with `\n` for every line end, None until it was wanted, empty of what is binary.
+    r"""A file's bytes and its text with ` ` line ends: None until it is decoded, empty for a binary file.
 
-    `looked_under` is the version of the policy by which secrets were looked for, None until then, and `shown` the
-    lines without them, where there were some.
+    `looked_under` is the policy version that secrets were redacted under, None until then; `shown` is the redacted text
+    where it differs.
     """
 
     data: bytes
@@ -41,22 +41,22 @@ class Content:
 
     @property
     def size(self) -> int:
-        """Bytes of memory."""
+        """The memory that it takes, in bytes."""
         return sum(map(sys.getsizeof, (self, self.data, self.text or "", self.shown or "")))
 
     @property
     def is_binary(self) -> bool:
-        """Whether this is no text, once that was looked at."""
+        """Whether the file is binary, once it has been decoded."""
         return self.text == "" and mark_of(self.data)[0] != self.data
 
     @property
     def lines(self) -> list[str]:
-        """The lines of the text without their ends; a final end starts no other line."""
+        """The lines of the text without their ends; a final line end starts no further line."""
         lines = (self.text or "").split("\n")
         return lines[:-1] if lines[-1] == "" else lines
 
     def decoded(self, name: str) -> Content:
-        """With its text."""
+        """Returns this content with its text."""
         if self.text is not None:
             return self
         try:
@@ -65,31 +65,31 @@ class Content:
             return replace(self, text="")
 
     def redacted(self, redact: Callable[[str], str], version: Callable[[], str]) -> Content:
-        """With its secrets looked for, by the policy that is in force."""
+        """Returns this content with its secrets redacted under the policy in force."""
         while (looked := version()) != self.looked_under:
             whole = "\n".join(self.lines)
             shown = redact(whole)
-            if version() == looked:  # else the policy was replaced meanwhile, and who knows which one it was
+            if version() == looked:  # else the policy was replaced meanwhile
                 return replace(self, looked_under=looked, shown=None if shown == whole else shown)
         return self
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What was read of a file, and as which file it may be kept; None where it may not."""
+    """The content read from a file, and the identity to cache it under; None where it may not be cached."""
 
     content: Content
     was: Identity | None = None
 
 
 def read_in_folder(folder: int, path: str, max_bytes: int, kept: FileCache[Content]) -> Found | None:
-    """The regular file at `path`, whose folder is open; None where there is none.
+    """Reads the regular file at `path`, whose folder is open. Returns None where there is none.
 
     Raises OSError, also for a link, and EFBIG where it is too large.
     """
     name = path.rpartition("/")[2]
     was = identity(os.stat(name, dir_fd=folder, follow_symlinks=False))
-    # Whoever takes the right to read it away, or puts something else there, makes it another file by its times.
+    # Revoking the right to read a file, or putting another one in its place, changes its times and so its identity.
     if (known := kept.known(path, was)) is not None:
         return Found(known, was)
     fd = os.open(name, _FLAGS, dir_fd=folder)
@@ -110,7 +110,7 @@ def read_in_folder(folder: int, path: str, max_bytes: int, kept: FileCache[Conte
 
 
 def bytes_at(fd: int, max_bytes: int, size: int) -> bytes | None:
-    """All that can be read, which may be more than the `size` that was told; None where it is over `max_bytes`."""
+    """Reads all bytes of a file, which may be more than `size`. Returns None where they exceed `max_bytes`."""
     if size > max_bytes:
         return None
     data = bytearray()
@@ -122,7 +122,7 @@ def bytes_at(fd: int, max_bytes: int, size: int) -> bytes | None:
 
 
 def digest_at(fd: int, size: int) -> str | None:
-    """The digest of an open file, read piece by piece; None where it holds more than `size` bytes."""
+    """Returns the digest of an open file, read in blocks; None where it holds more than `size` bytes."""
     digest, room = hashlib.sha256(), size + 1
     while chunk := os.read(fd, min(_CHUNK, room)):
         digest.update(chunk)
@@ -133,5 +133,5 @@ def digest_at(fd: int, size: int) -> str | None:
 
 
 def empty_cache() -> FileCache[Content]:
-    """Room for a workspace's small files."""
+    """Returns an empty cache for a workspace's small files."""
     return FileCache(MAX_CONTENTS_BYTES, 0)

@@ -1,4 +1,4 @@
-"""What was read of files, kept while they stay the same: a next look needs no reading (TOOL-06)."""
+"""Caches what was read from files as long as the files do not change (TOOL-06)."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from typing import Generic, Protocol, TypeVar
 MAX_KEPT_BYTES = 64 * 1024 * 1024
 MIN_KEPT_BYTES = 64 * 1024
 SETTLED_NS = 2_000_000_000
-"""A file that changed less than this before it was read is not kept: its next change could bear the same time."""
+"""A file that changed less than this before it was read is not cached: its next change could have the same time."""
 
 Identity = tuple[int, ...]
 
 
 class Sized(Protocol):
-    """Something that knows how many bytes of memory it takes."""
+    """A value that knows how many bytes of memory it takes."""
 
     @property
     def size(self) -> int:
-        """Bytes of memory."""
+        """The memory that it takes, in bytes."""
         ...
 
 
@@ -35,7 +35,7 @@ V = TypeVar("V", bound=Sized)
 
 @dataclass(frozen=True, slots=True)
 class Pages:
-    """A text whose lines can be had from anywhere in it. `starts` are the offsets at which they begin."""
+    """A text with random access to its lines. `starts` are the offsets at which they begin."""
 
     content: str
     starts: array[int]
@@ -44,17 +44,17 @@ class Pages:
 
     @classmethod
     def of(cls, content: str, digest: str, encoding: str) -> Pages:
-        r"""Of a text with `\n` for every line end; a final one ends the last line, it does not start another."""
+        r"""Builds the pages of a text with `\n` line ends; a final line end starts no further line."""
         starts = array("q", accumulate([len(line) + 1 for line in content.split("\n")], initial=0))
         return cls(content, starts[: bisect_left(starts, len(content))], digest, encoding)
 
     @property
     def total(self) -> int:
-        """How many lines there are."""
+        """The number of lines."""
         return len(self.starts)
 
     def lines(self, first: int, count: int) -> list[str]:
-        """Up to `count` lines from line `first`, from 1."""
+        """Returns up to `count` lines from line `first`, counted from 1."""
         last = first - 1 + count
         if first > self.total:
             return []
@@ -63,12 +63,13 @@ class Pages:
 
     @property
     def size(self) -> int:
-        """Bytes of memory."""
+        """The memory that it takes, in bytes."""
         return sys.getsizeof(self.content) + sys.getsizeof(self.starts)
 
 
 class FileCache(Generic[V]):
-    """What was made of files, by path, up to `most` bytes, the least lately used of which go first. Any thread may ask.
+    """A thread-safe cache of values read from files, by path, of up to `most` bytes; the least recently used are
+    evicted.
 
     An entry counts only for the file as it was: its inode, size and times. What takes less than `least` bytes is not
     worth it. `now_ns` is the clock that files are stamped by.
@@ -84,7 +85,7 @@ class FileCache(Generic[V]):
         self._lock = threading.Lock()
 
     def of(self, fd: int, path: str, version: Callable[[], str], read: Callable[[int], V]) -> V:
-        """What `read` makes of the open file, or made of it under this `version`. Raises what `read` raises."""
+        """Returns the cached value of the open file under this `version`, else reads it. Raises what `read` raises."""
         before, version_before = identity(os.fstat(fd)), version()
         if (known := self.known(path, before, version_before)) is not None:
             return known
@@ -95,19 +96,19 @@ class FileCache(Generic[V]):
         return made
 
     def known(self, path: str, now: Identity, version: str = "") -> V | None:
-        """What is kept of the file that is as `now` says; what was kept of it as it was otherwise is let go."""
+        """Returns the cached value if the file's identity still is `now`; an outdated entry is evicted."""
         with self._lock:
             entry = self._entries.pop(path, None)
             if entry is None:
                 return None
             if entry[0] == now and entry[1] == version:
-                self._entries[path] = entry  # at the end again, as the latest used
+                self._entries[path] = entry  # moved to the end: the most recently used
                 return entry[2]
             self._total -= entry[2].size
             return None
 
     def keep(self, path: str, was: Identity, version: str, made: V) -> None:
-        """Keep what was made of the file when it was like that, which the caller knows to be `has_settled`."""
+        """Caches a value read from the file while its identity was `was`. The caller has checked `has_settled`."""
         size = made.size
         with self._lock:
             if (before := self._entries.pop(path, None)) is not None:
@@ -121,10 +122,10 @@ class FileCache(Generic[V]):
 
 
 def identity(status: os.stat_result) -> Identity:
-    """What changes whenever a file does; the time of its last status change cannot be set by anybody."""
+    """Returns the parts of a file's status that change whenever it does; no program can set its status change time."""
     return (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
 
 
 def has_settled(was: Identity, begun_ns: int) -> bool:
-    """Whether a file of this identity had been so for a while when it began to be read."""
+    """Returns whether a file of this identity had been unchanged for `SETTLED_NS` when the read began."""
     return begun_ns - was[-1] > SETTLED_NS

@@ -22,7 +22,7 @@ COMMANDS: dict[str, tuple[Command, str]] = {
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments of all subcommands."""
+    """Declares the arguments of all subcommands."""
     commands = parser.add_subparsers(metavar="|".join(COMMANDS), required=True)
     for name, (command, summary) in COMMANDS.items():
         sub = commands.add_parser(name, help=summary, description=summary)
@@ -32,6 +32,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Do the one that was asked for."""
+    """Does the one that was asked for."""
     command: Command = arguments.policy_command
     return command.run(arguments)

@@ -13,14 +13,14 @@ MAX_SHOWN = 80
 
 
 def change_lines(replay: Replay) -> Iterator[str]:
-    """Every changed verdict, one a line, then how many there are and what was skipped."""
+    """Yields every changed verdict, one a line, then how many there are and what was skipped."""
     for change in replay.changes:
         yield _line(change)
     yield _count_words(replay)
 
 
 def replay_payload(replay: Replay) -> dict[str, object]:
-    """The same for machines."""
+    """Returns the same for machines."""
     return {
         "judged": replay.judged,
         "changed": [_payload(change) for change in replay.changes],
@@ -30,7 +30,7 @@ def replay_payload(replay: Replay) -> dict[str, object]:
 
 
 def deciding_rules(decision: Decision) -> str:
-    """The deciding rules, each with its place: `no-secrets (policy.yaml:7)`."""
+    """Returns the deciding rules, each with its place: `no-secrets (policy.yaml:7)`."""
     carried = dict.fromkeys(reason for reason in decision.reasons if reason.verdict is decision.verdict)
     return ", ".join(_place(reason) for reason in carried)
 

@@ -15,13 +15,13 @@ from remit_server.runtime.settings import Settings
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the command's arguments."""
+    """Declares the command's arguments."""
     what = "policy files, `permissions.yaml` and `.py` rules (default: those in force)"
     parser.add_argument("files", nargs="*", type=Path, help=what)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Read them; 1 where one cannot be used. A warning stops nothing."""
+    """Reads them; 1 where one cannot be used. A warning stops nothing."""
     settings = Settings.from_environment(arguments.workspace)
     known = (settings.person_policy, settings.person_permissions, settings.project_policy)
     in_force = [path for path in known if path.exists()]

@@ -27,7 +27,7 @@ BLOCK = 1 << 18
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the command's arguments."""
+    """Declares the command's arguments."""
     parser.add_argument("--policy", type=Path, help="decide by this file instead of the policy in force")
     given = parser.add_mutually_exclusive_group(required=True)
     given.add_argument("--action", metavar="JSON", help='such as \'{"syscall": "fs.write", "path": "src/a.py"}\'')
@@ -35,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Explain one action, or one a line; 3 where the one is denied, 1 where a line cannot be judged."""
+    """Explains one action, or one a line; 3 where the one is denied, 1 where a line cannot be judged."""
     in_force = None if arguments.policy else load_in_force(Settings.from_environment(arguments.workspace))
     try:
         policy = in_force.policy if in_force else _policy_of_file(arguments.policy)
@@ -50,7 +50,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def explain_action(policy: Policy, text: str) -> dict[str, Any]:
-    """The decision about an action in JSON text. Raises WrongUsage naming the field."""
+    """Returns the decision about an action in JSON text. Raises WrongUsage naming the field."""
     form = json_object(text, "the action cannot be judged", '`{"syscall": "fs.read", "path": "README.md"}`')
     try:
         return explain(policy, *parse_question(form, policy))
@@ -64,7 +64,7 @@ def _policy_of_file(file: Path) -> Policy:
 
 
 def _explain_lines(policy: Policy, stream: FileIO) -> int:
-    """One decision a line; a bad line is answered with an error in its place, and the rest goes on.
+    """Returns one decision a line; a bad line is answered with an error in its place, and the rest goes on.
 
     What has come is answered before more is waited for: a pipe that asks line by line gets its answers, and a file is
     not written out by the line.
@@ -91,7 +91,7 @@ def _answer(policy: Policy, line: bytes) -> dict[str, Any]:
 
 
 def _blocks(stream: FileIO) -> Iterator[list[bytes]]:
-    """The whole lines that each read has brought; what the last one lacks of its end comes with the next."""
+    """Yields the whole lines that each read has brought; what the last one lacks of its end comes with the next."""
     rest = b""
     while block := stream.read(BLOCK):
         *lines, rest = (rest + block).split(b"\n")

@@ -28,13 +28,13 @@ COLOURS = {"allow": "green", "require_review": "yellow", "deny": "red", "pass": 
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the command's arguments."""
+    """Declares the command's arguments."""
     counted = f"count in the last N calls (default {CALLS})"
     parser.add_argument("-n", "--last", type=whole_number, default=CALLS, metavar="N", help=counted)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """List them. Raises SetupError where a file cannot be used."""
+    """Lists them. Raises SetupError where a file cannot be used."""
     settings = Settings.from_environment(arguments.workspace)
     load_in_force(settings).close()
     with as_setup_error():

@@ -31,7 +31,7 @@ from remit_server.runtime.settings import Settings
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the command's arguments."""
+    """Declares the command's arguments."""
     parser.add_argument("file", type=Path, metavar="FILE", help="the new text")
     parser.add_argument("--project", action="store_true", help="change the project's policy instead of your own")
     parser.add_argument("-n", "--last", type=whole_number, default=LAST, help=f"calls to replay (default {LAST})")
@@ -41,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Change the file; 3 where policy or the person said no, or nobody could be asked."""
+    """Changes the file; 3 where policy or the person said no, or nobody could be asked."""
     settings = Settings.from_environment(arguments.workspace)
     with (
         closing(load_in_force(settings)) as in_force,
@@ -117,7 +117,7 @@ def _refusal(entry: Entry, arguments: argparse.Namespace) -> SetupError | None:
 
 
 def _ask_consent(proposal: Proposal) -> bool:
-    """Ask once, in the terminal; no answer but a clear yes, or the whole phrase, is a yes."""
+    """Asks once, in the terminal; no answer but a clear yes, or the whole phrase, is a yes."""
     if proposal.needs_phrase:
         wanted = {proposal.phrase}
         question = f"more than {MANY_BREAKING} breaking changes: type `{proposal.phrase}` to go on"

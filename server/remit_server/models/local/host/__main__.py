@@ -36,7 +36,7 @@ class Pipe:
         self._broken = False
 
     def send(self, message: Frame) -> None:
-        """Write one message."""
+        """Writes one message."""
         frame = memoryview(encode(message))
         with self._lock:
             try:
@@ -54,7 +54,7 @@ class Host:
         self._worker: Worker | None = None
 
     def take(self, request: Request) -> bool:
-        """Act on a request; False when it was the last. Raises WireError on one that is out of order."""
+        """Acts on a request; False when it was the last. Raises WireError on one that is out of order."""
         match request:
             case Load():
                 if self._worker is not None:
@@ -70,12 +70,12 @@ class Host:
         return True
 
     def close(self) -> bool:
-        """Stop the model's thread; False when it does not stop."""
+        """Stops the model's thread; False when it does not stop."""
         return self._worker is None or self._worker.stop(STOP_TIMEOUT_S)
 
 
 def main() -> int:
-    """Serve until the pipe ends or a shutdown is asked for. Exit codes: 0 asked to, 2 garbage on the pipe."""
+    """Serves until the pipe ends or a shutdown is asked for. Exit codes: 0 asked to, 2 garbage on the pipe."""
     logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(levelname)s %(name)s %(message)s")
     source, target = take_over_stdio()
     pipe = Pipe(target)
@@ -93,7 +93,7 @@ def main() -> int:
 
 
 def serve(source: int, host: Host) -> None:
-    """Read requests until there are no more. Raises WireError on garbage."""
+    """Reads requests until there are no more. Raises WireError on garbage."""
     buffer = FrameBuffer()
     while data := os.read(source, _CHUNK):
         for payload in buffer.feed(data):
@@ -102,7 +102,7 @@ def serve(source: int, host: Host) -> None:
 
 
 def take_over_stdio() -> tuple[int, int]:
-    """Keep the pipe for frames only: what libraries print goes to stderr, and what they read is empty."""
+    """Keeps the pipe for frames only: what libraries print goes to stderr, and what they read is empty."""
     source, target = os.dup(0), os.dup(1)
     os.dup2(2, 1)
     nothing = os.open(os.devnull, os.O_RDONLY)

@@ -23,19 +23,19 @@ class Steering(Protocol):
     """What follows a generation token by token; see `guide.Guide`. All may raise."""
 
     def allowed(self) -> bytes | None:
-        """Give the bits of the tokens allowed next; None: only the end."""
+        """Gives the bits of the tokens allowed next; None: only the end."""
         ...
 
     def forces_little(self, allowed: bytes | None) -> bool:
-        """Whether nothing has to follow most of the tokens in `allowed`."""
+        """Returns whether nothing has to follow most of the tokens in `allowed`."""
         ...
 
     def took(self, token: int) -> None:
-        """Hear of a token that was chosen."""
+        """Hears of a token that was chosen."""
         ...
 
     def forced(self, most: int) -> list[int]:
-        """Take and give the tokens that must come next, at most so many."""
+        """Takes and give the tokens that must come next, at most so many."""
         ...
 
 
@@ -49,7 +49,7 @@ class Generated:
 
 
 def read(model: Any, tokens: Sequence[int], cache: Cache) -> None:
-    """Put tokens into a cache, without an answer."""
+    """Puts tokens into a cache, without an answer."""
     import mlx.core as mx
 
     model(mx.array(list(tokens))[None], cache=cache.layers)
@@ -89,7 +89,7 @@ class Row:
         self._key = mx.random.key(seed) if temperature > 0 else None
 
     def begin(self) -> None:
-        """Start to compute what follows the last tokens, where that is not under way already."""
+        """Starts to compute what follows the last tokens, where that is not under way already."""
         import mlx.core as mx
 
         if self._next:
@@ -98,7 +98,7 @@ class Row:
             self._next = ()
 
     def decide(self) -> Generated:
-        """Choose the next token. What the grammar allows is found while the scores are still being computed.
+        """Chooses the next token. What the grammar allows is found while the scores are still being computed.
 
         What the grammar leaves no choice about comes with it: the model reads those tokens at once, and is not asked.
         Where that is unlikely, the model begins to read the chosen token before this side knows which it is, so that

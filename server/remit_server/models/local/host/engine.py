@@ -50,12 +50,12 @@ class Engine:
         return not self._waiting and not self._running
 
     def submit(self, request: Generate) -> None:
-        """Queue a generation. What it brings is emitted by the rounds that follow, and ends with Finished or Error."""
+        """Queues a generation. What it brings is emitted by the rounds that follow, and ends with Finished or Error."""
         self._waiting[request.id] = request
         self._queue.put(request.id, _line(request))
 
     def cancel(self, request_id: str) -> None:
-        """End a generation, or keep it from starting; unknown ids are over already."""
+        """Ends a generation, or keep it from starting; unknown ids are over already."""
         if self._waiting.pop(request_id, None) is not None:
             self._queue.remove(request_id)
             self._emit(Finished(id=request_id, reason="cancelled"))
@@ -63,7 +63,7 @@ class Engine:
             self._end(generation)
 
     def close(self) -> None:
-        """End everything, and keep the caches where they outlast the process."""
+        """Ends everything, and keep the caches where they outlast the process."""
         for request_id in (*self._waiting, *self._running):
             self.cancel(request_id)
         if self._store is not None:
@@ -71,7 +71,7 @@ class Engine:
                 self._store.save(name, session)
 
     def round(self) -> None:
-        """Take one step with each generation whose turn it is: a token, or for one of them a part of its prompt."""
+        """Takes one step with each generation whose turn it is: a token, or for one of them a part of its prompt."""
         self._rounds += 1
         chosen = [generation for name in self._queue.round() if (generation := self._begun(name)) is not None]
         for step in (Generation.begin_token, Generation.take_token):
@@ -84,7 +84,7 @@ class Engine:
             self._attempt(readers[self._rounds % len(readers)], Generation.read)
 
     def stats(self) -> Stats:
-        """Say what is held and what was done."""
+        """Says what is held and what was done."""
         return self._counts.stats(
             sessions=len(self._sessions),
             cache_bytes=self._sessions.nbytes,
@@ -93,7 +93,7 @@ class Engine:
         )
 
     def _begun(self, request_id: str) -> Generation | None:
-        """Return a running generation, or begin one that waited; None where that fails, which is emitted."""
+        """Returns a running generation, or begin one that waited; None where that fails, which is emitted."""
         if (running := self._running.get(request_id)) is not None:
             return running
         request = self._waiting.pop(request_id)
@@ -124,7 +124,7 @@ class Engine:
         return Generation(self._model, request, prompt, steering, hearing, text=text, max_tokens=limit, emit=self._emit)
 
     def _attempt(self, generation: Generation, step: Callable[[Generation], None]) -> None:
-        """Take one step of one generation; what goes wrong in it ends that one alone."""
+        """Takes one step of one generation; what goes wrong in it ends that one alone."""
         try:
             step(generation)
         except Exception as error:
@@ -152,7 +152,7 @@ def _line(request: Generate) -> Line:
 
 
 def _cache_name(line: Line) -> str:
-    """A name of a cache; a completion at the cursor does not disturb its session's turn."""
+    """Returns a name of a cache; a completion at the cursor does not disturb its session's turn."""
     session, priority = line
     return session if priority == "turn" else f"{priority}\n{session}"
 

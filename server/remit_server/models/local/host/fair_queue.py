@@ -28,12 +28,12 @@ class FairQueue:
         return len(self._line_of)
 
     def put(self, request_id: str, line: Line) -> None:
-        """Add a request at the end of its line."""
+        """Adds a request at the end of its line."""
         self._lines.setdefault(line, deque()).append(request_id)
         self._line_of[request_id] = line
 
     def remove(self, request_id: str) -> None:
-        """Take out a request that is over; unknown ids are over already."""
+        """Takes out a request that is over; unknown ids are over already."""
         line = self._line_of.pop(request_id, None)
         if line is None:
             return
@@ -46,7 +46,7 @@ class FairQueue:
                 self._lines[line] = waiting
 
     def round(self) -> tuple[str, ...]:
-        """Say which requests take one step now: those of the highest priority that waits, and lower ones at times."""
+        """Says which requests take one step now: those of the highest priority that waits, and lower ones at times."""
         self._rounds += 1
         ranks = sorted({_RANK[priority] for _, priority in self._lines})
         taking_part = ranks if self._rounds % CHARITY == 0 else ranks[:1]

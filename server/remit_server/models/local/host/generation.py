@@ -70,7 +70,7 @@ class Generation:
         return self._held < len(self.prompt.tokens) - 1
 
     def read(self) -> None:
-        """Read up to the next multiple of a chunk, or up to the prompt's last token."""
+        """Reads up to the next multiple of a chunk, or up to the prompt's last token."""
         begin = self._held
         end = min(begin // CHUNK * CHUNK + CHUNK, len(self.prompt.tokens) - 1)
         self._model.read(self.prompt.tokens[begin:end], self.prompt.cache)
@@ -80,11 +80,11 @@ class Generation:
         self._report(end)
 
     def begin_token(self) -> None:
-        """Start to compute the next token."""
+        """Starts to compute the next token."""
         self._row.begin()
 
     def take_token(self) -> None:
-        """Choose the token that was begun, and say what it completes, with what has to follow it.
+        """Chooses the token that was begun, and say what it completes, with what has to follow it.
 
         Raises GrammarError, UnreadableCall and HostError where the answer cannot be used.
         """
@@ -103,7 +103,7 @@ class Generation:
             self._say(self._hearing.finish(cut=generated.done == "length"))
 
     def session(self) -> Session[Cache]:
-        """Return what is known now. Its text is known only where the generation ended by itself."""
+        """Returns what is known now. Its text is known only where the generation ended by itself."""
         tokens = (*self.prompt.tokens, *self._tokens)
         held = self._held + self._row.held
         if self._reason != "stop":
@@ -112,7 +112,7 @@ class Generation:
         return Session(tokens, text, self.prompt.cache, held, self._whole)
 
     def finished(self) -> Finished:
-        """Return the closing event."""
+        """Returns the closing event."""
         now = time.perf_counter()
         first = self._first or now
         return Finished(

@@ -22,7 +22,7 @@ class HostError(Exception):
 
 
 def load_model(load: Load, on_progress: Callable[[int, int], None]) -> LanguageModel:
-    """Load `embedded` or a folder. Raises HostError; takes seconds, on the model's thread."""
+    """Loads `embedded` or a folder. Raises HostError; takes seconds, on the model's thread."""
     reference = load.reference
     if reference != "embedded":
         _check_folder(Path(reference))
@@ -68,7 +68,7 @@ def _check_folder(folder: Path) -> None:
 
 
 def _check_weights(folder: Path, *, check_memory: bool) -> None:
-    """Look at the weights' headers before anything is read. Raises HostError."""
+    """Looks at the weights' headers before anything is read. Raises HostError."""
     try:
         weights = weights_of(folder)
     except (BrokenWeights, OSError) as error:

@@ -31,7 +31,7 @@ class Weights:
 
 
 def weights_of(folder: Path) -> Weights:
-    """Read the headers of all weights in a folder. Raises BrokenWeights, and OSError for files that cannot be read."""
+    """Reads the headers of all weights in a folder. Raises BrokenWeights, and OSError for files that cannot be read."""
     stored = single = 0
     for path in sorted(folder.glob("model*.safetensors")):
         for kind, size in _tensors(path):
@@ -41,7 +41,7 @@ def weights_of(folder: Path) -> Weights:
 
 
 def _tensors(path: Path) -> list[tuple[str, int]]:
-    """Return each tensor's type and size in bytes. A file that ends before its tensors do is broken."""
+    """Returns each tensor's type and size in bytes. A file that ends before its tensors do is broken."""
     size = path.stat().st_size
     broken = BrokenWeights(f"`{path.name}` is no safetensors file, or was cut off")
     with path.open("rb") as file:
@@ -121,6 +121,6 @@ def _free_in_groups(mount: Path, group: str, names: tuple[str, str, str]) -> Ite
 
 
 def _enclosing_groups(mount: Path, group: str) -> Iterable[Path]:
-    """The folder of a group and of each group around it. A container sees its own group as the root."""
+    """Returns the folder of a group and of each group around it. A container sees its own group as the root."""
     parts = [part for part in group.split("/") if part not in {"", ".."}]
     return [mount.joinpath(*parts[:length]) for length in range(len(parts), -1, -1)]

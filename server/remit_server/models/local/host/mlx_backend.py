@@ -31,7 +31,7 @@ _NO_LIMIT = 10_000_000
 
 
 def prepare() -> None:
-    """Import MLX the way it runs best here. Raises ImportError when the `mlx` extra is not installed.
+    """Imports MLX the way it runs best here. Raises ImportError when the `mlx` extra is not installed.
 
     On Linux the wheel's own BLAS is 7 to 25 times slower than OpenBLAS, which must be loaded first. mlx-lm lowers the
     limit of open files on import, for good where the process is not root.
@@ -60,7 +60,7 @@ class LanguageModel:
 
     @classmethod
     def load(cls, reference: str, on_progress: Callable[[int, int], None]) -> LanguageModel:
-        """Load `embedded` or a folder; in float32 on a CPU, where others are slower. Raises what mlx-lm raises.
+        """Loads `embedded` or a folder; in float32 on a CPU, where others are slower. Raises what mlx-lm raises.
 
         `on_progress` hears of the bytes of weights that are in memory, and of how many there are.
         """
@@ -88,7 +88,7 @@ class LanguageModel:
         return cls(reference if reference == "embedded" else folder.name, model, tokenizer, _context(folder, tokenizer))
 
     def template(self, *, thinking: bool) -> Template | None:
-        """The tokenizer's chat template, if it brings one; asked for `thinking`, where it knows of that."""
+        """Returns the tokenizer's chat template, if it brings one; asked for `thinking`, where it knows of that."""
         if not self._tokenizer.has_chat_template:
             return None
 
@@ -138,7 +138,7 @@ class LanguageModel:
         return ThinkMarkers(begin, end, *pieces) if isinstance(pieces[1][0], int) else None
 
     def _pieces(self, marker: str) -> tuple[Piece, ...]:
-        """Cut a marker into tokens of their own and text between them."""
+        """Cuts a marker into tokens of their own and text between them."""
         control = set(self.control_tokens)
         pieces: list[Piece] = []
         for token in self.encode(marker):
@@ -172,33 +172,33 @@ class LanguageModel:
         return frozenset(cast(set[int], self._tokenizer.eos_token_ids))
 
     def grammar_tokenizer(self) -> Any:
-        """Return the tokenizer as llguidance reads it. Raises ValueError for tokenizers that are not fast ones."""
+        """Returns the tokenizer as llguidance reads it. Raises ValueError for tokenizers that are not fast ones."""
         from llguidance.hf import from_tokenizer
 
         return from_tokenizer(self._tokenizer._tokenizer, eos_token=sorted(self.end_tokens))  # noqa: SLF001
 
     def encode(self, text: str) -> list[int]:
-        """Tokenize text in which markers stand for themselves; nothing is added."""
+        """Tokenizes text in which markers stand for themselves; nothing is added."""
         return cast(list[int], self._tokenizer.encode(text, add_special_tokens=False))
 
     def spelling(self, token: int) -> str:
-        """Return the text of one token, as a prompt would spell it."""
+        """Returns the text of one token, as a prompt would spell it."""
         return cast(str, self._tokenizer.decode([token], skip_special_tokens=False))
 
     def new_cache(self) -> Cache:
-        """Return an empty prompt cache."""
+        """Returns an empty prompt cache."""
         from mlx_lm.models.cache import make_prompt_cache
 
         return Cache(cast(list[Any], make_prompt_cache(self._model)))
 
     def read(self, tokens: Sequence[int], cache: Cache) -> None:
-        """Put tokens into a cache."""
+        """Puts tokens into a cache."""
         read(self._model, tokens, cache)
 
     def row(
         self, cache: Cache, token: int, steering: Steering, *, max_tokens: int, temperature: float, seed: int
     ) -> Row:
-        """Begin a generation: the cache holds the prompt up to its last token, which is `token`."""
+        """Begins a generation: the cache holds the prompt up to its last token, which is `token`."""
         return Row(
             self._model,
             cache,
@@ -213,7 +213,7 @@ class LanguageModel:
 
 
 def _read_weights(model: Any, on_progress: Callable[[int, int], None]) -> None:
-    """Read the weights, a part of them at a time, so that there is something to tell."""
+    """Reads the weights, a part of them at a time, so that there is something to tell."""
     import mlx.core as mx
     from mlx.utils import tree_flatten
 
@@ -229,7 +229,7 @@ def _read_weights(model: Any, on_progress: Callable[[int, int], None]) -> None:
 
 
 def release() -> None:
-    """Free this thread's streams; a thread that ends without it makes the process abort on exit."""
+    """Frees this thread's streams; a thread that ends without it makes the process abort on exit."""
     import mlx.core as mx
 
     mx.synchronize()
@@ -238,7 +238,7 @@ def release() -> None:
 
 
 def on_gpu() -> bool:
-    """Whether MLX computes on a GPU here."""
+    """Returns whether MLX computes on a GPU here."""
     import mlx.core as mx
 
     return bool(mx.default_device() == mx.Device(mx.gpu)) and bool(mx.metal.is_available())

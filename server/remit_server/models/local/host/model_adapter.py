@@ -50,7 +50,7 @@ class Steps:
         return self._grammars is not None
 
     def prompt(self, request: Generate) -> str:
-        """Render the conversation. Raises HostError where the model's template fails."""
+        """Renders the conversation. Raises HostError where the model's template fails."""
         messages = request.messages
         if not self.guided and request.answer_schema is not None:
             messages = tuple(with_schema(messages, request.answer_schema))
@@ -63,7 +63,7 @@ class Steps:
         return text if wanted or self._markers is None else self._markers.closed(text)
 
     def steering(self, request: Generate, prompt: str) -> Steering:
-        """Say what holds a generation. Raises HostError where a schema is of no use."""
+        """Says what holds a generation. Raises HostError where a schema is of no use."""
         if self._grammars is None:
             return None, Unguided(self._model.vocabulary)
         longest = request.max_tokens * CHARACTERS_PER_TOKEN
@@ -81,14 +81,14 @@ class Steps:
             raise _unusable(request, error) from error
 
     def hearing(self, request: Generate, prompt: str) -> Hearing:
-        """Say how the answer is read. Raises HostError where a schema is of no use."""
+        """Says how the answer is read. Raises HostError where a schema is of no use."""
         markers = self._markers
         if markers is None or (self.guided and not self._thinks(request)):
             return Hearing(request.id, self._reader(request))
         return Hearing(request.id, self._reader(request), ThoughtReader(markers, opened=markers.is_opened_by(prompt)))
 
     def used(self, steering: Steering, *, failed: bool) -> None:
-        """Note what a grammar was used for."""
+        """Notes what a grammar was used for."""
         key, guide = steering
         if self._grammars is not None and key is not None:
             self._grammars.used(key, guide.consumed, failed=failed)
@@ -121,7 +121,7 @@ class Steps:
 
 
 def _grammars(model: LanguageModel) -> Grammars | None:
-    """Return the grammars of a model; None for a tokenizer that llguidance cannot read."""
+    """Returns the grammars of a model; None for a tokenizer that llguidance cannot read."""
     try:
         return Grammars(model.grammar_tokenizer(), model.markers)
     except Exception as error:

@@ -35,7 +35,7 @@ class Renderer:
     shows_tools: bool
 
     def render(self, messages: Sequence[ChatMessage], intents: Mapping[str, Sequence[ToolSchema]]) -> str:
-        """Return the prompt text. Whatever the template raises is a defect of the model folder and comes through."""
+        """Returns the prompt text. Whatever the template raises is a defect of the model folder and comes through."""
         tools = describe_tools(intents)
         shown = list(messages) if self.shows_tools or not intents else with_tools(messages, intents)
         return self.template(
@@ -57,7 +57,7 @@ class Renderer:
         return rendered
 
     def _defuse(self, value: JsonValue) -> JsonValue:
-        """Defuse every string of a JSON value."""
+        """Defuses every string of a JSON value."""
         if isinstance(value, str):
             return self._text(value)
         if isinstance(value, list):
@@ -73,7 +73,7 @@ class Renderer:
 def renderer(
     template: Template | None, control_tokens: Sequence[str], begin: str, end: str, *, own_calls: bool = False
 ) -> Renderer:
-    """Find out how a template behaves by trying it; without one, or with one that fails, use the plain template.
+    """Finds out how a template behaves by trying it; without one, or with one that fails, use the plain template.
 
     `control_tokens` are the spellings of the tokenizer's own markers, `begin` and `end` of its first and last token.
     With `own_calls` the template spells calls in whatever format it has.
@@ -92,7 +92,8 @@ def renderer(
 
 
 def plain_template(begin: str, end: str) -> Template:
-    """Return the template for models that bring none: headings for the roles, `end` after each of the model's turns."""
+    """Returns the template for models that bring none: headings for the roles, `end` after each of the model's turns.
+    """
 
     def template(messages: list[TemplateMessage], tools: list[TemplateMessage]) -> str:
         del tools  # described in the system message instead
@@ -106,7 +107,7 @@ def plain_template(begin: str, end: str) -> Template:
 
 
 def with_tools(messages: Sequence[ChatMessage], intents: Mapping[str, Sequence[ToolSchema]]) -> list[ChatMessage]:
-    """Describe the tools in the system message, for templates that do not show them."""
+    """Describes the tools in the system message, for templates that do not show them."""
     schemas = [json.dumps(tool, ensure_ascii=False) for tool in describe_tools(intents)]
     lines = [
         "Answer in plain text, or call tools. Before any other tool, declare an intent:",
@@ -120,13 +121,13 @@ def with_tools(messages: Sequence[ChatMessage], intents: Mapping[str, Sequence[T
 
 
 def with_schema(messages: Sequence[ChatMessage], schema: Mapping[str, JsonValue]) -> list[ChatMessage]:
-    """Ask for a value of a schema in words, where no grammar holds the model to it."""
+    """Asks for a value of a schema in words, where no grammar holds the model to it."""
     spelled = json.dumps(dict(schema), ensure_ascii=False)
     return with_instruction(messages, f"Answer with one JSON value of this schema, and with nothing else: {spelled}")
 
 
 def with_instruction(messages: Sequence[ChatMessage], text: str) -> list[ChatMessage]:
-    """Put an instruction at the end of the system message."""
+    """Puts an instruction at the end of the system message."""
     if messages and messages[0].role == "system":
         first = messages[0].model_copy(update={"content": f"{messages[0].content}\n\n{text}"})
         return [first, *messages[1:]]
@@ -134,7 +135,7 @@ def with_instruction(messages: Sequence[ChatMessage], text: str) -> list[ChatMes
 
 
 def describe_tools(intents: Mapping[str, Sequence[ToolSchema]]) -> list[TemplateMessage]:
-    """Describe what may be called, the declaration of an intent first, as chat templates take it."""
+    """Describes what may be called, the declaration of an intent first, as chat templates take it."""
     if not intents:
         return []
     matrix = "; ".join(f"{intent}: {', '.join(tool.name for tool in tools)}" for intent, tools in intents.items())
@@ -148,7 +149,7 @@ def describe_tools(intents: Mapping[str, Sequence[ToolSchema]]) -> list[Template
 
 
 def _spells_calls(template: Template, spelled: str) -> bool:
-    """Try the template on a call; True when it spells it with `spelled` in it. Raises what the template raises."""
+    """Tries the template on a call; True when it spells it with `spelled` in it. Raises what the template raises."""
     name, arguments = _PROBE_CALL
     conversation: list[TemplateMessage] = [
         {"role": "system", "content": "s"},
@@ -173,7 +174,7 @@ def _template_call(call_id: str, name: str, arguments: JsonValue) -> TemplateMes
 
 
 def _short(call_id: str) -> str:
-    """A call's id in nine letters and digits: some templates take no other."""
+    """Returns a call's id in nine letters and digits: some templates take no other."""
     return hashlib.sha256(call_id.encode()).hexdigest()[:9]
 
 

@@ -33,15 +33,15 @@ class Worker:
         self._thread = threading.Thread(target=self._run, name="mlx", daemon=True)
 
     def start(self) -> None:
-        """Begin to load the model."""
+        """Begins to load the model."""
         self._thread.start()
 
     def submit(self, request: Generate | Cancel | AskStats) -> None:
-        """Hand over a request; it is looked at between two tokens, or two parts of a prompt."""
+        """Hands over a request; it is looked at between two tokens, or two parts of a prompt."""
         self._queue.put(request)
 
     def stop(self, timeout_s: float) -> bool:
-        """Stop everything and wait for the thread; False when it is still busy after `timeout_s`.
+        """Stops everything and wait for the thread; False when it is still busy after `timeout_s`.
 
         Exiting while MLX generates aborts the process, so the thread is waited for.
         """
@@ -72,7 +72,7 @@ class Worker:
         release()
 
     def _receive(self, engine: Engine) -> None:
-        """Take what has come; wait for something where there is nothing to do."""
+        """Takes what has come; wait for something where there is nothing to do."""
         try:
             while True:
                 request = self._queue.get(block=engine.idle and not self._stopping.is_set())

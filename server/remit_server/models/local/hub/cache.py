@@ -27,19 +27,19 @@ class CachedRepo:
     folder: Path
 
     def blob(self, name: str) -> Path:
-        """A complete file, by its hash."""
+        """Returns a complete file, by its hash."""
         return self.folder / "blobs" / name
 
     def unfinished(self, name: str) -> Path:
-        """The same while it is on its way."""
+        """Returns the same while it is on its way."""
         return self.folder / "blobs" / f"{name}.incomplete"
 
     def snapshot(self, commit: str) -> Path:
-        """The files of one commit under their own names."""
+        """Returns the files of one commit under their own names."""
         return self.folder / "snapshots" / commit
 
     def commit_of(self, revision: str) -> str | None:
-        """The commit that a branch or tag meant when it was last fetched; a commit means itself."""
+        """Returns the commit that a branch or tag meant when it was last fetched; a commit means itself."""
         if is_commit(revision):
             return revision
         with suppress(OSError, UnicodeDecodeError):
@@ -48,13 +48,13 @@ class CachedRepo:
         return None
 
     def link(self, commit: str, name: str, blob: str) -> None:
-        """Show a blob under its own name in a commit. Raises OSError."""
+        """Shows a blob under its own name in a commit. Raises OSError."""
         target = self.snapshot(commit) / name
         target.parent.mkdir(parents=True, exist_ok=True)
         _put(target, lambda path: path.symlink_to(os.path.relpath(self.blob(blob), target.parent)))
 
     def remember(self, revision: str, commit: str) -> None:
-        """Note what a branch or tag means. Raises OSError."""
+        """Notes what a branch or tag means. Raises OSError."""
         if is_commit(revision):
             return
         target = self.folder / "refs" / revision
@@ -63,7 +63,7 @@ class CachedRepo:
 
 
 def is_commit(text: str) -> bool:
-    """Whether this is the full hash of a commit."""
+    """Returns whether this is the full hash of a commit."""
     return _COMMIT.fullmatch(text) is not None
 
 
@@ -83,7 +83,7 @@ def cached_repo(cache: Path, repo: str) -> CachedRepo:
 
 
 def find_snapshot(cache: Path, name: HubName) -> Path | None:
-    """The folder of a fetched model, complete or not; None where nothing of it was fetched."""
+    """Returns the folder of a fetched model, complete or not; None where nothing of it was fetched."""
     repo = cached_repo(cache, name.repo)
     commit = repo.commit_of(name.revision)
     folder = repo.snapshot(commit) if commit is not None else None
@@ -91,7 +91,7 @@ def find_snapshot(cache: Path, name: HubName) -> Path | None:
 
 
 def cached_models(cache: Path) -> Iterator[tuple[HubName, Path]]:
-    """Every model in the cache with its folder: by branch or tag where it has one, else by commit."""
+    """Yields every model in the cache with its folder: by branch or tag where it has one, else by commit."""
     for folder in sorted(cache.glob(f"{_FOLDER}*--*")):
         repo, name = CachedRepo(folder), folder.name.removeprefix(_FOLDER).replace("--", "/", 1)
         refs = folder / "refs"
@@ -105,7 +105,7 @@ def cached_models(cache: Path) -> Iterator[tuple[HubName, Path]]:
 
 
 def _put(target: Path, make: Callable[[Path], object]) -> None:
-    """Make a file beside its place and move it there: it is never there by half."""
+    """Makes a file beside its place and move it there: it is never there by half."""
     beside = target.with_name(f".{target.name}.{uuid.uuid4().hex[:8]}")
     try:
         make(beside)

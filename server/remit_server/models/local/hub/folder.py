@@ -40,7 +40,7 @@ class Unreadable(Exception):
 
 
 def describe(folder: Path) -> ModelFolder:
-    """Look at the files of a folder; whatever is wrong with it is in its `problem`."""
+    """Looks at the files of a folder; whatever is wrong with it is in its `problem`."""
     try:
         files = _weight_files(folder)
         headers = [_header(file) for file in files]

@@ -25,7 +25,7 @@ class ListedModel:
 
 
 def list_models(environment: Mapping[str, str], configured: str) -> tuple[ListedModel, ...]:
-    """Every model there is here, usable or not, the embedded one first."""
+    """Returns every model there is here, usable or not, the embedded one first."""
     memory = machine_memory()
     return tuple(
         ListedModel(reference, reference == configured, model.problem is None and model.memory_bytes <= memory, model)

@@ -22,7 +22,7 @@ class HubName:
 
 
 def hub_name(reference: str) -> HubName | None:
-    """The name that `reference` spells; None where it is none, such as `./folder`, `/folder` or `folder`.
+    """Returns the name that `reference` spells; None where it is none, such as `./folder`, `/folder` or `folder`.
 
     Whether a folder of that name exists does not matter: no folder that lies around takes the place of a model.
     """

@@ -45,12 +45,12 @@ class Told:
     before: Progress
 
     def __call__(self, here: int) -> None:
-        """Say that `here` bytes of the file are here."""
+        """Says that `here` bytes of the file are here."""
         self.tell(replace(self.before, done=self.before.done + here))
 
 
 def plan_pull(name: HubName, cache: Path) -> PullPlan:
-    """Ask the hub what `name` consists of and see what of it is here. Raises ModelUnavailable."""
+    """Asks the hub what `name` consists of and see what of it is here. Raises ModelUnavailable."""
     commit, files = list_files(name)
     wanted = needed_files(str(name), files)
     repo = cached_repo(cache, name.repo)
@@ -64,7 +64,7 @@ def free_space(cache: Path) -> int:
 
 
 def pull(name: HubName, plan: PullPlan, cache: Path, tell: Callable[[Progress], None]) -> ModelFolder:
-    """Fetch what is missing, check it, and show it as a model. Raises ModelUnavailable; what arrived is kept then."""
+    """Fetches what is missing, check it, and show it as a model. Raises ModelUnavailable; what arrived is kept then."""
     if (free := free_space(cache)) < plan.to_load + SPARE:
         why = f"{plan.to_load + SPARE:,} bytes of disk are needed in {cache}, and {free:,} are free"
         raise ModelUnavailable(_what(name), why, "make room, or set HF_HOME to a folder on a larger disk")
@@ -90,7 +90,7 @@ def pull(name: HubName, plan: PullPlan, cache: Path, tell: Callable[[Progress], 
 
 
 def _obtain(name: HubName, plan: PullPlan, file: RemoteFile, repo: CachedRepo, told: Told) -> None:
-    """Make the file's blob be there."""
+    """Makes the file's blob be there."""
     blob, unfinished = repo.blob(file.blob), repo.unfinished(file.blob)
     if _size(blob) == file.size:
         told(file.size)
@@ -121,7 +121,7 @@ class _Watched(FileIO):
         self._told, self._name, self._file = told, name, file
 
     def write(self, data: Buffer, /) -> int:
-        """Write some of `data`; returns how many bytes. Raises ModelUnavailable: a body without end fills the disk."""
+        """Writes some of `data`; returns how many bytes. Raises ModelUnavailable: a body without end fills the disk."""
         if self.tell() + memoryview(data).nbytes > self._file.size:
             why = f"{self._file.name} is longer than the {self._file.size:,} bytes that the hub lists"
             raise ModelUnavailable(_what(self._name), why, "check HF_ENDPOINT and the network, and pull again")
@@ -155,7 +155,7 @@ def _hash(path: Path, file: RemoteFile) -> str:
 
 @contextmanager
 def _alone(name: HubName, cache: Path) -> Generator[None]:
-    """Hold the lock of a repository. Raises ModelUnavailable where another pull has it."""
+    """Holds the lock of a repository. Raises ModelUnavailable where another pull has it."""
     folder = cache / ".locks" / cached_repo(cache, name.repo).folder.name
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / "remit-pull.lock").open("wb") as lock:

@@ -38,7 +38,7 @@ _MOST_LISTED = 2_000
 
 
 def list_files(name: HubName) -> tuple[str, tuple[RemoteFile, ...]]:
-    """The commit that a name means now, and the files at its root. Raises ModelUnavailable."""
+    """Returns the commit that a name means now, and the files at its root. Raises ModelUnavailable."""
     with _translate_errors(name):
         api = HfApi()
         commit = api.model_info(name.repo, revision=name.revision).sha or ""
@@ -54,7 +54,7 @@ def list_files(name: HubName) -> tuple[str, tuple[RemoteFile, ...]]:
 
 
 def fetch(name: HubName, commit: str, file: RemoteFile, into: BinaryIO) -> None:
-    """Append what is missing of a file to `into`, which holds its beginning.
+    """Appends what is missing of a file to `into`, which holds its beginning.
 
     A connection that is lost is tried again some times. Raises ModelUnavailable, and OSError where `into` cannot be
     written.
@@ -78,7 +78,7 @@ def _what(name: HubName) -> str:
 
 @contextmanager
 def _translate_errors(name: HubName) -> Generator[None]:
-    """Say in words what the client raises; errors of the disk are left as they are."""
+    """Says in words what the client raises; errors of the disk are left as they are."""
     try:
         yield
     except (httpx2.HTTPError, HFValidationError, OSError) as error:

@@ -42,7 +42,8 @@ _CREATE_S = 5.0
 async def work_done(
     connection: Connection, title: str, token: lsp.ProgressToken | None, on_cancel: Callable[[], object]
 ) -> AsyncGenerator[Report]:
-    """A progress while the block runs, on the client's token or a fresh one; silent where there is none to be had.
+    """Yields a progress while the block runs, on the client's token or a fresh one; silent where there is none to be
+    had.
 
     `on_cancel` is called when the person presses the progress's cancel button.
     """

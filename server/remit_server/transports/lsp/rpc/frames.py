@@ -100,7 +100,7 @@ class FrameBuffer:
             yield from self.feed(b"")
 
     def finish(self) -> Iterator[Message | Garbage]:
-        """The input has ended: yields what is left of it."""
+        """Yields the input has ended: yields what is left of it."""
         self._looks = 0
         yield from self.stall()
         if self._length is not None or (self._buffer and not self._lost):
@@ -114,7 +114,7 @@ class FrameBuffer:
         return self._read_body(self._length) if len(self._buffer) >= self._length else self._search_body()
 
     def _read_header(self) -> Garbage | None:
-        """Read the header, where all of it has come, and set the length; returns what is wrong with it."""
+        """Reads the header, where all of it has come, and set the length; returns what is wrong with it."""
         if self._lost and not self._find_header():
             return None
         empty = _EMPTY_LINES.match(self._buffer)
@@ -134,14 +134,14 @@ class FrameBuffer:
         return None
 
     def _find_header(self) -> bool:
-        """Drop what stands before the next line with a length; False where there is none yet."""
+        """Drops what stands before the next line with a length; False where there is none yet."""
         found = _LENGTH_LINE.search(self._buffer)
         del self._buffer[: found.start() if found else max(0, len(self._buffer) - _TAIL)]
         self._lost = found is None
         return found is not None
 
     def _pass_over(self, header: bytes, end: int, problem: str) -> Garbage:
-        """Drop what stands before the header's last line with a length; all of the header where that is no use."""
+        """Drops what stands before the header's last line with a length; all of the header where that is no use."""
         start = max((found.start() for found in _LENGTH_LINE.finditer(header)), default=0)
         if start and problem != _TWO_LENGTHS and isinstance(_length_in(header[start:]), int):
             del self._buffer[:start]
@@ -187,7 +187,7 @@ class FrameBuffer:
         return Message(cast("Json", value), size)
 
     def _drop(self, count: int) -> None:
-        """Leave the message that was read."""
+        """Leaves the message that was read."""
         del self._buffer[:count]
         self._length = None
 

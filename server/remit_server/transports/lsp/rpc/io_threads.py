@@ -116,7 +116,7 @@ class FrameWriter:
         self._thread.start()
 
     def write(self, data: bytes) -> None:
-        """Queue bytes. Raises ConnectionLost when nobody is going to read them."""
+        """Queues bytes. Raises ConnectionLost when nobody is going to read them."""
         with self._changed:
             if not self._lost and self._waiting + len(data) <= MAX_BACKLOG:
                 self._queue.append(data)

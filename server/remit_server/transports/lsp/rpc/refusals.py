@@ -21,7 +21,7 @@ _PROBLEMS_SHOWN = 8
 
 
 def invalid_params(subject: str, why: str, fix: str) -> JsonRpcException:
-    """The caller sent something that cannot be used; `subject` is a method or a command."""
+    """Returns the caller sent something that cannot be used; `subject` is a method or a command."""
     from remit_server.contract import ErrorCode, ErrorPayload
 
     what = f"invalid params for `{subject}`"

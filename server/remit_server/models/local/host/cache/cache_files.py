@@ -47,7 +47,7 @@ class CacheStore:
         self._most_bytes = most_bytes
 
     def save(self, name: str, session: Session[Cache]) -> None:
-        """Write a session's cache. What goes wrong is only logged: the conversation is read again then."""
+        """Writes a session's cache. What goes wrong is only logged: the conversation is read again then."""
         known = _Known(
             model=self._model, tokens=session.tokens, text=session.text, held=session.held, whole=session.whole
         )
@@ -62,7 +62,7 @@ class CacheStore:
             log.warning("a prompt cache cannot be kept in `%s`: %s", self._folder, error)
 
     def load(self, name: str) -> Session[Cache] | None:
-        """Read a session's cache; None where there is none, or none of this model, which is logged."""
+        """Reads a session's cache; None where there is none, or none of this model, which is logged."""
         path = self._path(name)
         if not path.is_file():
             return None
@@ -92,7 +92,9 @@ class CacheStore:
 
 @contextmanager
 def _partial(folder: Path) -> Generator[Path]:
-    """A new file that nobody could have put there, with a name that nobody could foresee; gone unless it is moved."""
+    """Yields a new file that nobody could have put there, with a name that nobody could foresee; gone unless it is
+    moved.
+    """
     descriptor, name = tempfile.mkstemp(_SUFFIX, ".", folder)  # O_EXCL, O_NOFOLLOW, 0600
     os.close(descriptor)
     try:
@@ -110,7 +112,7 @@ def _must_be_ours(folder: Path) -> None:
 
 
 def fingerprint(folder: Path) -> str:
-    """Tell a model folder from another, and from what it was before it was changed."""
+    """Tells a model folder from another, and from what it was before it was changed."""
     known = [
         (path.name, path.stat().st_size, path.stat().st_mtime_ns) for path in sorted(folder.glob("*")) if path.is_file()
     ]

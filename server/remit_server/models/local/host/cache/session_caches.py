@@ -16,11 +16,11 @@ class PromptCache(Protocol):
     """What a model remembers of the tokens it has read."""
 
     def trim(self, tokens: int) -> bool:
-        """Forget the last `tokens`; False, and nothing forgotten, where this model's cache cannot."""
+        """Forgets the last `tokens`; False, and nothing forgotten, where this model's cache cannot."""
         ...
 
     def copy(self, tokens: int) -> Self | None:
-        """A cache of its own without the last `tokens`; None where this model's cache cannot be cut."""
+        """Returns a cache of its own without the last `tokens`; None where this model's cache cannot be cut."""
         ...
 
     @property
@@ -67,7 +67,7 @@ def resume(
     encode: Callable[[str], list[int]],
     new_cache: Callable[[], C],
 ) -> Prompt[C]:
-    """Read as little of `text` again as the caches allow; at least one token is always left to read.
+    """Reads as little of `text` again as the caches allow; at least one token is always left to read.
 
     A prompt that continues the session's text is continued in tokens, so that what the model generated stays as it was
     tokenised then. Otherwise the session's cache is cut back to the tokens in common, or another's is copied that far.
@@ -88,7 +88,7 @@ def resume(
 
 
 def _best_lender(others: Iterable[Session[C]], tokens: Sequence[int]) -> tuple[Session[C] | None, int]:
-    """Find the session that shares most, in whole chunks.
+    """Finds the session that shares most, in whole chunks.
 
     What was read in whole chunks from the beginning is bit for bit what reading it again would bring, so a session's
     answers do not depend on what others happened to leave behind.
@@ -129,11 +129,11 @@ class Sessions(Generic[C]):
         return dict(self._kept)
 
     def take(self, session_id: str) -> Session[C] | None:
-        """Take a session out: its cache is about to change."""
+        """Takes a session out: its cache is about to change."""
         return self._kept.pop(session_id, None)
 
     def keep(self, session_id: str, session: Session[C]) -> None:
-        """Keep a session, and drop those unused for longest where that is too much."""
+        """Keeps a session, and drop those unused for longest where that is too much."""
         self._kept[session_id] = session
         self._kept.move_to_end(session_id)
         total = self.nbytes

@@ -18,7 +18,7 @@ class Cache:
         self.layers = layers
 
     def trim(self, tokens: int) -> bool:
-        """Forget the last `tokens`, where all layers can."""
+        """Forgets the last `tokens`, where all layers can."""
         from mlx_lm.models.cache import can_trim_prompt_cache, trim_prompt_cache
 
         if not can_trim_prompt_cache(self.layers):
@@ -26,7 +26,7 @@ class Cache:
         return cast(int, trim_prompt_cache(self.layers, tokens)) == tokens
 
     def copy(self, tokens: int) -> Cache | None:
-        """A cache of its own without the last `tokens`; None where not all layers can be cut."""
+        """Returns a cache of its own without the last `tokens`; None where not all layers can be cut."""
         from mlx_lm.models.cache import can_trim_prompt_cache
 
         if not can_trim_prompt_cache(self.layers):
@@ -35,14 +35,14 @@ class Cache:
         return copied if copied.trim(tokens) else None
 
     def save(self, path: Path, metadata: dict[str, str]) -> None:
-        """Write a file that `load` reads. Raises what mlx-lm raises."""
+        """Writes a file that `load` reads. Raises what mlx-lm raises."""
         from mlx_lm.models.cache import save_prompt_cache
 
         save_prompt_cache(str(path), self.layers, metadata)
 
     @classmethod
     def load(cls, path: Path) -> tuple[Cache, dict[str, str]]:
-        """Read a file that `save` wrote. Raises what mlx-lm raises."""
+        """Reads a file that `save` wrote. Raises what mlx-lm raises."""
         from mlx_lm.models.cache import load_prompt_cache
 
         layers, metadata = cast(tuple[list[Any], dict[str, str]], load_prompt_cache(str(path), return_metadata=True))

@@ -22,12 +22,12 @@ class Guide:
         self.consumed = 0
 
     def within(self, max_tokens: int) -> None:
-        """Say how many tokens there are."""
+        """Says how many tokens there are."""
         if self._landing is not None:
             self._landing.within(max_tokens)
 
     def allowed(self) -> bytes | None:
-        """Return one bit per token allowed next, or None: only the end.
+        """Returns one bit per token allowed next, or None: only the end.
 
         Raises GrammarError where the matcher ran out of its limits.
         """
@@ -43,13 +43,13 @@ class Guide:
         return self._landing.narrowed(self._landing.force_spelling(mask, self._matcher))
 
     def forces_little(self, allowed: bytes | None) -> bool:
-        """Whether the tokens allowed are most of all, as in free text, or none is ever forced."""
+        """Returns whether the tokens allowed are most of all, as in free text, or none is ever forced."""
         if allowed is None:
             return False
         return self._landing is not None or int.from_bytes(allowed).bit_count() > 4 * len(allowed)
 
     def took(self, token: int) -> None:
-        """Take one generated token. Raises GrammarError where it was not allowed, or the matcher's limits end."""
+        """Takes one generated token. Raises GrammarError where it was not allowed, or the matcher's limits end."""
         if self._ended or token in self._end_tokens:
             self._ended = True
             return
@@ -60,7 +60,7 @@ class Guide:
             self._landing.took(token)
 
     def forced(self, most: int) -> list[int]:
-        """Take and return, of the tokens that must come next whatever the model says, at most so many.
+        """Takes and return, of the tokens that must come next whatever the model says, at most so many.
 
         A JSON value is left to its landing, which has to see each token before it is taken.
         """

@@ -72,12 +72,12 @@ class Landing:
         self.landed = False
 
     def within(self, max_tokens: int) -> None:
-        """Say how many tokens there are for the whole value; a quarter of them is always the model's own."""
+        """Says how many tokens there are for the whole value; a quarter of them is always the model's own."""
         self._left = max_tokens
         self._kept = min(self._needed, max_tokens * 3 // 4)
 
     def took(self, token: int) -> None:
-        """Note a token of the value."""
+        """Notes a token of the value."""
         self._left -= 1
         for byte in self._tokenizer.decode_bytes([token]):
             if self._escaped:
@@ -88,13 +88,13 @@ class Landing:
                 self._in_string = not self._in_string
 
     def ends_here(self, *, accepting: bool) -> bool:
-        """Whether a value that could go on, as a number could, is to end now."""
+        """Returns whether a value that could go on, as a number could, is to end now."""
         ends = accepting and self._left <= self._kept
         self.landed = self.landed or ends
         return ends
 
     def force_spelling(self, mask: bytes, matcher: LLMatcher) -> bytes:
-        """Return the mask, or the first token of a text that must come next and spells a marker.
+        """Returns the mask, or the first token of a text that must come next and spells a marker.
 
         llguidance then offers the marker's own token alone, which it refuses afterwards.
         """
@@ -105,7 +105,7 @@ class Landing:
         return _mask_of(self._tokenizer.greedy_tokenize(forced)[:1], len(mask)) if forced else mask
 
     def narrowed(self, mask: bytes) -> bytes:
-        """Return the mask, or that part of it which leads to the end."""
+        """Returns the mask, or that part of it which leads to the end."""
         if self._left > self._kept or self._escaped:
             return mask
         for characters in ('"',) if self._in_string else (*_ENDS, *_STARTS):

@@ -40,7 +40,7 @@ class SchemaError(ValueError):
 
 
 def write_out(schema: Mapping[str, JsonValue], *, strict: bool) -> Schema:
-    """Return the schema written out. Raises SchemaError: with `strict` also for keywords that cannot be guided."""
+    """Returns the schema written out. Raises SchemaError: with `strict` also for keywords that cannot be guided."""
     for repeats in REPEATS:
         try:
             result = _Writer(schema, repeats, strict).written(dict(schema), {}, 0)
@@ -121,7 +121,7 @@ class _Writer:
 
 
 def _resolve_reference(root: Mapping[str, JsonValue], reference: str) -> JsonValue:
-    """Return what a local reference names."""
+    """Returns what a local reference names."""
     if reference == "#":
         return dict(root)
     if not reference.startswith("#/"):
@@ -139,7 +139,7 @@ def _resolve_reference(root: Mapping[str, JsonValue], reference: str) -> JsonVal
 
 
 def _modernise(node: Schema) -> Schema:
-    """Return a node in the spelling of draft 2020-12, without what says nothing."""
+    """Returns a node in the spelling of draft 2020-12, without what says nothing."""
     result = dict(node)
     if isinstance(items := result.get("items"), list):
         result["prefixItems"] = items
@@ -179,7 +179,7 @@ def _is_exclusive(left: Schema, right: Schema) -> bool:
 
 
 def _is_tagged(left: Schema, right: Schema) -> bool:
-    """Whether a property that both require tells them apart."""
+    """Returns whether a property that both require tells them apart."""
     for name in set(_required_names(left)) & set(_required_names(right)):
         one, other = _property(left, name), _property(right, name)
         if one is not None and other is not None and _is_exclusive(one, other):
@@ -188,7 +188,9 @@ def _is_tagged(left: Schema, right: Schema) -> bool:
 
 
 def _lacks(left: Schema, right: Schema) -> bool:
-    """Whether `right` requires a property that objects of `left`, which get no others than it lists, never have."""
+    """Returns whether `right` requires a property that objects of `left`, which get no others than it lists, never
+    have.
+    """
     listed = left.get("properties")
     open_ended = left.get("additionalProperties", False) is not False or "patternProperties" in left
     if open_ended or not isinstance(listed, dict) or any(key in left for key in ("allOf", "anyOf", "oneOf")):
@@ -256,7 +258,7 @@ def kinds_of(schema: Mapping[str, JsonValue]) -> tuple[str, ...]:
 
 
 def branches(schema: Mapping[str, JsonValue], *keys: str) -> Iterator[Schema]:
-    """Yield the objects among the alternatives or parts under `keys`."""
+    """Yields the objects among the alternatives or parts under `keys`."""
     for key in keys:
         parts = schema.get(key)
         if isinstance(parts, list):

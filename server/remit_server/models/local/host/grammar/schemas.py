@@ -39,7 +39,7 @@ class Bounds:
 
 
 def selection_schema(intents: Sequence[str]) -> Schema:
-    """Return the arguments of `select_active_intent`, as a JSON Schema."""
+    """Returns the arguments of `select_active_intent`, as a JSON Schema."""
     return {
         "type": "object",
         "properties": {
@@ -52,7 +52,7 @@ def selection_schema(intents: Sequence[str]) -> Schema:
 
 
 def bound_schema(schema: Mapping[str, JsonValue], bounds: Bounds) -> Schema:
-    """Give every string (see `Bounds`), number, array and object of a plain schema that has no bound one.
+    """Gives every string (see `Bounds`), number, array and object of a plain schema that has no bound one.
 
     Bounds that are there stay. An object that lists its properties admits no others. Where several schemas hold at once
     (`allOf`, or alternatives with something beside them) only objects are closed: bounds of one could contradict
@@ -96,7 +96,7 @@ def _bound_combination(schema: Mapping[str, JsonValue], bounds: Bounds) -> Schem
 
 
 def _close_objects(schema: Mapping[str, JsonValue], others: AbstractSet[str]) -> Schema:
-    """Let objects have no properties but those that their own schema, or one that holds with it, speaks of."""
+    """Lets objects have no properties but those that their own schema, or one that holds with it, speaks of."""
     result: Schema = dict(schema)
     own = _own_names(schema)
     for key in _COMBINED:
@@ -157,7 +157,7 @@ def _bound_part(part: JsonValue, bounds: Bounds) -> JsonValue:
 
 
 def number_of(schema: Schema, key: str) -> int:
-    """The number at a key, 0 where there is none."""
+    """Returns the number at a key, 0 where there is none."""
     value = schema.get(key, 0)
     return int(value) if isinstance(value, int | float) else 0
 

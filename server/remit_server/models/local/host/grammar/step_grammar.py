@@ -76,7 +76,7 @@ def intent_grammar(
     *,
     must_call: bool = False,
 ) -> str:
-    """Write the grammar of one step in llguidance's Lark dialect; strings without a bound get `longest` characters.
+    """Writes the grammar of one step in llguidance's Lark dialect; strings without a bound get `longest` characters.
 
     An intent without tools may be declared, and nothing else done in it; a tool whose argument no path is left for is
     not there. Without intents a step is text. With `must_call` it is calls alone.
@@ -112,7 +112,7 @@ def intent_grammar(
 
 
 def answer_schema(schema: Mapping[str, JsonValue], bounds: Bounds) -> Schema:
-    """Write out and bound the schema of one JSON value.
+    """Writes out and bound the schema of one JSON value.
 
     Raises GrammarError: nobody checks an answer again, so what cannot be held by a grammar is refused.
     """
@@ -123,12 +123,12 @@ def answer_schema(schema: Mapping[str, JsonValue], bounds: Bounds) -> Schema:
 
 
 def answer_grammar(schema: Schema) -> str:
-    """Write the grammar of one JSON value; `schema` is what `answer_schema` made."""
+    """Writes the grammar of one JSON value; `schema` is what `answer_schema` made."""
     return f"start: %json {json.dumps({'x-guidance': _COMPACT, **schema})}\n"
 
 
 def _argument_schema(tool: ToolSchema, longest: int, paths: Paths) -> Schema | None:
-    """Return what a tool's arguments may be; None where no path is left that both its schema and `paths` admit."""
+    """Returns what a tool's arguments may be; None where no path is left that both its schema and `paths` admit."""
     try:
         schema = write_out(tool.parameters, strict=False)
         name = paths.arguments.get(tool.name)
@@ -211,14 +211,14 @@ class Grammars:
         *,
         must_call: bool = False,
     ) -> tuple[str, LLMatcher]:
-        """Return a fresh matcher of one step, and the key to give back to `used`. Raises GrammarError."""
+        """Returns a fresh matcher of one step, and the key to give back to `used`. Raises GrammarError."""
         return self._matcher(self._text(intents, longest, paths, thinking, must_call))
 
     def answer(self, schema: Mapping[str, JsonValue], longest: int, matched: int) -> tuple[str, LLMatcher, Landing]:
-        """Return a fresh matcher of one JSON value, the key to give back to `used`, and what ends it in time.
+        """Returns a fresh matcher of one JSON value, the key to give back to `used`, and what ends it in time.
 
-        Strings get `longest` characters, those that must match something `matched` where that is enough.
-        Raises GrammarError.
+        Strings get `longest` characters, those that must match something `matched` where that is enough. Raises
+        GrammarError.
         """
         try:
             return self._answer(answer_schema(schema, Bounds(longest, matched)))
@@ -229,7 +229,7 @@ class Grammars:
         return *self._matcher(answer_grammar(written)), Landing(self._tokenizer, room_needed(written))
 
     def _text(self, intents: Intents, longest: int, paths: Paths, thinking: Thinking | None, must_call: bool) -> str:
-        """Return the grammar of what is offered, rendered only where it was not offered lately: that takes longer."""
+        """Returns the grammar of what is offered, rendered only where it was not offered lately: that takes longer."""
         wanted = (intents, longest, paths, thinking, must_call)
         for rendered, text in self._rendered:
             if rendered == wanted:
@@ -248,7 +248,7 @@ class Grammars:
         return key, compiled.matcher.deep_copy()
 
     def used(self, key: str, tokens: int, *, failed: bool) -> None:
-        """Say how many tokens a matcher of that key took, and whether it failed."""
+        """Says how many tokens a matcher of that key took, and whether it failed."""
         compiled = self._compiled.get(key)
         if compiled is None:
             return
@@ -265,5 +265,5 @@ class Grammars:
 
 
 def _shorten(error: str) -> str:
-    """The first line of llguidance's message, without the place in a text that nobody wrote."""
+    """Returns the first line of llguidance's message, without the place in a text that nobody wrote."""
     return error.split("\n", 1)[0].split("JSON schema: ", 1)[-1][:300]

@@ -33,11 +33,11 @@ class Unguided:
         """Nothing has to end in time."""
 
     def allowed(self) -> bytes | None:
-        """Return a bit for every token."""
+        """Returns a bit for every token."""
         return self._all
 
     def forces_little(self, allowed: bytes | None) -> bool:
-        """Whether the next token may be read before it is known here: always."""
+        """Returns whether the next token may be read before it is known here: always."""
         del allowed
         return True
 
@@ -62,18 +62,18 @@ class AnswerReader:
         self._held = ""
 
     def feed(self, piece: str) -> Iterator[str]:
-        """Take more text; nothing is certain before the end."""
+        """Takes more text; nothing is certain before the end."""
         self._held += piece
         yield from ()
 
     def finish(self, *, cut: bool) -> Iterator[str]:
-        """Yield the value's text. Raises GrammarError where it is no value of the schema."""
+        """Yields the value's text. Raises GrammarError where it is no value of the schema."""
         del cut  # a value that was cut off is refused before it gets here
         yield check_answer(self._held, self._schema)
 
 
 def check_answer(text: str, schema: Mapping[str, JsonValue]) -> str:
-    """Return the JSON of an answer, which may stand in a fence. Raises GrammarError where it breaks the schema."""
+    """Returns the JSON of an answer, which may stand in a fence. Raises GrammarError where it breaks the schema."""
     fenced = _FENCED.fullmatch(text)
     spelled = (fenced[1] if fenced else text).strip()
     try:

@@ -36,7 +36,7 @@ _CALL = TypeAdapter(ReadCall)
 
 
 def spell_call(name: str, arguments: Mapping[str, JsonValue]) -> str:
-    """Spell a call exactly as the grammar makes a model spell it."""
+    """Spells a call exactly as the grammar makes a model spell it."""
     body = {"name": name, "arguments": dict(arguments)}
     return OPEN + json.dumps(body, ensure_ascii=False, separators=(",", ":")) + CLOSE
 
@@ -50,7 +50,7 @@ class CallReader:
         self._searched = 0
 
     def feed(self, piece: str) -> Iterator[str | ReadCall]:
-        """Take more text; yield text that is certainly no marker, and each call that is complete.
+        """Takes more text; yield text that is certainly no marker, and each call that is complete.
 
         Raises UnreadableCall when a closed call is not a JSON object with a name and arguments.
         """
@@ -68,7 +68,7 @@ class CallReader:
             yield call
 
     def finish(self, *, cut: bool) -> Iterator[str]:
-        """Yield text that was held back because it might have begun a marker; what is left of a call is dropped."""
+        """Yields text that was held back because it might have begun a marker; what is left of a call is dropped."""
         del cut  # the grammar ends an answer in no call
         if self._held and not self._in_call:
             yield self._held
@@ -85,7 +85,7 @@ class CallReader:
         return text, False
 
     def _take_call(self) -> ReadCall | None:
-        """Cut a complete call off the front. The closing marker may also stand inside a string of the arguments."""
+        """Cuts a complete call off the front. The closing marker may also stand inside a string of the arguments."""
         while (end := self._held.find(CLOSE, self._searched)) >= 0:
             body = self._held[:end]
             try:
@@ -108,7 +108,7 @@ def partial_marker_length(text: str, marker: str) -> int:
 
 
 def read_json(text: str) -> object:
-    """Read what stands between the markers. Raises UnreadableCall."""
+    """Reads what stands between the markers. Raises UnreadableCall."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -116,7 +116,7 @@ def read_json(text: str) -> object:
 
 
 def ends_in_string(body: str) -> bool:
-    """Whether JSON text ends inside a string."""
+    """Returns whether JSON text ends inside a string."""
     inside = escaped = False
     for character in body:
         if escaped:
@@ -129,7 +129,7 @@ def ends_in_string(body: str) -> bool:
 
 
 def as_call(value: object) -> ReadCall:
-    """Take an object for a call. Raises UnreadableCall where it has no name or no arguments."""
+    """Takes an object for a call. Raises UnreadableCall where it has no name or no arguments."""
     try:
         return _CALL.validate_python(value)
     except ValidationError as error:

@@ -91,7 +91,7 @@ KNOWN: frozenset[str] = frozenset(_SHAPES)
 
 
 def read_calls(format_: ToolFormat, text: str, tools: Tools) -> tuple[ReadCall, ...]:
-    """Read what stands between the markers: one call, or several where the format has that.
+    """Reads what stands between the markers: one call, or several where the format has that.
 
     Raises UnreadableCall where any of it is not certain; nothing of it is believed then.
     """
@@ -115,7 +115,7 @@ def read_calls(format_: ToolFormat, text: str, tools: Tools) -> tuple[ReadCall, 
 
 
 def goes_on(text: str) -> bool:
-    """Whether a closing marker after `text` stands inside a string of JSON, and closes nothing."""
+    """Returns whether a closing marker after `text` stands inside a string of JSON, and closes nothing."""
     return text.lstrip().startswith(("{", "[{")) and ends_in_string(text)
 
 

@@ -32,7 +32,7 @@ class NativeReader:
         self._after_call = False
 
     def feed(self, piece: str) -> Iterator[str | ReadCall | Unreadable]:
-        """Take more text; yield text that is certainly no marker, and what came of each call that was closed."""
+        """Takes more text; yield text that is certainly no marker, and what came of each call that was closed."""
         self._held += piece
         while True:
             if self._format is None:
@@ -47,7 +47,7 @@ class NativeReader:
             self._format, self._after_call = None, True
 
     def finish(self, *, cut: bool) -> Iterator[str | ReadCall | Unreadable]:
-        """Yield what was held back. A call that the token limit cut off (`cut`) is dropped."""
+        """Yields what was held back. A call that the token limit cut off (`cut`) is dropped."""
         format_, rest = self._format, self._held
         self._format, self._held = None, ""
         if format_ is None:
@@ -65,7 +65,7 @@ class NativeReader:
             yield Unreadable(body[:_MOST_SHOWN], str(error))
 
     def _take_text(self) -> str:
-        """Cut the text before the next call off; space between two calls is no text."""
+        """Cuts the text before the next call off; space between two calls is no text."""
         if self._after_call:
             self._held = self._held.lstrip()
             self._after_call = not self._held
@@ -80,7 +80,7 @@ class NativeReader:
         return text
 
     def _take_body(self, format_: ToolFormat) -> str | None:
-        """Cut what the next closing marker closes off; None where there is none yet."""
+        """Cuts what the next closing marker closes off; None where there is none yet."""
         if not format_.close:
             return None
         while (end := self._held.find(format_.close, self._searched)) >= 0:

@@ -20,11 +20,11 @@ class Reader(Protocol):
     """Splits an answer. Both may raise where the answer cannot be used."""
 
     def feed(self, piece: str) -> Iterator[str | ReadCall | Unreadable]:
-        """Take more text; yield what is certain."""
+        """Takes more text; yield what is certain."""
         ...
 
     def finish(self, *, cut: bool) -> Iterator[str | ReadCall | Unreadable]:
-        """Yield what was held back; `cut`: the token limit ended it."""
+        """Yields what was held back; `cut`: the token limit ended it."""
         ...
 
 
@@ -32,7 +32,7 @@ class Verbatim:
     """Reads an answer in which nothing has to be found: a value that the grammar holds."""
 
     def feed(self, piece: str) -> Iterator[str]:
-        """Hand the text on."""
+        """Hands the text on."""
         yield piece
 
     def finish(self, *, cut: bool) -> Iterator[str]:
@@ -50,11 +50,11 @@ class Hearing:
     thoughts: ThoughtReader | None = None
 
     def feed(self, piece: str) -> Iterator[Frame]:
-        """Take more text; yield what can be told."""
+        """Takes more text; yield what can be told."""
         yield from self._told(self._answer(self._split(piece)))
 
     def finish(self, *, cut: bool) -> Iterator[Frame]:
-        """Yield what was held back. Raises what the reader raises."""
+        """Yields what was held back. Raises what the reader raises."""
         rest = self.thoughts.finish() if self.thoughts is not None else ()
         yield from self._told(self._answer(rest))
         yield from self._told(self.reader.finish(cut=cut))

@@ -24,11 +24,11 @@ class ThinkMarkers:
     close_pieces: tuple[Piece, ...]
 
     def is_opened_by(self, prompt: str) -> bool:
-        """Whether the template has begun to think in the model's place."""
+        """Returns whether the template has begun to think in the model's place."""
         return prompt.rstrip().endswith(self.open)
 
     def closed(self, prompt: str) -> str:
-        """End the thinking that a template has begun, where none is wanted."""
+        """Ends the thinking that a template has begun, where none is wanted."""
         return f"{prompt.rstrip()}\n\n{self.close}\n\n" if self.is_opened_by(prompt) else prompt
 
 
@@ -52,7 +52,7 @@ class ThoughtReader:
         self._answering = False
 
     def feed(self, piece: str) -> Iterator[Thought | str]:
-        """Take more text; yield what is certainly thought, and what is the answer's."""
+        """Takes more text; yield what is certainly thought, and what is the answer's."""
         self._held += piece
         if not self._begun:
             self._begin()
@@ -67,13 +67,13 @@ class ThoughtReader:
             self._held = ""
 
     def finish(self) -> Iterator[Thought | str]:
-        """Yield what was held back because a marker might have begun; thinking that was cut off stays thinking."""
+        """Yields what was held back because a marker might have begun; thinking that was cut off stays thinking."""
         if self._held and not self._ended:
             yield Thought(self._held) if self._begun else self._held
         self._held = ""
 
     def _begin(self) -> None:
-        """See whether the text starts with the marker, which may have space before it."""
+        """Sees whether the text starts with the marker, which may have space before it."""
         rest = self._held.lstrip()
         if rest.startswith(self._markers.open):
             self._held, self._begun = rest[len(self._markers.open) :], True
