@@ -1,4 +1,6 @@
-"""Tries a model: load it in its process, generate one guided step, measure (`remit model check`; MOD-08)."""
+"""Checks a model: loads it in its process, generates one constrained step and measures it (`remit model check`;
+MOD-08).
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,7 @@ _PROBE = GenerateRequest(
 
 @dataclass(frozen=True, slots=True)
 class ModelReport:
-    """What trying a model brought. Times in seconds, memory in bytes; `problem` says why a model cannot be used."""
+    """The result of checking a model. Times in seconds, memory in bytes; `problem` says why it cannot be used."""
 
     reference: str
     name: str
@@ -54,7 +56,7 @@ class ModelReport:
 
 
 async def check_model(reference: str, options: EngineOptions, timeout_s: float = START_TIMEOUT_S) -> ModelReport:
-    """Loads a model as the server would and generate one step under the grammar; a problem is part of the report.
+    """Loads a model as the server would and generates one step under the grammar; a problem is part of the report.
 
     A script or a recording is only read. Raises SetupError for one that cannot be.
     """
@@ -62,7 +64,7 @@ async def check_model(reference: str, options: EngineOptions, timeout_s: float =
         provider = choose_provider(reference)
         return ModelReport(reference, provider.name, ok=True, device="no device")
     try:
-        # What was asked to try a model is no conversation to be kept.
+        # A check's prompt is not worth a cache on disk.
         load = to_load(model_place(reference), replace(options, cache_folder=None))
         host = await HostProcess.start(load, timeout_s)
     except ModelUnavailable as error:
@@ -108,9 +110,7 @@ async def _probe(reference: str, host: HostProcess) -> ModelReport:
 
 
 def _no_governed_call(name: str, calls: list[str], tokens: int) -> ErrorPayload:
-    """Returns the model generates, but an agent cannot work with it: it did not declare an intent and then call its
-    tool.
-    """
+    """Returns the error for a model that generates, but did not declare an intent and then call its tool."""
     done = f"it called only {', '.join(calls)}" if calls else "it called no tool"
     return ModelFailed(
         f"the model `{name}` loads, but made no governed call",

@@ -53,7 +53,7 @@ EMBEDDED_ABILITIES = frozenset({Ability.RENAME})
 
 
 class MlxProvider:
-    """A `ModelProvider` over a model process of its own. Requests that come together take turns."""
+    """A `ModelProvider` with a model process of its own. Concurrent requests alternate."""
 
     def __init__(
         self,
@@ -86,7 +86,7 @@ class MlxProvider:
 
     @property
     def state(self) -> ModelState:
-        """What a status bar shows."""
+        """The state for a status bar."""
         if self._start is None or self._closed:
             return "stopped"
         if not self._start.done():
@@ -98,7 +98,7 @@ class MlxProvider:
 
     @property
     def reads_context(self) -> bool:
-        """The embedded model has never seen any."""
+        """False for the embedded model: it was not trained with context."""
         return self._reference != EMBEDDED
 
     @property
@@ -108,20 +108,20 @@ class MlxProvider:
 
     @property
     def pid(self) -> int | None:
-        """The model process, while there is one."""
+        """The model process's id, while there is one."""
         host = _host_of(self._start) if self._start is not None and self._start.done() else None
         return host.pid if host is not None and host.alive else None
 
     @property
     def loaded_share(self) -> float | None:
-        """How much of the model is in memory, from 0 to 1, while it is loaded; None otherwise."""
+        """The share of the model that is in memory, from 0 to 1, while it is loading; None otherwise."""
         if self.state != "starting" or self._spawned is None:
             return None
         loading = self._spawned.loading
         return loading.done / loading.total if loading is not None and loading.total else 0.0
 
     async def stats(self) -> EngineStats | None:
-        """Says what the process holds and has done; None where there is none that could answer."""
+        """Returns the process's statistics; None where no process could answer."""
         host = _host_of(self._start) if self._start is not None and self._start.done() else None
         if host is None or not host.alive:
             return None
@@ -180,11 +180,11 @@ class MlxProvider:
             raise ModelUnavailable("the model cannot be asked", "it was shut down", fix)
         if self._start is None or (self._start.done() and not _usable(self._start)):
             self._start = self._started()
-        # Whoever gives up waiting does not stop the start: others wait for it too, or will.
+        # A caller that stops waiting does not stop the start: others may wait for it too.
         return await asyncio.shield(self._start)
 
     def _started(self) -> asyncio.Task[HostProcess]:
-        """Begins a start. Raises ModelUnavailable while a model that died again and again has its pause."""
+        """Begins a start. Raises ModelUnavailable during the pause after repeated deaths."""
         if pause := self._backoff.pause(self._now()):
             what = f"the model `{self.name}` is not started again yet"
             why = f"it stopped {self._backoff.deaths} times before it answered, the last time: {self._backoff.why}"
@@ -209,14 +209,14 @@ class MlxProvider:
         self._spawned = host
 
     def _lost(self, host: HostProcess) -> None:
-        """Counts a process that died before it answered anything, once however many waited for it."""
+        """Counts a process that died before its first answer, once for all who waited for it."""
         if not host.answered and not host.alive and self._spawned is host:
             self._spawned = None
             self._backoff = self._backoff.died(self._now(), host.death or "")
 
     @contextmanager
     def _in_use(self) -> Generator[None]:
-        """Keeps the model loaded meanwhile, and for the idle time after the last one."""
+        """Keeps the model loaded meanwhile, and for the idle time after the last use."""
         self._users += 1
         self._stay()
         try:
@@ -236,7 +236,7 @@ class MlxProvider:
         self._unloading = asyncio.create_task(self._unload())
 
     async def _unload(self) -> None:
-        """Stops the process, also one that is still starting. The next request starts another."""
+        """Stops the process, even while it is starting. The next request starts another."""
         start, self._start = self._start, None
         if start is None:
             return
@@ -249,12 +249,12 @@ class MlxProvider:
 
 
 def absolute(reference: str) -> str:
-    """Returns a model reference that means the same in any folder."""
+    """Returns the model reference with an absolute path."""
     return reference if reference == EMBEDDED else str(Path(reference).expanduser().absolute())
 
 
 def to_load(reference: str, options: EngineOptions) -> wire.Load:
-    """Spells what a model process is started with; `reference` means the same in any folder."""
+    """Returns the load request for a model process; `reference` is absolute."""
     return wire.Load(
         reference=reference,
         cache_bytes=options.cache_mib * MIB,
@@ -266,7 +266,7 @@ def to_load(reference: str, options: EngineOptions) -> wire.Load:
 
 
 async def hold_back_text(events: AsyncGenerator[ModelEvent], ending: Ending) -> AsyncGenerator[ModelEvent]:
-    """Passes on a step's calls; where it makes none, the sentence that tells what happened instead of its own text."""
+    """Yields a step's calls; without any, the ending's sentence instead of the model's own text."""
     called = False
     async for event in events:
         called = called or isinstance(event, CallProposed)
@@ -283,7 +283,7 @@ def closing_events(ending: Ending, finished: Finished) -> tuple[ModelEvent, ...]
 
 
 def to_wire(request: GenerateRequest, nameable: Nameable | None = None) -> wire.Generate:
-    """Spells a request for the model process, under a new id; `nameable` is what `request.paths` came to."""
+    """Converts a request for the model process, under a new id; `nameable` is the resolved `request.paths`."""
     return wire.Generate(
         id=uuid.uuid4().hex,
         session_id=request.session_id,
@@ -350,7 +350,7 @@ def _call_proposed(name: str, arguments: Mapping[str, JsonValue]) -> CallPropose
 
 
 def _finished_event(event: wire.Finished) -> Finished:
-    # `cancelled` is only ever sent to a stream that nobody listens to, or to one that a shutdown cut off.
+    # `cancelled` is only sent to a stream without a reader, or to one that a shutdown ended.
     if event.reason == "cancelled":
         raise ModelUnavailable("the model stopped", "it was shut down while it answered", "ask again", retryable=True)
     return Finished(event.reason, event.prompt_tokens, event.cached_tokens, event.completion_tokens)
@@ -362,5 +362,5 @@ def _usable(start: asyncio.Task[HostProcess]) -> bool:
 
 
 def _host_of(start: asyncio.Task[HostProcess]) -> HostProcess | None:
-    """Returns what a finished start came to: None if it failed."""
+    """Returns a finished start's process: None if it failed."""
     return None if start.cancelled() or start.exception() is not None else start.result()

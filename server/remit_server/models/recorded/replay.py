@@ -1,8 +1,7 @@
-"""Plays a recording back: the answer to a request is what was answered to that very request, or an error.
+"""Plays a recording back: a request gets the answer recorded for that very request, or an error.
 
-Requests are told apart by their content (messages, tools, schema, sampling), so sessions may come in any order; equal
-ones are answered in the order of the recording. Ids of calls are those of the recording, so that what follows is asked
-in the same words again.
+Requests are matched by content (messages, tools, schema, sampling), so sessions may come in any order; equal ones are
+answered in the order of the recording. Call ids are those of the recording, so that the following requests match too.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ _ANEW = "record anew with this version of Remit"
 
 @dataclass(slots=True)
 class Exchange:
-    """A recorded generation: what was asked, what was said (with seconds since), and how it ended, if it did."""
+    """A recorded generation: the request, the events (with seconds since), and the end, if there was one."""
 
     digest: str
     request: dict[str, Any]
@@ -47,7 +46,7 @@ class Exchange:
 
 
 class ReplayProvider:
-    """A `ModelProvider` that says what a recording says, each answer once."""
+    """A `ModelProvider` that plays a recording, each answer once."""
 
     def __init__(
         self, exchanges: Sequence[Exchange], redact: Redact, *, name: str, reads_context: bool, timed: bool
@@ -60,34 +59,34 @@ class ReplayProvider:
 
     @classmethod
     def from_file(cls, path: Path, redact: Redact, *, timed: bool = False) -> ReplayProvider:
-        """Reads a recording; with `timed` it is played with the pauses it was recorded with. Raises SetupError."""
+        """Reads a recording; with `timed` it is played with its recorded pauses. Raises SetupError."""
         header, exchanges = read_recording(path)
         return cls(exchanges, redact, name=f"replay:{path.name}", reads_context=header.reads_context, timed=timed)
 
     @property
     def name(self) -> str:
-        """How the recording is called in events and logs."""
+        """The recording's name in events and logs."""
         return self._name
 
     @property
     def state(self) -> ModelState:
-        """What a status bar shows."""
+        """The state for a status bar."""
         if self._closed:
             return "stopped"
         return "busy" if self._running else "ready"
 
     @property
     def abilities(self) -> frozenset[Ability]:
-        """What was not recorded fails, whatever it is."""
+        """All: what was not recorded fails, whatever it is."""
         return EVERY_ABILITY
 
     @property
     def reads_context(self) -> bool:
-        """As the recorded model did."""
+        """Whether the recorded model read context."""
         return self._reads_context
 
     async def generate(self, request: GenerateRequest) -> AsyncGenerator[ModelEvent]:
-        """Plays the answer to this request. Raises what was raised then; ModelFailed where nothing was recorded."""
+        """Plays the answer to this request. Raises the recorded error; ModelFailed where nothing was recorded."""
         exchange = self._recorded(request_value(request, self._redact))
         exchange.played = True
         self._running += 1
@@ -99,7 +98,7 @@ class ReplayProvider:
             self._running -= 1
 
     async def close(self) -> None:
-        """Nothing is held. Idempotent."""
+        """Does nothing. Idempotent."""
         self._closed = True
 
     async def _play(self, exchange: Exchange) -> AsyncGenerator[ModelEvent]:
@@ -112,7 +111,7 @@ class ReplayProvider:
             raise ModelFailed("the recording ends here", why, "record anew")
         await self._wait(began, exchange.end.at_s)
         if exchange.end.how == "cancelled":
-            # The model would have said more, nobody knows what. It was waited for no longer, and so it is again.
+            # The recorded consumer stopped here: what would have come next is unknown, so this waits.
             await asyncio.Event().wait()
         if exchange.end.error is not None:
             raise error_of(exchange.end.error)
@@ -135,7 +134,7 @@ class ReplayProvider:
 
 
 def read_recording(path: Path) -> tuple[Header, list[Exchange]]:
-    """What a file holds; a last line that was cut off is left out. Raises SetupError."""
+    """Reads a file; a last line that was cut off is skipped. Raises SetupError."""
     what = f"the recording `{path}` cannot be played"
     try:
         lines = path.read_bytes().split(b"\n")[:-1]
@@ -157,7 +156,7 @@ def read_recording(path: Path) -> tuple[Header, list[Exchange]]:
 
 
 def _take(data: bytes, found: dict[str, Exchange]) -> Header | None:
-    """Adds what a line says; returns it where it begins a recording. Raises ValueError."""
+    """Adds a line; returns the header where it is one. Raises ValueError."""
     line = line_of(data)
     match line:
         case Header():

@@ -28,7 +28,7 @@ _FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXE
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    r"""A file's bytes and its text with ` ` line ends: None until it is decoded, empty for a binary file.
+    r"""A file's bytes and its text with `\n` line ends: None until it is decoded, empty for a binary file.
 
     `looked_under` is the policy version that secrets were redacted under, None until then; `shown` is the redacted text
     where it differs.

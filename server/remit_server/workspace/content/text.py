@@ -34,7 +34,7 @@ _LEGACY = [
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    r"""A file as text. `content` has ` ` line ends; `ends` holds the original ones where they are mixed.
+    r"""A file as text. `content` has `\n` line ends; `ends` holds the original ones where they are mixed.
 
     `Text.decode(data).encode()` is `data`, always.
     """

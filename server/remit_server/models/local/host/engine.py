@@ -1,8 +1,8 @@
-"""Generates steps with one model, several at once by turns (MOD-02).
+"""Generates steps with one model, several alternately (MOD-02).
 
-Each generation has its own cache, grammar and chance, and computes what it would compute alone; so how many others run
-beside it changes nothing about its answer. That is why tokens of several are not computed in one batch: the last bits
-of a matrix product depend on its number of rows, and at a near tie the chosen token with them.
+Each generation has its own cache, grammar and random state, and computes the same as it would alone; so the number of
+concurrent generations does not change an answer. That is why tokens of several are not computed in one batch: the last
+bits of a matrix product depend on its number of rows, and in a near tie the chosen token with them.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ log = logging.getLogger("remit.model")
 
 
 class Engine:
-    """One loaded model, its ways and its sessions' caches. Lives on the model's thread."""
+    """One loaded model with its adapter and its sessions' caches. Used on the model's thread only."""
 
     def __init__(
         self, model: LanguageModel, steps: Steps, emit: Emit, cache_bytes: int, store: CacheStore | None
     ) -> None:
-        """With a `store`, caches outlast the process."""
+        """With a `store`, caches survive the process."""
         self._model = model
         self._emit = emit
         self._steps = steps
@@ -46,16 +46,16 @@ class Engine:
 
     @property
     def idle(self) -> bool:
-        """Whether nothing waits or runs."""
+        """Whether nothing is queued or running."""
         return not self._waiting and not self._running
 
     def submit(self, request: Generate) -> None:
-        """Queues a generation. What it brings is emitted by the rounds that follow, and ends with Finished or Error."""
+        """Queues a generation. Its events are emitted during later rounds, and end with Finished or Error."""
         self._waiting[request.id] = request
         self._queue.put(request.id, _line(request))
 
     def cancel(self, request_id: str) -> None:
-        """Ends a generation, or keep it from starting; unknown ids are over already."""
+        """Ends a generation, or removes it from the queue; an unknown id has already ended."""
         if self._waiting.pop(request_id, None) is not None:
             self._queue.remove(request_id)
             self._emit(Finished(id=request_id, reason="cancelled"))
@@ -63,7 +63,7 @@ class Engine:
             self._end(generation)
 
     def close(self) -> None:
-        """Ends everything, and keep the caches where they outlast the process."""
+        """Ends all generations, and saves the caches if there is a store."""
         for request_id in (*self._waiting, *self._running):
             self.cancel(request_id)
         if self._store is not None:
@@ -71,7 +71,7 @@ class Engine:
                 self._store.save(name, session)
 
     def round(self) -> None:
-        """Takes one step with each generation whose turn it is: a token, or for one of them a part of its prompt."""
+        """Advances each generation whose turn it is by one step: a token, or for one of them a part of its prompt."""
         self._rounds += 1
         chosen = [generation for name in self._queue.round() if (generation := self._begun(name)) is not None]
         for step in (Generation.begin_token, Generation.take_token):
@@ -80,11 +80,11 @@ class Engine:
                     self._attempt(generation, step)
         readers = [generation for generation in chosen if generation.reading]
         if readers:
-            # One at a time: whoever generates waits for one part of a prompt at most between two tokens.
+            # One at a time: other generations wait for at most one part of a prompt between two tokens.
             self._attempt(readers[self._rounds % len(readers)], Generation.read)
 
     def stats(self) -> Stats:
-        """Says what is held and what was done."""
+        """Returns the caches' state and the sums."""
         return self._counts.stats(
             sessions=len(self._sessions),
             cache_bytes=self._sessions.nbytes,
@@ -93,7 +93,7 @@ class Engine:
         )
 
     def _begun(self, request_id: str) -> Generation | None:
-        """Returns a running generation, or begin one that waited; None where that fails, which is emitted."""
+        """Returns a running generation, or starts a queued one. Returns None where that fails, which is emitted."""
         if (running := self._running.get(request_id)) is not None:
             return running
         request = self._waiting.pop(request_id)
@@ -124,7 +124,7 @@ class Engine:
         return Generation(self._model, request, prompt, steering, hearing, text=text, max_tokens=limit, emit=self._emit)
 
     def _attempt(self, generation: Generation, step: Callable[[Generation], None]) -> None:
-        """Takes one step of one generation; what goes wrong in it ends that one alone."""
+        """Runs one step of a generation; an error ends that generation only."""
         try:
             step(generation)
         except Exception as error:
@@ -152,7 +152,7 @@ def _line(request: Generate) -> Line:
 
 
 def _cache_name(line: Line) -> str:
-    """Returns a name of a cache; a completion at the cursor does not disturb its session's turn."""
+    """Returns a cache's name; a completion at the cursor has another than its session's turn."""
     session, priority = line
     return session if priority == "turn" else f"{priority}\n{session}"
 

@@ -1,4 +1,4 @@
-"""One run of the model: reads its prompt in parts, then brings a token at each step (MOD-02)."""
+"""One generation: reads its prompt in parts, then generates a token per step (MOD-02)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Emit = Callable[[Frame], None]
 
 
 class Generation:
-    """A request under way. `reading` until all of its prompt but the last token is in the cache."""
+    """A running request. It is `reading` until all of its prompt but the last token is in the cache."""
 
     def __init__(
         self,
@@ -66,11 +66,11 @@ class Generation:
 
     @property
     def reading(self) -> bool:
-        """Whether prompt tokens are left to read before the last one."""
+        """Whether prompt tokens before the last one are left to read."""
         return self._held < len(self.prompt.tokens) - 1
 
     def read(self) -> None:
-        """Reads up to the next multiple of a chunk, or up to the prompt's last token."""
+        """Reads up to the next multiple of a chunk, or to the prompt's last token."""
         begin = self._held
         end = min(begin // CHUNK * CHUNK + CHUNK, len(self.prompt.tokens) - 1)
         self._model.read(self.prompt.tokens[begin:end], self.prompt.cache)
@@ -84,7 +84,7 @@ class Generation:
         self._row.begin()
 
     def take_token(self) -> None:
-        """Chooses the token that was begun, and say what it completes, with what has to follow it.
+        """Chooses the token that was begun, and emits the text that it and its forced tokens complete.
 
         Raises GrammarError, UnreadableCall and HostError where the answer cannot be used.
         """
@@ -103,7 +103,7 @@ class Generation:
             self._say(self._hearing.finish(cut=generated.done == "length"))
 
     def session(self) -> Session[Cache]:
-        """Returns what is known now. Its text is known only where the generation ended by itself."""
+        """Returns the session's state now. Its text is known only where the generation ended by itself."""
         tokens = (*self.prompt.tokens, *self._tokens)
         held = self._held + self._row.held
         if self._reason != "stop":
@@ -112,7 +112,7 @@ class Generation:
         return Session(tokens, text, self.prompt.cache, held, self._whole)
 
     def finished(self) -> Finished:
-        """Returns the closing event."""
+        """Returns the final event."""
         now = time.perf_counter()
         first = self._first or now
         return Finished(
@@ -130,7 +130,7 @@ class Generation:
         self._emit(Progress(id=self.id, done=done, total=len(self.prompt.tokens)))
 
     def _require_whole_value(self) -> None:
-        """Raises HostError where the token limit cut the value off: a part of one must not be believed."""
+        """Raises HostError where the token limit cut the value off: a part of a value must not be used."""
         if self._reason == "length" and not self._guide.complete:
             why = f"no whole value of the schema was written within {len(self._tokens)} tokens"
             raise HostError("the answer does not fit", why, "allow more tokens, or ask for a smaller value")

@@ -1,4 +1,4 @@
-"""Loads a model, or says in words what is wrong with it (MOD-08)."""
+"""Loads a model, or explains why it cannot be loaded (MOD-08)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _CHECK = "run `remit model check` for details, or choose another model folder"
 
 
 class HostError(Exception):
-    """What, why and fix, for a person; crosses the pipe as `wire.Error`."""
+    """An error with what, why and fix, for a person; sent as `wire.Error`."""
 
     def __init__(self, what: str, why: str, fix: str) -> None:
         super().__init__(f"{what}: {why}")
@@ -22,7 +22,7 @@ class HostError(Exception):
 
 
 def load_model(load: Load, on_progress: Callable[[int, int], None]) -> LanguageModel:
-    """Loads `embedded` or a folder. Raises HostError; takes seconds, on the model's thread."""
+    """Loads `embedded` or a folder, on the model's thread; takes seconds. Raises HostError."""
     reference = load.reference
     if reference != "embedded":
         _check_folder(Path(reference))
@@ -68,7 +68,7 @@ def _check_folder(folder: Path) -> None:
 
 
 def _check_weights(folder: Path, *, check_memory: bool) -> None:
-    """Looks at the weights' headers before anything is read. Raises HostError."""
+    """Checks the weight files' headers before anything is loaded. Raises HostError."""
     try:
         weights = weights_of(folder)
     except (BrokenWeights, OSError) as error:

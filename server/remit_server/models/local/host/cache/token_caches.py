@@ -1,6 +1,6 @@
-"""What a model remembers of the tokens it has read, in memory (MOD-05).
+"""A model's prompt cache in memory (MOD-05).
 
-Everything here must be called from the model's thread, like `edge.py`.
+Everything here must be called from the model's thread, like `mlx_backend.py`.
 """
 # pyright: basic
 
@@ -12,13 +12,13 @@ from typing import Any, cast
 
 
 class Cache:
-    """An mlx-lm prompt cache behind `sessions.PromptCache`."""
+    """An mlx-lm prompt cache behind `session_caches.PromptCache`."""
 
     def __init__(self, layers: list[Any]) -> None:
         self.layers = layers
 
     def trim(self, tokens: int) -> bool:
-        """Forgets the last `tokens`, where all layers can."""
+        """Drops the last `tokens`, where all layers can."""
         from mlx_lm.models.cache import can_trim_prompt_cache, trim_prompt_cache
 
         if not can_trim_prompt_cache(self.layers):
@@ -26,7 +26,7 @@ class Cache:
         return cast(int, trim_prompt_cache(self.layers, tokens)) == tokens
 
     def copy(self, tokens: int) -> Cache | None:
-        """Returns a cache of its own without the last `tokens`; None where not all layers can be cut."""
+        """Returns a copy without the last `tokens`; None where not all layers can be trimmed."""
         from mlx_lm.models.cache import can_trim_prompt_cache
 
         if not can_trim_prompt_cache(self.layers):
@@ -50,5 +50,5 @@ class Cache:
 
     @property
     def nbytes(self) -> int:
-        """Bytes held in all layers."""
+        """The size of all layers in bytes."""
         return sum(int(layer.nbytes) for layer in self.layers)

@@ -1,4 +1,4 @@
-"""Follows one generation through its grammar and says which tokens may come next (MOD-03)."""
+"""Tracks one generation in its grammar and returns the tokens allowed next (MOD-03)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from remit_server.models.local.host.grammar.step_grammar import GrammarError
 
 
 class Guide:
-    """A matcher on its way. The bit mask is bytes, so it works wherever the logits are."""
+    """A matcher and its state. The bit mask is bytes, so it does not depend on the array library."""
 
     def __init__(self, matcher: LLMatcher, end_tokens: Collection[int], landing: Landing | None = None) -> None:
         """With a `landing`, what is generated is one JSON value, which has to end within its tokens."""
@@ -22,7 +22,7 @@ class Guide:
         self.consumed = 0
 
     def within(self, max_tokens: int) -> None:
-        """Says how many tokens there are."""
+        """Sets the number of tokens available."""
         if self._landing is not None:
             self._landing.within(max_tokens)
 
@@ -43,13 +43,15 @@ class Guide:
         return self._landing.narrowed(self._landing.force_spelling(mask, self._matcher))
 
     def forces_little(self, allowed: bytes | None) -> bool:
-        """Returns whether the tokens allowed are most of all, as in free text, or none is ever forced."""
+        """Returns whether more than half of the tokens are allowed, as in free text, or tokens are never forced."""
         if allowed is None:
             return False
         return self._landing is not None or int.from_bytes(allowed).bit_count() > 4 * len(allowed)
 
     def took(self, token: int) -> None:
-        """Takes one generated token. Raises GrammarError where it was not allowed, or the matcher's limits end."""
+        """Accepts one generated token. Raises GrammarError where it was not allowed, or the matcher's limits are
+        reached.
+        """
         if self._ended or token in self._end_tokens:
             self._ended = True
             return
@@ -60,9 +62,9 @@ class Guide:
             self._landing.took(token)
 
     def forced(self, most: int) -> list[int]:
-        """Takes and return, of the tokens that must come next whatever the model says, at most so many.
+        """Accepts and returns tokens that the grammar forces next, at most `most`.
 
-        A JSON value is left to its landing, which has to see each token before it is taken.
+        For a JSON value it returns none: the closer has to see each token before it is accepted.
         """
         if self._landing is not None or self._over():
             return []
@@ -73,12 +75,12 @@ class Guide:
 
     @property
     def complete(self) -> bool:
-        """Whether what was generated satisfies the grammar as it is."""
+        """Whether the generated text satisfies the grammar."""
         return self._ended or self._matcher.is_accepting()
 
     @property
     def landed(self) -> bool:
-        """Whether the value was brought to its end for want of tokens."""
+        """Whether the value was closed early because tokens ran out."""
         return self._landing is not None and self._landing.landed
 
     def _over(self) -> bool:

@@ -1,6 +1,6 @@
-"""JSON Schemas from anywhere, made plain: no references, today's spelling, no annotations, a bounded size.
+"""Normalises JSON Schemas from any source: no references, current spelling, no annotations, bounded size.
 
-A grammar has to end, so a definition that refers to itself is written out a few times and cut off below that.
+A grammar is finite, so a recursive definition is expanded a few times and cut off below that.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ Schema = dict[str, JsonValue]
 MOST_NODES = 20_000
 MOST_NESTED = 40
 REPEATS = (3, 2, 1, 0)
-"""How often a definition may stand inside itself; fewer where the schema would become too large."""
+"""The number of times that a definition may be nested in itself; fewer where the schema would become too large."""
 
 SUBSCHEMAS: tuple[str, ...] = ("items", "additionalProperties")
 SCHEMA_LISTS: tuple[str, ...] = ("anyOf", "oneOf", "allOf", "prefixItems")
@@ -29,18 +29,18 @@ _KEPT: frozenset[str] = frozenset(
 UNGUIDED: frozenset[str] = frozenset(
     {"not", "if", "contains", "propertyNames", "dependentRequired", "dependentSchemas", "dependencies"}
 ) | {"uniqueItems", "unevaluatedItems", "$dynamicRef", "$recursiveRef"}  # fmt: skip
-"""Keywords that rule values out and that no grammar here can hold a model to."""
+"""Keywords that exclude values and that the grammar cannot express."""
 _FORMATS = frozenset(
     {"date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid", "uri"}
 )  # fmt: skip
 
 
 class SchemaError(ValueError):
-    """Why a schema cannot be made a grammar."""
+    """Why a schema cannot be made into a grammar."""
 
 
 def write_out(schema: Mapping[str, JsonValue], *, strict: bool) -> Schema:
-    """Returns the schema written out. Raises SchemaError: with `strict` also for keywords that cannot be guided."""
+    """Returns the schema without references. Raises SchemaError, with `strict` also for `UNGUIDED` keywords."""
     for repeats in REPEATS:
         try:
             result = _Writer(schema, repeats, strict).written(dict(schema), {}, 0)
@@ -59,7 +59,7 @@ class _TooLarge(Exception):
 
 
 class _Writer:
-    """Writes out one schema, in which a definition stands at most `repeats` times inside itself."""
+    """Expands one schema, in which a definition is nested in itself at most `repeats` times."""
 
     def __init__(self, root: Mapping[str, JsonValue], repeats: int, strict: bool) -> None:
         self._root = root
@@ -68,7 +68,7 @@ class _Writer:
         self._nodes = 0
 
     def written(self, node: JsonValue, inside: Mapping[str, int], level: int) -> JsonValue:
-        """`inside` counts the references on the way here. Raises SchemaError, _TooLarge."""
+        """Returns a node expanded; `inside` counts the references on the way to it. Raises SchemaError, _TooLarge."""
         self._count(1)
         if level > MOST_NESTED:
             raise _TooLarge
@@ -121,7 +121,7 @@ class _Writer:
 
 
 def _resolve_reference(root: Mapping[str, JsonValue], reference: str) -> JsonValue:
-    """Returns what a local reference names."""
+    """Returns the node that a local reference names."""
     if reference == "#":
         return dict(root)
     if not reference.startswith("#/"):
@@ -139,7 +139,7 @@ def _resolve_reference(root: Mapping[str, JsonValue], reference: str) -> JsonVal
 
 
 def _modernise(node: Schema) -> Schema:
-    """Returns a node in the spelling of draft 2020-12, without what says nothing."""
+    """Returns a node in the spelling of draft 2020-12, without keywords that say nothing."""
     result = dict(node)
     if isinstance(items := result.get("items"), list):
         result["prefixItems"] = items
@@ -159,7 +159,7 @@ def _modernise(node: Schema) -> Schema:
 
 
 def _check_exclusive(alternatives: JsonValue) -> None:
-    """Raises SchemaError where a value could satisfy two alternatives: a grammar only knows that it satisfies one."""
+    """Raises SchemaError where a value could satisfy two alternatives: a grammar cannot exclude that."""
     assert isinstance(alternatives, list)
     for left, right in combinations(alternatives, 2):
         if isinstance(left, dict) and isinstance(right, dict) and not _is_exclusive(left, right):
@@ -179,7 +179,7 @@ def _is_exclusive(left: Schema, right: Schema) -> bool:
 
 
 def _is_tagged(left: Schema, right: Schema) -> bool:
-    """Returns whether a property that both require tells them apart."""
+    """Returns whether a property that both require distinguishes them."""
     for name in set(_required_names(left)) & set(_required_names(right)):
         one, other = _property(left, name), _property(right, name)
         if one is not None and other is not None and _is_exclusive(one, other):
@@ -188,9 +188,7 @@ def _is_tagged(left: Schema, right: Schema) -> bool:
 
 
 def _lacks(left: Schema, right: Schema) -> bool:
-    """Returns whether `right` requires a property that objects of `left`, which get no others than it lists, never
-    have.
-    """
+    """Returns whether `right` requires a property that objects of `left`, which is closed, never have."""
     listed = left.get("properties")
     open_ended = left.get("additionalProperties", False) is not False or "patternProperties" in left
     if open_ended or not isinstance(listed, dict) or any(key in left for key in ("allOf", "anyOf", "oneOf")):
@@ -248,7 +246,7 @@ _BY_KEYWORD = {
 
 
 def kinds_of(schema: Mapping[str, JsonValue]) -> tuple[str, ...]:
-    """Types a schema names, or the one that its keywords speak of; none where it says nothing of types."""
+    """Returns the types that a schema names or its keywords imply; none where it has neither."""
     kind = schema.get("type")
     if isinstance(kind, str):
         return (kind,)

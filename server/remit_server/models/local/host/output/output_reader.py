@@ -1,4 +1,4 @@
-"""What a generation says, piece by piece: its thinking, its text, its calls (MOD-04)."""
+"""Reads a model's output piece by piece: its thinking, its text, its calls (MOD-04)."""
 
 from __future__ import annotations
 
@@ -17,40 +17,40 @@ Part = str | ReadCall | Unreadable | Thought
 
 
 class Reader(Protocol):
-    """Splits an answer. Both may raise where the answer cannot be used."""
+    """Splits an answer. Both methods may raise where the answer cannot be used."""
 
     def feed(self, piece: str) -> Iterator[str | ReadCall | Unreadable]:
-        """Takes more text; yield what is certain."""
+        """Adds text; yields what is certain."""
         ...
 
     def finish(self, *, cut: bool) -> Iterator[str | ReadCall | Unreadable]:
-        """Yields what was held back; `cut`: the token limit ended it."""
+        """Yields what was held back; `cut`: the token limit ended the text."""
         ...
 
 
 class Verbatim:
-    """Reads an answer in which nothing has to be found: a value that the grammar holds."""
+    """Reads an answer without structure: a value that the grammar guarantees."""
 
     def feed(self, piece: str) -> Iterator[str]:
-        """Hands the text on."""
+        """Yields the text unchanged."""
         yield piece
 
     def finish(self, *, cut: bool) -> Iterator[str]:
-        """Nothing was held back."""
+        """Yields nothing: nothing is held back."""
         del cut
         yield from ()
 
 
 @dataclass(frozen=True, slots=True)
 class Hearing:
-    """Takes the thinking out first, where there may be any, and reads the rest."""
+    """Separates the thinking, where there may be any, and reads the rest."""
 
     id: str
     reader: Reader
     thoughts: ThoughtReader | None = None
 
     def feed(self, piece: str) -> Iterator[Frame]:
-        """Takes more text; yield what can be told."""
+        """Adds text; yields the frames that are certain."""
         yield from self._told(self._answer(self._split(piece)))
 
     def finish(self, *, cut: bool) -> Iterator[Frame]:
