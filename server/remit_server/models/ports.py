@@ -187,7 +187,7 @@ class EngineStats:
 
 @runtime_checkable
 class LocalEngine(Protocol):
-    """What a provider with a model process of its own reports besides."""
+    """The further reports of a provider with a model process of its own."""
 
     @property
     def loaded_share(self) -> float | None:
@@ -219,7 +219,7 @@ class ModelProvider(Protocol):
 
     @property
     def abilities(self) -> frozenset[Ability]:
-        """What it can be offered for: the editor offers nothing that the model would only decline."""
+        """The kinds of request it can do: the editor offers nothing that the model would only decline."""
         ...
 
     def generate(self, request: GenerateRequest) -> AsyncGenerator[ModelEvent, None]:

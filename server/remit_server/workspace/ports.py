@@ -47,5 +47,5 @@ class NoDocuments:
         return ()
 
     async def replace(self, relative: str, before: OpenDocument, after: str, label: str) -> None:
-        """Never called: nothing is open."""
+        """Is never called: nothing is open."""
         raise AssertionError(f"no document is open: {relative}")

@@ -1,5 +1,6 @@
-"""`remit audit log|why|verify|export|checkpoint`: who did what, who allowed it, and whether the record is whole
-(AUD-04)."""
+"""`remit audit log|why|verify|export|checkpoint`: who did what, who allowed it, and whether the log is complete
+(AUD-04).
+"""
 
 from __future__ import annotations
 
@@ -35,7 +36,7 @@ from remit_server.runtime.settings import Settings
 
 SHOWN = ("number", "time", "kind", "session_id", "tool_name", "intent", "policy_decision", "policy_rule_name")
 DECISIONS = ("allowed", "allowed_by_token", "review_required", "denied", "refused")
-"""What a record can say of who decided: policy, a capability token, or a check before them."""
+"""The values of a record's decision: of policy, a capability token, or a check before them."""
 
 UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 
@@ -69,7 +70,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def add_filters(parser: argparse.ArgumentParser, *, default_limit: int | None) -> None:
-    """Declares which records are wanted."""
+    """Declares the arguments that select records."""
     shown = "default all" if default_limit is None else f"default {default_limit}"
     parser.add_argument("-n", "--limit", type=whole_number, default=default_limit, help=f"how many records ({shown})")
     parser.add_argument("--session", help="only of this session")
@@ -83,8 +84,10 @@ def add_filters(parser: argparse.ArgumentParser, *, default_limit: int | None) -
 
 
 def moment(text: str) -> int:
-    """Milliseconds since the epoch of an ISO 8601 time (local where it names no zone) or of some time ago (`90s 15m 2h
-    7d`). Raises ArgumentTypeError, which argparse turns into wrong usage."""
+    """Parses an ISO 8601 time (local without a zone) or an age (`90s 15m 2h 7d`) into milliseconds since the epoch.
+
+    Raises ArgumentTypeError, which argparse reports as wrong usage.
+    """
     if ago := re.fullmatch(r"(\d{1,9})([smhd])", text):
         return int((time.time() - int(ago[1]) * UNITS[ago[2]]) * 1000)
     try:
@@ -94,7 +97,7 @@ def moment(text: str) -> int:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Does the one that was asked for."""
+    """Runs the chosen subcommand."""
     settings = Settings.from_environment(arguments.workspace)
     return COMMANDS[arguments.audit_command](arguments, settings)
 
@@ -113,9 +116,7 @@ def audit_filter(arguments: argparse.Namespace) -> AuditFilter:
 
 
 def databases(settings: Settings, *, everywhere: bool) -> list[Path]:
-    """Returns the workspace's own log; where it has none and none was asked for (`everywhere`), the logs of all
-    workspaces.
-    """
+    """Returns the workspace's own log, or all workspaces' logs where it has none or `everywhere` is set."""
     own = settings.audit_database
     if own.exists() or not everywhere:
         return [own]
@@ -123,8 +124,8 @@ def databases(settings: Settings, *, everywhere: bool) -> list[Path]:
 
 
 def nothing_recorded(settings: Settings, database: Path) -> SetupError:
-    """Returns the error of a log that is not there: it was taken away, if something vouches for it; else it may never
-    have been, or all of it was deleted.
+    """Returns the error for a missing log: removed, if a signature proves that it existed; else never written, or
+    deleted whole.
     """
     said = last_vouched(settings, database)
     if said:
@@ -145,7 +146,7 @@ def nothing_recorded(settings: Settings, database: Path) -> SetupError:
 
 
 def line(record: Mapping[str, object]) -> str:
-    """Returns one record on one line; `-` where a field does not apply."""
+    """Returns one record as one line; `-` for a field that does not apply."""
     shown = [str(record.get(name) or "-") for name in SHOWN]
     return visible_again("  ".join([*shown, str(record.get("output_summary") or "")]).rstrip(), "show")
 

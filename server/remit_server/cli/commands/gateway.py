@@ -37,7 +37,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _exit(_number: int, _frame: FrameType | None) -> None:
-    """A signal while all else is still imported: there is nothing yet that would have to be ended in order."""
+    """Handles a signal during the imports: nothing has to be ended in order yet."""
     os._exit(0)
 
 

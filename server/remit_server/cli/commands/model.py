@@ -1,4 +1,4 @@
-"""`remit model list|check|pull`: the models there are, whether one loads and speaks, and fetching one."""
+"""`remit model list|check|pull`: lists models, checks one, and downloads one."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def run_check(arguments: argparse.Namespace) -> int:
-    """Checks the model; where it cannot be used, say what is missing and how to mend it."""
+    """Checks the model; where it cannot be used, prints what is missing and the fix."""
     report = asyncio.run(check_model(arguments.model, engine_options(os.environ)))
     if arguments.json:
         problem = report.problem.model_dump(mode="json") if report.problem else None
@@ -46,7 +46,7 @@ def run_check(arguments: argparse.Namespace) -> int:
 
 
 def describe_report(report: ModelReport) -> str:
-    """What trying the model brought, in a line."""
+    """Returns the result of a model check as one line."""
     if not report.tokens:
         return "it plays a file, and generates nothing"
     return (

@@ -1,4 +1,4 @@
-"""`remit model pull org/name[@revision]`: pull a model; says beforehand how much, and whether it fits."""
+"""`remit model pull org/name[@revision]`: downloads a model, after a statement of its size and whether it fits."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 MIB = 1 << 20
 EVERY_S = 0.25
-"""Progress is shown so often."""
+"""The interval of progress reports in seconds."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -36,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Pulls it. An interrupted pull goes on where it stopped when it is run again."""
+    """Pulls the model. Run again, an interrupted pull resumes."""
     name = hub_name(arguments.name)
     if name is None:
         fix = "give one such as `mlx-community/Qwen3-4B-4bit`"
@@ -44,7 +44,7 @@ def run(arguments: argparse.Namespace) -> int:
     if importlib.util.find_spec("huggingface_hub") is None:
         why, fix = "not installed: huggingface_hub", "install the `mlx` extra: `make setup` in Remit's folder"
         raise ModelUnavailable("nothing can be pulled", why, fix)
-    # Imported only now: it takes half a second, and the other commands of `remit model` need no network.
+    # Imported only here: it takes half a second, and the other commands of `remit model` need no network.
     from remit_server.models.local.hub.pull import free_space, plan_pull, pull
 
     cache = cache_folder(os.environ)
@@ -59,7 +59,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def announce(name: HubName, plan: PullPlan, free: int, *, as_json: bool) -> None:
-    """Says how much will be loaded, and whether disk and memory suffice for it."""
+    """Prints how much will be downloaded, and whether disk and memory suffice."""
     memory = machine_memory()
     fits = plan.memory_needed <= memory
     if as_json:
@@ -77,7 +77,7 @@ def announce(name: HubName, plan: PullPlan, free: int, *, as_json: bool) -> None
 
 
 def teller(*, as_json: bool) -> Callable[[Progress], None]:
-    """What shows progress: JSON lines, in a terminal one line that is written over, else nothing."""
+    """Returns what shows progress: JSON lines, in a terminal one line that is overwritten, else nothing."""
     last = 0.0
 
     def tell(progress: Progress) -> None:

@@ -1,4 +1,4 @@
-"""`remit run-tool NAME JSON --intent INTENT`: one call of the person's own through the whole dispatcher."""
+"""`remit run-tool NAME JSON --intent INTENT`: runs one call of the person's own through the whole dispatcher."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def tools_of(intent: Intent) -> list[str]:
-    """Returns the tools of an intent that there are."""
+    """Returns the existing tools of an intent."""
     return [name for name in INTENT_TOOLS[intent].tools if name in TOOLS]
 
 
@@ -46,7 +46,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def parse_call(tool: str, text: str, intent: str | None) -> CallInput:
-    """Returns the call as the person spelled it. Raises WrongUsage."""
+    """Parses the call as the person typed it. Raises WrongUsage."""
     what, example = "the call cannot be made", '`{"path": "README.md"}`'
     arguments = json_object(text, what, example)
     try:
@@ -56,7 +56,7 @@ def parse_call(tool: str, text: str, intent: str | None) -> CallInput:
 
 
 class Shown:
-    """Draws the events and keeps the one result."""
+    """Draws the events and stores the one result."""
 
     def __init__(self, *, as_json: bool) -> None:
         self._json = as_json
@@ -65,7 +65,7 @@ class Shown:
         self._printed = False
 
     def take(self, event: Event) -> None:
-        """Draws one event, and after a result what the tool said, unless that was drawn as it was printed."""
+        """Draws one event, and after a result the tool's output, unless that was drawn while it was printed."""
         self._draw(event)
         self._printed = self._printed or isinstance(event, ToolOutput)
         if isinstance(event, ToolResultEvent):
@@ -74,7 +74,7 @@ class Shown:
                 say(visible_again(event.output))
 
     def exit_code(self, result: RunResult) -> int:
-        """0 where the call ran and did not fail, 3 where it was refused, else 1."""
+        """Returns 0 where the call ran and did not fail, 3 where it was refused, else 1."""
         if result.status != "completed":
             return EXIT_CODES[result.status]
         return DONE if self._result is not None and went_well(self._result) else FAILED

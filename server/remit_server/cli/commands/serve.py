@@ -13,7 +13,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Serves until the client says exit, or is gone."""
+    """Serves until the client sends `exit` or is gone."""
     from remit_server.transports.lsp.main import serve
 
     if arguments.tcp is None:

@@ -48,7 +48,7 @@ _ASKING = re.compile(
 _RUNNING = re.compile(
     r"\b(run|runs|running|execut\w+|launch|start|invoke|perform|try|shell|terminal|command)\b", re.IGNORECASE
 )
-"""A request for a change or edit that asks nothing gets no search of the whole workspace: a place would not be an answer.
+"""A request for a change or edit that asks nothing gets no search of the workspace: a place would not be an answer.
 One for a change that does not speak of running gets no command: a name in it is not one.
 """
 _DOCUMENT = re.compile(r"\b(docstring|document|documented|describe|described|documentation)\b", re.IGNORECASE)

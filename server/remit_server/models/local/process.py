@@ -114,7 +114,7 @@ class HostProcess:
 
     @property
     def ready(self) -> Ready:
-        """What the process reported about its model after loading."""
+        """The process's report about its model after loading."""
         return self._loaded.result()
 
     @property

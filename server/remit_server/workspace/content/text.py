@@ -65,7 +65,7 @@ class Text:
 
     @property
     def lines(self) -> list[str]:
-        r"""Returns the lines without their ends. A final `\n` starts no further line."""
+        r"""The lines without their ends. A final `\n` starts no further line."""
         lines = self.content.split("\n")
         return lines[:-1] if lines[-1] == "" else lines
 

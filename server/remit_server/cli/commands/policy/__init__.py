@@ -1,6 +1,6 @@
-"""`remit policy …`: what policy says and why, whether its files are sound, and how they change (CLI-01).
+"""`remit policy …`: what policy decides and why, whether its files are valid, and how they change (CLI-01).
 
-One file a subcommand; the table is `COMMANDS`.
+One file per subcommand; the table is `COMMANDS`.
 """
 
 from __future__ import annotations
@@ -32,6 +32,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Does the one that was asked for."""
+    """Runs the chosen subcommand."""
     command: Command = arguments.policy_command
     return command.run(arguments)

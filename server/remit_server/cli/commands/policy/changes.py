@@ -1,4 +1,4 @@
-"""How changed verdicts are shown: by `remit policy replay`, `remit policy update` and `remit audit why`."""
+"""Draws changed verdicts, for `remit policy replay`, `remit policy update` and `remit audit why`."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ MAX_SHOWN = 80
 
 
 def change_lines(replay: Replay) -> Iterator[str]:
-    """Yields every changed verdict, one a line, then how many there are and what was skipped."""
+    """Yields a line for every changed verdict, then the numbers of changed and skipped ones."""
     for change in replay.changes:
         yield _line(change)
     yield _count_words(replay)
 
 
 def replay_payload(replay: Replay) -> dict[str, object]:
-    """Returns the same for machines."""
+    """Returns the changed verdicts as JSON."""
     return {
         "judged": replay.judged,
         "changed": [_payload(change) for change in replay.changes],
@@ -36,7 +36,7 @@ def deciding_rules(decision: Decision) -> str:
 
 
 def about(action: Action) -> str:
-    """What an action is about, on one line: its path or its command."""
+    """Returns an action's path or command on one line."""
     command = action.script or " ".join(action.command or ())
     text = visible(command or action.path or action.host or "", "show")
     return text if len(text) <= MAX_SHOWN else text[: MAX_SHOWN - 1] + "…"

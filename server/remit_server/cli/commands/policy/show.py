@@ -1,4 +1,4 @@
-"""`remit policy show`: every rule, where it is, what it matches, how often it decided, and whether it ever can."""
+"""`remit policy show`: every rule, its place, what it matches, how often it decided, and whether it ever can."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Lists them. Raises SetupError where a file cannot be used."""
+    """Lists the rules. Raises SetupError where a file cannot be used."""
     settings = Settings.from_environment(arguments.workspace)
     load_in_force(settings).close()
     with as_setup_error():

@@ -1,4 +1,4 @@
-"""`remit policy test`: each rule's own examples, counted."""
+"""`remit policy test`: runs each rule's own examples."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Tests them; 1 where an example fails or a file cannot be read. A rule without examples is named, and fails
-    nothing.
+    """Runs the examples; 1 where one fails or a file cannot be read. Rules without examples are listed, and do not
+    fail.
     """
     settings = Settings.from_environment(arguments.workspace)
     tests: list[RuleTest] = []

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 async def generate(connection: Connection, params: GenerateParams) -> Json:
-    """Has the model answer; returns a GenerationResult as JSON. Cancelling it stops the model within a token."""
+    """Generates an answer; returns a GenerationResult as JSON. Cancelling it stops the model within a token."""
     from pydantic import ValidationError
 
     from remit_server.contract import GenerationRequest
@@ -27,6 +27,6 @@ async def generate(connection: Connection, params: GenerateParams) -> Json:
         if token is not None:
             connection.channel.stream(token, {"delta": text})
 
-    first = connection.folders.first_root  # no workspace is touched, and all of them have the same model
+    first = connection.folders.first_root  # no workspace is involved, and all folders have the same model
     runtime = await connection.runtime(None if first is None else str(first))
     return (await runtime.generate(request, on_text)).model_dump(mode="json")

@@ -14,26 +14,26 @@ if TYPE_CHECKING:
 
 
 def opened(connection: Connection, params: lsp.DidOpenTextDocumentParams) -> None:
-    """`textDocument/didOpen`."""
+    """Handles `textDocument/didOpen`."""
     document = params.text_document
     connection.buffers.opened(document.uri, document.version, document.text)
     policy_diagnostics.opened(connection, document)
 
 
 def changed(connection: Connection, params: lsp.DidChangeTextDocumentParams) -> None:
-    """`textDocument/didChange`."""
+    """Handles `textDocument/didChange`."""
     document, edits = params.text_document, [_edit(c) for c in params.content_changes]
     connection.buffers.changed(document.uri, document.version, edits)
     policy_diagnostics.changed(connection, document, edits)
 
 
 def saved(connection: Connection, params: lsp.DidSaveTextDocumentParams) -> None:
-    """`textDocument/didSave`."""
+    """Handles `textDocument/didSave`."""
     policy_diagnostics.saved(connection, params.text_document.uri)
 
 
 def closed(connection: Connection, params: lsp.DidCloseTextDocumentParams) -> None:
-    """`textDocument/didClose`."""
+    """Handles `textDocument/didClose`."""
     connection.buffers.closed(params.text_document.uri)
     policy_diagnostics.closed(connection, params.text_document.uri)
 

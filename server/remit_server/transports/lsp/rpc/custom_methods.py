@@ -1,7 +1,7 @@
 """The custom methods of the language server and the shapes of their params (LSP-04).
 
-What a request carries stays plain JSON here; the pydantic contract judges it in the handler, because importing it
-takes longer than an editor should wait for `initialize`.
+A request's payload stays plain JSON here; the handler validates it by the pydantic contract, whose import takes longer
+than an editor should wait for `initialize`.
 """
 
 from __future__ import annotations
@@ -19,27 +19,27 @@ RUN = "remit/run"
 APPROVAL_RESPOND = "remit/approval/respond"
 STATUS = "remit/status"
 EDITOR_QUERY = "remit/editor/query"
-"""What the server asks of a client that said it answers."""
+"""The server's request to a client that announced it."""
 GENERATE = "remit/generate"
 
 PROTOCOL = 1
-"""The same as `contract.PROTOCOL`, which is too slow to import here; a test compares them."""
+"""Equal to `contract.PROTOCOL`, which is too slow to import here; a test compares them."""
 
 Json: TypeAlias = Any
 """A JSON value as `json.loads` gives it."""
 
 
 _MOST_VALUES = 20_000
-"""Values in the params of a custom method: the contract names each that it refuses, at some 10 µs."""
+"""The most values in the params of a custom method: the contract reports each invalid one, at some 10 µs."""
 
 
 class WrongParams(ValueError):
-    """Params that have not the shape of their method; the text is for the caller."""
+    """Params without the shape of their method; the text is for the caller."""
 
 
 @attrs.frozen
 class RunParams:
-    """Params of `remit/run`: the request as it came, less the token that its events are streamed on."""
+    """Params of `remit/run`: the request as received, without the token that its events are streamed on."""
 
     request: dict[str, Json]
     partial_result_token: lsp.ProgressToken | None = None
@@ -47,21 +47,21 @@ class RunParams:
 
 @attrs.frozen
 class AnswerParams:
-    """Params of `remit/approval/respond`, as they came."""
+    """Params of `remit/approval/respond`, as received."""
 
     answer: dict[str, Json]
 
 
 @attrs.frozen
 class StatusParams:
-    """Params of `remit/status`: the workspace folder, where it is not the first."""
+    """Params of `remit/status`: the workspace folder, unless it is the first."""
 
     workspace_folder: str | None = None
 
 
 @attrs.frozen
 class GenerateParams:
-    """Params of `remit/generate`: the request as it came, less the token that its text is streamed on."""
+    """Params of `remit/generate`: the request as received, without the token that its text is streamed on."""
 
     request: dict[str, Json]
     partial_result_token: lsp.ProgressToken | None = None
@@ -89,7 +89,7 @@ class AnswerMessage:
 
 @attrs.frozen
 class StatusMessage:
-    """A `remit/status` request; `params` may be left out."""
+    """A `remit/status` request; `params` are optional."""
 
     id: int | str
     params: StatusParams = StatusParams()
@@ -99,7 +99,7 @@ class StatusMessage:
 
 @attrs.frozen
 class EditorQueryResult:
-    """The answer to a `remit/editor/query`, as it came."""
+    """The answer to a `remit/editor/query`, as received."""
 
     id: int | str
     result: Json = None
@@ -122,18 +122,18 @@ CUSTOM_MESSAGES: Mapping[str, type] = {
     STATUS: StatusMessage,
     GENERATE: GenerateMessage,
 }
-"""What a client asks, by method."""
+"""The client's requests, by method."""
 
 CUSTOM_RESULTS: Mapping[str, type] = {EDITOR_QUERY: EditorQueryResult}
-"""What a client answers, by the method that asked."""
+"""The client's answers, by the request's method."""
 
 
 PLAIN_MESSAGES: frozenset[type] = frozenset({*CUSTOM_MESSAGES.values(), *CUSTOM_RESULTS.values()})
-"""The messages that are read as plain JSON: the hooks of `converter` look at no more than their outermost object."""
+"""The messages with plain JSON params: the converter's hooks inspect only their outermost object."""
 
 
 def converter() -> cattrs.Converter:
-    """Makes the LSP converter, which leaves the payload of custom methods alone and stops at the first error."""
+    """Returns the LSP converter, which leaves the payload of custom methods alone and stops at the first error."""
     made = get_converter(cattrs.Converter(detailed_validation=False))
     made.register_structure_hook(RunParams, _run_params)
     made.register_structure_hook(AnswerParams, _answer_params)
@@ -151,7 +151,7 @@ def _generate_params(raw: Json, _: type) -> GenerateParams:
 
 
 def _split_token(raw: Json) -> tuple[dict[str, Json], lsp.ProgressToken | None]:
-    """Splits a request into what came and the token that it is to be streamed on."""
+    """Splits a request into its payload and the token that it is to be streamed on."""
     request = dict(_object(raw))
     token = request.pop("partialResultToken", None)
     request.pop("workDoneToken", None)
@@ -180,7 +180,7 @@ def _object(raw: Json) -> dict[str, Json]:
 
 
 def _is_larger(raw: Json, most: int) -> bool:
-    """Returns whether a value holds more than `most` others, those inside them included."""
+    """Returns whether a value contains more than `most` others, nested ones included."""
     level: list[Json] = [raw]
     count = 0
     while level and count <= most:

@@ -125,7 +125,7 @@ class Sessions(Generic[C]):
         return sum(kept.cache.nbytes for kept in self._kept.values())
 
     def kept(self) -> dict[str, Session[C]]:
-        """All sessions by id, the least recently used first."""
+        """Returns all sessions by id, the least recently used first."""
         return dict(self._kept)
 
     def take(self, session_id: str) -> Session[C] | None:
