@@ -76,14 +76,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         except BrokenPipeError:  # nobody reads the help, and argparse before Python 3.11.4 raises that
             streams.forget_stdout()
             return DONE
-        with ending_in_order():
+        with end_in_order():
             return DONE if arguments is None else run_guarded(arguments)
     except KeyboardInterrupt:
         return INTERRUPTED
 
 
 @contextmanager
-def ending_in_order() -> Generator[None]:
+def end_in_order() -> Generator[None]:
     """Lets a closed terminal and SIGTERM end the process as an exit does meanwhile, so that nothing of it is left
     running.
 

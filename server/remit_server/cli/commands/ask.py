@@ -75,7 +75,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.record is not None:
         settings = replace(settings, record=arguments.record.absolute())
     request = RunRequest(session_id=new_session(), turn_id="1", input=text)
-    asker = asker_for(arguments.approve, as_json=arguments.json)
+    asker = choose_asker(arguments.approve, as_json=arguments.json)
     return EXIT_CODES[asyncio.run(run_request(settings, request, asker, sink(as_json=arguments.json))).status]
 
 
@@ -97,7 +97,7 @@ def new_session() -> str:
     return f"cli-{uuid.uuid4().hex[:8]}"
 
 
-def asker_for(approve: str, *, as_json: bool) -> Asker:
+def choose_asker(approve: str, *, as_json: bool) -> Asker:
     """Returns the asker: the terminal, nobody, or the approval given beforehand. With JSON output nobody is asked."""
     if approve == "session":
         return YesForThisSession()

@@ -78,12 +78,12 @@ def add_filters(parser: argparse.ArgumentParser, *, default_limit: int | None) -
     parser.add_argument("--decision", choices=DECISIONS, help="only with this decision")
     parser.add_argument("--rule", help="only where this rule decided")
     parser.add_argument(
-        "--since", type=moment, metavar="TIME", help="from this time on: 2026-11-22T09:30, or 2h ago as 2h"
+        "--since", type=parse_time, metavar="TIME", help="from this time on: 2026-11-22T09:30, or 2h ago as 2h"
     )
-    parser.add_argument("--until", type=moment, metavar="TIME", help="before this time")
+    parser.add_argument("--until", type=parse_time, metavar="TIME", help="before this time")
 
 
-def moment(text: str) -> int:
+def parse_time(text: str) -> int:
     """Parses an ISO 8601 time (local without a zone) or an age (`90s 15m 2h 7d`) into milliseconds since the epoch.
 
     Raises ArgumentTypeError, which argparse reports as wrong usage.

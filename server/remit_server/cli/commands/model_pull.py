@@ -50,7 +50,7 @@ def run(arguments: argparse.Namespace) -> int:
     cache = cache_folder(os.environ)
     plan = plan_pull(name, cache)
     announce(name, plan, free_space(cache), as_json=arguments.json)
-    model = pull(name, plan, cache, teller(as_json=arguments.json))
+    model = pull(name, plan, cache, make_reporter(as_json=arguments.json))
     if arguments.json:
         print_json({"kind": "pulled", "reference": str(name), **asdict(model)})
     else:
@@ -76,7 +76,7 @@ def announce(name: HubName, plan: PullPlan, free: int, *, as_json: bool) -> None
         say(f"warning: the model {needed}; Ctrl-C stops here")
 
 
-def teller(*, as_json: bool) -> Callable[[Progress], None]:
+def make_reporter(*, as_json: bool) -> Callable[[Progress], None]:
     """Returns what shows progress: JSON lines, in a terminal one line that is overwritten, else nothing."""
     last = 0.0
 

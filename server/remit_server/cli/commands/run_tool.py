@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from remit_governance.intents import INTENT_TOOLS
 from remit_governance.values import Intent
 from remit_governance.visible import visible_again
-from remit_server.cli.commands.ask import EXIT_CODES, add_common_arguments, asker_for, new_session, run_request
+from remit_server.cli.commands.ask import EXIT_CODES, add_common_arguments, choose_asker, new_session, run_request
 from remit_server.cli.console import say, sink
 from remit_server.cli.main import DONE, FAILED
 from remit_server.cli.usage import WrongUsage, first_problem, json_object
@@ -41,7 +41,7 @@ def run(arguments: argparse.Namespace) -> int:
     settings = Settings.from_environment(arguments.workspace)
     request = RunRequest(session_id=new_session(), turn_id="1", input=call)
     shown = Shown(as_json=arguments.json)
-    asker = asker_for(arguments.approve, as_json=arguments.json)
+    asker = choose_asker(arguments.approve, as_json=arguments.json)
     return shown.exit_code(asyncio.run(run_request(settings, request, asker, shown.take)))
 
 

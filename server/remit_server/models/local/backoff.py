@@ -17,7 +17,7 @@ class Backoff:
     until: float = 0.0
     why: str = ""
 
-    def died(self, now: float, why: str) -> Backoff:
+    def after_death(self, now: float, why: str) -> Backoff:
         """Returns the state after a failed start, or after a process died without an answer."""
         deaths = self.deaths + 1
         pause = 0.0 if deaths <= FREE_RESTARTS else min(2.0 ** (deaths - FREE_RESTARTS), MOST_PAUSE_S)

@@ -179,11 +179,11 @@ class MlxProvider:
             fix = "restart the server"
             raise ModelUnavailable("the model cannot be asked", "it was shut down", fix)
         if self._start is None or (self._start.done() and not _usable(self._start)):
-            self._start = self._started()
+            self._start = self._begin_start()
         # A caller that stops waiting does not stop the start: others may wait for it too.
         return await asyncio.shield(self._start)
 
-    def _started(self) -> asyncio.Task[HostProcess]:
+    def _begin_start(self) -> asyncio.Task[HostProcess]:
         """Begins a start. Raises ModelUnavailable during the pause after repeated deaths."""
         if pause := self._backoff.pause(self._now()):
             what = f"the model `{self.name}` is not started again yet"
@@ -199,7 +199,7 @@ class MlxProvider:
         try:
             host = await HostProcess.start(load, self._start_timeout_s, self._watch)
         except ModelUnavailable as error:
-            self._backoff = self._backoff.died(self._now(), error.why)
+            self._backoff = self._backoff.after_death(self._now(), error.why)
             raise
         if self._options.guided and not host.ready.guided:
             log.warning("model `%s` has a tokenizer that cannot be guided: no grammar holds its calls", self.name)
@@ -212,7 +212,7 @@ class MlxProvider:
         """Counts a process that died before its first answer, once for all who waited for it."""
         if not host.answered and not host.alive and self._spawned is host:
             self._spawned = None
-            self._backoff = self._backoff.died(self._now(), host.death or "")
+            self._backoff = self._backoff.after_death(self._now(), host.death or "")
 
     @contextmanager
     def _in_use(self) -> Generator[None]:

@@ -96,11 +96,11 @@ class Recorder:
         await self._model.close()
         self._stop()
 
-    def said(self, entry: str, at_s: float, event: ModelEvent) -> None:
+    def record_event(self, entry: str, at_s: float, event: ModelEvent) -> None:
         """Records an event."""
         self._write(Said(id=entry, at_s=at_s, event=event_value(event, self._redact)))
 
-    def ended(
+    def record_end(
         self, entry: str, at_s: float, how: Literal["finished", "failed", "cancelled"], error: RemitError | None
     ) -> None:
         """Records the end of a generation."""
@@ -144,12 +144,12 @@ class _Notes:
         if isinstance(event, TextDelta | ThinkingDelta):
             self._run.append((self._now(), event))
         else:
-            self._recorder.said(self.id, self._now(), event)
+            self._recorder.record_event(self.id, self._now(), event)
 
     def end(self, how: Literal["finished", "failed", "cancelled"], error: RemitError | None = None) -> None:
         """Records the end."""
         self._flush()
-        self._recorder.ended(self.id, self._now(), how, error)
+        self._recorder.record_end(self.id, self._now(), how, error)
 
     def _flush(self) -> None:
         """Writes the run in its pieces, or in one if it contains a secret."""
@@ -160,7 +160,7 @@ class _Notes:
         if self._recorder.redacts(whole):
             run = [(run[-1][0], type(run[0][1])(whole))]
         for at_s, piece in run:
-            self._recorder.said(self.id, at_s, piece)
+            self._recorder.record_event(self.id, at_s, piece)
 
     def _now(self) -> float:
         return round(time.monotonic() - self._began, 6)

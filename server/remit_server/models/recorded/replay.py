@@ -87,7 +87,7 @@ class ReplayProvider:
 
     async def generate(self, request: GenerateRequest) -> AsyncGenerator[ModelEvent]:
         """Plays the answer to this request. Raises the recorded error; ModelFailed where nothing was recorded."""
-        exchange = self._recorded(request_value(request, self._redact))
+        exchange = self._find_recorded(request_value(request, self._redact))
         exchange.played = True
         self._running += 1
         try:
@@ -119,7 +119,7 @@ class ReplayProvider:
     async def _wait(self, began: float, at_s: float) -> None:
         await asyncio.sleep(max(0.0, began + at_s - time.monotonic()) if self._timed else 0)
 
-    def _recorded(self, asked: dict[str, Any]) -> Exchange:
+    def _find_recorded(self, asked: dict[str, Any]) -> Exchange:
         wanted = request_digest(asked)
         left = [(number, each) for number, each in enumerate(self._exchanges, 1) if not each.played]
         for _, exchange in left:

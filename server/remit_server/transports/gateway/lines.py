@@ -32,13 +32,13 @@ class LineBuffer:
         lines: list[bytes | None] = []
         for part in ended:
             self._add(part)
-            lines.append(self._taken())
+            lines.append(self._take_line())
         self._add(rest)
         return lines
 
     def finish(self) -> list[bytes | None]:
         """Returns the rest at the end of input as a line, unless it is empty."""
-        return [self._taken()] if self._size else []
+        return [self._take_line()] if self._size else []
 
     def _add(self, part: bytes) -> None:
         self._size += len(part)
@@ -47,7 +47,7 @@ class LineBuffer:
         elif part:
             self._parts.append(part)
 
-    def _taken(self) -> bytes | None:
+    def _take_line(self) -> bytes | None:
         line = None if self._size > self._longest else b"".join(self._parts).removesuffix(b"\r")
         self._parts.clear()
         self._size = 0

@@ -81,17 +81,17 @@ class Gateway:
             near = next(iter(get_close_matches(name, RequestForm.model_fields, n=1)), None)
             log.warning("no request has a field %r%s", name, f"; did you mean {near!r}" if near else "")
         self._closing = isinstance(line.request, Shutdown)
-        lanes = _lanes(line)
-        before = {self._last[lane] for lane in lanes if lane in self._last}
+        queues = _queues_of(line)
+        before = {self._last[queue] for queue in queues if queue in self._last}
         task = asyncio.create_task(self._serve(line, before))
         self._running.add(task)
-        self._last.update(dict.fromkeys(lanes, task))
+        self._last.update(dict.fromkeys(queues, task))
 
         def forget(_: asyncio.Task[None]) -> None:
             self._running.discard(task)
-            for lane in lanes:
-                if self._last.get(lane) is task:
-                    del self._last[lane]
+            for queue in queues:
+                if self._last.get(queue) is task:
+                    del self._last[queue]
 
         task.add_done_callback(forget)
         return task
@@ -100,7 +100,7 @@ class Gateway:
         """Handles the end of input: answers the accepted requests, then ends."""
         if not self._closing:
             self._closing = True
-            await self._settled(self._running)
+            await self._wait_for(self._running)
             log.info("End of input")
             self.ended.set()
 
@@ -110,7 +110,7 @@ class Gateway:
         self.ended.set()
         for task in self._running:
             task.cancel()
-        await self._settled(self._running)
+        await self._wait_for(self._running)
 
     async def watch_idle(self) -> None:
         """Closes unused sessions until it is cancelled."""
@@ -123,7 +123,7 @@ class Gateway:
 
     async def _serve(self, line: Line, before: set[asyncio.Task[None]]) -> None:
         try:
-            await self._settled(before)
+            await self._wait_for(before)
             response = await self._respond(line)
         except asyncio.CancelledError:
             if self.ended.is_set():
@@ -208,7 +208,7 @@ class Gateway:
         others = {task for task in self._running if task is not mine}
         for task in others:
             task.cancel()
-        await self._settled(others)
+        await self._wait_for(others)
         log.info("Shutting down, closing %d sessions", len(self._sessions))
         return Done()
 
@@ -222,12 +222,12 @@ class Gateway:
         return Listener(on_text, on_restart)
 
     @staticmethod
-    async def _settled(tasks: set[asyncio.Task[None]]) -> None:
+    async def _wait_for(tasks: set[asyncio.Task[None]]) -> None:
         if tasks:
             await asyncio.wait(tuple(tasks))
 
 
-def _lanes(line: Line) -> tuple[str | None, ...]:
+def _queues_of(line: Line) -> tuple[str | None, ...]:
     """Returns the queues that a request waits in: the common one without an id (None), and its session's."""
     session = (line.request.session_id,) if isinstance(line.request, Ask | CloseSession) else ()
     return session if line.request_id is not None else (None, *session)

@@ -46,13 +46,13 @@ class WorkspaceFolders:
         """Returns those on this machine that are not open yet, each once."""
         return [root for root in dict.fromkeys(_real(roots)) if root not in self.by_root]
 
-    def added(self, folders: Iterable[WorkspaceFolder], roots: Collection[Root]) -> WorkspaceFolders:
+    def with_added(self, folders: Iterable[WorkspaceFolder], roots: Collection[Root]) -> WorkspaceFolders:
         """Returns these folders with the added ones; those of `roots` that are elsewhere are recorded."""
         elsewhere = (root for root in roots if isinstance(root, NotHere))
         by_root = {**self.by_root, **{folder.root: folder for folder in folders}}
         return WorkspaceFolders(by_root, (*self.elsewhere, *elsewhere))
 
-    def removed(self, roots: Collection[Root]) -> WorkspaceFolders:
+    def without(self, roots: Collection[Root]) -> WorkspaceFolders:
         """Returns these folders without the removed ones."""
         gone = set(_real(roots))
         left = {root: folder for root, folder in self.by_root.items() if root not in gone}

@@ -48,10 +48,10 @@ class Reads:
 
 
 FEATURES: Mapping[str, Changes | Reads] = {
-    lsp.TEXT_DOCUMENT_DID_OPEN: Changes(sync.opened),
-    lsp.TEXT_DOCUMENT_DID_CHANGE: Changes(sync.changed),
-    lsp.TEXT_DOCUMENT_DID_SAVE: Changes(sync.saved),
-    lsp.TEXT_DOCUMENT_DID_CLOSE: Changes(sync.closed),
+    lsp.TEXT_DOCUMENT_DID_OPEN: Changes(sync.did_open),
+    lsp.TEXT_DOCUMENT_DID_CHANGE: Changes(sync.did_change),
+    lsp.TEXT_DOCUMENT_DID_SAVE: Changes(sync.did_save),
+    lsp.TEXT_DOCUMENT_DID_CLOSE: Changes(sync.did_close),
     lsp.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS: Changes(workspace_folders.changed),
     lsp.TEXT_DOCUMENT_COMPLETION: Reads(policy_completion.complete, policy_completion.OPTIONS),
     lsp.TEXT_DOCUMENT_HOVER: Reads(policy_hover.hover),

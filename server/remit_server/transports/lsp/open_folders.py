@@ -26,12 +26,12 @@ _CLOSE_S = 15.0
 def change_folders(connection: Connection, added: Collection[Root], removed: Collection[Root]) -> None:
     """Opens and closes workspace folders. Turns that run in a closed one are cancelled."""
     before = connection.folders
-    connection.folders = before.removed(removed)
+    connection.folders = before.without(removed)
     for folder in before:
         if folder.root not in connection.folders.by_root:
             connection.in_background(close_folder(folder))
     new = [_make_folder(connection, root) for root in connection.folders.new_roots(added)]
-    connection.folders = connection.folders.added(new, added)
+    connection.folders = connection.folders.with_added(new, added)
     if connection.ready:
         attend_folders(connection, new, (root for root in added if isinstance(root, NotHere)))
 

@@ -175,7 +175,7 @@ def _write(
             _fill(fd, after, None if before is None else _mode(before.mode, executable))
             mode = stat.S_IMODE(os.fstat(fd).st_mode)
             if before is None:
-                _appear(folder, name, path)
+                _link_into_place(folder, name, path)
             else:
                 _replace(folder, name, path, before)
         sync_folder(folder)
@@ -235,13 +235,13 @@ def _create_temporary(folder: int, mode: int) -> tuple[str, int]:
         name = TEMPORARY_PREFIX + secrets.token_hex(12)
         with contextlib.suppress(FileExistsError):
             fd = os.open(name, flags, mode, dir_fd=folder)
-            if _claim(fd):
+            if _lock_temporary(fd):
                 return name, fd
             os.close(fd)
     raise FileExistsError(errno.EEXIST, "no free temporary name")
 
 
-def _claim(fd: int) -> bool:
+def _lock_temporary(fd: int) -> bool:
     """Locks a temporary file, which marks its writer as alive. Returns False where a collector was faster."""
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -262,7 +262,7 @@ def _fill(fd: int, data: bytes, mode: int | None) -> None:
     os.fsync(fd)
 
 
-def _appear(folder: int, temporary: str, path: WorkspacePath) -> None:
+def _link_into_place(folder: int, temporary: str, path: WorkspacePath) -> None:
     """Links the finished file under its name. Raises `stale` where a file of that name exists by now."""
     try:
         try:

@@ -35,7 +35,7 @@ def move_file(workspace: Workspace, source: WorkspacePath, before: FileImage, ta
     with contextlib.ExitStack() as undo, _folder(workspace, source) as here:
         undo.callback(remove_empty, workspace, missing_folders(target))
         must_hold(here, source, before)
-        with _explaining(target):
+        with _translate_errors(target):
             there = workspace.make_folder(target.parent)
             try:
                 _rename(here, source, there, target)
@@ -60,14 +60,14 @@ def _rename(here: int, source: WorkspacePath, there: int, target: WorkspacePath)
 def _folder(workspace: Workspace, path: WorkspacePath) -> Generator[int]:
     folder = workspace.open_folder(path.parent)
     try:
-        with _explaining(path):
+        with _translate_errors(path):
             yield folder
     finally:
         os.close(folder)
 
 
 @contextlib.contextmanager
-def _explaining(path: WorkspacePath) -> Generator[None]:
+def _translate_errors(path: WorkspacePath) -> Generator[None]:
     try:
         yield
     except OSError as error:

@@ -47,9 +47,9 @@ def _recover(workspace: Workspace, merge: LoggedMerge, policy_version: str) -> R
         if number in merge.done:
             continue
         try:
-            standing = _standing(workspace, step)
+            standing = _find_state(workspace, step)
             if standing == "due" and merge.policy_version == policy_version and not step.in_editor:
-                _do(workspace, merge, number, step)
+                _carry_out(workspace, merge, number, step)
                 finished.append(step.path)
             elif standing != "done":
                 left.append(step.path)
@@ -66,9 +66,9 @@ def _recover(workspace: Workspace, merge: LoggedMerge, policy_version: str) -> R
     return Recovered(tuple(finished), tuple(left), why, str(merge.keep()))
 
 
-def _standing(workspace: Workspace, step: Step) -> Standing:
+def _find_state(workspace: Workspace, step: Step) -> Standing:
     """Returns whether a step that is not recorded as done was done, is due, or cannot be done: each is one rename."""
-    image = _image(workspace, _exactly(workspace, step.path))
+    image = _image(workspace, _resolve_exactly(workspace, step.path))
     now = None if image is None else image.digest
     if step.moved_from is None:
         # One rename changes both contents and mode.
@@ -81,10 +81,10 @@ def _standing(workspace: Workspace, step: Step) -> Standing:
     return "due" if source == step.before and now in {None, step.after} else "changed"
 
 
-def _do(workspace: Workspace, merge: LoggedMerge, number: int, step: Step) -> None:
-    path = _exactly(workspace, step.path)
+def _carry_out(workspace: Workspace, merge: LoggedMerge, number: int, step: Step) -> None:
+    path = _resolve_exactly(workspace, step.path)
     if step.moved_from is not None:
-        source = _exactly(workspace, step.moved_from)
+        source = _resolve_exactly(workspace, step.moved_from)
         image = read_image(workspace, source)
         if _image(workspace, path) is not None:
             remove_file(workspace, source, image)
@@ -97,7 +97,7 @@ def _do(workspace: Workspace, merge: LoggedMerge, number: int, step: Step) -> No
     merge.finished(number)
 
 
-def _exactly(workspace: Workspace, relative: str) -> WorkspacePath:
+def _resolve_exactly(workspace: Workspace, relative: str) -> WorkspacePath:
     """Returns the path that was approved. Raises ToolError where a link leads elsewhere by now."""
     path = workspace.resolve(relative)
     if path.relative != relative:
@@ -106,7 +106,7 @@ def _exactly(workspace: Workspace, relative: str) -> WorkspacePath:
 
 
 def _digest(workspace: Workspace, relative: str) -> str | None:
-    image = _image(workspace, _exactly(workspace, relative))
+    image = _image(workspace, _resolve_exactly(workspace, relative))
     return None if image is None else image.digest
 
 

@@ -83,7 +83,7 @@ def list_with_ripgrep(
     """Returns the files below `base` that the project does not ignore; None where ripgrep is missing or fails.
 
     Names that `walk` leaves out for other reasons than an ignore file are in it, and so may be files that one in a
-    folder between the workspace's and `base` excludes: see `listed`.
+    folder between the workspace's and `base` excludes: see `listing_filter`.
     """
     program = find_ripgrep(workspace)
     if program is None:
@@ -132,7 +132,7 @@ def _drain(process: subprocess.Popen[bytes], limits: Limits) -> tuple[bytes, byt
         selector.register(process.stderr or 0, selectors.EVENT_READ, remarks)
         while selector.get_map():
             if len(remarks) > _MAX_REMARKS:
-                _keep_telling(remarks)
+                _drop_noise(remarks)
             if limits.spent() or len(output) > _MAX_OUTPUT or len(remarks) > _MAX_REMARKS:
                 return bytes(output), bytes(remarks), False
             for key, _ in selector.select(_TICK_S):
@@ -144,7 +144,7 @@ def _drain(process: subprocess.Popen[bytes], limits: Limits) -> tuple[bytes, byt
     return bytes(output), bytes(remarks), True
 
 
-def _keep_telling(remarks: bytearray) -> None:
+def _drop_noise(remarks: bytearray) -> None:
     """Drops messages without information: there is one for each ignored file."""
     whole, _, begun = remarks.rpartition(b"\n")
     kept = [line for line in whole.split(b"\n") if _TOO_LARGE.fullmatch(line) or _CLOSED.fullmatch(line)]

@@ -19,7 +19,7 @@ _MASKS = 32
 """The number of masks cached: text uses the same few again and again. A mask has a byte per token."""
 
 
-class Steering(Protocol):
+class TokenConstraint(Protocol):
     """Constrains a generation token by token; see `guide.Guide`. All methods may raise."""
 
     def allowed(self) -> bytes | None:
@@ -30,11 +30,11 @@ class Steering(Protocol):
         """Returns whether most of the tokens in `allowed` force no further token."""
         ...
 
-    def took(self, token: int) -> None:
+    def accept(self, token: int) -> None:
         """Records a chosen token."""
         ...
 
-    def forced(self, most: int) -> list[int]:
+    def accept_forced(self, most: int) -> list[int]:
         """Accepts and returns the tokens that must come next, at most `most`."""
         ...
 
@@ -65,7 +65,7 @@ class Row:
         model: Any,
         cache: Cache,
         token: int,
-        steering: Steering,
+        constraint: TokenConstraint,
         detokenizer: Any,
         *,
         end_tokens: frozenset[int],
@@ -81,7 +81,7 @@ class Row:
         self._cache = cache
         self._next: tuple[int, ...] = (token,)
         self._logits: Any = None
-        self._steering = steering
+        self._constraint = constraint
         self._detokenizer = detokenizer
         self._end_tokens = end_tokens
         self._left = max_tokens
@@ -102,33 +102,33 @@ class Row:
 
         Forced tokens come with it: the model reads them together, without sampling. Where they are unlikely, the model
         starts to read the chosen token before its value is known here, so that neither side waits. Raises what the
-        steering raises.
+        constraint raises.
         """
         import mlx.core as mx
 
-        allowed = self._steering.allowed()
-        chosen = self._sampled(_apply_mask(self._logits, allowed, min(self._end_tokens)))
-        ahead = self._left > 1 and self._steering.forces_little(allowed)
+        allowed = self._constraint.allowed()
+        chosen = self._sample(_apply_mask(self._logits, allowed, min(self._end_tokens)))
+        ahead = self._left > 1 and self._constraint.forces_little(allowed)
         if ahead:
             # Evaluated separately: arrays evaluated together are waited for together.
             cast(Any, mx.async_eval)(chosen)
             self._logits = self._scores(chosen[None], 1)
             cast(Any, mx.async_eval)(self._logits)
         token = cast(int, chosen.item())
-        self._steering.took(token)
+        self._constraint.accept(token)
         self._left -= 1
         if token in self._end_tokens:
-            return self._generated((token,), "stop")
-        forced = self._steering.forced(self._left)
+            return self._make_generated((token,), "stop")
+        forced = self._constraint.accept_forced(self._left)
         self._left -= len(forced)
         self._next = tuple(forced) if ahead else (token, *forced)
-        return self._generated((token, *forced), "length" if self._left == 0 else None)
+        return self._make_generated((token, *forced), "length" if self._left == 0 else None)
 
     def _scores(self, tokens: Any, count: int) -> Any:
         self.held += count
         return self._model(tokens, cache=self._cache.layers)[:, -1, :]
 
-    def _generated(self, tokens: tuple[int, ...], done: Literal["stop", "length"] | None) -> Generated:
+    def _make_generated(self, tokens: tuple[int, ...], done: Literal["stop", "length"] | None) -> Generated:
         import mlx.core as mx
 
         if (self._left + len(tokens)) // _CLEARED_EVERY != self._left // _CLEARED_EVERY:
@@ -143,7 +143,7 @@ class Row:
             text += str(self._detokenizer.last_segment)
         return Generated(tokens, text, done)
 
-    def _sampled(self, logits: Any) -> Any:
+    def _sample(self, logits: Any) -> Any:
         import mlx.core as mx
 
         if self._key is None:

@@ -13,12 +13,12 @@ from collections.abc import Callable
 from remit_server.models.local.host.cache.cache_files import CacheStore
 from remit_server.models.local.host.cache.session_caches import Sessions, resume
 from remit_server.models.local.host.cache.token_caches import Cache
-from remit_server.models.local.host.fair_queue import FairQueue, Line
+from remit_server.models.local.host.fair_queue import FairQueue, QueueKey
 from remit_server.models.local.host.generation import Emit, Generation
 from remit_server.models.local.host.grammar.step_grammar import GrammarError
 from remit_server.models.local.host.loading import HostError
 from remit_server.models.local.host.mlx_backend import LanguageModel
-from remit_server.models.local.host.model_adapter import Steps
+from remit_server.models.local.host.model_adapter import ModelAdapter
 from remit_server.models.local.host.output.calls import UnreadableCall
 from remit_server.models.local.host.stats import Counts
 from remit_server.models.local.wire import Error, Finished, Generate, Stats
@@ -30,12 +30,12 @@ class Engine:
     """One loaded model with its adapter and its sessions' caches. Used on the model's thread only."""
 
     def __init__(
-        self, model: LanguageModel, steps: Steps, emit: Emit, cache_bytes: int, store: CacheStore | None
+        self, model: LanguageModel, adapter: ModelAdapter, emit: Emit, cache_bytes: int, store: CacheStore | None
     ) -> None:
         """With a `store`, caches survive the process."""
         self._model = model
         self._emit = emit
-        self._steps = steps
+        self._adapter = adapter
         self._store = store
         self._sessions: Sessions[Cache] = Sessions(cache_bytes)
         self._queue = FairQueue()
@@ -52,7 +52,7 @@ class Engine:
     def submit(self, request: Generate) -> None:
         """Queues a generation. Its events are emitted during later rounds, and end with Finished or Error."""
         self._waiting[request.id] = request
-        self._queue.put(request.id, _line(request))
+        self._queue.put(request.id, _queue_key(request))
 
     def cancel(self, request_id: str) -> None:
         """Ends a generation, or removes it from the queue; an unknown id has already ended."""
@@ -73,7 +73,7 @@ class Engine:
     def round(self) -> None:
         """Advances each generation whose turn it is by one step: a token, or for one of them a part of its prompt."""
         self._rounds += 1
-        chosen = [generation for name in self._queue.round() if (generation := self._begun(name)) is not None]
+        chosen = [generation for name in self._queue.round() if (generation := self._get_or_begin(name)) is not None]
         for step in (Generation.begin_token, Generation.take_token):
             for generation in chosen:
                 if not generation.reading and generation.id in self._running:
@@ -92,7 +92,7 @@ class Engine:
             running=len(self._running),
         )
 
-    def _begun(self, request_id: str) -> Generation | None:
+    def _get_or_begin(self, request_id: str) -> Generation | None:
         """Returns a running generation, or starts a queued one. Returns None where that fails, which is emitted."""
         if (running := self._running.get(request_id)) is not None:
             return running
@@ -106,9 +106,9 @@ class Engine:
         return generation
 
     def _begin(self, request: Generate) -> Generation:
-        text = self._steps.prompt(request)
-        steering, hearing = self._steps.steering(request, text), self._steps.hearing(request, text)
-        name = _cache_name(_line(request))
+        text = self._adapter.prompt(request)
+        guide, output = self._adapter.constrain(request, text), self._adapter.open_reader(request, text)
+        name = _cache_name(_queue_key(request))
         session = self._sessions.take(name)
         if session is None and self._store is not None:
             session = self._store.load(name)
@@ -120,8 +120,8 @@ class Engine:
             fix = "start a new session, or use a larger model"
             raise HostError("the conversation does not fit the model", why, fix)
         limit = min(request.max_tokens, room)
-        steering[1].within(limit)
-        return Generation(self._model, request, prompt, steering, hearing, text=text, max_tokens=limit, emit=self._emit)
+        guide[1].set_limit(limit)
+        return Generation(self._model, request, prompt, guide, output, text=text, max_tokens=limit, emit=self._emit)
 
     def _attempt(self, generation: Generation, step: Callable[[Generation], None]) -> None:
         """Runs one step of a generation; an error ends that generation only."""
@@ -136,7 +136,7 @@ class Engine:
 
     def _end(self, generation: Generation) -> None:
         self._forget(generation, failed=False)
-        self._sessions.keep(_cache_name(_line(generation.request)), generation.session())
+        self._sessions.keep(_cache_name(_queue_key(generation.request)), generation.session())
         finished = generation.finished()
         self._counts.count(finished, shared=generation.prompt.shared)
         self._emit(finished)
@@ -144,16 +144,16 @@ class Engine:
     def _forget(self, generation: Generation, *, failed: bool) -> None:
         self._running.pop(generation.id, None)
         self._queue.remove(generation.id)
-        self._steps.used(generation.steering, failed=failed)
+        self._adapter.used(generation.keyed_guide, failed=failed)
 
 
-def _line(request: Generate) -> Line:
+def _queue_key(request: Generate) -> QueueKey:
     return request.session_id, request.priority
 
 
-def _cache_name(line: Line) -> str:
+def _cache_name(key: QueueKey) -> str:
     """Returns a cache's name; a completion at the cursor has another than its session's turn."""
-    session, priority = line
+    session, priority = key
     return session if priority == "turn" else f"{priority}\n{session}"
 
 

@@ -11,8 +11,8 @@ from remit_server.models.local.host.cache.token_caches import Cache
 from remit_server.models.local.host.decoding import Row
 from remit_server.models.local.host.loading import HostError
 from remit_server.models.local.host.mlx_backend import LanguageModel, memory_bytes
-from remit_server.models.local.host.model_adapter import Steering
-from remit_server.models.local.host.output.output_reader import Hearing
+from remit_server.models.local.host.model_adapter import KeyedGuide
+from remit_server.models.local.host.output.output_reader import OutputReader
 from remit_server.models.local.wire import Finished, Frame, Generate, Progress
 
 Emit = Callable[[Frame], None]
@@ -26,8 +26,8 @@ class Generation:
         model: LanguageModel,
         request: Generate,
         prompt: Prompt[Cache],
-        steering: Steering,
-        hearing: Hearing,
+        guide: KeyedGuide,
+        output: OutputReader,
         *,
         text: str,
         max_tokens: int,
@@ -35,15 +35,15 @@ class Generation:
     ) -> None:
         self.request = request
         self.prompt = prompt
-        self.steering = steering
-        self._guide = steering[1]
+        self.keyed_guide = guide
+        self._guide = guide[1]
         self.over = False
         self._model = model
         self._text = text
         self._emit = emit
         self._held = prompt.cached
         self._whole = prompt.whole
-        self._hearing = hearing
+        self._output = output
         self._tokens: list[int] = []
         self._said = ""
         self._reason: Literal["stop", "length", "cancelled"] = "cancelled"
@@ -95,12 +95,12 @@ class Generation:
         self._tokens += generated.tokens
         self._said += generated.text
         if generated.text:
-            self._say(self._hearing.feed(generated.text))
+            self._say(self._output.feed(generated.text))
         if generated.done is not None:
             self._reason, self.over = generated.done, True
             if self.request.answer_schema is not None:
                 self._require_whole_value()
-            self._say(self._hearing.finish(cut=generated.done == "length"))
+            self._say(self._output.finish(cut=generated.done == "length"))
 
     def session(self) -> Session[Cache]:
         """Returns the session's state now. Its text is known only where the generation ended by itself."""
@@ -117,7 +117,7 @@ class Generation:
         first = self._first or now
         return Finished(
             id=self.id,
-            reason="length" if self._guide.landed else self._reason,
+            reason="length" if self._guide.closed_early else self._reason,
             prompt_tokens=len(self.prompt.tokens),
             cached_tokens=self.prompt.cached,
             completion_tokens=len(self._tokens),

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from remit_server.models.local.host.cache.token_caches import Cache
-from remit_server.models.local.host.decoding import Row, Steering, read
+from remit_server.models.local.host.decoding import Row, TokenConstraint, read
 from remit_server.models.local.host.output.calls import CLOSE, OPEN, Markers
 from remit_server.models.local.host.output.formats import KNOWN, OWN, ToolFormat
 from remit_server.models.local.host.output.thinking import Piece, ThinkMarkers
@@ -196,14 +196,14 @@ class LanguageModel:
         read(self._model, tokens, cache)
 
     def row(
-        self, cache: Cache, token: int, steering: Steering, *, max_tokens: int, temperature: float, seed: int
+        self, cache: Cache, token: int, constraint: TokenConstraint, *, max_tokens: int, temperature: float, seed: int
     ) -> Row:
         """Starts a generation: the cache holds the prompt up to its last token, which is `token`."""
         return Row(
             self._model,
             cache,
             token,
-            steering,
+            constraint,
             self._tokenizer.detokenizer,
             end_tokens=self.end_tokens,
             max_tokens=max_tokens,

@@ -12,7 +12,7 @@ from remit_server.models.local.host.mlx_backend import LanguageModel
 from remit_server.models.local.host.output.calls import CallReader
 from remit_server.models.local.host.output.formats import ToolFormat
 from remit_server.models.local.host.output.native import NativeReader
-from remit_server.models.local.host.output.output_reader import Hearing, Reader, Verbatim
+from remit_server.models.local.host.output.output_reader import OutputReader, Reader, Verbatim
 from remit_server.models.local.host.output.thinking import ThoughtReader
 from remit_server.models.local.host.prompts import Renderer, describe_tools, renderer, with_schema
 from remit_server.models.local.wire import Generate
@@ -27,11 +27,11 @@ cut off by the token limit is dropped, but a string shortened by the grammar wou
 MATCHED_CHARACTERS = 40
 """The length of an answer's string with a pattern or format, unless an eighth of the token limit is more."""
 
-Steering = tuple[str | None, Guide | Unguided]
+KeyedGuide = tuple[str | None, Guide | Unguided]
 """The constraint of a generation, and the key of its grammar, if it has one."""
 
 
-class Steps:
+class ModelAdapter:
     """One model's adapter. `guided`: a grammar constrains it; `thinking`: it may think, if it can."""
 
     def __init__(self, model: LanguageModel, *, guided: bool, thinking: bool) -> None:
@@ -61,9 +61,9 @@ class Steps:
         except Exception as error:
             why = f"its chat template fails: {error}"
             raise HostError(f"the model `{self._model.name}` cannot be asked", why, "use another model") from error
-        return text if wanted or self._markers is None else self._markers.closed(text)
+        return text if wanted or self._markers is None else self._markers.close_thinking(text)
 
-    def steering(self, request: Generate, prompt: str) -> Steering:
+    def constrain(self, request: Generate, prompt: str) -> KeyedGuide:
         """Returns the constraint of a generation. Raises HostError where a schema cannot be used."""
         if self._grammars is None:
             return None, Unguided(self._model.vocabulary)
@@ -72,8 +72,8 @@ class Steps:
         try:
             if request.answer_schema is not None:
                 matched = max(MATCHED_CHARACTERS, request.max_tokens // 8)
-                key, matcher, landing = self._grammars.answer(request.answer_schema, longest, matched)
-                return key, Guide(matcher, ends, landing)
+                key, matcher, closer = self._grammars.answer(request.answer_schema, longest, matched)
+                return key, Guide(matcher, ends, closer)
             paths = Paths(request.paths, request.path_arguments)
             before = self._before(request, prompt)
             key, matcher = self._grammars.step(request.intents, longest, paths, before, must_call=request.must_call)
@@ -81,16 +81,18 @@ class Steps:
         except GrammarError as error:
             raise _unusable(request, error) from error
 
-    def hearing(self, request: Generate, prompt: str) -> Hearing:
+    def open_reader(self, request: Generate, prompt: str) -> OutputReader:
         """Returns the reader of the output. Raises HostError where a schema cannot be used."""
         markers = self._markers
         if markers is None or (self.guided and not self._thinks(request)):
-            return Hearing(request.id, self._reader(request))
-        return Hearing(request.id, self._reader(request), ThoughtReader(markers, opened=markers.is_opened_by(prompt)))
+            return OutputReader(request.id, self._reader(request))
+        return OutputReader(
+            request.id, self._reader(request), ThoughtReader(markers, opened=markers.is_opened_by(prompt))
+        )
 
-    def used(self, steering: Steering, *, failed: bool) -> None:
+    def used(self, keyed: KeyedGuide, *, failed: bool) -> None:
         """Records the use of a grammar."""
-        key, guide = steering
+        key, guide = keyed
         if self._grammars is not None and key is not None:
             self._grammars.used(key, guide.consumed, failed=failed)
 

@@ -93,10 +93,10 @@ class Worker:
         try:
             model = load_model(self._request, self._progress)
             from remit_server.models.local.host.engine import Engine
-            from remit_server.models.local.host.model_adapter import Steps
+            from remit_server.models.local.host.model_adapter import ModelAdapter
 
-            steps = Steps(model, guided=self._request.guided, thinking=self._request.thinking)
-            engine = Engine(model, steps, self._emit, self._request.cache_bytes, self._store())
+            adapter = ModelAdapter(model, guided=self._request.guided, thinking=self._request.thinking)
+            engine = Engine(model, adapter, self._emit, self._request.cache_bytes, self._store())
         except HostError as error:
             log.exception("loading `%s` failed", self._request.reference)
             self._emit(Error(what=error.what, why=error.why, fix=error.fix))
@@ -108,7 +108,7 @@ class Worker:
                 device="gpu" if on_gpu() else "cpu",
                 load_s=time.perf_counter() - started,
                 memory_bytes=memory_bytes(),
-                guided=steps.guided,
+                guided=adapter.guided,
             )
         )
         return engine

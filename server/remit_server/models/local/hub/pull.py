@@ -38,7 +38,7 @@ class Progress:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class FileReporter:
     """Reports one file's progress as progress of the whole."""
 
     tell: Callable[[Progress], None]
@@ -75,7 +75,7 @@ def pull(name: HubName, plan: PullPlan, cache: Path, tell: Callable[[Progress], 
         with _alone(name, cache):
             done = 0
             for file in plan.files:
-                _obtain(name, plan, file, repo, Told(tell, Progress(file.name, done, plan.size)))
+                _obtain(name, plan, file, repo, FileReporter(tell, Progress(file.name, done, plan.size)))
                 done += file.size
             for file in plan.files:
                 repo.link(plan.commit, file.name, file.blob)
@@ -91,14 +91,14 @@ def pull(name: HubName, plan: PullPlan, cache: Path, tell: Callable[[Progress], 
     return found
 
 
-def _obtain(name: HubName, plan: PullPlan, file: RemoteFile, repo: CachedRepo, told: Told) -> None:
+def _obtain(name: HubName, plan: PullPlan, file: RemoteFile, repo: CachedRepo, report: FileReporter) -> None:
     """Downloads the file's blob unless it is here."""
     blob, unfinished = repo.blob(file.blob), repo.unfinished(file.blob)
     if _size(blob) == file.size:
-        told(file.size)
+        report(file.size)
         return
     blob.parent.mkdir(parents=True, exist_ok=True)
-    with BufferedWriter(_Watched(unfinished, told, name, file)) as stream:
+    with BufferedWriter(_Watched(unfinished, report, name, file)) as stream:
         if stream.tell() > file.size:
             stream.truncate(0)
             stream.seek(0)
@@ -118,9 +118,9 @@ def _obtain(name: HubName, plan: PullPlan, file: RemoteFile, repo: CachedRepo, t
 class _Watched(FileIO):
     """A file that is appended to, reports its length, and accepts no more than the size that the hub stated."""
 
-    def __init__(self, path: Path, told: Told, name: HubName, file: RemoteFile) -> None:
+    def __init__(self, path: Path, report: FileReporter, name: HubName, file: RemoteFile) -> None:
         super().__init__(path, "ab")
-        self._told, self._name, self._file = told, name, file
+        self._report, self._name, self._file = report, name, file
 
     def write(self, data: Buffer, /) -> int:
         """Writes some of `data`; returns how many bytes. Raises ModelUnavailable: endless data would fill the disk."""
@@ -128,7 +128,7 @@ class _Watched(FileIO):
             why = f"{self._file.name} is longer than the {self._file.size:,} bytes that the hub lists"
             raise ModelUnavailable(_what(self._name), why, "check HF_ENDPOINT and the network, and pull again")
         written = super().write(data)
-        self._told(self.tell())
+        self._report(self.tell())
         return written
 
 

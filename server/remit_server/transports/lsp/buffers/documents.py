@@ -94,13 +94,13 @@ class OpenBuffers:
         self._tell = tell
         self._by_path: dict[str, Buffer] = {}
 
-    def opened(self, uri: str, version: int, text: str) -> None:
+    def open(self, uri: str, version: int, text: str) -> None:
         """Adds an opened document, unless it is not a file of this machine."""
         path = file_path(uri)
         if path and path.startswith("/") and not path.startswith("//"):
             self._by_path[path] = Buffer(uri, Path(os.path.realpath(path)), version, text)
 
-    def changed(self, uri: str, version: int, edits: Iterable[Edit | str]) -> None:
+    def change(self, uri: str, version: int, edits: Iterable[Edit | str]) -> None:
         """Applies the editor's changes to a document, in order; a bare string is the whole new text."""
         buffer = self.at(uri)
         if buffer is None:
@@ -116,7 +116,7 @@ class OpenBuffers:
             (relative, _), buffer.unconfirmed = buffer.unconfirmed, None
             self._tell(f"`{relative}`: {_APPLIED_AFTER_ALL if arrived else _CHANGED_OTHERWISE}")
 
-    def closed(self, uri: str) -> None:
+    def close(self, uri: str) -> None:
         """Removes a closed document: its file counts again."""
         buffer = self._by_path.pop(file_path(uri) or uri, None)
         if buffer is not None and buffer.unconfirmed is not None:

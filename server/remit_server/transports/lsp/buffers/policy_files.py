@@ -65,7 +65,7 @@ class PolicyBuffers:
     def __init__(self) -> None:
         self._buffers: dict[str, PolicyBuffer] = {}
 
-    def opened(self, uri: str, version: int, text: str) -> PolicyBuffer | None:
+    def open(self, uri: str, version: int, text: str) -> PolicyBuffer | None:
         """Adds a document if its name is a policy's."""
         path = file_path(uri)
         if path is None or Path(path).name not in NAMES:
@@ -73,7 +73,7 @@ class PolicyBuffers:
         self._buffers[path] = PolicyBuffer(uri, Path(path), version, text)
         return self._buffers[path]
 
-    def changed(self, uri: str, version: int, edits: Iterable[Edit | str]) -> PolicyBuffer | None:
+    def change(self, uri: str, version: int, edits: Iterable[Edit | str]) -> PolicyBuffer | None:
         """Applies edits in order, a bare string being the whole new text."""
         buffer = self.at(uri)
         if buffer is not None:
@@ -81,7 +81,7 @@ class PolicyBuffers:
             buffer.version = version
         return buffer
 
-    def closed(self, uri: str) -> PolicyBuffer | None:
+    def close(self, uri: str) -> PolicyBuffer | None:
         """Removes a document."""
         return self._buffers.pop(file_path(uri) or uri, None)
 

@@ -39,26 +39,28 @@ PAUSE_S = 0.2
 _SEVERITIES = {"error": lsp.DiagnosticSeverity.Error, "warning": lsp.DiagnosticSeverity.Warning}
 
 
-def opened(connection: Connection, document: lsp.TextDocumentItem) -> None:
+def check_opened(connection: Connection, document: lsp.TextDocumentItem) -> None:
     """Checks a policy file that was opened."""
-    _look_soon(connection, connection.policies.opened(document.uri, document.version, document.text))
+    _look_soon(connection, connection.policies.open(document.uri, document.version, document.text))
 
 
-def changed(connection: Connection, document: lsp.VersionedTextDocumentIdentifier, edits: list[Edit | str]) -> None:
+def check_changed(
+    connection: Connection, document: lsp.VersionedTextDocumentIdentifier, edits: list[Edit | str]
+) -> None:
     """Checks a policy file once typing pauses."""
-    _look_soon(connection, connection.policies.changed(document.uri, document.version, edits))
+    _look_soon(connection, connection.policies.change(document.uri, document.version, edits))
 
 
-def saved(connection: Connection, uri: str) -> None:
+def check_saved(connection: Connection, uri: str) -> None:
     """Checks a saved policy file, and the others that are in force with it."""
     if connection.policies.at(uri) is not None:
         for buffer in connection.policies:
             _look_soon(connection, buffer)
 
 
-def closed(connection: Connection, uri: str) -> None:
+def clear_closed(connection: Connection, uri: str) -> None:
     """Removes the diagnostics of a closed file."""
-    buffer = connection.policies.closed(uri)
+    buffer = connection.policies.close(uri)
     if buffer is not None:
         _publish(connection, buffer, [])
 

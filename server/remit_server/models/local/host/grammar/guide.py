@@ -6,25 +6,25 @@ from collections.abc import Collection
 
 from llguidance import LLMatcher
 
-from remit_server.models.local.host.grammar.json_closer import Landing
+from remit_server.models.local.host.grammar.json_closer import JsonCloser
 from remit_server.models.local.host.grammar.step_grammar import GrammarError
 
 
 class Guide:
     """A matcher and its state. The bit mask is bytes, so it does not depend on the array library."""
 
-    def __init__(self, matcher: LLMatcher, end_tokens: Collection[int], landing: Landing | None = None) -> None:
-        """With a `landing`, what is generated is one JSON value, which has to end within its tokens."""
+    def __init__(self, matcher: LLMatcher, end_tokens: Collection[int], closer: JsonCloser | None = None) -> None:
+        """With a `closer`, what is generated is one JSON value, which has to end within its tokens."""
         self._matcher = matcher
         self._end_tokens = end_tokens
-        self._landing = landing
+        self._closer = closer
         self._ended = False
         self.consumed = 0
 
-    def within(self, max_tokens: int) -> None:
+    def set_limit(self, max_tokens: int) -> None:
         """Sets the number of tokens available."""
-        if self._landing is not None:
-            self._landing.within(max_tokens)
+        if self._closer is not None:
+            self._closer.set_limit(max_tokens)
 
     def allowed(self) -> bytes | None:
         """Returns one bit per token allowed next, or None: only the end.
@@ -36,19 +36,19 @@ class Guide:
         mask: bytes = self._matcher.compute_bitmask()
         if self._matcher.is_error():
             raise GrammarError(self._matcher.get_error())
-        if self._landing is None:
+        if self._closer is None:
             return mask
-        if self._landing.ends_here(accepting=self._matcher.is_accepting()):
+        if self._closer.ends_here(accepting=self._matcher.is_accepting()):
             return None
-        return self._landing.narrowed(self._landing.force_spelling(mask, self._matcher))
+        return self._closer.narrow(self._closer.force_spelling(mask, self._matcher))
 
     def forces_little(self, allowed: bytes | None) -> bool:
         """Returns whether more than half of the tokens are allowed, as in free text, or tokens are never forced."""
         if allowed is None:
             return False
-        return self._landing is not None or int.from_bytes(allowed).bit_count() > 4 * len(allowed)
+        return self._closer is not None or int.from_bytes(allowed).bit_count() > 4 * len(allowed)
 
-    def took(self, token: int) -> None:
+    def accept(self, token: int) -> None:
         """Accepts one generated token. Raises GrammarError where it was not allowed, or the matcher's limits are
         reached.
         """
@@ -58,19 +58,19 @@ class Guide:
         if not self._matcher.consume_token(token):
             raise GrammarError(self._matcher.get_error())
         self.consumed += 1
-        if self._landing is not None:
-            self._landing.took(token)
+        if self._closer is not None:
+            self._closer.accept(token)
 
-    def forced(self, most: int) -> list[int]:
+    def accept_forced(self, most: int) -> list[int]:
         """Accepts and returns tokens that the grammar forces next, at most `most`.
 
         For a JSON value it returns none: the closer has to see each token before it is accepted.
         """
-        if self._landing is not None or self._over():
+        if self._closer is not None or self._over():
             return []
         tokens: list[int] = self._matcher.compute_ff_tokens()[:most]
         for token in tokens:
-            self.took(token)
+            self.accept(token)
         return tokens
 
     @property
@@ -79,9 +79,9 @@ class Guide:
         return self._ended or self._matcher.is_accepting()
 
     @property
-    def landed(self) -> bool:
+    def closed_early(self) -> bool:
         """Whether the value was closed early because tokens ran out."""
-        return self._landing is not None and self._landing.landed
+        return self._closer is not None and self._closer.closed_early
 
     def _over(self) -> bool:
         return self._ended or (self._matcher.is_stopped() and not self._matcher.is_error())

@@ -59,7 +59,7 @@ def _list(schema: Schema, key: str) -> list[JsonValue]:
     return value if isinstance(value, list) else []
 
 
-class Landing:
+class JsonCloser:
     """Tracks a JSON value token by token. When few are left, it allows only those that close the value soonest."""
 
     def __init__(self, tokenizer: LLTokenizer, needed: int) -> None:
@@ -69,14 +69,14 @@ class Landing:
         self._left = needed + 1
         self._in_string = False
         self._escaped = False
-        self.landed = False
+        self.closed_early = False
 
-    def within(self, max_tokens: int) -> None:
+    def set_limit(self, max_tokens: int) -> None:
         """Sets the number of tokens for the whole value; at least a quarter of them stays unrestricted."""
         self._left = max_tokens
         self._kept = min(self._needed, max_tokens * 3 // 4)
 
-    def took(self, token: int) -> None:
+    def accept(self, token: int) -> None:
         """Records a token of the value."""
         self._left -= 1
         for byte in self._tokenizer.decode_bytes([token]):
@@ -90,7 +90,7 @@ class Landing:
     def ends_here(self, *, accepting: bool) -> bool:
         """Returns whether a value that could continue, such as a number, is to end now."""
         ends = accepting and self._left <= self._kept
-        self.landed = self.landed or ends
+        self.closed_early = self.closed_early or ends
         return ends
 
     def force_spelling(self, mask: bytes, matcher: LLMatcher) -> bytes:
@@ -104,7 +104,7 @@ class Landing:
         forced = matcher.compute_ff_bytes().decode("utf-8", "ignore")
         return _mask_of(self._tokenizer.greedy_tokenize(forced)[:1], len(mask)) if forced else mask
 
-    def narrowed(self, mask: bytes) -> bytes:
+    def narrow(self, mask: bytes) -> bytes:
         """Returns the mask, or the part of it that closes the value."""
         if self._left > self._kept or self._escaped:
             return mask
@@ -112,7 +112,7 @@ class Landing:
             tokens = [token for token in self._single(characters) if _has(mask, token)]
             if tokens:
                 narrow = _mask_of(tokens, len(mask))
-                self.landed = self.landed or narrow != mask
+                self.closed_early = self.closed_early or narrow != mask
                 return narrow
         return mask
 

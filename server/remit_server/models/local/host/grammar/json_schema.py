@@ -43,7 +43,7 @@ def write_out(schema: Mapping[str, JsonValue], *, strict: bool) -> Schema:
     """Returns the schema without references. Raises SchemaError, with `strict` also for `UNGUIDED` keywords."""
     for repeats in REPEATS:
         try:
-            result = _Writer(schema, repeats, strict).written(dict(schema), {}, 0)
+            result = _Writer(schema, repeats, strict).expand(dict(schema), {}, 0)
         except _TooLarge:
             continue
         if isinstance(result, dict):
@@ -67,7 +67,7 @@ class _Writer:
         self._strict = strict
         self._nodes = 0
 
-    def written(self, node: JsonValue, inside: Mapping[str, int], level: int) -> JsonValue:
+    def expand(self, node: JsonValue, inside: Mapping[str, int], level: int) -> JsonValue:
         """Returns a node expanded; `inside` counts the references on the way to it. Raises SchemaError, _TooLarge."""
         self._count(1)
         if level > MOST_NESTED:
@@ -77,7 +77,7 @@ class _Writer:
         if not isinstance(node, dict):
             raise SchemaError("a part of it is neither an object nor true or false")
         if "$ref" in node:
-            return self._referred(node, inside, level)
+            return self._expand_reference(node, inside, level)
         kept = _modernise(node)
         if self._strict and (unguided := sorted(UNGUIDED & kept.keys())):
             raise SchemaError(f"`{unguided[0]}` cannot be guided")
@@ -88,15 +88,15 @@ class _Writer:
 
     def _part(self, key: str, value: JsonValue, inside: Mapping[str, int], level: int) -> JsonValue:
         if key in SUBSCHEMAS:
-            return self.written(value, inside, level + 1)
+            return self.expand(value, inside, level + 1)
         if key in SCHEMA_LISTS:
             if not isinstance(value, list):
                 raise SchemaError(f"`{key}` is no list")
-            return [self.written(part, inside, level + 1) for part in value]
+            return [self.expand(part, inside, level + 1) for part in value]
         if key in SCHEMA_MAPS:
             if not isinstance(value, dict):
                 raise SchemaError(f"`{key}` is no object")
-            return {name: self.written(part, inside, level + 1) for name, part in value.items()}
+            return {name: self.expand(part, inside, level + 1) for name, part in value.items()}
         self._count(len(value) if isinstance(value, list | dict) else 0)
         return value
 
@@ -105,7 +105,7 @@ class _Writer:
         if self._nodes > MOST_NODES:
             raise _TooLarge
 
-    def _referred(self, node: Schema, inside: Mapping[str, int], level: int) -> JsonValue:
+    def _expand_reference(self, node: Schema, inside: Mapping[str, int], level: int) -> JsonValue:
         reference = node["$ref"]
         if not isinstance(reference, str):
             raise SchemaError("`$ref` is no string")
@@ -114,10 +114,10 @@ class _Writer:
         target = _resolve_reference(self._root, reference)
         deeper = {**inside, reference: inside.get(reference, 0) + 1}
         beside: Schema = {key: value for key, value in node.items() if key in _KEPT | UNGUIDED}
-        whole = self.written(target, deeper, level + 1)
+        whole = self.expand(target, deeper, level + 1)
         if not beside or whole is False:
             return whole
-        return {"allOf": [whole, self.written(beside, inside, level + 1)]}
+        return {"allOf": [whole, self.expand(beside, inside, level + 1)]}
 
 
 def _resolve_reference(root: Mapping[str, JsonValue], reference: str) -> JsonValue:

@@ -70,7 +70,7 @@ def bound_schema(schema: Mapping[str, JsonValue], bounds: Bounds) -> Schema:
     if "string" in kinds:
         _bound_string(result, bounds)
     if "integer" in kinds or "number" in kinds:
-        _boundnumber_of(result)
+        _bound_number(result)
     if "array" in kinds:
         result.setdefault("maxItems", max(MOST_ITEMS, number_of(result, "minItems")))
         if result.get("items", True) is True:
@@ -176,7 +176,7 @@ def _bound_string(schema: Schema, bounds: Bounds) -> None:
         schema["maxLength"] = min(number_of(schema, "maxLength"), max(bounds.matched, least))
 
 
-def _boundnumber_of(schema: Schema) -> None:
+def _bound_number(schema: Schema) -> None:
     if "minimum" not in schema and "exclusiveMinimum" not in schema:
         schema["minimum"] = _upper_bound(schema, "maximum", "exclusiveMaximum")
     if "maximum" not in schema and "exclusiveMaximum" not in schema:

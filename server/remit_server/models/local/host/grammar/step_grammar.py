@@ -17,7 +17,7 @@ from llguidance import LLMatcher, LLParserLimits, LLTokenizer
 from pydantic import JsonValue
 
 from remit_server.models.limits import limit_property
-from remit_server.models.local.host.grammar.json_closer import Landing, room_needed
+from remit_server.models.local.host.grammar.json_closer import JsonCloser, room_needed
 from remit_server.models.local.host.grammar.json_schema import Schema, SchemaError, write_out
 from remit_server.models.local.host.grammar.schemas import SELECT, Bounds, bound_schema, selection_schema
 from remit_server.models.local.host.output.calls import CLOSE, OPEN, Markers
@@ -214,7 +214,7 @@ class Grammars:
         """Returns a new matcher of one step, and the key for `used`. Raises GrammarError."""
         return self._matcher(self._text(intents, longest, paths, thinking, must_call))
 
-    def answer(self, schema: Mapping[str, JsonValue], longest: int, matched: int) -> tuple[str, LLMatcher, Landing]:
+    def answer(self, schema: Mapping[str, JsonValue], longest: int, matched: int) -> tuple[str, LLMatcher, JsonCloser]:
         """Returns a new matcher of one JSON value, the key for `used`, and what closes the value in time.
 
         Strings get `longest` characters, those with a pattern or format `matched` where that suffices. Raises
@@ -225,8 +225,8 @@ class Grammars:
         except GrammarError:
             return self._answer(answer_schema(schema, Bounds(longest)))
 
-    def _answer(self, written: Schema) -> tuple[str, LLMatcher, Landing]:
-        return *self._matcher(answer_grammar(written)), Landing(self._tokenizer, room_needed(written))
+    def _answer(self, written: Schema) -> tuple[str, LLMatcher, JsonCloser]:
+        return *self._matcher(answer_grammar(written)), JsonCloser(self._tokenizer, room_needed(written))
 
     def _text(self, intents: Intents, longest: int, paths: Paths, thinking: Thinking | None, must_call: bool) -> str:
         """Returns the grammar of the offer, from a cache where possible: rendering takes longer."""

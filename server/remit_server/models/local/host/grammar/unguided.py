@@ -22,14 +22,14 @@ class Unguided:
 
     consumed = 0
     complete = False
-    landed = False
+    closed_early = False
 
     def __init__(self, vocabulary: int) -> None:
         """Allows `vocabulary` tokens; a model may score more than its tokenizer has."""
         spare = -vocabulary % 8
         self._all = ((1 << vocabulary) - 1).to_bytes((vocabulary + spare) // 8, "little")
 
-    def within(self, max_tokens: int) -> None:
+    def set_limit(self, max_tokens: int) -> None:
         """Does nothing: no value has to be closed."""
 
     def allowed(self) -> bytes | None:
@@ -41,10 +41,10 @@ class Unguided:
         del allowed
         return True
 
-    def took(self, token: int) -> None:
+    def accept(self, token: int) -> None:
         """Does nothing: any token is allowed."""
 
-    def forced(self, most: int) -> list[int]:
+    def accept_forced(self, most: int) -> list[int]:
         """Returns none."""
         del most
         return []

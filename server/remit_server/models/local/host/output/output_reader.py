@@ -42,7 +42,7 @@ class Verbatim:
 
 
 @dataclass(frozen=True, slots=True)
-class Hearing:
+class OutputReader:
     """Separates the thinking, where there may be any, and reads the rest."""
 
     id: str
@@ -51,13 +51,13 @@ class Hearing:
 
     def feed(self, piece: str) -> Iterator[Frame]:
         """Adds text; yields the frames that are certain."""
-        yield from self._told(self._answer(self._split(piece)))
+        yield from self._to_frames(self._answer(self._split(piece)))
 
     def finish(self, *, cut: bool) -> Iterator[Frame]:
         """Yields what was held back. Raises what the reader raises."""
         rest = self.thoughts.finish() if self.thoughts is not None else ()
-        yield from self._told(self._answer(rest))
-        yield from self._told(self.reader.finish(cut=cut))
+        yield from self._to_frames(self._answer(rest))
+        yield from self._to_frames(self.reader.finish(cut=cut))
 
     def _split(self, piece: str) -> Iterable[Thought | str]:
         return (piece,) if self.thoughts is None else self.thoughts.feed(piece)
@@ -69,7 +69,7 @@ class Hearing:
             else:
                 yield from self.reader.feed(part)
 
-    def _told(self, parts: Iterable[Part]) -> Iterator[Frame]:
+    def _to_frames(self, parts: Iterable[Part]) -> Iterator[Frame]:
         for part in parts:
             match part:
                 case str():

@@ -27,7 +27,7 @@ class ThinkMarkers:
         """Returns whether the prompt ends inside thinking that the template opened."""
         return prompt.rstrip().endswith(self.open)
 
-    def closed(self, prompt: str) -> str:
+    def close_thinking(self, prompt: str) -> str:
         """Returns the prompt with the thinking closed that a template opened, where none is wanted."""
         return f"{prompt.rstrip()}\n\n{self.close}\n\n" if self.is_opened_by(prompt) else prompt
 
