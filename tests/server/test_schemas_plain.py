@@ -57,7 +57,7 @@ REFUSED: list[tuple[Object, str]] = [
     ({"$defs": {"n": an({"n": {"$ref": "#/$defs/n"}}, "n")}, "$ref": "#/$defs/n"}, "unsatisfiable"),
     ({"type": "string", "pattern": "^(?=a)b"}, "regex"),
     ({"type": "sting"}, "type"),
-    ({"anyOf": 3}, "no list"),
+    ({"anyOf": 3}, "not a list"),
     ({"items": 3, "type": "array"}, "neither an object"),
 ]
 

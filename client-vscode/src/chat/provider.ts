@@ -37,7 +37,7 @@ export function provideChat(extension: vscode.Uri, conversation: () => Conversat
         return item ? proposals.open(item.question, message.index) : undefined;
       }
       case 'open_file':
-        return openWorkspaceFile(message.path);
+        return openWorkspaceFile(chat.view().turns.find((turn) => turn.turn_id === message.turn_id)?.workspace ?? null, message.path);
       case 'mend':
         return void vscode.commands.executeCommand(REMEDIES[message.remedy].command);
     }

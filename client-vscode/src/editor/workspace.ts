@@ -31,7 +31,7 @@ export function editorContext(): ContextPayload | null {
   if (!folder) return null;
   asked = folder;
   const editor = vscode.window.activeTextEditor;
-  const open = editor && relativePath(folder, editor.document.uri);
+  const open = editor && relativePath(folder.uri.fsPath, editor.document.uri);
   const visible = editor?.visibleRanges[0];
   return {
     workspace_folder: folder.uri.fsPath,
@@ -40,12 +40,11 @@ export function editorContext(): ContextPayload | null {
   };
 }
 
-/** Opens a file that lies in the workspace; a path that leads out of it opens nothing. */
-export async function openWorkspaceFile(relative: string): Promise<void> {
-  const folder = turnFolder();
-  if (!folder) return;
-  const uri = vscode.Uri.joinPath(folder.uri, relative);
-  if (relativePath(folder, uri)) await vscode.window.showTextDocument(uri, { preview: true });
+/** Opens a file of the folder that a turn ran in; a path that leads out of it opens nothing. */
+export async function openWorkspaceFile(workspace: string | null, relative: string): Promise<void> {
+  if (workspace === null) return;
+  const uri = vscode.Uri.joinPath(vscode.Uri.file(workspace), relative);
+  if (relativePath(workspace, uri)) await vscode.window.showTextDocument(uri, { preview: true });
 }
 
 /** Opens the file that a problem names, at the place where it is. */
@@ -55,9 +54,9 @@ export async function openPlace(place: Place | null): Promise<void> {
   await vscode.window.showTextDocument(vscode.Uri.file(place.file), { selection: new vscode.Range(at, at) });
 }
 
-function relativePath(folder: vscode.WorkspaceFolder, uri: vscode.Uri): string | null {
+function relativePath(root: string, uri: vscode.Uri): string | null {
   if (uri.scheme !== 'file') return null;
-  const relative = path.relative(folder.uri.fsPath, uri.fsPath);
+  const relative = path.relative(root, uri.fsPath);
   return relative && !relative.startsWith('..') && !path.isAbsolute(relative) ? relative.split(path.sep).join('/') : null;
 }
 

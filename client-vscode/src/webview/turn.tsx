@@ -35,7 +35,8 @@ export const TurnView = memo(({ turn, last, send }: TurnProps) => {
         const approval = item.kind === 'tool' ? questions.find((each) => each.question.tool_call_id === item.id) : undefined;
         return (
           <ItemView
-            key={`${item.kind}-${item.id}`} item={item} approval={approval ?? null} over={over} current={last && over} send={send}
+            key={`${item.kind}-${item.id}`} item={item} approval={approval ?? null} over={over} current={last && over}
+            turnId={turn.turn_id} send={send}
           />
         );
       })}
@@ -49,10 +50,11 @@ interface ItemProps {
   readonly approval: ApprovalItem | null;
   readonly over: boolean;
   readonly current: boolean;
+  readonly turnId: string;
   readonly send: Send;
 }
 
-const ItemView = memo(({ item, approval, over, current, send }: ItemProps) => {
+const ItemView = memo(({ item, approval, over, current, turnId, send }: ItemProps) => {
   switch (item.kind) {
     case 'text':
       return <Answer text={item.text} />;
@@ -61,7 +63,7 @@ const ItemView = memo(({ item, approval, over, current, send }: ItemProps) => {
     case 'intent':
       return <Intent item={item} />;
     case 'tool':
-      return <Tool item={item} approval={approval} over={over} send={send} />;
+      return <Tool item={item} approval={approval} over={over} turnId={turnId} send={send} />;
     case 'approval':
       return isOpen(item) ? <Approval item={item} send={send} /> : <Outcome item={item} />;
     case 'note':

@@ -29,7 +29,7 @@ def json_object(text: str, what: str, example: str) -> dict[str, Any]:
     except RecursionError as error:
         raise WrongUsage(what, f"{shown} is nested too deeply", fix) from error
     if not isinstance(value, dict):
-        raise WrongUsage(what, f"{shown} is JSON, but no object", fix)
+        raise WrongUsage(what, f"{shown} is JSON, but not an object", fix)
     return cast("dict[str, Any]", value)
 
 
@@ -61,5 +61,5 @@ def whole_number(text: str) -> int:
     except ValueError:
         number = 0
     if number < 1:
-        raise argparse.ArgumentTypeError(f"`{text}` is no whole number above 0")
+        raise argparse.ArgumentTypeError(f"`{text}` is not a whole number above 0")
     return number

@@ -91,9 +91,9 @@ def value_of(wanted: AnswerFormat, answer: Answered) -> JsonValue:
             why = f"it was cut off after {answer.finished.completion_tokens} tokens"
             fix = "allow more tokens, or bound the schema"
             raise ModelFailed("the answer is not complete", why, fix) from error
-        raise _unusable(f"it is no JSON ({error})") from error
+        raise _unusable(f"it is not JSON ({error})") from error
     if wanted == "string_list" and not (isinstance(value, list) and all(isinstance(item, str) for item in value)):
-        raise _unusable("it is no list of strings")
+        raise _unusable("it is not a list of strings")
     return value
 
 

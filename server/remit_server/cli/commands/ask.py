@@ -83,7 +83,7 @@ def prompt(text: str) -> TextInput:
     """Returns the person's request. Raises WrongUsage where it is empty or not text."""
     what = "the prompt cannot be used"
     if not text.isprintable() and any("\ud800" <= sign <= "\udfff" for sign in text):
-        why = f"it holds bytes that are no text in {sys.getfilesystemencoding()}, which the locale names"
+        why = f"it holds bytes that are not text in {sys.getfilesystemencoding()}, which the locale names"
         raise WrongUsage(what, why, "use a UTF-8 locale, such as `LC_ALL=C.UTF-8`, and type it as UTF-8")
     try:
         return TextInput(text=text.strip())

@@ -93,7 +93,7 @@ def parse_time(text: str) -> int:
     try:
         return int(datetime.fromisoformat(text).astimezone().timestamp() * 1000)
     except (ValueError, OverflowError, OSError):
-        raise argparse.ArgumentTypeError(f"`{text}` is no time, such as 2026-11-22T09:30 or 2h") from None
+        raise argparse.ArgumentTypeError(f"`{text}` is not a time, such as 2026-11-22T09:30 or 2h") from None
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -132,7 +132,7 @@ def nothing_recorded(settings: Settings, database: Path) -> SetupError:
         return SetupError(
             f"the audit log that had {said['count']} records is gone",
             f"{database} does not exist, and signatures in {checkpoint_file(settings, database).parent} vouch for it",
-            "put the file back from a copy, and find out who took it away; the next server begins a new log",
+            "put the file back from a copy, and find out who removed it; the next server begins a new log",
             code=ErrorCode.NOT_FOUND,
         )
     return SetupError(
@@ -229,7 +229,7 @@ def _checkpoint(arguments: argparse.Namespace, settings: Settings) -> int:
     if made is None:
         say(f"nothing was recorded since the last checkpoint in {file}")
     else:
-        say(f"{made.checkpoint.count} records vouched for with the key {made.key[:16]} in {file}")
+        say(f"{made.checkpoint.count} records signed with the key {made.key[:16]} in {file}")
     if arguments.to is not None:
         say(f"the last checkpoint was sent to {arguments.to}")
     return DONE

@@ -105,7 +105,7 @@ def server_error(error: ResponseError) -> RemitError:
     try:
         said = ErrorPayload.model_validate(error.data)
     except ValidationError:
-        return RemitError("the demo cannot be run", f"the server answered {error}", "look into its log")
+        return RemitError("the demo cannot be run", f"the server answered {error}", "see its log")
     return RemitError(said.what, said.why, said.fix, code=said.code)
 
 
@@ -219,7 +219,7 @@ class Story:
     async def _respond(self, question: ApprovalRequired) -> None:
         if self._json or not can_ask():
             # On stderr for machines, so that the approval is not taken for a person's.
-            why = "--json is for machines" if self._json else "standard input or output is no terminal"
+            why = "--json is for machines" if self._json else "standard input or output is not a terminal"
             print(f"    {why}: the demo answers yes itself", file=sys.stderr if self._json else sys.stdout, flush=True)
             answer = {"approval_id": question.approval_id, "decision": "allow", "scope": "once"}
         else:

@@ -107,7 +107,7 @@ def _audit(settings: Settings) -> Finding:
         if said := last_vouched(settings, settings.audit_database):
             gone = f"the audit log that had {said['count']} records is gone from {settings.audit_database}"
             return Finding(
-                "audit", good=False, detail=gone, fix="put it back from a copy, and find out who took it away"
+                "audit", good=False, detail=gone, fix="put it back from a copy, and find out who removed it"
             )
         return _nothing_recorded(settings)
     good, message = verify_workspace(settings)
@@ -118,7 +118,7 @@ def _nothing_recorded(settings: Settings) -> Finding:
     there = next(place for place in (settings.state, *settings.state.parents) if os.path.lexists(place))
     if there.is_dir() and os.access(there, os.W_OK | os.X_OK):
         return Finding("audit", good=True, detail=f"nothing recorded yet for {settings.workspace}")
-    detail = f"no log can be made in {settings.state}: {there} is no folder where you may write"
+    detail = f"no log can be made in {settings.state}: {there} is not a folder that you may write to"
     return Finding("audit", good=False, detail=detail, fix="make it one, or name another with REMIT_STATE_DIR")
 
 

@@ -45,4 +45,4 @@ def _seconds(text: str) -> float:
     with contextlib.suppress(ValueError):
         if math.isfinite(number := float(text)) and number > 0:
             return number
-    raise argparse.ArgumentTypeError(f"`{text}` is no number of seconds above 0")
+    raise argparse.ArgumentTypeError(f"`{text}` is not a number of seconds above 0")

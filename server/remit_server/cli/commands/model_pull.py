@@ -40,7 +40,7 @@ def run(arguments: argparse.Namespace) -> int:
     name = hub_name(arguments.name)
     if name is None:
         fix = "give one such as `mlx-community/Qwen3-4B-4bit`"
-        raise WrongUsage(f"`{arguments.name}` cannot be pulled", "it is no name of a repository of the hub", fix)
+        raise WrongUsage(f"`{arguments.name}` cannot be pulled", "it is not the name of a repository on the hub", fix)
     if importlib.util.find_spec("huggingface_hub") is None:
         why, fix = "not installed: huggingface_hub", "install the `mlx` extra: `make setup` in Remit's folder"
         raise ModelUnavailable("nothing can be pulled", why, fix)

@@ -72,7 +72,7 @@ def _run(arguments: argparse.Namespace) -> int:
         raise WrongUsage(
             "cannot keep what the command changes",
             "changes reach the workspace only through the agent's tools, where policy judges each file",
-            "leave `--keep` away, or use `remit run-tool run_command`",
+            "leave out `--keep`, or use `remit run-tool run_command`",
         )
     here = Path.cwd().resolve()
     sandbox = sandbox_named(arguments.runtime, here) if arguments.runtime else choose_sandbox(here)

@@ -45,7 +45,7 @@ CANCEL_TIMEOUT_S = 120.0
 PROBE_TIMEOUT_S = 30.0
 """Seconds for what follows the loading of the weights. A chat template is tried then: a program of the folder's."""
 _CHUNK = 1 << 16
-_RESTART = "ask again: it is started anew; if it keeps happening, run `remit model check`"
+_RESTART = "ask again: it is started again; if it keeps happening, run `remit model check`"
 
 # fmt: off
 _ENVIRONMENT = (
@@ -217,7 +217,7 @@ class HostProcess:
                 for payload in buffer.feed(data):
                     self._dispatch(decode_event(payload))
         except WireError as error:
-            why = f"it sent what is no message ({error})"
+            why = f"it sent something that is not a message ({error})"
             log.error("model process: %s", why)
         finally:
             self._kill()

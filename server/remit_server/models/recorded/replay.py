@@ -31,7 +31,7 @@ from remit_server.models.recorded.traffic import (
     request_value,
 )
 
-_ANEW = "record anew with this version of Remit"
+_ANEW = "record again with this version of Remit"
 
 
 @dataclass(slots=True)
@@ -146,7 +146,7 @@ def read_recording(path: Path) -> tuple[Header, list[Exchange]]:
         try:
             header = _take(line, found)
         except (ValueError, RecursionError) as error:
-            raise SetupError(what, f"line {number}: it is no line of a recording", _ANEW) from error
+            raise SetupError(what, f"line {number}: it is not a line of a recording", _ANEW) from error
         first = first or header
         if first is None:
             raise SetupError(what, "it does not begin as a recording does", _ANEW)

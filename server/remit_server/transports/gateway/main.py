@@ -40,7 +40,7 @@ async def _converse(model: str, limits: Limits, in_fd: int, out_fd: int) -> int:
         return await asyncio.to_thread(unavailable_because, model)
 
     def lost() -> None:
-        log.warning("Nobody reads any more")
+        log.warning("The client no longer reads")
         gateway.ended.set()
 
     writer = LineWriter(out_fd, lost)

@@ -122,7 +122,7 @@ def read_options(raw: Json) -> tuple[dict[str, Json], tuple[str, ...]]:
     if told is None:
         return {}, ()
     if not isinstance(told, dict):
-        return {}, ("initializationOptions.remit is no object and was ignored",)
+        return {}, ("initializationOptions.remit is not an object and was ignored",)
     options, complaints = dict[str, Json](), list[str]()
     for name, value in cast("dict[str, Json]", told).items():
         if name not in OPTIONS:

@@ -87,6 +87,6 @@ def _keep(text: str, state: Path | None) -> Path | None:
         with os.fdopen(descriptor, "w", encoding="utf-8", errors="backslashreplace") as file:
             file.write(text + "\n")
     except OSError as error:
-        logger.warning("a command's output could not be kept: %s", error.strerror)
+        logger.warning("a command's output could not be saved: %s", error.strerror)
         return None
     return path

@@ -42,7 +42,7 @@ async def edit(connection: Connection, params: lsp.ExecuteCommandParams) -> Json
     """Runs `remit.edit [text, uri?]`: as `remit.ask`, with the document that the request is about."""
     text, uri = _text_and(params, "[text, uri?]")
     if not isinstance(uri, str | None):
-        raise _wrong(params, "the second argument is no URI", "[text, uri?]")
+        raise _wrong(params, "the second argument is not a URI", "[text, uri?]")
     document = connection.document(uri) if uri else None
     return await _turn(connection, params, text, About.of(document))
 
@@ -55,7 +55,7 @@ async def rename(connection: Connection, params: lsp.ExecuteCommandParams) -> Js
     if not isinstance(path, str) or not isinstance(name, str):
         raise _wrong(params, "`path` or `name` is missing", shape)
     if not isinstance(new_name, str) or not new_name.isidentifier():
-        raise _wrong(params, "`new_name` is missing or no identifier: LSP has no way to ask for it", shape)
+        raise _wrong(params, "`new_name` is missing or not an identifier: LSP has no way to ask for it", shape)
     about = About(path, _find_place(connection, given, params, shape).folder)
     return await _turn(connection, params, f"rename {name} to {new_name} in {path}", about)
 
@@ -66,7 +66,7 @@ async def cancel(connection: Connection, params: lsp.ExecuteCommandParams) -> Js
     given = _object(params, shape) if params.arguments else {}
     session, turn = given.get("session_id"), given.get("turn_id")
     if not isinstance(session, str | None) or not isinstance(turn, str | None):
-        raise _wrong(params, "an id is no string", shape)
+        raise _wrong(params, "an id is not a string", shape)
     return {"cancelled": sum(runtime.cancel(session, turn) for runtime in connection.opened_runtimes)}
 
 
@@ -106,7 +106,7 @@ def _find_place(connection: Connection, given: dict[str, Json], params: lsp.Exec
     """Returns the named folder, or the named file's. A file elsewhere has none."""
     folder, uri = given.get("workspace_folder"), given.get("uri")
     if not isinstance(folder, str | None) or not isinstance(uri, str | None):
-        raise _wrong(params, "`workspace_folder` or `uri` is no string", shape)
+        raise _wrong(params, "`workspace_folder` or `uri` is not a string", shape)
     if folder is not None or uri is None:
         return About(folder=None if folder is None else str(connection.folders.named(folder).root))
     document = connection.document(uri)
@@ -204,7 +204,7 @@ def _object(params: lsp.ExecuteCommandParams, shape: str) -> dict[str, Json]:
 def _check_options(given: Json, params: lsp.ExecuteCommandParams, shape: str) -> dict[str, Json]:
     """Returns the options where all of them are keys of `shape`. Raises the error for invalid params."""
     if not isinstance(given, dict):
-        raise _wrong(params, "the options are no object", shape)
+        raise _wrong(params, "the options are not an object", shape)
     options = cast("dict[str, Json]", given)
     known = re.findall(r"\w+", shape)
     if unknown := [key for key in options if key not in known]:

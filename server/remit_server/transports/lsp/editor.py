@@ -249,7 +249,7 @@ def offset_of(text: str, position: Json) -> int:
 
 def gone() -> ServerGone:
     """Returns the error for a server that has ended."""
-    return ServerGone("the language server is gone", "its process ended", "look into its log and start it again")
+    return ServerGone("the language server is gone", "its process ended", "see its log and start it again")
 
 
 def _key(position: Json) -> tuple[int, int]:

@@ -15,7 +15,7 @@ COMMANDS: dict[str, tuple[Command, str]] = {
     "explain": (explain, "the decision about an action, with every reason"),
     "check": (check, "read policy files and say what is wrong with them"),
     "test": (try_examples, "run each rule's own examples"),
-    "replay": (replay, "what would be decided otherwise now, of the last calls"),
+    "replay": (replay, "which of the last calls would be decided differently now"),
     "update": (update, "change a policy file, after a review of what that changes"),
     "show": (show, "all rules, how often each decided, and those that never can"),
 }

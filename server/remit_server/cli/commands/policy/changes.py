@@ -56,8 +56,8 @@ def _line(change: Change) -> str:
 
 
 def _count_words(replay: Replay) -> str:
-    calls = f"{replay.judged} call{'' if replay.judged == 1 else 's'} judged anew"
-    changed = f"{len(replay.changes) or 'none'} would be decided otherwise"
+    calls = f"{replay.judged} call{'' if replay.judged == 1 else 's'} judged again"
+    changed = f"{len(replay.changes) or 'none'} would be decided differently"
     breaking = f", {len(replay.breaking)} of them [BREAKING]" if replay.breaking else ""
     skipped = "".join(f"; {count} skipped: {why}" for why, count in sorted(replay.skipped.items()))
     return f"{calls}: {changed}{breaking}{skipped}"

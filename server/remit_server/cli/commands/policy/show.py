@@ -102,4 +102,4 @@ def _describe_rule(rule: ListedRule, hits: Counter[str]) -> str:
 def _warnings(rule: ListedRule) -> Iterator[str]:
     yield from (f"dead: {why}" for why in rule.dead)
     if rule.shadowed_by:
-        yield f"shadowed: {rule.shadowed_by} is stricter and speaks wherever this rule does"
+        yield f"shadowed: {rule.shadowed_by} is stricter and applies wherever this rule does"

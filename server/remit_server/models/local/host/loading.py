@@ -45,7 +45,7 @@ def load_model(load: Load, on_progress: Callable[[int, int], None]) -> LanguageM
         raise _too_large(reference, "the memory ran out while it was loaded") from error
     except ImportError as error:
         why = f"MLX does not load here: {_one_line(error)}"
-        fix = "install it anew: `make clean setup` in Remit's folder"
+        fix = "reinstall it: `make clean setup` in Remit's folder"
         raise HostError("the local model cannot run", why, fix) from error
     except Exception as error:
         raise HostError(f"the model `{reference}` cannot be loaded", _one_line(error), _CHECK) from error

@@ -43,7 +43,7 @@ def weights_of(folder: Path) -> Weights:
 def _tensors(path: Path) -> list[tuple[str, int]]:
     """Returns each tensor's type and size in bytes. Raises BrokenWeights for a file that ends before its tensors do."""
     size = path.stat().st_size
-    broken = BrokenWeights(f"`{path.name}` is no safetensors file, or was cut off")
+    broken = BrokenWeights(f"`{path.name}` is not a safetensors file, or was cut off")
     with path.open("rb") as file:
         length = int.from_bytes(file.read(_LENGTH), "little")
         if not 0 < length <= min(size, _LONGEST_HEADER):

@@ -120,7 +120,7 @@ def _json(file: Path) -> dict[str, Any]:
     except (OSError, ValueError, RecursionError) as error:
         raise Unreadable(f"{file.name} cannot be read") from error
     if not isinstance(value, dict):
-        raise Unreadable(f"{file.name} is no JSON object")
+        raise Unreadable(f"{file.name} is not a JSON object")
     return cast("dict[str, Any]", value)
 
 

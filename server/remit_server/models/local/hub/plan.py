@@ -74,7 +74,7 @@ def needed_files(reference: str, listed: Iterable[RemoteFile]) -> tuple[RemoteFi
     if lacking:
         pickled = any(PurePosixPath(file.name).suffix in {".bin", ".pt", ".pth", ".gguf"} for file in offered)
         why = f"the repository lacks {', '.join(lacking)}" + (", and other formats are not loaded" if pickled else "")
-        raise ModelUnavailable(f"`{reference}` is no model that can run here", why, "choose one in MLX format")
+        raise ModelUnavailable(f"`{reference}` is not a model that can run here", why, "choose one in MLX format")
     if odd := [file.name for file in wanted if _HASH.fullmatch(file.blob) is None or file.size < 0]:
         fix = "check HF_ENDPOINT, and pull again"
         raise ModelUnavailable(f"`{reference}` cannot be loaded", f"the hub lists no hash of {odd[0]}", fix)

@@ -82,7 +82,7 @@ def pull(name: HubName, plan: PullPlan, cache: Path, tell: Callable[[Progress], 
             repo.remember(name.revision, plan.commit)
     except OSError as error:
         why = f"{cache} cannot be written: {(error.strerror or str(error)).lower()}"
-        fix = f"mend that, then run `remit model pull {name}` again: it goes on where it stopped"
+        fix = f"fix that, then run `remit model pull {name}` again: it resumes where it stopped"
         raise ModelUnavailable(_what(name), why, fix) from error
     found = describe(repo.snapshot(plan.commit))
     if found.problem is not None:

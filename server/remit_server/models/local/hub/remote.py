@@ -89,13 +89,13 @@ def _translate_errors(name: HubName) -> Generator[None]:
 
 def _reason(name: HubName, error: Exception) -> tuple[str, str]:
     """Returns why, and what to do."""
-    again = f"run `remit model pull {name}` again: it goes on where it stopped"
+    again = f"run `remit model pull {name}` again: it resumes where it stopped"
     page = f"{constants.ENDPOINT}/{name.repo}"
     match error:
         case OfflineModeIsEnabled():
             said = "HF_HUB_OFFLINE says that there is no network", "unset HF_HUB_OFFLINE"
         case GatedRepoError():
-            said = "it is gated: its owner lets in whom they choose", f"ask for access at {page}, then {_SIGN_IN}"
+            said = "it is gated: its owner grants access", f"ask for access at {page}, then {_SIGN_IN}"
         case RepositoryNotFoundError():
             said = f"{constants.ENDPOINT} shows no such repository", f"check the name; if it is private, {_SIGN_IN}"
         case RevisionNotFoundError():

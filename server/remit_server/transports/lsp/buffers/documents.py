@@ -198,7 +198,7 @@ def _stale(relative: str, why: str) -> ToolError:
     return ToolError(
         f"cannot edit `{relative}` in the editor",
         why,
-        "read the file again and propose the edit anew",
+        "read the file again and propose the edit again",
         code=ErrorCode.STALE,
         retryable=True,
     )

@@ -85,7 +85,7 @@ async def _look(connection: Connection, buffer: PolicyBuffer) -> None:
         try:
             found = await call_in_thread(partial(diagnose, buffer.path, text, connection.folders.root_of(buffer.path)))
         except Exception:  # a defect in one check must not stop all later ones
-            logger.exception("a policy file could not be looked at")
+            logger.exception("a policy file could not be checked")
             continue
         if found is not None and revision == buffer.revision and connection.policies.at(buffer.uri) is buffer:
             _publish(connection, buffer, found)

@@ -82,7 +82,7 @@ def _find_in(root: Path | None, wanted: Wanted, buffers: PolicyBuffers) -> Found
         if kind is not None:
             paths = {kind: paths[kind]}
         elif wanted.rule is None:
-            raise _not_found(f"`{wanted.file}` is no policy file here", "name a rule, or one of the policy files")
+            raise _not_found(f"`{wanted.file}` is not a policy file here", "name a rule, or one of the policy files")
         else:  # it was a place in another file or an earlier text: the rule may still be here
             wanted = Wanted(wanted.rule, None, None)
     for kind, path in paths.items():

@@ -34,7 +34,7 @@ _EMPTY_LINES = re.compile(rb"[\r\n]*")
 _SPACE = re.compile(r"[ \t\r\n]*")
 _FIELD_NAMES = ("content-length:", "content-type:")
 
-_NO_FIELD = "a line of its header is no `Name: value`"
+_NO_FIELD = "a line of its header is not `Name: value`"
 _NO_LENGTH = "a message needs a `Content-Length` header with a number"
 _TWO_LENGTHS = "its header has two `Content-Length` that differ"
 

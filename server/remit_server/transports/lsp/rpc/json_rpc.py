@@ -135,7 +135,7 @@ class RemitProtocol(LanguageServerProtocol):
     def handle_message(self, message: Json) -> None:
         """Dispatches a JSON value by its kind, or refuses it."""
         if not isinstance(message, dict):
-            why = "batches are no part of LSP" if isinstance(message, list) else "a message is a JSON object"
+            why = "batches are not part of LSP" if isinstance(message, list) else "a message is a JSON object"
             self._refuse(None, JsonRpcInvalidRequest(f"invalid request: {why}"))
             return
         envelope = cast("dict[str, Json]", message)

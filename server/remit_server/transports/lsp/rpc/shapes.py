@@ -79,8 +79,8 @@ def _anything(_: Json) -> None:
     return None
 
 
-def _scalar(accepts: Callable[[Json], bool], name: str) -> Check:
-    wrong = Mismatch("", f"is no {name}")
+def _scalar(accepts: Callable[[Json], bool], kind: str) -> Check:
+    wrong = Mismatch("", f"is not {kind}")
     return lambda value: None if accepts(value) else wrong
 
 
@@ -91,16 +91,16 @@ def _is_whole(value: Json) -> bool:
 
 
 _SCALARS: Mapping[Any, Check] = {
-    str: _scalar(lambda value: isinstance(value, str), "string"),
-    int: _scalar(_is_whole, "whole number"),
-    float: _scalar(lambda value: isinstance(value, int | float) and not isinstance(value, bool), "number"),
-    bool: _scalar(lambda value: isinstance(value, bool | int | float), "boolean"),  # some editors have only 0 and 1
+    str: _scalar(lambda value: isinstance(value, str), "a string"),
+    int: _scalar(_is_whole, "a whole number"),
+    float: _scalar(lambda value: isinstance(value, int | float) and not isinstance(value, bool), "a number"),
+    bool: _scalar(lambda value: isinstance(value, bool | int | float), "a boolean"),  # some editors have only 0 and 1
     type(None): _scalar(lambda value: value is None, "null"),
 }
 
 
 def _constant(values: tuple[Json, ...]) -> Check:
-    return _scalar(lambda value: isinstance(value, str | int | float) and value in values, "value that is known here")
+    return _scalar(lambda value: isinstance(value, str | int | float) and value in values, "a known value")
 
 
 def _one_of(kinds: tuple[Any, ...]) -> Check:
@@ -124,7 +124,7 @@ def _list(kind: Any) -> Check:
 
     def check(value: Json) -> Mismatch | None:
         if not isinstance(value, list):
-            return Mismatch("", "is no list")
+            return Mismatch("", "is not a list")
         for index, one in enumerate(value):  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
             if (found := item(one)) is not None:
                 return found.below(f"[{index}]")
@@ -138,7 +138,7 @@ def _fixed_list(kinds: tuple[Any, ...]) -> Check:
 
     def check(value: Json) -> Mismatch | None:
         if not isinstance(value, list) or len(value) != len(checks):  # pyright: ignore[reportUnknownArgumentType]
-            return Mismatch("", f"is no list of {len(checks)}")
+            return Mismatch("", f"is not a list of {len(checks)}")
         found = (one(item) for one, item in zip(checks, value, strict=True))  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
         return next((wrong.below(f"[{index}]") for index, wrong in enumerate(found) if wrong is not None), None)
 
@@ -150,7 +150,7 @@ def _map(kind: Any) -> Check:
 
     def check(value: Json) -> Mismatch | None:
         if not isinstance(value, dict):
-            return Mismatch("", "is no object")
+            return Mismatch("", "is not an object")
         found = next((wrong for one in value.values() if (wrong := item(one)) is not None), None)  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
         return None if found is None else found.below("[…]")  # not its key, which the sender chose
 
@@ -165,7 +165,7 @@ def _object(cls: type) -> Check:
 
     def check(value: Json) -> Mismatch | None:
         if not isinstance(value, dict) and value != []:
-            return Mismatch("", "is no object")
+            return Mismatch("", "is not an object")
         if not members:  # built on first use: types are recursive, and most are never used
             members.extend(_Member.of(attribute) for attribute in attrs.fields(cls))
         for member in members:

@@ -60,7 +60,7 @@ class CacheStore:
                 partial.replace(self._path(name))
             self._prune()
         except Exception as error:
-            log.warning("a prompt cache cannot be kept in `%s`: %s", self._folder, error)
+            log.warning("a prompt cache cannot be written to `%s`: %s", self._folder, error)
 
     def load(self, name: str) -> Session[Cache] | None:
         """Reads a session's cache. Returns None where there is none, or it is another model's, which is logged."""

@@ -91,11 +91,11 @@ class _Writer:
             return self.expand(value, inside, level + 1)
         if key in SCHEMA_LISTS:
             if not isinstance(value, list):
-                raise SchemaError(f"`{key}` is no list")
+                raise SchemaError(f"`{key}` is not a list")
             return [self.expand(part, inside, level + 1) for part in value]
         if key in SCHEMA_MAPS:
             if not isinstance(value, dict):
-                raise SchemaError(f"`{key}` is no object")
+                raise SchemaError(f"`{key}` is not an object")
             return {name: self.expand(part, inside, level + 1) for name, part in value.items()}
         self._count(len(value) if isinstance(value, list | dict) else 0)
         return value
@@ -108,7 +108,7 @@ class _Writer:
     def _expand_reference(self, node: Schema, inside: Mapping[str, int], level: int) -> JsonValue:
         reference = node["$ref"]
         if not isinstance(reference, str):
-            raise SchemaError("`$ref` is no string")
+            raise SchemaError("`$ref` is not a string")
         if inside.get(reference, 0) > self._repeats:
             return False
         target = _resolve_reference(self._root, reference)

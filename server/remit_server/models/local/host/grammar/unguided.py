@@ -79,7 +79,7 @@ def check_answer(text: str, schema: Mapping[str, JsonValue]) -> str:
     try:
         value = json.loads(spelled, parse_constant=_reject_constant)
     except (ValueError, RecursionError) as error:
-        raise GrammarError(f"it is no JSON: {error}") from error
+        raise GrammarError(f"it is not JSON: {error}") from error
     # An empty registry: nothing that a schema refers to is fetched.
     validator = cast(Any, Draft202012Validator)(dict(schema), registry=cast(Any, Registry)())
     problem = next(validator.iter_errors(value), None)
@@ -89,4 +89,4 @@ def check_answer(text: str, schema: Mapping[str, JsonValue]) -> str:
 
 
 def _reject_constant(name: str) -> object:
-    raise ValueError(f"{name} is no JSON number")
+    raise ValueError(f"{name} is not a JSON number")

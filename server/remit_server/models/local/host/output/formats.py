@@ -106,7 +106,7 @@ def read_calls(format_: ToolFormat, text: str, tools: Tools) -> tuple[ReadCall, 
     try:
         parsed = format_.parse(text, tools)
     except Exception as error:
-        raise UnreadableCall(f"it is no call in the model's format, {format_.name}: {error}"[:200]) from error
+        raise UnreadableCall(f"it is not a call in the model's format, {format_.name}: {error}"[:200]) from error
     values = cast("list[object]", parsed) if isinstance(parsed, list) else [parsed]
     calls = tuple(map(as_call, values))
     counted = len(calls) if format_.name == "kimi_k2" else sum(len(call.arguments) for call in calls)
@@ -125,9 +125,9 @@ def _require_python(text: str) -> None:
     try:
         tree = ast.parse(text.strip(), mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        raise UnreadableCall(f"it is no Python expression: {error}"[:200]) from error
+        raise UnreadableCall(f"it is not a Python expression: {error}"[:200]) from error
     if not isinstance(tree, ast.List) or not all(map(_is_plain_call, tree.elts)):
-        raise UnreadableCall("it is no list of calls whose arguments have names and plain values")
+        raise UnreadableCall("it is not a list of calls whose arguments have names and plain values")
 
 
 def _is_plain_call(node: ast.expr) -> bool:
