@@ -102,7 +102,7 @@ def test_a_mistyped_command_is_not_put_to_the_model(words: tuple[str, ...], mean
 def test_a_number_that_is_none_is_called_so(words: tuple[str, str], remit: CommandLine) -> None:
     done = remit("gateway", *words)
     assert done.code == USAGE
-    assert f"argument {words[0]}: `{words[1]}` is no " in done.err
+    assert f"argument {words[0]}: `{words[1]}` is not a " in done.err
 
 
 def test_a_prompt_that_the_locale_cannot_spell_names_the_locale(remit: CommandLine) -> None:

@@ -107,7 +107,7 @@ class Engine:
 
     def _begin(self, request: Generate) -> Generation:
         text = self._adapter.prompt(request)
-        guide, output = self._adapter.constrain(request, text), self._adapter.open_reader(request, text)
+        keyed_guide, output = self._adapter.constrain(request, text), self._adapter.open_reader(request, text)
         name = _cache_name(_queue_key(request))
         session = self._sessions.take(name)
         if session is None and self._store is not None:
@@ -120,8 +120,10 @@ class Engine:
             fix = "start a new session, or use a larger model"
             raise HostError("the conversation does not fit the model", why, fix)
         limit = min(request.max_tokens, room)
-        guide[1].set_limit(limit)
-        return Generation(self._model, request, prompt, guide, output, text=text, max_tokens=limit, emit=self._emit)
+        keyed_guide[1].set_limit(limit)
+        return Generation(
+            self._model, request, prompt, keyed_guide, output, text=text, max_tokens=limit, emit=self._emit
+        )
 
     def _attempt(self, generation: Generation, step: Callable[[Generation], None]) -> None:
         """Runs one step of a generation; an error ends that generation only."""

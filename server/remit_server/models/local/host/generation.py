@@ -26,7 +26,7 @@ class Generation:
         model: LanguageModel,
         request: Generate,
         prompt: Prompt[Cache],
-        guide: KeyedGuide,
+        keyed_guide: KeyedGuide,
         output: OutputReader,
         *,
         text: str,
@@ -35,8 +35,8 @@ class Generation:
     ) -> None:
         self.request = request
         self.prompt = prompt
-        self.keyed_guide = guide
-        self._guide = guide[1]
+        self.keyed_guide = keyed_guide
+        self._guide = keyed_guide[1]
         self.over = False
         self._model = model
         self._text = text

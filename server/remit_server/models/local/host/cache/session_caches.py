@@ -9,7 +9,7 @@ from typing import Generic, Protocol, Self, TypeVar
 
 MOST_SESSIONS = 64
 CHUNK = 256
-"""Prompt tokens read in one step, beginning at multiples of it: at most 0.3 s on a slow CPU between requests."""
+"""Prompt tokens per step, from multiples of it on: at most 0.3 s on a slow CPU between two checks of the queue."""
 
 
 class PromptCache(Protocol):
