@@ -106,9 +106,7 @@ def _audit(settings: Settings) -> Finding:
     if not settings.audit_database.exists():
         if said := last_vouched(settings, settings.audit_database):
             gone = f"the audit log that had {said['count']} records is gone from {settings.audit_database}"
-            return Finding(
-                "audit", good=False, detail=gone, fix="put it back from a copy, and find out who removed it"
-            )
+            return Finding("audit", good=False, detail=gone, fix="put it back from a copy, and find out who removed it")
         return _nothing_recorded(settings)
     good, message = verify_workspace(settings)
     return Finding("audit", good, message, "" if good else "keep the file as evidence, and find out who wrote to it")
