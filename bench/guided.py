@@ -28,7 +28,7 @@ from remit_server.models.local.host.grammar.guide import Guide
 from remit_server.models.local.host.grammar.step_grammar import Grammars
 from remit_server.models.local.host.mlx_backend import LanguageModel, prepare
 from remit_server.models.local.host.output.calls import spell_call
-from remit_server.models.local.host.output.output_reader import Hearing, Verbatim
+from remit_server.models.local.host.output.output_reader import OutputReader, Verbatim
 from remit_server.models.local.host.prompts import renderer
 from remit_server.models.local.wire import ChatMessage, Generate, ToolSchema
 from remit_server.tools.table import TOOLS
@@ -88,11 +88,11 @@ def speed(model: LanguageModel, what: str, tokens: int, rounds: int) -> float:
 
     def with_grammar() -> None:
         if what == "text":
-            landing, (_, matcher) = None, grammars.step({}, LONGEST)
+            closer, (_, matcher) = None, grammars.step({}, LONGEST)
         else:
-            _, matcher, landing = grammars.answer(LIST, LONGEST, 40)
-            landing.within(LONGEST)
-        guide = Endless(matcher, model.end_tokens, landing)
+            _, matcher, closer = grammars.answer(LIST, LONGEST, 40)
+            closer.set_limit(LONGEST)
+        guide = Endless(matcher, model.end_tokens, closer)
         finished = generated(model, Prompt(tuple(prompt), 0, 0, model.new_cache()), guide, tokens)
         guided.append(finished.decode_s / (finished.completion_tokens - 1))
 
@@ -127,8 +127,8 @@ class Saying(Guide):
         wanted = self._tokens[self._said : self._said + 1] or sorted(self._end_tokens)[:1]
         return mask if mask is None else only(mask, wanted)
 
-    def took(self, token) -> None:
-        super().took(token)
+    def accept(self, token) -> None:
+        super().accept(token)
         self._said += 1
 
 
@@ -142,10 +142,8 @@ def only(mask: bytes, wanted=(), but=()) -> bytes:
 def generated(model: LanguageModel, prompt: Prompt, guide: Guide, tokens: int):
     """Run one generation as the engine does, and return what it says of itself."""
     request = Generate(id="1", session_id="s", messages=(), intents={}, max_tokens=tokens)
-    hearing = Hearing(request.id, Verbatim())
-    one = Generation(
-        model, request, prompt, (None, guide), hearing, text="", max_tokens=tokens, emit=lambda frame: None
-    )
+    output = OutputReader(request.id, Verbatim())
+    one = Generation(model, request, prompt, (None, guide), output, text="", max_tokens=tokens, emit=lambda frame: None)
     while one.reading:
         one.read()
     while not one.over:

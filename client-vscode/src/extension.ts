@@ -1,16 +1,16 @@
 // Activation and the command table: everything the extension adds to VS Code is named here.
 import { randomUUID } from 'node:crypto';
 import * as vscode from 'vscode';
-import { chatView, type Chat } from './chat';
-import { openConversation, type Conversation } from './conversation';
-import { watchHealth, type Health } from './health';
+import { openConversation, type Conversation } from './chat/conversation';
+import { provideChat, type Chat } from './chat/provider';
+import { running, type Change, type View } from './chat/view';
+import { openProposals, SCHEME } from './editor/proposals';
+import { draw, showMenu, showProblem, statusItem, statusText } from './editor/status';
+import { editorContext, openFolders, openPlace } from './editor/workspace';
 import { placeOf, problemOf, type Place } from './problem';
-import { proposals as openProposals, SCHEME } from './proposal';
-import { CLIENT_COMMANDS, openServer, type Server } from './server';
-import { draw, showMenu, showProblem, statusItem, statusText } from './status';
+import { CLIENT_COMMANDS, openServer, type Server } from './server/client';
+import { watchHealth, type Health } from './server/health';
 import { visibleLine } from './text';
-import { running, type Change, type View } from './view';
-import { editorContext, openPlace } from './workspace';
 
 let server: Server | null = null;
 
@@ -38,8 +38,8 @@ export function activate(context: vscode.ExtensionContext): void {
     if (change.type === 'event' && change.event.kind === 'approval_resolved') void proposals.close(change.event.approval_id);
     if (change.type === 'ended' && !running(view)) void health.refresh();
   };
-  const conversation: Conversation = openConversation(remit, changed, randomUUID);
-  const chat: Chat = chatView(context.extensionUri, () => conversation, proposals);
+  const conversation: Conversation = openConversation(remit, changed, randomUUID, openFolders);
+  const chat: Chat = provideChat(context.extensionUri, () => conversation, proposals);
 
   const ask = async (text: string): Promise<void> => {
     await chat.reveal();

@@ -85,7 +85,7 @@ export function problemOf(error: unknown): Problem {
       code: 'connection_lost',
       what: 'the server ended while it worked',
       why: 'its process is gone; nothing was allowed after that',
-      fix: 'ask again: it is started anew',
+      fix: 'ask again: it is started again',
     };
   }
   return {

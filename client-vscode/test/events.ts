@@ -1,4 +1,5 @@
 // Events as the server sends them, for tests: `events()` numbers them, each maker fills in what a test does not care about.
+import type { Asked, Folder } from '../src/chat/view';
 import type { AgentEvent, ApprovalRequired, RunResult, ToolResultEvent } from '../src/contract';
 
 /** An event as a test writes it: without the fields that all events have. */
@@ -7,6 +8,10 @@ type Rest<E> = E extends AgentEvent ? Omit<E, 'seq' | 'session_id' | 'turn_id' |
 
 export const SESSION = 's1';
 export const TURN = 't1';
+
+export function asked(prompt = 'x', folders: readonly Folder[] = []): Asked {
+  return { type: 'asked', session_id: SESSION, turn_id: TURN, prompt, folders };
+}
 
 export function event(seq: number, rest: Sent): AgentEvent {
   return { seq, session_id: SESSION, turn_id: TURN, time: `2026-01-01T00:00:0${seq % 10}Z`, step: 1, ...rest } as AgentEvent;

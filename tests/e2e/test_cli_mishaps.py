@@ -102,13 +102,13 @@ def test_a_mistyped_command_is_not_put_to_the_model(words: tuple[str, ...], mean
 def test_a_number_that_is_none_is_called_so(words: tuple[str, str], remit: CommandLine) -> None:
     done = remit("gateway", *words)
     assert done.code == USAGE
-    assert f"argument {words[0]}: `{words[1]}` is no " in done.err
+    assert f"argument {words[0]}: `{words[1]}` is not a " in done.err
 
 
 def test_a_prompt_that_the_locale_cannot_spell_names_the_locale(remit: CommandLine) -> None:
     done = remit("rename totäl", LC_ALL="C", PYTHONUTF8="0", PYTHONCOERCECLOCALE="0")
     assert (done.code, done.out) == (USAGE, "")
-    assert "no text in ascii" in done.err
+    assert "not text in ascii" in done.err
     assert "LC_ALL=C.UTF-8" in done.err
 
 
@@ -126,7 +126,7 @@ def test_a_configuration_folder_that_is_a_file_is_not_taken_for_none(remit: Comm
 def test_the_doctor_sees_that_no_log_could_be_made(remit: CommandLine) -> None:
     remit.state.write_text("no folder")
     bad = {finding["name"]: finding for finding in remit("doctor", "--json").lines if not finding["good"]}
-    assert f"{remit.state} is no folder where you may write" in bad["audit"]["detail"]
+    assert f"{remit.state} is not a folder that you may write to" in bad["audit"]["detail"]
     assert "REMIT_STATE_DIR" in bad["audit"]["fix"]
 
 

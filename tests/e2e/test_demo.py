@@ -165,7 +165,7 @@ def record_at(database: Path, place: str, column: str) -> tuple[int, bytes]:
 
 def test_without_a_terminal_it_says_that_it_answers_itself(kept: Demo) -> None:
     assert kept.done.code == DONE, kept.done.out
-    assert "standard input or output is no terminal: the demo answers yes itself" in kept.done.out
+    assert "standard input or output is not a terminal: the demo answers yes itself" in kept.done.out
     assert kept.done.out.index("+    subtotal = 0.0") < kept.done.out.index("the demo answers yes itself")
     assert "records verified in " in kept.done.out
 

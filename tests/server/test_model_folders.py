@@ -62,7 +62,7 @@ BROKEN: dict[str, tuple[dict[str, bytes | None], str]] = {
     "cut": ({"model__safetensors": GOOD[:-1]}, "damaged"),
     "longer": ({"model__safetensors": GOOD + b"x"}, "damaged"),
     "a shard is missing": ({"model__safetensors__index__json": INDEX}, "1 of 2 files are missing"),
-    "config is a list": ({"config__json": b"[]"}, "no JSON object"),
+    "config is a list": ({"config__json": b"[]"}, "not a JSON object"),
     "config is deep": ({"config__json": b"[" * 100_000}, "cannot be read"),
 }
 

@@ -247,7 +247,7 @@ def test_a_write_that_fails_leaves_no_model_and_is_taken_up_again(remit: Command
     assert done.returncode == FAILED, done
     error = json.loads(done.stdout.splitlines()[-1])["error"]
     assert "file too large" in error["why"]
-    assert "goes on" in error["fix"]
+    assert "resumes" in error["fix"]
     assert reported(remit) is None
     hub.sent.clear()
     assert remit("model", "pull", NAME).code == 0

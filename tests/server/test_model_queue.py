@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from remit_server.models.local.backoff import FREE_RESTARTS, MOST_PAUSE_S, Backoff
 from remit_server.models.local.host.cache.session_caches import CHUNK, Session, Sessions, resume
-from remit_server.models.local.host.fair_queue import CHARITY, MOST_TOGETHER, FairQueue, Line
+from remit_server.models.local.host.fair_queue import LOWER_PRIORITY_EVERY, MOST_TOGETHER, FairQueue, QueueKey
 from remit_server.models.local.host.memory import control_group_left, parse_vm_stat
 from remit_server.models.local.wire import Priority
 
@@ -20,14 +20,14 @@ LINES = st.tuples(st.sampled_from("abcdefghijkl"), st.sampled_from(PRIORITIES))
 
 
 @given(st.lists(LINES, min_size=1, max_size=40), st.lists(st.integers(1, 30), min_size=40, max_size=40))
-def test_every_request_is_served_and_each_line_in_order(lines: list[Line], lengths: list[int]) -> None:
+def test_every_request_is_served_and_each_line_in_order(lines: list[QueueKey], lengths: list[int]) -> None:
     """Requests of any lengths, all there at once: none starves, and a line keeps its order."""
     queue = FairQueue()
     left = {str(number): lengths[number] for number in range(len(lines))}
     for number, line in enumerate(lines):
         queue.put(str(number), line)
     over: list[str] = []
-    for _ in range(sum(left.values()) * CHARITY + 1):
+    for _ in range(sum(left.values()) * LOWER_PRIORITY_EVERY + 1):
         if not left:
             break
         chosen = queue.round()
@@ -47,16 +47,16 @@ def test_every_request_is_served_and_each_line_in_order(lines: list[Line], lengt
 
 
 @given(st.lists(LINES, min_size=1, max_size=30, unique=True))
-def test_the_highest_priority_has_all_rounds_but_some(lines: list[Line]) -> None:
+def test_the_highest_priority_has_all_rounds_but_some(lines: list[QueueKey]) -> None:
     queue = FairQueue()
     for number, line in enumerate(lines):
         queue.put(str(number), line)
     best = min(PRIORITIES.index(priority) for _, priority in lines)
     steps: Counter[str] = Counter()
-    for number in range(1, 2 * CHARITY + 1):
+    for number in range(1, 2 * LOWER_PRIORITY_EVERY + 1):
         chosen = queue.round()
         steps.update(chosen)
-        if number % CHARITY:
+        if number % LOWER_PRIORITY_EVERY:
             assert {PRIORITIES.index(lines[int(name)][1]) for name in chosen} == {best}
     for priority in {priority for _, priority in lines}:
         served = [steps[str(number)] for number, line in enumerate(lines) if line[1] == priority]
@@ -153,7 +153,7 @@ def test_pauses_grow_up_to_a_limit(gaps: list[float]) -> None:
     backoff, now, last = Backoff(), 0.0, 0.0
     for number, gap in enumerate(gaps, 1):
         now += gap
-        backoff = backoff.died(now, "why")
+        backoff = backoff.after_death(now, "why")
         pause = backoff.pause(now)
         assert (pause == 0) == (number <= FREE_RESTARTS)
         assert last <= pause + 1e-6 <= MOST_PAUSE_S + 1e-3

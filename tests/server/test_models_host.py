@@ -560,7 +560,7 @@ async def test_garbage_from_the_process() -> None:
     host = HostProcess(process, "fake")
     while host.alive:
         await asyncio.sleep(0.01)
-    with pytest.raises(ModelUnavailable, match="no message"):
+    with pytest.raises(ModelUnavailable, match="not a message"):
         await anext(host.generate(wire.Generate(id="1", session_id="s", messages=(), intents={})))
     await host.close()
 

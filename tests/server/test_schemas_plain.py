@@ -57,7 +57,7 @@ REFUSED: list[tuple[Object, str]] = [
     ({"$defs": {"n": an({"n": {"$ref": "#/$defs/n"}}, "n")}, "$ref": "#/$defs/n"}, "unsatisfiable"),
     ({"type": "string", "pattern": "^(?=a)b"}, "regex"),
     ({"type": "sting"}, "type"),
-    ({"anyOf": 3}, "no list"),
+    ({"anyOf": 3}, "not a list"),
     ({"items": 3, "type": "array"}, "neither an object"),
 ]
 
@@ -105,9 +105,9 @@ def test_what_a_grammar_admits(schema: Object, text: str, ok: bool) -> None:
 def landed(schema: Object, max_tokens: int, prefer: str) -> str:
     """Generate with a model that always says `prefer` where it may, and else the lowest byte."""
     grammars = Grammars(TOKENIZER, Markers(None, None))
-    _, matcher, landing = grammars.answer(schema, 10_000, 40)
-    landing.within(max_tokens)
-    guide = Guide(matcher, {END}, landing)
+    _, matcher, closer = grammars.answer(schema, 10_000, 40)
+    closer.set_limit(max_tokens)
+    guide = Guide(matcher, {END}, closer)
     tokens: list[int] = []
     wanted = TOKENIZER.tokenize_str(prefer)[0]
     while len(tokens) < max_tokens and (mask := guide.allowed()) is not None:
@@ -115,7 +115,7 @@ def landed(schema: Object, max_tokens: int, prefer: str) -> str:
         if not allowed:
             break
         tokens.append(wanted if wanted in allowed else allowed[0])
-        guide.took(tokens[-1])
+        guide.accept(tokens[-1])
     assert guide.complete
     return TOKENIZER.decode_str(tokens)
 

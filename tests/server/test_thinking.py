@@ -152,7 +152,7 @@ async def test_without_a_grammar_noise_brings_no_call_that_is_none() -> None:
 
 async def test_a_tokenizer_that_cannot_be_guided_is_used_without() -> None:
     """A tokenizer that llguidance cannot read is a warning, not an error."""
-    from remit_server.models.local.host.model_adapter import Steps
+    from remit_server.models.local.host.model_adapter import ModelAdapter
 
     class Unreadable:
         name, begin, end = "other", "", ""
@@ -164,4 +164,4 @@ async def test_a_tokenizer_that_cannot_be_guided_is_used_without() -> None:
         def template(self, *, thinking: bool) -> None:
             return None
 
-    assert not Steps(Unreadable(), guided=True, thinking=True).guided  # type: ignore[arg-type]
+    assert not ModelAdapter(Unreadable(), guided=True, thinking=True).guided  # type: ignore[arg-type]

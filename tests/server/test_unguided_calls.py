@@ -21,7 +21,7 @@ from remit_server.models.local.host.mlx_backend import prepare
 from remit_server.models.local.host.output.calls import OPEN, spell_call
 from remit_server.models.local.host.output.formats import OWN, ToolFormat, Tools
 from remit_server.models.local.host.output.native import NativeReader
-from remit_server.models.local.host.output.output_reader import Hearing
+from remit_server.models.local.host.output.output_reader import OutputReader
 from remit_server.models.local.host.output.thinking import ThinkMarkers, ThoughtReader
 from remit_server.models.local.wire import Call, Delta, Frame, Thinking, Unreadable
 from remit_server.models.ports import UNREADABLE_CALL
@@ -84,10 +84,10 @@ def heard(frames: Iterator[Frame], into: Heard) -> Heard:
 def hear(
     pieces: Sequence[str], reader: NativeReader, *, thoughts: ThoughtReader | None = None, cut: bool = False
 ) -> Heard:
-    hearing, found = Hearing("1", reader, thoughts), Heard()
+    output, found = OutputReader("1", reader, thoughts), Heard()
     for piece in pieces:
-        heard(hearing.feed(piece), found)
-    return heard(hearing.finish(cut=cut), found)
+        heard(output.feed(piece), found)
+    return heard(output.finish(cut=cut), found)
 
 
 @pytest.mark.slow

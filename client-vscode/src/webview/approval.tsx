@@ -1,10 +1,10 @@
 // The approval card: what exactly would happen, why it is asked, and the answers (editor.md, Approval card).
 import { useEffect, useRef, useState } from 'preact/hooks';
+import type { FromWebview } from '../chat/messages';
+import { count, type ApprovalItem } from '../chat/view';
 import type { ApprovalRequired, ReasonPayload, Scope } from '../contract';
-import type { FromWebview } from '../messages';
 import { sentence } from '../problem';
 import { commandLine, remaining, visible, visibleLine } from '../text';
-import { count, type ApprovalItem } from '../view';
 import { Diff } from './diff';
 
 /** A card that has just appeared takes no "allow": the key or click may have been meant for what was there before. */

@@ -1,6 +1,6 @@
 // The input: Enter sends, Escape stops; while a turn runs it keeps what is typed for afterwards.
 import { useLayoutEffect } from 'preact/hooks';
-import type { FromWebview } from '../messages';
+import type { FromWebview } from '../chat/messages';
 
 interface Props {
   readonly busy: boolean;

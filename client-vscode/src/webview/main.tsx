@@ -1,8 +1,8 @@
 // The chat in the webview: keeps the view that the extension host sends, draws it, reports what the person does.
 import { options, render } from 'preact';
 import { useCallback, useEffect, useLayoutEffect, useReducer, useRef, useState } from 'preact/hooks';
-import type { FromWebview, ServerView, ToWebview } from '../messages';
-import { EMPTY, pending, reduce, running, tells, type View } from '../view';
+import type { FromWebview, ServerView, ToWebview } from '../chat/messages';
+import { EMPTY, pending, reduce, running, tells, type View } from '../chat/view';
 import { Composer } from './composer';
 import { Trouble } from './problem';
 import { spoken } from './spoken';

@@ -1,5 +1,5 @@
 // Problems as a person reads them: what, why, fix, and the buttons that help.
-import type { FromWebview } from '../messages';
+import type { FromWebview } from '../chat/messages';
 import { REMEDIES, remediesFor, sentence, type Problem } from '../problem';
 import { visible } from '../text';
 

@@ -1,6 +1,6 @@
 // What a screen reader is told while a turn runs: what has just begun, and at the end the answer, each once.
 // The conversation itself is no live region: it would read every token.
-import { pending, wentWell, type Item, type ToolItem, type Turn, type View } from '../view';
+import { pending, wentWell, type Item, type ToolItem, type Turn, type View } from '../chat/view';
 
 export function spoken(view: View): string {
   const turn = view.turns.at(-1);

@@ -1,11 +1,11 @@
 // One tool call: a line that says what it was and who decided, its question while one is open, and all the rest inside.
 import { Fragment } from 'preact';
 import { useState } from 'preact/hooks';
+import type { FromWebview } from '../chat/messages';
+import { count, isOpen, wentWell, type ApprovalItem, type ToolItem } from '../chat/view';
 import type { JsonValue, ToolResultEvent } from '../contract';
-import type { FromWebview } from '../messages';
 import { sentence } from '../problem';
 import { duration, visible, visibleLine } from '../text';
-import { count, isOpen, wentWell, type ApprovalItem, type ToolItem } from '../view';
 import { Approval, Asked, outcomeWords } from './approval';
 import { Words } from './problem';
 
@@ -15,6 +15,8 @@ interface Props {
   readonly approval: ApprovalItem | null;
   /** The turn has ended: what has no result by now gets none. */
   readonly over: boolean;
+  /** The turn that the call belongs to. */
+  readonly turnId: string;
   readonly send: (message: FromWebview) => void;
 }
 
@@ -33,7 +35,7 @@ const STATES: { readonly [state in State]: { readonly icon: string; readonly lab
   unfinished: { icon: 'circle-slash', label: 'not finished' },
 };
 
-export function Tool({ item, approval, over, send }: Props) {
+export function Tool({ item, approval, over, turnId, send }: Props) {
   const { result } = item;
   const state = stateOf({ item, approval, over });
   const target = item.arguments['path'] ?? item.arguments['command'] ?? item.arguments['query'] ?? item.arguments['pattern'];
@@ -51,7 +53,7 @@ export function Tool({ item, approval, over, send }: Props) {
         </summary>
         <Details item={item} approval={approval} />
         {result?.changed_files.map((path) => (
-          <button key={path} type="button" class="link" onClick={() => send({ type: 'open_file', path })}>
+          <button key={path} type="button" class="link" onClick={() => send({ type: 'open_file', turn_id: turnId, path })}>
             Open {visibleLine(path)}
           </button>
         ))}
@@ -89,7 +91,7 @@ function Remarks({ result }: { readonly result: ToolResultEvent }) {
   return <>{[...notes, ...cut].map((note, index) => <p key={index} class="remark">{visible(String(note))}</p>)}</>;
 }
 
-function stateOf({ item, approval, over }: Omit<Props, 'send'>): State {
+function stateOf({ item, approval, over }: Omit<Props, 'send' | 'turnId'>): State {
   if (item.result) return item.result.ok ? (wentWell(item.result) ? 'ok' : 'ended_badly') : approval?.outcome?.decision === 'deny' ? 'declined' : 'failed';
   if (over) return 'unfinished';
   return approval && isOpen(approval) ? 'waiting' : 'running';

@@ -1,9 +1,9 @@
 // One turn: what was asked, each step's intent, each tool call as one line, the answer, how it ended.
 import { memo } from 'preact/compat';
 import { useEffect, useMemo, useState } from 'preact/hooks';
-import type { FromWebview } from '../messages';
-import { clock, duration, visible } from '../text';
-import { count, isOpen, type ApprovalItem, type IntentItem, type Item, type NoteItem, type Turn } from '../view';
+import type { FromWebview } from '../chat/messages';
+import { count, folderName, isOpen, type ApprovalItem, type IntentItem, type Item, type NoteItem, type Turn } from '../chat/view';
+import { clock, duration, visible, visibleLine } from '../text';
 import { Approval, Outcome } from './approval';
 import { markdown } from './markdown';
 import { Trouble } from './problem';
@@ -21,17 +21,22 @@ interface TurnProps {
 export const TurnView = memo(({ turn, last, send }: TurnProps) => {
   const over = turn.status !== 'running';
   const questions = turn.items.filter((item) => item.kind === 'approval');
+  const folder = folderName(turn);
   const calls = new Set(turn.items.map((item) => (item.kind === 'tool' ? item.id : null)));
   return (
     <article class="turn" aria-label={`Turn: ${turn.prompt.slice(0, 80)}`}>
       <div class="asked"><span class="only-read">You asked: </span>{turn.prompt}</div>
+      {folder !== null && (
+        <div class="folder" title={visibleLine(turn.workspace ?? '')} data-testid="folder">in the folder <b>{visibleLine(folder)}</b></div>
+      )}
       {turn.items.map((item) => {
         // A question is drawn with the call that led to it.
         if (item.kind === 'approval' && calls.has(item.question.tool_call_id)) return null;
         const approval = item.kind === 'tool' ? questions.find((each) => each.question.tool_call_id === item.id) : undefined;
         return (
           <ItemView
-            key={`${item.kind}-${item.id}`} item={item} approval={approval ?? null} over={over} current={last && over} send={send}
+            key={`${item.kind}-${item.id}`} item={item} approval={approval ?? null} over={over} current={last && over}
+            turnId={turn.turn_id} send={send}
           />
         );
       })}
@@ -45,10 +50,11 @@ interface ItemProps {
   readonly approval: ApprovalItem | null;
   readonly over: boolean;
   readonly current: boolean;
+  readonly turnId: string;
   readonly send: Send;
 }
 
-const ItemView = memo(({ item, approval, over, current, send }: ItemProps) => {
+const ItemView = memo(({ item, approval, over, current, turnId, send }: ItemProps) => {
   switch (item.kind) {
     case 'text':
       return <Answer text={item.text} />;
@@ -57,7 +63,7 @@ const ItemView = memo(({ item, approval, over, current, send }: ItemProps) => {
     case 'intent':
       return <Intent item={item} />;
     case 'tool':
-      return <Tool item={item} approval={approval} over={over} send={send} />;
+      return <Tool item={item} approval={approval} over={over} turnId={turnId} send={send} />;
     case 'approval':
       return isOpen(item) ? <Approval item={item} send={send} /> : <Outcome item={item} />;
     case 'note':

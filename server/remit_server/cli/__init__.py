@@ -1,1 +1,1 @@
-"""The command line: one thin file per command, `main.COMMANDS` lists them."""
+"""The command line: one thin file per command, listed in `main.COMMANDS`."""

@@ -1,4 +1,4 @@
-"""Asking for approval in the terminal: one prompt line, and anything but a clear yes is a no (CLI-04)."""
+"""Asks for approval in the terminal: one line, and anything but a clear yes is a deny (CLI-04)."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from remit_server.contract import ApprovalAnswer, ApprovalRequired, Scope
 from remit_server.harness.ports import AskingStyle
 
 LINE_BYTES = 4096
-"""What a terminal hands over of one line at most."""
+"""The most bytes of one line that a terminal delivers."""
 
 
 def can_ask() -> bool:
-    """Whether somebody sits at both ends of this terminal."""
+    """Returns whether both standard input and output are a terminal."""
     return sys.stdin.isatty() and sys.stdout.isatty()
 
 
@@ -26,14 +26,14 @@ CHOICES = {
     Scope.ALWAYS: ("a", "always", "always in this workspace"),
     Scope.EVERYWHERE: ("e", "everywhere", "always in every workspace"),
 }
-"""For each scope the letter and the word that choose it, and what it is called."""
+"""For each scope the letter and the word that choose it, and its label."""
 
 
 async def answer_from_terminal(question: ApprovalRequired) -> ApprovalAnswer:
-    """Ask once; a letter or word of a scope that is on offer allows that, anything else denies."""
+    """Asks once; a letter or word of an offered scope allows, anything else denies."""
     offered = {scope: words for scope, words in CHOICES.items() if scope in question.scopes}
     choices = "  ".join(f"[{letter}] {called}" for letter, _, called in offered.values())
-    # What was typed before the question was drawn is no answer to it.
+    # Keys typed before the question was shown are not an answer to it.
     termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
     print(f"    {style_text('allow?', 'yellow')} {choices}  [N] no: ", end="", flush=True)
     line = ""
@@ -53,7 +53,7 @@ async def answer_from_terminal(question: ApprovalRequired) -> ApprovalAnswer:
 
 
 async def read_line() -> str:
-    """One line from the terminal, empty where it has ended. It can be cancelled, as a thread that reads cannot."""
+    """Reads one line from the terminal, empty at its end. Unlike a read in a thread it can be cancelled."""
     loop = asyncio.get_running_loop()
     typed: asyncio.Future[bytes] = loop.create_future()
     terminal = sys.stdin.fileno()
@@ -75,10 +75,10 @@ async def read_line() -> str:
 
 
 class TerminalAsker:
-    """Asks whoever sits at the terminal."""
+    """Asks the person at the terminal."""
 
     style: AskingStyle = "callback"
 
     async def ask(self, question: ApprovalRequired) -> ApprovalAnswer | None:
-        """Put the question (already drawn as an event) and read one line."""
+        """Prints the prompt of a question (already drawn as an event) and reads one line."""
         return await answer_from_terminal(question)

@@ -1,4 +1,4 @@
-"""How the terminal shows what happens: short lines, diffs in colour where there is a terminal, JSON for machines."""
+"""Draws events in the terminal: short lines, coloured diffs where there is a terminal, JSON for machines."""
 
 from __future__ import annotations
 
@@ -47,19 +47,19 @@ ENDINGS: Mapping[RunStatus, tuple[str, str]] = {
     "cancelled": ("✗", "red"),
     "timed_out": ("✗", "red"),
 }
-"""How the reason of an ending is marked."""
+"""The mark before an ending's reason."""
 MAX_ARGUMENT = 60
 
 
 def style_text(text: str, style: str) -> str:
-    """`text` in a style where standard output is a terminal that wants colour, else as it is."""
+    """Returns `text` in a style where standard output is a terminal that wants colour, else unchanged."""
     if not sys.stdout.isatty() or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
         return text
     return f"\x1b[{STYLES[style]}m{text}\x1b[0m"
 
 
 def say(text: str) -> None:
-    """One line on standard output. Where nobody reads it any more, or it is full, nothing is written from then on."""
+    """Prints one line. After standard output is closed or full, nothing is written."""
     try:
         print(text, flush=True)
     except OSError as error:
@@ -68,12 +68,12 @@ def say(text: str) -> None:
 
 
 def print_json(value: Any) -> None:
-    """One JSON value on one line."""
+    """Prints one JSON value on one line."""
     say(json.dumps(value, ensure_ascii=sys.stdout.encoding.lower() != "utf-8"))
 
 
 def complain(error: ErrorPayload, *, as_json: bool) -> None:
-    """An error as three lines on stderr (what, why, fix), or as JSON on stdout."""
+    """Prints an error as three lines on stderr (what, why, fix), or as JSON on stdout."""
     if as_json:
         print_json({"error": error.model_dump(mode="json")})
         return
@@ -81,18 +81,18 @@ def complain(error: ErrorPayload, *, as_json: bool) -> None:
 
 
 def show(event: Event) -> None:
-    """Draw one event."""
+    """Draws one event."""
     for line in draw_event(cast("AgentEvent", event)):
         say(line)
 
 
 def sink(*, as_json: bool) -> Callable[[Event], None]:
-    """What takes a turn's events: drawn for people, or one JSON object a line."""
+    """Returns what takes a turn's events: drawn for people, or one JSON object per line."""
     return (lambda event: print_json(event.model_dump(mode="json"))) if as_json else show
 
 
 def draw_event(event: AgentEvent) -> Iterable[str]:
-    """One event as lines of text."""
+    """Returns one event as lines of text."""
     match event:
         case RunStarted():
             yield style_text(f"model {event.model} · workspace {event.workspace}", "dim")
@@ -181,7 +181,7 @@ def _question(event: ApprovalRequired) -> Iterable[str]:
 
 
 def deciding(reasons: Sequence[ReasonPayload]) -> tuple[ReasonPayload, ...]:
-    """The reasons that carried the verdict; the milder ones beside them explain nothing."""
+    """Returns the reasons that carried the verdict; milder ones explain nothing."""
     for verdict in ("deny", "require_review", "allow"):
         if found := tuple(r for r in reasons if r.action == verdict):
             return found
@@ -189,7 +189,7 @@ def deciding(reasons: Sequence[ReasonPayload]) -> tuple[ReasonPayload, ...]:
 
 
 def diff_line(line: str) -> str:
-    """One line of a unified diff in its colour."""
+    """Returns one line of a unified diff, coloured."""
     colours = {"+": "green", "-": "red", "@": "cyan"}
     return style_text(line, colours[line[0]]) if line[:1] in colours else line
 

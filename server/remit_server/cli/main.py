@@ -21,24 +21,24 @@ from remit_server.cli.output import unwritten
 DONE, FAILED, USAGE, DENIED, INTERRUPTED = 0, 1, 2, 3, 130
 _END_OF_OPTIONS = "--"
 _WORD = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
-"""One word that looks like a command's name. Of other alphabets a word may be a sentence."""
+"""One word that looks like a command's name. In other alphabets one word may be a sentence."""
 
 
 class Command(Protocol):
-    """What a module in this package offers: its arguments, and its run."""
+    """The interface of a command's module: its arguments and its run."""
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Declare the command's own arguments."""
+        """Declares the command's own arguments."""
         ...
 
     def run(self, arguments: argparse.Namespace) -> int:
-        """Do it; returns the exit code."""
+        """Runs the command; returns the exit code."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One command: the module that does it, imported only when it is run, and its line in the help."""
+    """One command: its module, imported only when it runs, and its line in the help."""
 
     module: str
     summary: str
@@ -60,7 +60,7 @@ COMMANDS: dict[str, Row] = {
 
 
 def enter() -> NoReturn:
-    """Runs the process's command line, and ends the process."""
+    """Runs the process's command line, and exits."""
     try:
         code = main()
     except SystemExit as ended:  # wrong usage, the help, or a signal
@@ -69,23 +69,24 @@ def enter() -> NoReturn:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command line; the process exits with what this returns."""
+    """Runs one command line. Returns the process's exit code."""
     streams.prepare()
     try:
         try:
             arguments = parse_words(list(sys.argv[1:] if argv is None else argv))
-        except BrokenPipeError:  # nobody reads the help any more, and argparse before Python 3.11.4 says so
+        except BrokenPipeError:  # nobody reads the help, and argparse before Python 3.11.4 raises that
             streams.forget_stdout()
             return DONE
-        with ending_in_order():
+        with end_in_order():
             return DONE if arguments is None else run_guarded(arguments)
     except KeyboardInterrupt:
         return INTERRUPTED
 
 
 @contextmanager
-def ending_in_order() -> Generator[None]:
-    """Meanwhile a closed terminal and SIGTERM end this process as an exit does, so that nothing of it stays behind.
+def end_in_order() -> Generator[None]:
+    """Lets a closed terminal and SIGTERM end the process as an exit does meanwhile, so that nothing of it is left
+    running.
 
     A signal that is ignored (`nohup`) stays ignored; a server that waits for signals replaces this.
     """
@@ -102,7 +103,7 @@ def ending_in_order() -> Generator[None]:
 
 
 def parse_words(words: list[str]) -> argparse.Namespace | None:
-    """The arguments, with the module of the one command that was chosen as `command`; None where help was wanted."""
+    """Parses the arguments, with the chosen command's module as `command`. Returns None where help was printed."""
     parser = WholeWords(prog="remit", description="An agent that is held to what it says it will do.")
     parser.add_argument("--version", action="version", version=f"remit {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
@@ -128,14 +129,14 @@ def parse_words(words: list[str]) -> argparse.Namespace | None:
 
 
 class WholeWords(argparse.ArgumentParser):
-    """A parser, and parsers of its subcommands, that take options by their whole names: `--mode` is no `--model`."""
+    """A parser, with subparsers, without abbreviated options: `--mode` is not `--model`."""
 
     def __init__(self, **how: Any) -> None:
         super().__init__(**how, allow_abbrev=False)
 
 
 def is_prompt(words: Sequence[str]) -> bool:
-    """Whether `ask` was left out, as in `remit PROMPT`, `remit --json PROMPT` and `remit -- PROMPT`."""
+    """Returns whether `ask` was left out, as in `remit PROMPT`, `remit --json PROMPT` and `remit -- PROMPT`."""
     if not words or words[0] in {"-h", "--help", "--version"} or words == ["help"]:
         return False
     options = itertools.takewhile(lambda word: word != _END_OF_OPTIONS, words)
@@ -143,7 +144,7 @@ def is_prompt(words: Sequence[str]) -> bool:
 
 
 def unknown_command(word: str) -> str:
-    """The refusal of one word alone that is no command: somebody who means a prompt says so."""
+    """Returns the error for a single word that is not a command, with the spelling for a prompt."""
     from difflib import get_close_matches
 
     near = next(iter(get_close_matches(word.lower(), COMMANDS, n=1, cutoff=0.5)), None)
@@ -152,7 +153,7 @@ def unknown_command(word: str) -> str:
 
 
 def nearest_command(word: str) -> str | None:
-    """The command that somebody meant who wrote this; a prompt is a sentence, and seldom begins almost like one."""
+    """Returns the command that was probably meant; prompts are sentences, and seldom begin almost like a command."""
     from difflib import get_close_matches
 
     if word.startswith("-"):
@@ -161,7 +162,7 @@ def nearest_command(word: str) -> str | None:
 
 
 def run_guarded(arguments: argparse.Namespace) -> int:
-    """Run the chosen command; an error a person can mend is said in three lines, without a traceback."""
+    """Runs the chosen command; a `RemitError` is printed as three lines, without a traceback."""
     try:
         command: Command = arguments.command
         code = command.run(arguments)
@@ -175,8 +176,8 @@ def run_guarded(arguments: argparse.Namespace) -> int:
 
 
 def report_error(error: Exception, *, as_json: bool) -> int:
-    """Say an error of Remit's own kind; returns the exit code. Any other is raised again."""
-    # Imported only now: both know the contract, which is slow to import, and `serve` has to answer before it is.
+    """Prints a `RemitError`; returns the exit code. Any other error is raised again."""
+    # Imported only here: both import the contract, which is slow, and `serve` has to answer before that.
     from remit_server.cli.console import complain
     from remit_server.cli.usage import WrongUsage
     from remit_server.errors import RemitError

@@ -1,6 +1,6 @@
-"""What standard output could not take, as on a full disk: `console.say` notes it, `main` tells it at the end."""
+"""The state of standard output, as after a full disk: `console.say` records an error, `main` reports it at the end."""
 
 from __future__ import annotations
 
 unwritten: list[OSError] = []
-"""The first error of writing there; nothing is written from then on."""
+"""The first write error; nothing is written after it."""

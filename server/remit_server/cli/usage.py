@@ -1,5 +1,4 @@
-"""What the person typed, parsed: JSON in an argument, and the error of a command line that cannot be understood
-(CLI-03)."""
+"""Parses what the person typed: JSON in an argument, and the error for an unusable command line (CLI-03)."""
 
 from __future__ import annotations
 
@@ -15,11 +14,11 @@ SHOWN = 60
 
 
 class WrongUsage(SetupError):
-    """The command line itself cannot be used; the process exits with 2."""
+    """The command line cannot be used; the process exits with 2."""
 
 
 def json_object(text: str, what: str, example: str) -> dict[str, Any]:
-    """The JSON object in `text`. Raises WrongUsage saying that `what` cannot be used."""
+    """Returns the JSON object in `text`. Raises WrongUsage that says that `what` cannot be used."""
     shown = f"`{text[:SHOWN]}{'…' if len(text) > SHOWN else ''}`"
     fix = f"give one JSON object, such as {example}"
     try:
@@ -30,37 +29,37 @@ def json_object(text: str, what: str, example: str) -> dict[str, Any]:
     except RecursionError as error:
         raise WrongUsage(what, f"{shown} is nested too deeply", fix) from error
     if not isinstance(value, dict):
-        raise WrongUsage(what, f"{shown} is JSON, but no object", fix)
+        raise WrongUsage(what, f"{shown} is JSON, but not an object", fix)
     return cast("dict[str, Any]", value)
 
 
 def first_problem(error: ValidationError) -> str:
-    """What the contract says of the first thing that is wrong, without the value and the classes."""
+    """Returns the contract's message for the first error, without the value and class names."""
     return lower_first(error.errors(include_url=False, include_context=False, include_input=False)[0]["msg"])
 
 
 def lower_first(text: str) -> str:
-    """A sentence of a library in the style of ours."""
+    """Returns a library's sentence in Remit's style: lower case at its start."""
     return text[:1].lower() + text[1:]
 
 
 def os_reason(error: OSError) -> str:
-    """The system's word for what went wrong."""
+    """Returns the system's message of an error."""
     return lower_first(error.strerror or str(error))
 
 
 def output_error(error: OSError) -> SetupError:
-    """The error of a command whose output could not be written: what it did was done."""
+    """Returns the error for a command whose output could not be written, although it was carried out."""
     fix = "make room there, or send the output elsewhere; `remit audit log` has what was done"
     return SetupError("not all of the output could be written", os_reason(error), fix)
 
 
 def whole_number(text: str) -> int:
-    """An argument that counts something. Raises ArgumentTypeError, which argparse turns into wrong usage."""
+    """Parses a count. Raises ArgumentTypeError, which argparse reports as wrong usage."""
     try:
         number = int(text)
     except ValueError:
         number = 0
     if number < 1:
-        raise argparse.ArgumentTypeError(f"`{text}` is no whole number above 0")
+        raise argparse.ArgumentTypeError(f"`{text}` is not a whole number above 0")
     return number

@@ -1,1 +1,1 @@
-"""Models behind one small port: the local MLX process, and a scripted one for tests."""
+"""Model providers behind one port: local MLX models, the embedded one, and scripts and recordings for tests."""

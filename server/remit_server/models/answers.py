@@ -1,5 +1,4 @@
-"""One answer in a wanted format, from any provider: text, a list of strings, or a value of a schema
-(MOD-06)."""
+"""Asks any provider for one answer in a given format: text, a list of strings, or a value of a schema (MOD-06)."""
 
 from __future__ import annotations
 
@@ -15,10 +14,10 @@ from remit_server.errors import ModelFailed
 from remit_server.models.ports import Finished, GenerateRequest, ModelProvider, TextDelta
 
 AnswerFormat: TypeAlias = Literal["text", "string_list"] | Mapping[str, JsonValue]
-"""What an answer has to be; a mapping is a JSON Schema."""
+"""The format of an answer; a mapping is a JSON Schema."""
 
 OnText: TypeAlias = Callable[[str], Awaitable[None]]
-"""Takes some more of the answer as it is spelled, while it is generated."""
+"""Receives the next part of the answer's text while it is generated."""
 
 MOST_STRINGS = 32
 LONGEST_STRING = 400
@@ -31,23 +30,23 @@ STRING_LIST: Mapping[str, JsonValue] = {
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """An answer as the model spelled it, and how it ended."""
+    """An answer as the model spelled it, and why it ended."""
 
     text: str
     finished: Finished
 
     def crowded(self, max_tokens: int) -> bool:
-        """Whether it ended for lack of room in the model's context, before `max_tokens`."""
+        """Returns whether the answer ended before `max_tokens` because the model's context was full."""
         return self.finished.reason == "length" and self.finished.completion_tokens < max_tokens
 
 
 def full_prompt(prompt: str, content: str) -> str:
-    """What is asked and what it is asked of, as one message (MOD-06)."""
+    """Returns the prompt and the content it is about as one message (MOD-06)."""
     return f"{prompt}\n\nContent:\n{content}"
 
 
 def schema_of(wanted: AnswerFormat) -> Mapping[str, JsonValue] | None:
-    """The schema that holds the model to a format; None for text."""
+    """Returns the schema that constrains the model to a format; None for text."""
     match wanted:
         case "text":
             return None
@@ -58,7 +57,7 @@ def schema_of(wanted: AnswerFormat) -> Mapping[str, JsonValue] | None:
 
 
 async def stream_answer(provider: ModelProvider, request: GenerateRequest, on_text: OnText | None = None) -> Answered:
-    """Let the model answer. Raises ModelUnavailable and ModelFailed; cancelling stops the model."""
+    """Generates an answer. Raises ModelUnavailable and ModelFailed; cancelling stops the model."""
     text, finished = "", None
     async with aclosing(provider.generate(request)) as events:
         async for event in events:
@@ -69,17 +68,17 @@ async def stream_answer(provider: ModelProvider, request: GenerateRequest, on_te
                         await on_text(piece)
                 case Finished():
                     finished = event
-                case _:  # thinking is not the answer, and no call can be proposed where no intent is open
+                case _:  # thinking is not the answer, and no call can be proposed where no intent is declared
                     pass
     assert finished is not None
     return Answered(text, finished)
 
 
 def value_of(wanted: AnswerFormat, answer: Answered) -> JsonValue:
-    """Read an answer as what was wanted. Raises ModelFailed.
+    """Parses an answer as the wanted format. Raises ModelFailed.
 
-    Where the token limit shortened it, a text ends there, and a value is whole all the same where a grammar held it;
-    else a list loses the string that was not finished.
+    If the token limit ended it, a text is cut there, and a value constrained by a grammar is still complete; otherwise
+    a list loses its unfinished string.
     """
     if wanted == "text":
         return answer.text
@@ -92,9 +91,9 @@ def value_of(wanted: AnswerFormat, answer: Answered) -> JsonValue:
             why = f"it was cut off after {answer.finished.completion_tokens} tokens"
             fix = "allow more tokens, or bound the schema"
             raise ModelFailed("the answer is not complete", why, fix) from error
-        raise _unusable(f"it is no JSON ({error})") from error
+        raise _unusable(f"it is not JSON ({error})") from error
     if wanted == "string_list" and not (isinstance(value, list) and all(isinstance(item, str) for item in value)):
-        raise _unusable("it is no list of strings")
+        raise _unusable("it is not a list of strings")
     return value
 
 

@@ -1,4 +1,4 @@
-"""Whether the local model could run here, without loading it (MOD-08)."""
+"""Checks whether the local model could run on this machine, without loading it (MOD-08)."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ _WANTED = ("config.json", "tokenizer.json")
 
 
 def unavailable_because(reference: str) -> str | None:
-    """Why the model cannot be used, as a sentence for a person; None where nothing speaks against it.
+    """Returns why the model cannot be used, as a sentence for a person; None where no reason is known.
 
-    Looks at platform, packages, the model's files and free memory, in a few milliseconds. Whether the files hold a
+    Checks the platform, packages, the model's files and free memory, in a few milliseconds. Whether the files hold a
     model shows only when it is loaded (`remit model check`).
     """
     if reference.startswith(PLAYED):
@@ -45,20 +45,20 @@ def unavailable_because(reference: str) -> str | None:
 
 
 def platform_problem(system: str, machine: str) -> str | None:
-    """MLX runs on Apple Silicon and on 64-bit Linux."""
+    """Returns why MLX cannot run on this platform, or None: it runs on Apple Silicon and on 64-bit Linux."""
     if (system, machine.lower().replace("amd64", "x86_64")) in _PLATFORMS:
         return None
     return f"the local model runs on Apple Silicon and on 64-bit Linux, not on {system} {machine}"
 
 
 def missing_packages(wanted: tuple[str, ...] = PACKAGES) -> str | None:
-    """The `mlx` extra brings what is missing."""
+    """Returns which packages of the `mlx` extra are missing, or None."""
     missing = [name for name in wanted if importlib.util.find_spec(name) is None]
     return f"not installed: {', '.join(missing)}; install the `mlx` extra" if missing else None
 
 
 def missing_files(folder: Path) -> str | None:
-    """A folder in MLX format has a configuration, a tokenizer and weights."""
+    """Returns which files of a folder in MLX format are missing, or None: configuration, tokenizer, weights."""
     if not folder.is_dir():
         return f"the model is not downloaded: there is no folder `{folder}`"
     missing = [name for name in _WANTED if not (folder / name).is_file()]
@@ -68,19 +68,19 @@ def missing_files(folder: Path) -> str | None:
 
 
 def memory_problem(needed: int, free: int | None) -> str | None:
-    """Weights that do not fit would be swapped, or end the process. Bytes; `free` None: nobody knows."""
+    """Returns why weights of `needed` bytes do not fit into memory, or None. `free` is None where it is unknown."""
     if free is None or needed <= free:
         return None
     return f"not enough memory: the model's weights take {needed // _MIB} MiB, and {free // _MIB} MiB are free"
 
 
 def weights_bytes(folder: Path) -> int:
-    """Size of all weights, as they are stored."""
+    """Returns the size of all weight files in bytes."""
     return sum(path.stat().st_size for path in folder.glob("model*.safetensors"))
 
 
 def free_bytes() -> int | None:
-    """Memory that a process could still get: what Linux calls available; elsewhere all there is."""
+    """Returns the bytes of memory that a process could still get: on Linux what is available, elsewhere all."""
     try:
         lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
         return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:"))

@@ -1,4 +1,6 @@
-"""Tries a model: load it in its process, generate one guided step, measure (`remit model check`; MOD-08)."""
+"""Checks a model: loads it in its process, generates one constrained step and measures it (`remit model check`;
+MOD-08).
+"""
 
 from __future__ import annotations
 
@@ -49,7 +51,7 @@ _PROBE = GenerateRequest(
 
 @dataclass(frozen=True, slots=True)
 class ModelReport:
-    """What trying a model brought. Times in seconds, memory in bytes; `problem` says why a model cannot be used."""
+    """The result of checking a model. Times in seconds, memory in bytes; `problem` says why it cannot be used."""
 
     reference: str
     name: str
@@ -66,7 +68,7 @@ class ModelReport:
 
 
 async def check_model(reference: str, options: EngineOptions) -> ModelReport:
-    """Load a model as the server would and generate one step under the grammar; a problem is part of the report.
+    """Loads a model as the server would and generates one step under the grammar; a problem is part of the report.
 
     A script or a recording is only read. Raises SetupError for one that cannot be.
     """
@@ -76,7 +78,7 @@ async def check_model(reference: str, options: EngineOptions) -> ModelReport:
     if parse_reference(reference) is not None:
         return await _check_served(reference)
     try:
-        # What was asked to try a model is no conversation to be kept.
+        # A check's prompt is not worth a cache on disk.
         load = to_load(model_place(reference), replace(options, cache_folder=None))
         host = await HostProcess.start(load, START_TIMEOUT_S)
     except ModelUnavailable as error:
@@ -164,7 +166,7 @@ async def _probe(reference: str, host: HostProcess) -> ModelReport:
 
 
 def _no_governed_call(name: str, calls: list[str], tokens: int) -> ErrorPayload:
-    """The model generates, but an agent cannot work with it: it did not declare an intent and then call its tool."""
+    """Returns the error for a model that generates, but did not declare an intent and then call its tool."""
     done = f"it called only {', '.join(calls)}" if calls else "it called no tool"
     return ModelFailed(
         f"the model `{name}` loads, but made no governed call",

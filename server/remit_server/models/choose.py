@@ -1,4 +1,4 @@
-"""Which provider a model reference means (MOD-01)."""
+"""Chooses the provider that a model reference names (MOD-01)."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ SCRIPT_PREFIX = "script:"
 REPLAY_PREFIX = "replay:"
 TIMED_REPLAY_PREFIX = "replay-timed:"
 PLAYED = (SCRIPT_PREFIX, REPLAY_PREFIX, TIMED_REPLAY_PREFIX)
-"""References of files that are played: no model is behind them."""
+"""Prefixes of references to files that are played back, without a model."""
 
 
 def choose_provider(
     reference: str, redact: Callable[[str], str] | None = None, options: EngineOptions | None = None
 ) -> ModelProvider:
-    """Return the provider of a reference; nothing is loaded yet, and nothing is ever fetched.
+    """Returns the provider of a reference; nothing is loaded yet, and nothing is ever downloaded.
 
-    `embedded`, a model folder (`/…`, `./…`, `~/…` or a bare name), `org/name` for a model that was pulled,
-    `PROVIDER:MODEL` or `PROVIDER:MODEL@URL` for one that is served, `script:FILE.json`, or `replay:FILE` and with the
-    recorded pauses `replay-timed:FILE`. `redact` is what a recording was redacted with, and what is sent elsewhere is.
-    Raises SetupError for a file that cannot be played, and an address that is none. A model that cannot be used is
-    reported when it is asked.
+    References are `embedded`, a model folder (`/…`, `./…`, `~/…` or a bare name), `org/name` of a pulled model,
+    `PROVIDER:MODEL` or `PROVIDER:MODEL@URL` of a served one, `script:FILE.json`, `replay:FILE`, and `replay-timed:FILE`
+    for the recorded pauses. `redact` is the redaction that a recording was made with, and that what is sent to a server
+    passes. Raises SetupError for a file that cannot be played, and for an address that is none. An unusable model is
+    reported by its first request.
     """
     for prefix in PLAYED:
         if reference.startswith(prefix):
@@ -52,7 +52,7 @@ def is_on_this_machine(reference: str) -> bool:
 
 
 def model_place(reference: str) -> str:
-    """What a model process loads for a reference that is not played: `embedded`, or an absolute folder.
+    """Returns what a model process loads for a reference that is not played back: `embedded`, or an absolute folder.
 
     Raises ModelUnavailable where a model of the hub was not pulled.
     """
@@ -62,7 +62,7 @@ def model_place(reference: str) -> str:
 
 
 def redact_text(text: str) -> str:
-    """Text without what always is a secret."""
+    """Returns the text without the secrets that are redacted under every policy."""
     return Redactor().redact(text)
 
 

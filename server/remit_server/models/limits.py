@@ -1,4 +1,4 @@
-"""Limits of what a call's argument may be: two limits intersect, and neither replaces the other (AGT-05)."""
+"""Limits of a call's arguments: two limits are intersected, and neither replaces the other (AGT-05)."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ _ALTERNATIVES = ("anyOf", "oneOf")
 
 
 def limit_property(schema: Schema, name: str, values: Sequence[str]) -> dict[str, JsonValue] | None:
-    """Return the schema of an object with its property `name` limited to those of `values` that it admits already.
+    """Returns an object's schema with its property `name` limited to those of `values` that the schema admits.
 
-    None where none of them is left and the property is required: then no such object can be spelled. In a schema of
-    alternatives each is limited, and those that cannot be spelled any more are left out. `schema` has no references.
+    Returns None where none is left and the property is required: no such object exists. In a schema of alternatives
+    each is limited, and impossible ones are dropped. `schema` has no references.
     """
     result = dict(schema)
     for key in _ALTERNATIVES:
@@ -39,7 +39,7 @@ def limit_property(schema: Schema, name: str, values: Sequence[str]) -> dict[str
 
 
 def _admitted_values(part: JsonValue, values: Sequence[str]) -> list[str]:
-    """Those of `values` that satisfy the schema of a property."""
+    """Returns those of `values` that satisfy the schema of a property."""
     match part:
         case True:
             return [*values]
@@ -52,7 +52,7 @@ def _admitted_values(part: JsonValue, values: Sequence[str]) -> list[str]:
 
 
 def _satisfying(part: JsonValue, values: Sequence[str]) -> list[str]:
-    # Imported only where it is needed: the server's own process narrows by names alone.
+    # Imported on demand: the server process limits by names alone.
     from jsonschema import Draft202012Validator
 
     validator = cast(Any, Draft202012Validator)(part)

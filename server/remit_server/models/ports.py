@@ -1,4 +1,4 @@
-"""What the agent asks of a model, whichever model it is (MOD-01)."""
+"""The port to models: what the agent asks of any of them (MOD-01)."""
 
 from __future__ import annotations
 
@@ -12,16 +12,19 @@ from remit_governance.values import Intent
 from remit_server.contract import Ability
 
 Priority = Literal["interactive", "turn", "background"]
-"""A completion at the cursor, a turn, work that nobody waits for."""
+"""The order of waiting requests: a completion at the cursor, a turn, background work."""
 Effort = Literal["low", "medium", "high"]
+"""How long a model thinks, where it knows of that."""
 ModelState = Literal["stopped", "starting", "ready", "busy", "failed"]
 
 
 EVERY_ABILITY = frozenset(Ability)
-"""Those of a model that was trained for no task in particular."""
+"""The abilities of a model that was trained for no particular task."""
 
 UNREADABLE_CALL = "unreadable_call"
-"""Name of a proposed call that could not be read: no tool has it. Its arguments are `why`, and how it was `spelled`."""
+"""The name of a proposed call that could not be read; no tool has it. Its arguments are `why`, and its spelling,
+`spelled`.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,21 +38,21 @@ class ToolSpec:
 
 @dataclass(frozen=True, slots=True)
 class SystemMessage:
-    """Standing instructions. Byte-stable from step to step, so that the prompt cache holds."""
+    """The standing instructions. Byte for byte the same in every step, so that the prompt cache holds."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class UserMessage:
-    """What the person asked."""
+    """The person's request."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class ProposedCall:
-    """A tool call a model asks for. Nothing about it has been checked."""
+    """A tool call that a model asks for. Nothing about it has been checked."""
 
     id: str
     name: str
@@ -66,7 +69,7 @@ class AssistantMessage:
 
 @dataclass(frozen=True, slots=True)
 class ToolMessage:
-    """What a call came to, as text for the model."""
+    """A call's result, as text for the model."""
 
     call_id: str
     tool: str
@@ -78,23 +81,23 @@ Message = SystemMessage | UserMessage | AssistantMessage | ToolMessage
 
 @dataclass(frozen=True, slots=True)
 class Nameable:
-    """The paths that may be named: those of `files` that are there, and those that the person `said`."""
+    """The paths that may be named: those of `files` that exist, and those that the person `said`."""
 
     files: frozenset[str]
     said: tuple[str, ...] = ()
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """All of them, in order."""
+        """All paths, in order."""
         return tuple(sorted(self.files.union(self.said)))
 
 
 @dataclass(frozen=True, slots=True)
 class PathsOnOffer:
-    """The paths that some tools' arguments may name, for providers that can hold a model to them.
+    """The paths that some tools' arguments may name, for providers that can constrain a model to them.
 
-    `arguments` maps tools to the argument that is meant; `list` finds the paths, None where any may be named. It is a
-    limit besides those that the tools' own schemas set: a path has to satisfy both.
+    `arguments` maps tools to the name of that argument; `list` returns the paths, None where any may be named. The
+    limit applies in addition to the tools' own schemas: a path has to satisfy both.
     """
 
     arguments: Mapping[str, str]
@@ -131,21 +134,21 @@ class GenerateRequest:
 
 @dataclass(frozen=True, slots=True)
 class TextDelta:
-    """Some more of the answer's text."""
+    """The next part of the answer's text."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class ThinkingDelta:
-    """Some more of what the model thinks aloud."""
+    """The next part of the thinking."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class CallProposed:
-    """A complete tool call, in the order the model made them."""
+    """A complete tool call, in the order that the model made them."""
 
     call: ProposedCall
 
@@ -175,7 +178,7 @@ ModelEvent = TextDelta | ThinkingDelta | CallProposed | Finished
 
 @dataclass(frozen=True, slots=True)
 class EngineStats:
-    """What a local model's process holds now, and sums since it started.
+    """A local model process's state now, and sums since it started.
 
     `cache_bytes` are held for the next step of `sessions`; `hits` generations found part of their prompt there,
     `shared` of them in another session's; of their prompts' tokens some were `cached`, the others `read`.
@@ -196,15 +199,15 @@ class EngineStats:
 
 @runtime_checkable
 class LocalEngine(Protocol):
-    """What a provider with a model process of its own can also tell."""
+    """The further reports of a provider with a model process of its own."""
 
     @property
     def loaded_share(self) -> float | None:
-        """How much of the model is in memory, from 0 to 1, while it is loaded; None otherwise."""
+        """The share of the model that is in memory, from 0 to 1, while it is loading; None otherwise."""
         ...
 
     async def stats(self) -> EngineStats | None:
-        """Say what the process holds and has done; None where there is none."""
+        """Returns the process's statistics; None where there is none."""
         ...
 
 
@@ -213,22 +216,22 @@ class ModelProvider(Protocol):
 
     @property
     def name(self) -> str:
-        """How the model is called in events and logs."""
+        """The model's name in events and logs."""
         ...
 
     @property
     def state(self) -> ModelState:
-        """What a status bar shows."""
+        """The state for a status bar."""
         ...
 
     @property
     def reads_context(self) -> bool:
-        """Whether it is told what the editor shows. A small model takes a name there for the one that is meant."""
+        """Whether it receives the editor's context. A small model takes any name there for the one that is meant."""
         ...
 
     @property
     def abilities(self) -> frozenset[Ability]:
-        """What it can be asked for by an offer: one that it could only decline is not made."""
+        """The kinds of request it can do: the editor offers nothing that the model would only decline."""
         ...
 
     @property
@@ -237,14 +240,14 @@ class ModelProvider(Protocol):
         ...
 
     def generate(self, request: GenerateRequest) -> AsyncGenerator[ModelEvent, None]:
-        """Stream one generation, ending with exactly one `Finished`.
+        """Streams one generation, ending with exactly one `Finished`.
 
-        Cancelling the consuming task (or closing the iterator) stops the model within one token.
-        Raises ModelUnavailable when there is no model to ask, PromptTooLong when it reads less than it is sent,
-        ModelFailed when its answer is unusable.
+        Cancelling the consuming task (or closing the iterator) stops the model within one token. Raises
+        ModelUnavailable when there is no model to ask, PromptTooLong when it reads less than it is sent, ModelFailed
+        when its answer is unusable.
         """
         ...
 
     async def close(self) -> None:
-        """Free what the provider holds. Idempotent."""
+        """Frees what the provider holds. Idempotent."""
         ...

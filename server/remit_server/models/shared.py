@@ -1,5 +1,6 @@
-"""One model for all workspaces of a server: its weights are in memory once, and go when nobody uses them any more
-(MOD-01)."""
+"""Shares one model between all workspaces of a server: its weights are loaded once, and freed after the last use
+(MOD-01).
+"""
 
 from __future__ import annotations
 
@@ -19,14 +20,14 @@ class _Lent:
 
 
 class SharedModels:
-    """Lends providers by key, from any thread. A provider is made with its first user and closed with its last."""
+    """Lends providers by key, from any thread. A provider is created for its first user and closed with its last."""
 
     def __init__(self) -> None:
         self._lent: dict[object, _Lent] = {}
         self._lock = threading.Lock()
 
     def borrow(self, key: object, make: Callable[[], ModelProvider]) -> ModelProvider:
-        """The provider of this key, made where nobody uses one. Closing what is returned gives it back."""
+        """Returns the provider of this key, creating it for the first user. Closing the returned one gives it back."""
         with self._lock:
             lent = self._lent.get(key)
             if lent is None:
@@ -35,7 +36,7 @@ class SharedModels:
         return _Borrowed(lent.provider, lambda: self._give_back(key, lent))
 
     def _give_back(self, key: object, lent: _Lent) -> bool:
-        """Whether that was its last user."""
+        """Gives a provider back. Returns whether that was its last user."""
         with self._lock:
             lent.users -= 1
             last = lent.users == 0
@@ -45,7 +46,7 @@ class SharedModels:
 
 
 class _Borrowed:
-    """A `ModelProvider` and, where the lent one is, a `LocalEngine`: all of it is the lent one's but its end."""
+    """A `ModelProvider`, and a `LocalEngine` where the lent one is: everything but `close` is the lent one's."""
 
     def __init__(self, model: ModelProvider, give_back: Callable[[], bool]) -> None:
         self._model, self._give_back = model, give_back
@@ -53,12 +54,12 @@ class _Borrowed:
 
     @property
     def name(self) -> str:
-        """The lent model's."""
+        """The lent model's name."""
         return self._model.name
 
     @property
     def state(self) -> ModelState:
-        """The lent model's."""
+        """The lent model's state."""
         return self._model.state
 
     @property
@@ -68,31 +69,31 @@ class _Borrowed:
 
     @property
     def reads_context(self) -> bool:
-        """The lent model's."""
+        """Whether the lent model reads context."""
         return self._model.reads_context
 
     @property
     def abilities(self) -> frozenset[Ability]:
-        """The lent model's."""
+        """The lent model's abilities."""
         return self._model.abilities
 
     @property
     def loaded_share(self) -> float | None:
-        """The lent model's, where it has one."""
+        """The lent model's share in memory, where it has one."""
         return self._model.loaded_share if isinstance(self._model, LocalEngine) else None
 
     async def stats(self) -> EngineStats | None:
-        """The lent model's, where it has any."""
+        """Returns the lent model's statistics, where it has any."""
         return await self._model.stats() if isinstance(self._model, LocalEngine) else None
 
     async def generate(self, request: GenerateRequest) -> AsyncGenerator[ModelEvent]:
-        """Stream one generation, as `ModelProvider.generate` says."""
+        """Streams one generation, as `ModelProvider.generate` says."""
         async with aclosing(self._model.generate(request)) as events:
             async for event in events:
                 yield event
 
     async def close(self) -> None:
-        """Give the model back; its last user closes it. Idempotent."""
+        """Gives the model back; its last user closes it. Idempotent."""
         if self._closed:
             return
         self._closed = True

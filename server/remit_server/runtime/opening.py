@@ -113,8 +113,10 @@ def _last(write: Callable[[], object]) -> None:
 
 
 def open_model(settings: Settings, redactor: Redactor, models: SharedModels) -> ModelProvider:
-    """The model, recorded where that is asked for. Only one that takes
-    memory here is shared between folders: what is sent elsewhere is redacted by the rules of its own. Raises SetupError."""
+    """Returns the model, recorded where that is asked for. Raises SetupError.
+
+    Folders share only a model that takes memory here: what goes to a server is redacted by the rules of its own folder.
+    """
 
     def choose() -> ModelProvider:
         return choose_provider(settings.model, redactor.redact, settings.engine)

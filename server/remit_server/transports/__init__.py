@@ -1,1 +1,1 @@
-"""Ways into the runtime: the language server and the gateway."""
+"""The transports into the runtime: the language server and the gateway."""

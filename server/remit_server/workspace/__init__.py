@@ -1,1 +1,1 @@
-"""Files of the workspace: paths without races, texts kept as they were, writes that are whole or not at all."""
+"""Files of the workspace: race-free paths, contents with their encoding, atomic writes."""

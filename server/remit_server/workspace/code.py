@@ -1,4 +1,4 @@
-"""Who knows about the code: a port for the editor, which has language servers of its own (TOOL-07).
+"""The port to what an editor knows about code: it has language servers of its own (TOOL-07).
 
 Positions are those of LSP: lines and UTF-16 characters from 0. Whatever an answer holds was made up elsewhere.
 """
@@ -13,7 +13,7 @@ QueryKind = Literal["diagnostics", "symbols", "workspace_symbols", "definition",
 
 @dataclass(frozen=True, slots=True)
 class CodeQuery:
-    """One question. `path` is relative, None for the whole workspace; `name` is what symbols are looked up by."""
+    """One question. `path` is relative, None for the whole workspace; `name` is the symbol name to look up."""
 
     kind: QueryKind
     path: str | None = None
@@ -24,7 +24,7 @@ class CodeQuery:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where something is: a file's URI, a line and a character of it."""
+    """A position: a file's URI, a line and a character."""
 
     uri: str
     line: int
@@ -33,7 +33,9 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Symbol:
-    """Something that code defines. `kind` is a word of `SYMBOL_KINDS`, or empty; `container` is what it is part of."""
+    """A symbol that code defines. `kind` is a word of `SYMBOL_KINDS`, or empty; `container` is the symbol that it is
+    part of.
+    """
 
     place: Place
     name: str
@@ -43,7 +45,7 @@ class Symbol:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One diagnostic. `source` is who found it, `code` its name there."""
+    """One diagnostic. `source` is the program that reported it, `code` its identifier there."""
 
     place: Place
     severity: Literal["error", "warning", "information", "hint"]
@@ -57,7 +59,9 @@ Finding: TypeAlias = Place | Symbol | Problem
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What was found: of `total`, as many as were told. `source` says by whom; `notes` what to know about it."""
+    """The items found, at most as many as were sent, of `total`. `source` names the program that found them; `notes`
+    are remarks for the reader.
+    """
 
     source: str
     findings: tuple[Finding, ...] = ()
@@ -67,7 +71,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Unavailable:
-    """No answer, and why."""
+    """No answer, with the reason."""
 
     why: str
 
@@ -77,20 +81,20 @@ class CodeIntelligence(Protocol):
 
     @property
     def available(self) -> bool:
-        """Whether it said that it can be asked."""
+        """Whether the editor announced that it answers such questions."""
         ...
 
     async def ask(self, query: CodeQuery) -> Answer | Unavailable:
-        """The answer, in bounded time and size. One that is not understood is no answer."""
+        """Returns the answer, in bounded time and size, or `Unavailable` where it cannot be understood."""
         ...
 
 
 class NoEditor:
-    """Nobody to ask: a terminal, or an editor that cannot say."""
+    """No editor: a terminal, or a client without code intelligence."""
 
     available = False
 
     async def ask(self, query: CodeQuery) -> Answer | Unavailable:
-        """No answer."""
+        """Returns `Unavailable`."""
         del query
         return Unavailable("there is no editor that can be asked")

@@ -1,8 +1,8 @@
-"""A repository's own files, read and written as git does, but through no link, and starting nothing (GIT-02).
+"""Reads and writes a repository's own files as git does, following no link and starting no process (GIT-02).
 
-What is written appears whole or not at all: objects under git's temporary names, the index and refs under git's locks.
-A lock is a second name of a temporary file that its writer keeps locked, so that the lock of a writer that died is told
-from a living one's, and taken away.
+Writes are atomic: objects under git's temporary names, the index and refs under git's locks. A lock is a second hard
+link to a temporary file that its writer keeps locked (flock), so that a dead writer's lock is told from a living one's
+and removed.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ _SHA = re.compile(r"[0-9a-f]{40}")
 
 
 def path_inside(workspace: Workspace, name: str) -> WorkspacePath:
-    """The path of that name in the repository's folder, as it is spelled: opened, it follows no link."""
+    """Returns the path of that name in the repository's folder, unresolved: opening it follows no link."""
     relative = f"{GIT}/{name}" if name else GIT
     return WorkspacePath(relative, workspace.root)
 
 
 def read_or_none(workspace: Workspace, name: str, most: int = MAX_INDEX_BYTES) -> bytes | None:
-    """The bytes of that file of the repository; None where there is none. Raises ToolError."""
+    """Reads that file of the repository. Returns None where there is none. Raises ToolError."""
     try:
         return read_image(workspace, path_inside(workspace, name), most).data
     except ToolError as error:
@@ -46,7 +46,7 @@ def read_or_none(workspace: Workspace, name: str, most: int = MAX_INDEX_BYTES) -
 
 
 def read_ref(workspace: Workspace, ref: str) -> str | None:
-    """The commit that a ref holds, None where there is no such ref. Raises ToolError where it holds something else."""
+    """Returns the commit that a ref holds, None for a missing ref. Raises ToolError where it holds anything else."""
     data = read_or_none(workspace, ref, _MAX_REFS_BYTES)
     if data is None:
         return read_packed_refs(workspace).get(ref)
@@ -57,18 +57,18 @@ def read_ref(workspace: Workspace, ref: str) -> str | None:
 
 
 def read_packed_refs(workspace: Workspace) -> dict[str, str]:
-    """The refs that git has put into one file, with their commits."""
+    """Returns the packed refs with their commits."""
     data = read_or_none(workspace, "packed-refs", _MAX_REFS_BYTES) or b""
     lines = (line.split(" ") for line in data.decode(errors="surrogateescape").split("\n"))
     return {words[1]: words[0] for words in lines if len(words) == 2 and _SHA.fullmatch(words[0])}
 
 
 def write_object(workspace: Workspace, sha: str, whole: bytes) -> None:
-    """Put one object (header and body) among the loose ones, on disk when this returns. Raises OSError."""
+    """Writes one loose object (header and body), on disk when this returns. Raises OSError."""
     folder = workspace.make_folder(path_inside(workspace, f"objects/{sha[:2]}"))
     try:
         with contextlib.suppress(FileNotFoundError):
-            # One that is there gets a new date, so that git does not clear it away as unused meanwhile.
+            # An existing object gets a new date, so that git does not prune it as unused meanwhile.
             os.utime(sha[2:], dir_fd=folder, follow_symlinks=False)
             return
         name = f"tmp_obj_{secrets.token_hex(8)}"
@@ -89,20 +89,20 @@ def write_object(workspace: Workspace, sha: str, whole: bytes) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Lock:
-    """A file of the repository that nobody else may replace now, and what it is going to hold."""
+    """A locked file of the repository and its pending contents."""
 
     folder: int
     name: str
 
     def finish(self) -> None:
-        """Put what was written in the file's place, which ends the lock."""
+        """Renames the pending contents over the file, which releases the lock."""
         os.rename(f"{self.name}.lock", self.name, src_dir_fd=self.folder, dst_dir_fd=self.folder)
         sync_folder(self.folder)
 
 
 @contextlib.contextmanager
 def git_lock(workspace: Workspace, name: str, data: bytes, mode: int = 0o644) -> Generator[Lock]:
-    """Lock that file as git does, to be replaced with `data` by `finish`, else left as it is.
+    """Locks that file as git does; `finish` replaces it with `data`, else it stays unchanged.
 
     Raises ToolError (`busy`) where git, or another, holds the lock; OSError.
     """
@@ -124,7 +124,7 @@ def git_lock(workspace: Workspace, name: str, data: bytes, mode: int = 0o644) ->
 
 
 def clear_stale_locks(workspace: Workspace, names: Iterable[str]) -> None:
-    """Take away what writers of ours left that died: their temporary files, and their locks on these files."""
+    """Removes temporary files and locks on these files that this program's dead writers left."""
     git = workspace.open_folder(path_inside(workspace, ""))
     try:
         with os.scandir(git) as entries:
@@ -143,7 +143,7 @@ def clear_stale_locks(workspace: Workspace, names: Iterable[str]) -> None:
 
 
 def append_line(workspace: Workspace, name: str, line: bytes) -> None:
-    """Add a line to that file of the repository, which is made where there is none. Raises OSError."""
+    """Appends a line to that file of the repository, creating it where it is missing. Raises OSError."""
     parent, _, base = name.rpartition("/")
     folder = workspace.make_folder(path_inside(workspace, parent))
     try:
@@ -158,7 +158,7 @@ def append_line(workspace: Workspace, name: str, line: bytes) -> None:
 
 
 def _clear(workspace: Workspace, fd: int, names: Iterable[str]) -> None:
-    """Remove the locks that are this file; raises OSError where it has a name left that is not known here."""
+    """Removes the locks that are links to this file. Raises OSError where a link remains under an unknown name."""
     known = 1
     for name, folder in _folders(workspace, names):
         try:

@@ -13,14 +13,14 @@ from itertools import pairwise
 from typing import NamedTuple
 
 MAX_COMPARED = 4_000
-"""Lines, none of them unique, that are compared with each other: that takes time in proportion to their square."""
+"""The limit of lines, none of them unique, that are compared with each other: that takes quadratic time."""
 
 _STRIDE = 64
 _Lines = Sequence[str]
 
 
 class Run(NamedTuple):
-    """Lines that both texts have: `size` lines from line `old` and from line `new` on, counted from 0."""
+    """Common lines: `size` lines from line `old` and from line `new`, counted from 0."""
 
     old: int
     new: int
@@ -28,7 +28,7 @@ class Run(NamedTuple):
 
 
 class Edit(NamedTuple):
-    """Lines `old` to `old_end` of the old text that became `new` to `new_end` of the new one; either may be none."""
+    """Lines `old` to `old_end` of the old text that became `new` to `new_end` of the new one; either may be empty."""
 
     old: int
     old_end: int
@@ -37,7 +37,7 @@ class Edit(NamedTuple):
 
 
 def common_runs(old: _Lines, new: _Lines) -> list[Run]:
-    """Return the runs of common lines in their order, each as long as it can be."""
+    """Returns the maximal runs of common lines, in order."""
     runs: list[Run] = []
     for run in sorted(run for run in _runs(old, new) if run.size):
         last = runs[-1] if runs else Run(0, 0, 0)
@@ -49,14 +49,14 @@ def common_runs(old: _Lines, new: _Lines) -> list[Run]:
 
 
 def line_edits(old: _Lines, new: _Lines) -> list[Edit]:
-    """Return what lies between the common lines, in order."""
+    """Returns the edits between the common lines, in order."""
     runs = [Run(0, 0, 0), *common_runs(old, new), Run(len(old), len(new), 0)]
     edits = (Edit(a.old + a.size, b.old, a.new + a.size, b.new) for a, b in pairwise(runs))
     return [edit for edit in edits if edit.old < edit.old_end or edit.new < edit.new_end]
 
 
 def _runs(old: _Lines, new: _Lines) -> Iterator[Run]:
-    """Yield all runs in no order; one may be in pieces."""
+    """Yields all runs, in no order; one run may come in parts."""
     left = [(0, len(old), 0, len(new))]
     while left:
         start, end, new_start, new_end = left.pop()
@@ -73,7 +73,7 @@ def _runs(old: _Lines, new: _Lines) -> Iterator[Run]:
             yield from _compare(old, new, (start, end, new_start, new_end))
             continue
         for at, there in (*anchors, (end, new_end)):
-            if at < start:  # the run before went on over it
+            if at < start:  # the preceding run covers it
                 continue
             back = _same_end(old, new, at, there, min(at - start, there - new_start))
             on = _same(old, new, at, there, min(end - at, new_end - there))
@@ -84,14 +84,14 @@ def _runs(old: _Lines, new: _Lines) -> Iterator[Run]:
 
 
 def _anchors(old: _Lines, new: _Lines, here: range, there: range) -> list[tuple[int, int]]:
-    """Return the places of lines that each side has once, as far as they stand in the same order on both."""
+    """Returns the places of lines that are unique on both sides, as far as their order agrees."""
     once, once_new = _unique(old, here), _unique(new, there)
     pairs = [(at, once_new[line]) for line, at in once.items() if at >= 0 and once_new.get(line, -1) >= 0]
     return pairs if all(a[1] < b[1] for a, b in pairwise(pairs)) else _longest_increasing(pairs)
 
 
 def _unique(lines: _Lines, places: range) -> dict[str, int]:
-    """Map each line to its place, or to -1 where it stands in several."""
+    """Maps each line to its place, or to -1 where it occurs several times."""
     found: dict[str, int] = {}
     for at in places:
         line = lines[at]
@@ -100,7 +100,7 @@ def _unique(lines: _Lines, places: range) -> dict[str, int]:
 
 
 def _longest_increasing(pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Return the longest part of the pairs in which the second numbers grow too (Fredman 1975)."""
+    """Returns the longest subsequence of the pairs in which the second numbers increase (Fredman 1975)."""
     tops: list[int] = []
     top_pairs: list[int] = []
     before: list[int] = []
@@ -118,7 +118,7 @@ def _longest_increasing(pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int
 
 
 def _compare(old: _Lines, new: _Lines, part: tuple[int, int, int, int]) -> Iterable[Run]:
-    """Compare lines of which none is unique, each with each; too many of them have nothing in common."""
+    """Compares lines none of which is unique, each with each; past the limit it reports nothing in common."""
     start, end, new_start, new_end = part
     if end - start + new_end - new_start > MAX_COMPARED:
         return
@@ -127,7 +127,7 @@ def _compare(old: _Lines, new: _Lines, part: tuple[int, int, int, int]) -> Itera
 
 
 def _same(old: _Lines, new: _Lines, at: int, there: int, most: int) -> int:
-    """Count the lines that are the same from two places on, at most so many."""
+    """Counts the equal lines from two places on, at most `most`."""
     size = 0
     while size < most and old[at + size : at + size + _STRIDE] == new[there + size : there + size + _STRIDE]:
         size += _STRIDE
@@ -137,7 +137,7 @@ def _same(old: _Lines, new: _Lines, at: int, there: int, most: int) -> int:
 
 
 def _same_end(old: _Lines, new: _Lines, end: int, new_end: int, most: int) -> int:
-    """Count the lines that are the same up to two places, at most so many."""
+    """Counts the equal lines before two places, at most `most`."""
     size = 0
     while size < most and old[end - 1 - size] == new[new_end - 1 - size]:
         size += 1

@@ -1,4 +1,4 @@
-"""Documents that are open in an editor: while one is, its buffer is the truth, not the file (FILE-03)."""
+"""The port to documents that are open in an editor: an open document's buffer counts, not the file (FILE-03)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Protocol
 
 @dataclass(frozen=True, slots=True)
 class OpenDocument:
-    """A buffer as the editor last told us. `version` is what the next edit has to name."""
+    """A buffer as the editor last reported it. `version` is what the next edit has to name."""
 
     version: int | None
     text: str
@@ -18,15 +18,15 @@ class Documents(Protocol):
     """The editor's open documents, by workspace-relative path with `/`."""
 
     def get(self, relative: str) -> OpenDocument | None:
-        """The buffer, or None where the file is not open."""
+        """Returns the buffer, or None where the file is not open."""
         ...
 
     def paths(self) -> tuple[str, ...]:
-        """The paths of all that is open. May be asked from any thread."""
+        """Returns the paths of all open documents. Any thread may call this."""
         ...
 
     async def replace(self, relative: str, before: OpenDocument, after: str, label: str) -> None:
-        """Change the buffer from exactly `before` to exactly `after`, through the editor, and see it done.
+        """Changes the buffer from exactly `before` to exactly `after` through the editor, and returns once it has.
 
         Raises ToolError: `stale` when the buffer is no longer `before` or the editor refused, `outcome_unknown` when
         the editor may have made the edit and did not show it.
@@ -35,17 +35,17 @@ class Documents(Protocol):
 
 
 class NoDocuments:
-    """Documents of a client that has none open: a terminal, a test."""
+    """The documents of a client that has none open: a terminal, a test."""
 
     def get(self, relative: str) -> OpenDocument | None:
-        """Nothing is open."""
+        """Returns None."""
         del relative
         return None
 
     def paths(self) -> tuple[str, ...]:
-        """Nothing is open."""
+        """Returns nothing."""
         return ()
 
     async def replace(self, relative: str, before: OpenDocument, after: str, label: str) -> None:
-        """Never called: nothing is open."""
+        """Is never called: nothing is open."""
         raise AssertionError(f"no document is open: {relative}")

@@ -1,4 +1,4 @@
-// One window with two folders: a turn works in the folder of the file that is shown, and a new file is made there.
+// One window with two folders: a turn works in the folder of the file that is shown, says so, and makes a new file there.
 // An editor, settings and a script of its own, written before the window opens: nothing changes while it loads.
 // Exits 0 when all of it held. The environment is that of run.mjs.
 import assert from 'node:assert/strict';
@@ -60,6 +60,7 @@ try {
   await turn('change the notes', 1);
   await until('the second folder has the change', 30_000, () => fs.readFileSync(file(second, 'notes.txt'), 'utf8') === 'changed\n');
   assert.equal(fs.readFileSync(file(first, 'notes.txt'), 'utf8'), 'of the first\n');
+  assert.equal(await chat.getByTestId('folder').innerText(), 'in the folder second');
 
   await turn('make a new file', 2);
   await until('the new file is there', 30_000, () => fs.existsSync(file(second, 'fresh.txt')));

@@ -452,8 +452,8 @@ async def test_the_person_s_rule_wins_over_the_default_of_the_same_name(client, 
     [
         ({"rule": "nobody"}, "no policy file here has a rule `nobody`"),
         ({"rule": "builtin.git-internals"}, "`builtin.git-internals` is built in"),
-        ({"file": "/etc/passwd", "line": 1}, "`/etc/passwd` is no policy file here"),
-        ({"file": "a\x00b", "line": 1}, "is no policy file here"),
+        ({"file": "/etc/passwd", "line": 1}, "`/etc/passwd` is not a policy file here"),
+        ({"file": "a\x00b", "line": 1}, "is not a policy file here"),
     ],
 )
 async def test_what_cannot_be_shown_says_why(client, arguments, why):

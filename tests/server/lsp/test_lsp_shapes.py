@@ -33,13 +33,13 @@ def test_a_valid_message_of_every_method_fits_and_is_converted(method):
 @pytest.mark.parametrize(
     ("params", "problem"),
     [
-        (7, "`params` is no object"),
+        (7, "`params` is not an object"),
         ({}, "`textDocument` is missing"),
-        ({"textDocument": 7}, "`textDocument` is no object"),
-        ({"textDocument": {"uri": 7, "version": 1}}, "`textDocument.uri` is no string"),
-        ({"textDocument": {"uri": "", "version": True}}, "`textDocument.version` is no whole number"),
+        ({"textDocument": 7}, "`textDocument` is not an object"),
+        ({"textDocument": {"uri": 7, "version": 1}}, "`textDocument.uri` is not a string"),
+        ({"textDocument": {"uri": "", "version": True}}, "`textDocument.version` is not a whole number"),
         ({"textDocument": {"uri": "", "version": 2**31}}, "`textDocument.version` is out of range"),
-        ({"textDocument": NOWHERE, "contentChanges": "A" * 100}, "`contentChanges` is no list"),
+        ({"textDocument": NOWHERE, "contentChanges": "A" * 100}, "`contentChanges` is not a list"),
         ({"textDocument": NOWHERE, "contentChanges": [{"text": ""}, "A"]}, "`contentChanges[1]` has the wrong kind"),
         ({"textDocument": NOWHERE, "contentChanges": [{"text": ""}]}, None),
         ({"textDocument": NOWHERE | {"version": 1.0, "more": [7]}, "contentChanges": []}, None),
@@ -62,4 +62,4 @@ def test_what_some_editors_send_for_nothing_and_for_yes():
 
 def test_a_key_of_the_sender_is_not_repeated():
     edit = {"edit": {"changes": {"sk-live-0123456789": 7}}}
-    assert said(lsp.ApplyWorkspaceEditRequest, edit) == "`edit.changes[…]` is no list"
+    assert said(lsp.ApplyWorkspaceEditRequest, edit) == "`edit.changes[…]` is not a list"

@@ -33,11 +33,11 @@ class Editor:
         self.text, self.version = BEFORE, 1
         self.requests: list[EditRequest] = []
         self.behaviour = "apply"
-        self.buffers.opened(self.uri, 1, BEFORE)
+        self.buffers.open(self.uri, 1, BEFORE)
 
     def type(self, text: str) -> None:
         self.text, self.version = text, self.version + 1
-        self.buffers.changed(self.uri, self.version, [text])
+        self.buffers.change(self.uri, self.version, [text])
 
     async def apply(self, request: EditRequest) -> Refused | Unanswered | None:
         self.requests.append(request)
@@ -52,7 +52,7 @@ class Editor:
             case "apply and go on typing in one message":
                 after = apply_changes(self.text, [request.edit])
                 self.text, self.version = after + "# typed\n", self.version + 1
-                self.buffers.changed(self.uri, self.version, [after, self.text])
+                self.buffers.change(self.uri, self.version, [after, self.text])
             case "refuse":
                 return Refused("the editor refused the edit: stale")
             case "answer nothing":
@@ -136,7 +136,7 @@ async def test_an_edit_that_arrives_late_is_told_once(editor):
 
 async def test_an_edit_that_arrives_late_among_others_is_recognised(editor):
     await not_known(editor)
-    editor.buffers.changed(editor.uri, 2, [AFTER.replace("subtotal = 1", "subtotal = 12"), AFTER, AFTER + "more\n"])
+    editor.buffers.change(editor.uri, 2, [AFTER.replace("subtotal = 1", "subtotal = 12"), AFTER, AFTER + "more\n"])
     assert "arrived after all" in editor.told[0]
 
 
@@ -150,7 +150,7 @@ async def test_another_text_than_the_late_edit_makes_is_said_to_be_one(editor):
 
 async def test_a_document_that_is_closed_before_its_edit_arrives_is_told(editor):
     await not_known(editor)
-    editor.buffers.closed(editor.uri)
+    editor.buffers.close(editor.uri)
     assert "it was closed before its new text arrived" in editor.told[0]
 
 
@@ -163,7 +163,7 @@ async def test_a_buffer_that_changed_after_the_proposal_is_stale(editor):
 
 
 async def test_a_file_that_was_closed_meanwhile_is_stale(editor):
-    editor.buffers.closed(editor.uri)
+    editor.buffers.close(editor.uri)
     assert editor.documents.get(PATH) is None
     with pytest.raises(ToolError):
         await replace(editor)
@@ -186,7 +186,7 @@ async def test_edits_of_one_editor_take_turns(editor):
 async def test_buffers_are_keyed_by_real_workspace_path(editor, tmp_path):
     (tmp_path / "link").symlink_to(tmp_path / "src")
     buffers = editor.buffers
-    buffers.opened((tmp_path / "link" / "a b.py").as_uri(), 3, "x")
+    buffers.open((tmp_path / "link" / "a b.py").as_uri(), 3, "x")
     assert editor.documents.get("src/a b.py") == OpenDocument(3, "x")
     assert buffers.at(f"file://{tmp_path}/link/a%20b.py") is buffers.at(f"file://{tmp_path}/link/%61 b.py")
 
@@ -202,7 +202,7 @@ async def test_files_outside_the_workspace_are_none_of_ours(editor, tmp_path):
         "untitled:Untitled-1",
         "remit-review:src/cart.py",
     ):
-        editor.buffers.opened(uri, 1, "x")
+        editor.buffers.open(uri, 1, "x")
         assert editor.documents.paths() == (PATH,)
 
 

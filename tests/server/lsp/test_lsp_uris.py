@@ -35,12 +35,12 @@ def test_a_folder_on_this_machine(uri, path):
         ("vscode-vfs://github/owner/name", "without a copy on a disk", "clone the repository"),
         ("file://fileserver/share/project", "on another machine, `fileserver`", "mount it"),
         ("http://example.org/x", "`http:` names no file", "open a folder on this machine"),
-        ("file:relative", "no path of this machine", "file:///PATH"),
-        ("file:///a%00b", "no path of this machine", "file:///PATH"),
-        ("file:///a\ud800", "no path of this machine", "file:///PATH"),
+        ("file:relative", "not one of this machine", "file:///PATH"),
+        ("file:///a%00b", "not one of this machine", "file:///PATH"),
+        ("file:///a\ud800", "not one of this machine", "file:///PATH"),
         ("file://[/x", "on another machine", "mount it"),
-        ("/home/me", "this is no URI", "file:///PATH"),
-        ("", "this is no URI", "file:///PATH"),
+        ("/home/me", "this is not a URI", "file:///PATH"),
+        ("", "this is not a URI", "file:///PATH"),
     ],
 )  # fmt: skip
 def test_a_folder_that_is_not_on_this_machine_says_why(uri, why, fix):

@@ -1,1 +1,1 @@
-"""One thin file for each command of the command line."""
+"""The commands of the command line, one thin file each."""

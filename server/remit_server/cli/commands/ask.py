@@ -25,7 +25,7 @@ from remit_server.runtime.settings import Settings
 from remit_server.workspace.ports import NoDocuments
 
 HERE = Path()
-"""The workspace where none was named."""
+"""The workspace where none is named."""
 
 EXIT_CODES: Mapping[RunStatus, int] = {
     "completed": DONE,
@@ -38,17 +38,17 @@ EXIT_CODES: Mapping[RunStatus, int] = {
 
 
 class YesForThisSession:
-    """`--approve session`: the person said yes beforehand, for this one session."""
+    """`--approve session`: the person allowed everything beforehand, for this one session."""
 
     style: AskingStyle = "callback"
 
     async def ask(self, question: ApprovalRequired) -> ApprovalAnswer | None:
-        """Yes, to exactly this."""
+        """Returns an approval of exactly this question."""
         return ApprovalAnswer(approval_id=question.approval_id, decision="allow", digest=question.digest)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the command's arguments."""
+    """Declares the command's arguments."""
     parser.add_argument("prompt", nargs="+", metavar="PROMPT", help="what to do")
     add_common_arguments(parser)
     parser.add_argument(
@@ -82,27 +82,27 @@ def model_reference(arguments: argparse.Namespace) -> str | None:
 
 
 def add_common_arguments(parser: argparse.ArgumentParser) -> None:
-    """Arguments of every command that works in a workspace."""
+    """Declares the arguments of every command that works in a workspace."""
     parser.add_argument("--json", action="store_true", help="one JSON object a line, for machines")
     parser.add_argument("--workspace", type=Path, default=HERE, help="the folder to work in (default: this one)")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Run one turn."""
+    """Runs one turn."""
     text = prompt(" ".join(arguments.prompt))
     settings = Settings.from_environment(arguments.workspace, model=model_reference(arguments))
     if arguments.record is not None:
         settings = replace(settings, record=arguments.record.absolute())
     request = RunRequest(session_id=new_session(), turn_id="1", input=text)
-    asker = asker_for(arguments.approve, as_json=arguments.json)
+    asker = choose_asker(arguments.approve, as_json=arguments.json)
     return EXIT_CODES[asyncio.run(run_request(settings, request, asker, sink(as_json=arguments.json))).status]
 
 
 def prompt(text: str) -> TextInput:
-    """What the person asks. Raises WrongUsage where it is empty or no text."""
+    """Returns the person's request. Raises WrongUsage where it is empty or not text."""
     what = "the prompt cannot be used"
     if not text.isprintable() and any("\ud800" <= sign <= "\udfff" for sign in text):
-        why = f"it holds bytes that are no text in {sys.getfilesystemencoding()}, which the locale names"
+        why = f"it holds bytes that are not text in {sys.getfilesystemencoding()}, which the locale names"
         raise WrongUsage(what, why, "use a UTF-8 locale, such as `LC_ALL=C.UTF-8`, and type it as UTF-8")
     try:
         return TextInput(text=text.strip())
@@ -112,19 +112,19 @@ def prompt(text: str) -> TextInput:
 
 
 def new_session() -> str:
-    """A session id of its own for every command."""
+    """Returns a new session id: each command has its own."""
     return f"cli-{uuid.uuid4().hex[:8]}"
 
 
-def asker_for(approve: str, *, as_json: bool) -> Asker:
-    """Who answers questions: the terminal, nobody, or a yes beforehand. Among JSON for machines nobody is asked."""
+def choose_asker(approve: str, *, as_json: bool) -> Asker:
+    """Returns the asker: the terminal, nobody, or the approval given beforehand. With JSON output nobody is asked."""
     if approve == "session":
         return YesForThisSession()
     return TerminalAsker() if approve == "ask" and can_ask() and not as_json else NobodyToAsk()
 
 
 async def run_request(settings: Settings, request: RunRequest, asker: Asker, take: Emit) -> RunResult:
-    """Run one request in a runtime of its own; `take` is told its events, and Ctrl-C cancels it."""
+    """Runs one request in a new runtime; `take` receives its events, and Ctrl-C cancels it."""
     runtime = await open_runtime(settings, NoDocuments())
     try:
         asyncio.get_running_loop().add_signal_handler(signal.SIGINT, runtime.cancel)

@@ -1,5 +1,6 @@
-"""`remit audit log|why|verify|export|checkpoint`: who did what, who allowed it, and whether the record is whole
-(AUD-04)."""
+"""`remit audit log|why|verify|export|checkpoint`: who did what, who allowed it, and whether the log is complete
+(AUD-04).
+"""
 
 from __future__ import annotations
 
@@ -35,13 +36,13 @@ from remit_server.runtime.settings import Settings
 
 SHOWN = ("number", "time", "kind", "session_id", "tool_name", "intent", "policy_decision", "policy_rule_name")
 DECISIONS = ("allowed", "allowed_by_token", "review_required", "denied", "refused")
-"""What a record can say of who decided: policy, a capability token, or a check before them."""
+"""The values of a record's decision: of policy, a capability token, or a check before them."""
 
 UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the command's arguments."""
+    """Declares the command's arguments."""
     commands = parser.add_subparsers(dest="audit_command", metavar="log|why|verify|export|checkpoint", required=True)
     log = commands.add_parser("log", help="the last records, oldest first")
     add_common_arguments(log)
@@ -69,7 +70,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def add_filters(parser: argparse.ArgumentParser, *, default_limit: int | None) -> None:
-    """Declare which records are wanted."""
+    """Declares the arguments that select records."""
     shown = "default all" if default_limit is None else f"default {default_limit}"
     parser.add_argument("-n", "--limit", type=whole_number, default=default_limit, help=f"how many records ({shown})")
     parser.add_argument("--session", help="only of this session")
@@ -77,30 +78,32 @@ def add_filters(parser: argparse.ArgumentParser, *, default_limit: int | None) -
     parser.add_argument("--decision", choices=DECISIONS, help="only with this decision")
     parser.add_argument("--rule", help="only where this rule decided")
     parser.add_argument(
-        "--since", type=moment, metavar="TIME", help="from this time on: 2026-11-22T09:30, or 2h ago as 2h"
+        "--since", type=parse_time, metavar="TIME", help="from this time on: 2026-11-22T09:30, or 2h ago as 2h"
     )
-    parser.add_argument("--until", type=moment, metavar="TIME", help="before this time")
+    parser.add_argument("--until", type=parse_time, metavar="TIME", help="before this time")
 
 
-def moment(text: str) -> int:
-    """Milliseconds since the epoch of an ISO 8601 time (local where it names no zone) or of some time ago (`90s 15m 2h
-    7d`). Raises ArgumentTypeError, which argparse turns into wrong usage."""
+def parse_time(text: str) -> int:
+    """Parses an ISO 8601 time (local without a zone) or an age (`90s 15m 2h 7d`) into milliseconds since the epoch.
+
+    Raises ArgumentTypeError, which argparse reports as wrong usage.
+    """
     if ago := re.fullmatch(r"(\d{1,9})([smhd])", text):
         return int((time.time() - int(ago[1]) * UNITS[ago[2]]) * 1000)
     try:
         return int(datetime.fromisoformat(text).astimezone().timestamp() * 1000)
     except (ValueError, OverflowError, OSError):
-        raise argparse.ArgumentTypeError(f"`{text}` is no time, such as 2026-11-22T09:30 or 2h") from None
+        raise argparse.ArgumentTypeError(f"`{text}` is not a time, such as 2026-11-22T09:30 or 2h") from None
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Do the one that was asked for."""
+    """Runs the chosen subcommand."""
     settings = Settings.from_environment(arguments.workspace)
     return COMMANDS[arguments.audit_command](arguments, settings)
 
 
 def audit_filter(arguments: argparse.Namespace) -> AuditFilter:
-    """The filter that the arguments ask for."""
+    """Returns the filter that the arguments ask for."""
     return AuditFilter(
         session_id=arguments.session,
         tool_name=arguments.tool,
@@ -113,7 +116,7 @@ def audit_filter(arguments: argparse.Namespace) -> AuditFilter:
 
 
 def databases(settings: Settings, *, everywhere: bool) -> list[Path]:
-    """The workspace's own log; where it has none and none was asked for (`everywhere`), the logs of all workspaces."""
+    """Returns the workspace's own log, or all workspaces' logs where it has none or `everywhere` is set."""
     own = settings.audit_database
     if own.exists() or not everywhere:
         return [own]
@@ -121,14 +124,15 @@ def databases(settings: Settings, *, everywhere: bool) -> list[Path]:
 
 
 def nothing_recorded(settings: Settings, database: Path) -> SetupError:
-    """The error of a log that is not there: it was taken away, if something vouches for it; else it may never have
-    been, or all of it was deleted."""
+    """Returns the error for a missing log: removed, if a signature proves that it existed; else never written, or
+    deleted whole.
+    """
     said = last_vouched(settings, database)
     if said:
         return SetupError(
             f"the audit log that had {said['count']} records is gone",
             f"{database} does not exist, and signatures in {checkpoint_file(settings, database).parent} vouch for it",
-            "put the file back from a copy, and find out who took it away; the next server begins a new log",
+            "put the file back from a copy, and find out who removed it; the next server begins a new log",
             code=ErrorCode.NOT_FOUND,
         )
     return SetupError(
@@ -142,7 +146,7 @@ def nothing_recorded(settings: Settings, database: Path) -> SetupError:
 
 
 def line(record: Mapping[str, object]) -> str:
-    """One record on one line; `-` where a field does not apply."""
+    """Returns one record as one line; `-` for a field that does not apply."""
     shown = [str(record.get(name) or "-") for name in SHOWN]
     return visible_again("  ".join([*shown, str(record.get("output_summary") or "")]).rstrip(), "show")
 
@@ -225,7 +229,7 @@ def _checkpoint(arguments: argparse.Namespace, settings: Settings) -> int:
     if made is None:
         say(f"nothing was recorded since the last checkpoint in {file}")
     else:
-        say(f"{made.checkpoint.count} records vouched for with the key {made.key[:16]} in {file}")
+        say(f"{made.checkpoint.count} records signed with the key {made.key[:16]} in {file}")
     if arguments.to is not None:
         say(f"the last checkpoint was sent to {arguments.to}")
     return DONE

@@ -1,5 +1,6 @@
-"""`remit audit why CALL`: of any past call which rule decided, where that is written, what was said and by whom, and
-what policy would say now (AUD-04)."""
+"""`remit audit why CALL`: the rule that decided a past call and its place, what was answered and by whom, and what
+policy would decide now (AUD-04).
+"""
 
 from __future__ import annotations
 
@@ -27,7 +28,7 @@ from remit_server.runtime.settings import Settings
 
 @dataclass(frozen=True, slots=True)
 class Now:
-    """What policy says of the same call now; where it cannot be asked, `cannot` says why."""
+    """The decision that policy would make on the call now; `cannot` says why it cannot be asked."""
 
     decision: Decision | None = None
     differs: bool = False
@@ -35,13 +36,13 @@ class Now:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the command's arguments."""
+    """Declares the command's arguments."""
     parser.add_argument("call", metavar="CALL-ID|NUMBER", help="a call's id, or the number of any of its records")
     add_candidate_arguments(parser)
 
 
 def run(arguments: argparse.Namespace, settings: Settings) -> int:
-    """Tell it. Raises SetupError where there is no such call."""
+    """Explains the call. Raises SetupError where there is no such call."""
     call = find_call(settings.audit_database, arguments.call)
     now = _now(call, arguments, settings)
     if arguments.json:
@@ -59,13 +60,13 @@ def _now(call: CallRecords, arguments: argparse.Namespace, settings: Settings) -
     try:
         with closing(load_in_force(settings)) as in_force:
             decision = judge_again(candidate(settings, arguments, in_force.policy), past.actions)
-    except SetupError as error:  # what happened can be told all the same
+    except SetupError as error:  # the past decision can be shown all the same
         return Now(cannot=f"{error.what}: {error.why}")
     return Now(decision, differs=decision.verdict is not past.was)
 
 
 def _reasons(call: CallRecords) -> list[dict[str, str]]:
-    """Every word about it; of a plain allow the record keeps only the rule."""
+    """Returns all recorded reasons; for a plain allow the record has only the rule."""
     event = call.announced.event
     if told := recorded_reasons(event):
         return [dict(reason) for reason in told]

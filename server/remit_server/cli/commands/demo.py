@@ -1,4 +1,4 @@
-"""`remit demo`: the main job for real, through the language server, in a copy of a sample workspace."""
+"""`remit demo`: Remit's main tasks, through the language server, in a copy of a sample workspace."""
 
 from __future__ import annotations
 
@@ -41,16 +41,16 @@ EVENTS: TypeAdapter[AgentEvent] = TypeAdapter(AgentEvent)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the command's arguments."""
+    """Declares the command's arguments."""
     parser.add_argument("--json", action="store_true", help="print the events, one JSON object a line")
     parser.add_argument("--keep", metavar="DIR", type=Path, help="keep the sample workspace in a new folder DIR")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Run the demo; 0 when everything happened as it should, 3 when there was no yes and nothing changed."""
+    """Runs the demo; 0 when everything happened as expected, 3 when nothing was approved and nothing changed."""
     target = arguments.keep
     if target is None:
-        # One place, made anew each time: so all demos share one audit log, which stays for `remit audit`.
+        # One fixed folder, created anew each time: all demos share one audit log, which stays for `remit audit`.
         target = state_folder(os.environ) / "demo" / "shop"
         shutil.rmtree(target, ignore_errors=True)
     workspace = sample_workspace(target)
@@ -58,7 +58,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def sample_workspace(target: Path) -> Path:
-    """Copy the packaged sample to a folder that does not exist yet. Raises SetupError where it does."""
+    """Copies the packaged sample to a folder that does not exist yet. Raises SetupError where it does."""
     existed = os.path.lexists(target)
     with as_file(files("remit_server.demo") / "sample") as sample:
         try:
@@ -76,7 +76,7 @@ def sample_workspace(target: Path) -> Path:
 
 
 def copy_folder(source: Path, target: Path) -> None:
-    """Files and folders, but for caches. Raises the first OSError as it is, which `shutil.copytree` does not."""
+    """Copies files and folders without caches. Raises the first OSError itself, unlike `shutil.copytree`."""
     target.mkdir(parents=True)
     for path in source.iterdir():
         if path.is_dir() and path.name != "__pycache__":
@@ -86,7 +86,7 @@ def copy_folder(source: Path, target: Path) -> None:
 
 
 async def _demo(workspace: Path, *, as_json: bool) -> int:
-    # The demo shows the packaged policy and model, whatever the person has configured.
+    # The demo uses the packaged policy and model, whatever the person has configured.
     environment = {**os.environ, "REMIT_CONFIG_DIR": str(workspace / "no-configuration"), "REMIT_MODEL": "embedded"}
     editor = await Editor.start([sys.executable, "-P", "-m", "remit_server.cli.main", "serve"], workspace, environment)
     isolation = await asyncio.to_thread(choose_sandbox(workspace).isolation)
@@ -101,16 +101,16 @@ async def _demo(workspace: Path, *, as_json: bool) -> int:
 
 
 def server_error(error: ResponseError) -> RemitError:
-    """The server's error in its own words."""
+    """Returns the server's error with its own words."""
     try:
         said = ErrorPayload.model_validate(error.data)
     except ValidationError:
-        return RemitError("the demo cannot be run", f"the server answered {error}", "look into its log")
+        return RemitError("the demo cannot be run", f"the server answered {error}", "see its log")
     return RemitError(said.what, said.why, said.fix, code=said.code)
 
 
 async def _tell_story(story: Story, editor: Editor, workspace: Path, isolation: Isolation) -> int:
-    """Ask for everything, save as the person would, and say how it went. A command needs a sandbox to be asked for."""
+    """Makes all requests, saves as a person would, and reports the result. The command needs a sandbox."""
     asked = ASKED if isolation.available else tuple(text for text in ASKED if text != RUN)
     await editor.initialize({"approvals": "stream"})
     buffer = editor.open(EDITED)
@@ -147,7 +147,7 @@ def _request(asked: Sequence[str]) -> dict[str, Any]:
 
 
 def has_both_edits(buffer: Buffer, workspace: Path) -> bool:
-    """Whether both edits, and nothing else, reached the disk."""
+    """Returns whether both edits, and nothing else, reached the disk."""
     text = (workspace / EDITED).read_text()
     generated = (workspace / PROTECTED).read_text()
     edited = "subtotal += line.price" in text and "DIGITS = 3\n" in text
@@ -155,7 +155,7 @@ def has_both_edits(buffer: Buffer, workspace: Path) -> bool:
 
 
 class Story:
-    """Shows a turn as it happens, answers its questions, and notes whether everything was seen that should be."""
+    """Shows a turn as it happens, answers its questions, and records whether every expected event occurred."""
 
     def __init__(self, editor: Editor, *, as_json: bool) -> None:
         self._editor, self._json = editor, as_json
@@ -168,21 +168,21 @@ class Story:
 
     @property
     def complete(self) -> bool:
-        """A name found, two edits applied, one policy denial, and one refusal by the gate."""
+        """Whether a name was found, two edits were applied, and policy and the gate each refused a call once."""
         found = any(answer.startswith(DEFINED) for answer in self._answered)
         return found and self._edits == 2 and self._denied and self._gated
 
     def tell(self, text: str) -> None:
-        """Prose for people, none for machines."""
+        """Prints text for people, nothing for machines."""
         if not self._json:
             say(style_text(text, "dim"))
 
     def warn(self, text: str) -> None:
-        """What a machine's reader has to know too, on stderr there."""
+        """Prints what readers of JSON output need too, on stderr there."""
         print(text, file=sys.stderr if self._json else sys.stdout, flush=True)
 
     def take(self, value: dict[str, Any]) -> None:
-        """One event of the turn."""
+        """Handles one event of the turn."""
         event = EVENTS.validate_python(value)
         self._hear(event)
         if self._json:
@@ -201,7 +201,7 @@ class Story:
             self._gated |= event.error is not None and event.error.code == ErrorCode.TOOL_NOT_ALLOWED_FOR_INTENT
 
     def _hear(self, event: AgentEvent) -> None:
-        """Gather the model's answers, and show each: a run shows only its last one at its end."""
+        """Collects the model's answers, and shows each: a run shows only its last one at its end."""
         if event.kind == "token_delta":
             self._said += event.text
         elif self._said:
@@ -211,15 +211,15 @@ class Story:
             self._said = ""
 
     async def finish(self) -> None:
-        """Wait for the answers that are still on their way."""
+        """Waits for answers that are still being sent."""
         for outcome in await asyncio.gather(*self._answers, return_exceptions=True):
             if isinstance(outcome, Exception):
                 raise outcome
 
     async def _respond(self, question: ApprovalRequired) -> None:
         if self._json or not can_ask():
-            # On stderr for machines, so that nobody takes the yes for a person's.
-            why = "--json is for machines" if self._json else "standard input or output is no terminal"
+            # On stderr for machines, so that the approval is not taken for a person's.
+            why = "--json is for machines" if self._json else "standard input or output is not a terminal"
             print(f"    {why}: the demo answers yes itself", file=sys.stderr if self._json else sys.stdout, flush=True)
             answer = {"approval_id": question.approval_id, "decision": "allow", "scope": "once"}
         else:

@@ -1,4 +1,4 @@
-"""`remit doctor`: model, sandbox, policy, audit and editor in one page, each with what to do where it fails."""
+"""`remit doctor`: checks model, sandbox, policy, audit and editor, and says how to fix what fails."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from remit_server.transports.lsp.editor import Editor, ResponseError
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One check: whether it is good, what was seen, and what to do where it is not."""
+    """The result of one check: whether it passed, what was found, and the fix where it did not."""
 
     name: str
     good: bool
@@ -38,12 +38,12 @@ class Finding:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the command's arguments."""
+    """Declares the command's arguments."""
     add_common_arguments(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Run every check; 1 where one is not good."""
+    """Runs all checks; 1 where one fails."""
     settings = Settings.from_environment(arguments.workspace)
     found = [examine(name, check, settings) for name, check in CHECKS.items()]
     for finding in found:
@@ -52,7 +52,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def examine(name: str, check: Callable[[Settings], Finding], settings: Settings) -> Finding:
-    """One check; an error of Remit's own kind is a finding too."""
+    """Runs one check; a `RemitError` is a finding too."""
     try:
         return check(settings)
     except RemitError as error:
@@ -60,7 +60,7 @@ def examine(name: str, check: Callable[[Settings], Finding], settings: Settings)
 
 
 def draw_finding(finding: Finding) -> str:
-    """A finding as one line, and a second one where something is to be done."""
+    """Returns a finding as one line, with the fix on a second one where it failed."""
     mark = style_text("✓", "green") if finding.good else style_text("✗", "red")
     return f"{mark} {finding.name:8} {finding.detail}" + (f"\n           fix: {finding.fix}" if finding.fix else "")
 
@@ -106,9 +106,7 @@ def _audit(settings: Settings) -> Finding:
     if not settings.audit_database.exists():
         if said := last_vouched(settings, settings.audit_database):
             gone = f"the audit log that had {said['count']} records is gone from {settings.audit_database}"
-            return Finding(
-                "audit", good=False, detail=gone, fix="put it back from a copy, and find out who took it away"
-            )
+            return Finding("audit", good=False, detail=gone, fix="put it back from a copy, and find out who removed it")
         return _nothing_recorded(settings)
     good, message = verify_workspace(settings)
     return Finding("audit", good, message, "" if good else "keep the file as evidence, and find out who wrote to it")
@@ -118,7 +116,7 @@ def _nothing_recorded(settings: Settings) -> Finding:
     there = next(place for place in (settings.state, *settings.state.parents) if os.path.lexists(place))
     if there.is_dir() and os.access(there, os.W_OK | os.X_OK):
         return Finding("audit", good=True, detail=f"nothing recorded yet for {settings.workspace}")
-    detail = f"no log can be made in {settings.state}: {there} is no folder where you may write"
+    detail = f"no log can be made in {settings.state}: {there} is not a folder that you may write to"
     return Finding("audit", good=False, detail=detail, fix="make it one, or name another with REMIT_STATE_DIR")
 
 
@@ -135,7 +133,7 @@ def _editor(settings: Settings) -> Finding:
 
 
 async def _handshake(settings: Settings) -> None:
-    # -P: the workspace must not lend it modules.
+    # -P: no modules from the workspace.
     editor = await Editor.start([sys.executable, "-P", "-m", "remit_server.cli.main", "serve"], settings.workspace)
     try:
         await asyncio.wait_for(editor.initialize(), 30)

@@ -13,7 +13,7 @@ from remit_server.cli.usage import whole_number
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the command's arguments."""
+    """Declares the command's arguments."""
     parser.add_argument("--model", metavar="M", help="`embedded` or a model folder (default: REMIT_MODEL)")
     parser.add_argument(
         "--idle-timeout", type=_seconds, default=120.0, metavar="S", help="close sessions unused for longer (120)"
@@ -26,7 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Serve until `shutdown`, the end of input, SIGINT or SIGTERM."""
+    """Serves until `shutdown`, the end of input, SIGINT or SIGTERM."""
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _exit)
     from remit_server.transports.gateway.main import serve
@@ -37,7 +37,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _exit(_number: int, _frame: FrameType | None) -> None:
-    """A signal while all else is still imported: there is nothing yet that would have to be ended in order."""
+    """Handles a signal during the imports: nothing has to be ended in order yet."""
     os._exit(0)
 
 
@@ -45,4 +45,4 @@ def _seconds(text: str) -> float:
     with contextlib.suppress(ValueError):
         if math.isfinite(number := float(text)) and number > 0:
             return number
-    raise argparse.ArgumentTypeError(f"`{text}` is no number of seconds above 0")
+    raise argparse.ArgumentTypeError(f"`{text}` is not a number of seconds above 0")

@@ -1,4 +1,4 @@
-"""`remit model list|check|pull`: the models there are, whether one loads and speaks, and fetching one."""
+"""`remit model list|check|pull`: lists models, checks one, and downloads one."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from remit_server.runtime.settings import engine_options
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the command's arguments."""
+    """Declares the command's arguments."""
     commands = parser.add_subparsers(dest="model_command", metavar="list|check|pull", required=True)
     check = commands.add_parser("check", help="load the model in its own process and run one governed step")
     check.add_argument("model", nargs="?", default="embedded", help="as REMIT_MODEL names it (default: `embedded`)")
@@ -27,13 +27,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Run the chosen command."""
+    """Runs the chosen command."""
     code: int = arguments.model_run(arguments)
     return code
 
 
 def run_check(arguments: argparse.Namespace) -> int:
-    """Check the model; where it cannot be used, say what is missing and how to mend it."""
+    """Checks the model; where it cannot be used, prints what is missing and the fix."""
     report = asyncio.run(check_model(arguments.model, engine_options(os.environ)))
     if arguments.json:
         problem = report.problem.model_dump(mode="json") if report.problem else None
@@ -46,7 +46,7 @@ def run_check(arguments: argparse.Namespace) -> int:
 
 
 def describe_report(report: ModelReport) -> str:
-    """What trying the model brought, in a line."""
+    """Returns the result of a model check as one line."""
     if not report.tokens:
         return "it plays a file, and generates nothing"
     return (

@@ -1,4 +1,4 @@
-"""`remit model list`: the models on this machine, whether they can be used, and whether its memory holds them."""
+"""`remit model list`: the models on this machine, whether they can be used, and whether they fit into its memory."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ MIB = 1 << 20
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the command's arguments."""
+    """Declares the command's arguments."""
     parser.add_argument("--json", action="store_true", help="one JSON object a line, for machines")
     parser.set_defaults(model_run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """List them; the one that is configured is marked."""
+    """Lists the models and marks the configured one."""
     for listed in list_models(os.environ, os.environ.get("REMIT_MODEL") or "embedded"):
         if arguments.json:
             print_json(as_json(listed))
@@ -30,13 +30,13 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def as_json(listed: ListedModel) -> dict[str, object]:
-    """One model as one flat object."""
+    """Returns one model as a flat object."""
     rest = {"configured": listed.configured, "fits": listed.fits, "usable": listed.model.problem is None}
     return {"reference": listed.reference, **rest, **asdict(listed.model)}
 
 
 def draw_model(listed: ListedModel) -> str:
-    """One model in a line."""
+    """Returns one model as one line."""
     model = listed.model
     name = f"{'*' if listed.configured else ' '} {style_text(listed.reference, 'bold')}"
     if model.problem is not None:

@@ -1,4 +1,4 @@
-"""`remit model pull org/name[@revision]`: pull a model; says beforehand how much, and whether it fits."""
+"""`remit model pull org/name[@revision]`: downloads a model, after a statement of its size and whether it fits."""
 
 from __future__ import annotations
 
@@ -25,32 +25,32 @@ if TYPE_CHECKING:
 
 MIB = 1 << 20
 EVERY_S = 0.25
-"""Progress is shown so often."""
+"""The interval of progress reports in seconds."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the command's arguments."""
+    """Declares the command's arguments."""
     parser.add_argument("name", metavar="ORG/NAME[@REVISION]", help="a repository of the hub in MLX format")
     parser.add_argument("--json", action="store_true", help="one JSON object a line, for machines")
     parser.set_defaults(model_run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Pull it. An interrupted pull goes on where it stopped when it is run again."""
+    """Pulls the model. Run again, an interrupted pull resumes."""
     name = hub_name(arguments.name)
     if name is None:
         fix = "give one such as `mlx-community/Qwen3-4B-4bit`"
-        raise WrongUsage(f"`{arguments.name}` cannot be pulled", "it is no name of a repository of the hub", fix)
+        raise WrongUsage(f"`{arguments.name}` cannot be pulled", "it is not the name of a repository on the hub", fix)
     if importlib.util.find_spec("huggingface_hub") is None:
         why, fix = "not installed: huggingface_hub", "install the `mlx` extra: `make setup` in Remit's folder"
         raise ModelUnavailable("nothing can be pulled", why, fix)
-    # Imported only now: it takes half a second, and the other commands of `remit model` need no network.
+    # Imported only here: it takes half a second, and the other commands of `remit model` need no network.
     from remit_server.models.local.hub.pull import free_space, plan_pull, pull
 
     cache = cache_folder(os.environ)
     plan = plan_pull(name, cache)
     announce(name, plan, free_space(cache), as_json=arguments.json)
-    model = pull(name, plan, cache, teller(as_json=arguments.json))
+    model = pull(name, plan, cache, make_reporter(as_json=arguments.json))
     if arguments.json:
         print_json({"kind": "pulled", "reference": str(name), **asdict(model)})
     else:
@@ -59,7 +59,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def announce(name: HubName, plan: PullPlan, free: int, *, as_json: bool) -> None:
-    """Say how much will be loaded, and whether disk and memory suffice for it."""
+    """Prints how much will be downloaded, and whether disk and memory suffice."""
     memory = machine_memory()
     fits = plan.memory_needed <= memory
     if as_json:
@@ -76,8 +76,8 @@ def announce(name: HubName, plan: PullPlan, free: int, *, as_json: bool) -> None
         say(f"warning: the model {needed}; Ctrl-C stops here")
 
 
-def teller(*, as_json: bool) -> Callable[[Progress], None]:
-    """What shows progress: JSON lines, in a terminal one line that is written over, else nothing."""
+def make_reporter(*, as_json: bool) -> Callable[[Progress], None]:
+    """Returns what shows progress: JSON lines, in a terminal one line that is overwritten, else nothing."""
     last = 0.0
 
     def tell(progress: Progress) -> None:

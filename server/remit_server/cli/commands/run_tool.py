@@ -1,4 +1,4 @@
-"""`remit run-tool NAME JSON --intent INTENT`: one call of the person's own through the whole dispatcher."""
+"""`remit run-tool NAME JSON --intent INTENT`: runs one call of the person's own through the whole dispatcher."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from remit_governance.intents import INTENT_TOOLS
 from remit_governance.values import Intent
 from remit_governance.visible import visible_again
-from remit_server.cli.commands.ask import EXIT_CODES, add_common_arguments, asker_for, new_session, run_request
+from remit_server.cli.commands.ask import EXIT_CODES, add_common_arguments, choose_asker, new_session, run_request
 from remit_server.cli.console import say, sink
 from remit_server.cli.main import DONE, FAILED
 from remit_server.cli.usage import WrongUsage, first_problem, json_object
@@ -21,7 +21,7 @@ from remit_server.tools.table import TOOLS
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the command's arguments."""
+    """Declares the command's arguments."""
     parser.epilog = "tools by intent: " + "; ".join(f"{i} {', '.join(tools_of(i)) or 'none'}" for i in Intent)
     parser.add_argument("name", metavar="NAME", help="the tool, such as read_file")
     parser.add_argument("tool_arguments", metavar="JSON", help='its arguments, such as \'{"path": "README.md"}\'')
@@ -31,22 +31,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def tools_of(intent: Intent) -> list[str]:
-    """The tools of an intent that there are."""
+    """Returns the existing tools of an intent."""
     return [name for name in INTENT_TOOLS[intent].tools if name in TOOLS]
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Run one call; 3 where it was refused."""
+    """Runs one call; 3 where it was refused."""
     call = parse_call(arguments.name, arguments.tool_arguments, arguments.intent)
     settings = Settings.from_environment(arguments.workspace)
     request = RunRequest(session_id=new_session(), turn_id="1", input=call)
     shown = Shown(as_json=arguments.json)
-    asker = asker_for(arguments.approve, as_json=arguments.json)
+    asker = choose_asker(arguments.approve, as_json=arguments.json)
     return shown.exit_code(asyncio.run(run_request(settings, request, asker, shown.take)))
 
 
 def parse_call(tool: str, text: str, intent: str | None) -> CallInput:
-    """The call as the person spelled it. Raises WrongUsage."""
+    """Parses the call as the person typed it. Raises WrongUsage."""
     what, example = "the call cannot be made", '`{"path": "README.md"}`'
     arguments = json_object(text, what, example)
     try:
@@ -56,7 +56,7 @@ def parse_call(tool: str, text: str, intent: str | None) -> CallInput:
 
 
 class Shown:
-    """Draws the events and keeps the one result."""
+    """Draws the events and stores the one result."""
 
     def __init__(self, *, as_json: bool) -> None:
         self._json = as_json
@@ -65,7 +65,7 @@ class Shown:
         self._printed = False
 
     def take(self, event: Event) -> None:
-        """Draw one event, and after a result what the tool said, unless that was drawn as it was printed."""
+        """Draws one event, and after a result the tool's output, unless that was drawn while it was printed."""
         self._draw(event)
         self._printed = self._printed or isinstance(event, ToolOutput)
         if isinstance(event, ToolResultEvent):
@@ -74,7 +74,7 @@ class Shown:
                 say(visible_again(event.output))
 
     def exit_code(self, result: RunResult) -> int:
-        """0 where the call ran and did not fail, 3 where it was refused, else 1."""
+        """Returns 0 where the call ran and did not fail, 3 where it was refused, else 1."""
         if result.status != "completed":
             return EXIT_CODES[result.status]
         return DONE if self._result is not None and went_well(self._result) else FAILED

@@ -1,4 +1,4 @@
-"""`remit sandbox`: what isolates commands on this machine, tried from inside, and a command run as the tools run it."""
+"""`remit sandbox`: tests this machine's isolation from inside, and runs a command as the tools do."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ TIMED_OUT = 124
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the command's arguments."""
+    """Declares the command's arguments."""
     commands = parser.add_subparsers(dest="sandbox_command", metavar="check|run", required=True)
     check = commands.add_parser("check", help="try each property from inside; exits 1 where one does not hold")
     run_one = commands.add_parser("run", help="run a command as the tools do; what it changes is shown and discarded")
@@ -42,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Check, or run one command."""
+    """Checks the sandbox, or runs one command."""
     return _check(arguments) if arguments.sandbox_command == "check" else _run(arguments)
 
 
@@ -72,7 +72,7 @@ def _run(arguments: argparse.Namespace) -> int:
         raise WrongUsage(
             "cannot keep what the command changes",
             "changes reach the workspace only through the agent's tools, where policy judges each file",
-            "leave `--keep` away, or use `remit run-tool run_command`",
+            "leave out `--keep`, or use `remit run-tool run_command`",
         )
     here = Path.cwd().resolve()
     sandbox = sandbox_named(arguments.runtime, here) if arguments.runtime else choose_sandbox(here)
@@ -95,7 +95,7 @@ def _run(arguments: argparse.Namespace) -> int:
 
 
 def _hidden_paths(here: Path) -> tuple[Path, ...]:
-    """What policy keeps from a command of the agent's. Raises SetupError where the policy cannot be used."""
+    """Returns the paths that policy hides from the agent's commands. Raises SetupError where policy cannot be used."""
     in_force = load_in_force(Settings.from_environment(here))
     try:
         asked = Action("fs.read", tool="run_command", intent=Intent.EXECUTE, caller_tags=frozenset({"model"}))

@@ -6,14 +6,14 @@ import argparse
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the command's arguments."""
+    """Declares the command's arguments."""
     where = parser.add_mutually_exclusive_group()
     where.add_argument("--tcp", metavar="HOST:PORT", help="for debugging: one client, on a loopback address only")
     where.add_argument("--stdio", action="store_true", help="the default; accepted because editors pass it")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Serve until the client says exit, or is gone."""
+    """Serves until the client sends `exit` or is gone."""
     from remit_server.transports.lsp.main import serve
 
     if arguments.tcp is None:

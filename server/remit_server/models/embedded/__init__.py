@@ -1,4 +1,4 @@
-"""The model that ships with Remit: the first run works with nothing configured (MOD-09)."""
+"""The embedded model, which makes the first run work without configuration (MOD-09)."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ if TYPE_CHECKING:
     from remit_server.models.embedded.architecture import EmbeddedModel
 
 MODEL_DIR = Path(__file__).parent / "model"
-"""Folder with config.json, model.safetensors, the tokenizer, and CARD.md with the measured scores."""
+"""The folder with config.json, model.safetensors, the tokenizer, and CARD.md with the measured scores."""
 
 
 def load_embedded() -> tuple[EmbeddedModel, TokenizerWrapper]:
-    """Load the embedded model in float32, ready for mlx-lm's generation, and its tokenizer.
+    """Loads the embedded model in float32, ready for mlx-lm's generation, and its tokenizer.
 
-    Imports MLX on the first call (seconds), so call it only where models run. Raises `FileNotFoundError` when a file
-    of the folder is missing.
+    Imports MLX on the first call (seconds), so call it only where models run. Raises `FileNotFoundError` when a file of
+    the folder is missing.
     """
     import mlx.core as mx
     from mlx_lm.tokenizer_utils import load as load_tokenizer  # pyright: ignore[reportUnknownVariableType]
@@ -28,7 +28,7 @@ def load_embedded() -> tuple[EmbeddedModel, TokenizerWrapper]:
 
     model = EmbeddedModel(EmbeddedArgs.from_dict(json.loads((MODEL_DIR / "config.json").read_text("utf-8"))))
     model.load_weights(str(MODEL_DIR / "model.safetensors"))
-    # Stored in half precision to keep the folder small; on a CPU half precision is several times slower to run.
+    # Stored in half precision to keep the folder small; on a CPU half precision is several times slower.
     model.set_dtype(mx.float32)
     mx.eval(model.parameters())  # pyright: ignore[reportUnknownMemberType]
     return model, load_tokenizer(MODEL_DIR)

@@ -1,7 +1,8 @@
 """The embedded model's network in MLX: a small decoder with token shift (MOD-09).
 
-Each attention layer sees a learned mix of a position and the seven before it. mlx-lm's generation accepts the module
-like any other; what the shift needs of earlier positions lives in the cache, so a prompt may be fed in pieces.
+Each attention layer's input is a learned mix of a position and the seven before it. mlx-lm generates with the module
+like with any other; the inputs that the shift needs of earlier positions are part of the cache, so a prompt may be read
+in parts.
 """
 
 from __future__ import annotations
@@ -14,9 +15,9 @@ import mlx.core as mx
 from mlx import nn
 
 SHIFT = 8
-"""Positions that the token shift mixes: this one and those before it."""
+"""The number of positions that the token shift mixes: the current one and those before it."""
 _GROWTH = 256
-"""Positions by which a cache grows at a time."""
+"""The number of positions by which a cache grows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,13 +35,13 @@ class EmbeddedArgs:
 
     @classmethod
     def from_dict(cls, config: Mapping[str, object]) -> EmbeddedArgs:
-        """Pick the sizes out of a config.json; a missing one raises `KeyError`."""
+        """Reads the sizes from a config.json. Raises `KeyError` for a missing one."""
         sizes: dict[str, Any] = {field.name: config[field.name] for field in fields(cls)}
         return cls(**sizes)
 
 
 class ShiftCache:
-    """One layer's keys, values and normed inputs. The inputs of all positions are kept, so that it can be cut back."""
+    """One layer's keys, values and normed inputs. The inputs of all positions are stored, so that it can be trimmed."""
 
     def __init__(self) -> None:
         self.keys: mx.array | None = None
@@ -49,9 +50,9 @@ class ShiftCache:
         self.offset = 0
 
     def shift_window(self, x: mx.array) -> mx.array:
-        """Put the inputs before `x` in front of it, zeros before the first, and remember `x`.
+        """Prepends the inputs before `x`, zeros before the first, and stores `x`.
 
-        Comes before `update_and_fetch`, which moves `offset` on.
+        Called before `update_and_fetch`, which advances `offset`.
         """
         self.inputs = _append(self.inputs, x[:, None], self.offset)
         known = min(self.offset, SHIFT - 1)
@@ -61,7 +62,7 @@ class ShiftCache:
         return mx.concatenate([mx.zeros((x.shape[0], SHIFT - 1 - known, x.shape[2]), x.dtype), window], axis=1)
 
     def update_and_fetch(self, keys: mx.array, values: mx.array) -> tuple[mx.array, mx.array]:
-        """Append (batch, heads, positions, size) keys and values; return all so far."""
+        """Appends (batch, heads, positions, size) keys and values; returns all so far."""
         end = self.offset + keys.shape[2]
         self.keys = _append(self.keys, keys, self.offset)
         self.values = _append(self.values, values, self.offset)
@@ -70,7 +71,7 @@ class ShiftCache:
 
     @property
     def state(self) -> list[mx.array]:
-        """The arrays of the cache, cut to what is filled; empty before the first token."""
+        """The arrays of the cache up to `offset`; empty before the first token."""
         if self.keys is None or self.values is None or self.inputs is None:
             return []
         return [array[..., : self.offset, :] for array in (self.keys, self.values, self.inputs)]
@@ -86,30 +87,30 @@ class ShiftCache:
 
     @property
     def nbytes(self) -> int:
-        """Memory held, in bytes."""
+        """The size in bytes."""
         return sum(array.nbytes for array in (self.keys, self.values, self.inputs) if array is not None)
 
     def size(self) -> int:
-        """Return how many positions are held."""
+        """Returns the number of positions held."""
         return self.offset
 
     def empty(self) -> bool:
-        """Tell whether no token has been seen."""
+        """Returns whether the cache holds no token."""
         return self.offset == 0
 
     def is_trimmable(self) -> bool:
-        """Tell mlx-lm that positions can be taken away from the end."""
+        """Returns True: mlx-lm may trim positions from the end."""
         return True
 
     def trim(self, n: int) -> int:
-        """Forget the last `n` positions, or all there are; return how many."""
+        """Drops the last `n` positions, or all there are. Returns their number."""
         cut = min(n, self.offset)
         self.offset -= cut
         return cut
 
 
 def _append(held: mx.array | None, new: mx.array, offset: int) -> mx.array:
-    """Write `new` at `offset`, growing the buffer in steps so that most tokens copy nothing."""
+    """Writes `new` at `offset`, growing the buffer in steps so that most tokens need no copy."""
     end = offset + new.shape[2]
     if held is None or end > held.shape[2]:
         room = (end + _GROWTH - 1) // _GROWTH * _GROWTH - offset
@@ -140,7 +141,7 @@ class Block(nn.Module):  # type: ignore[misc]  # mypy skips mlx, so its classes 
         self.down = nn.Linear(args.intermediate_size, width, bias=False)
 
     def __call__(self, x: mx.array, cache: ShiftCache) -> mx.array:
-        """Return `x` after this block, and put what later positions need into `cache`."""
+        """Returns the block's output for `x`, and stores what later positions need in `cache`."""
         batch, length, width = x.shape
         window = cache.shift_window(self.attention_norm(x))
         y = window[:, :length] * self.shift[0]
@@ -163,7 +164,7 @@ class Block(nn.Module):  # type: ignore[misc]  # mypy skips mlx, so its classes 
 
 
 class EmbeddedModel(nn.Module):  # type: ignore[misc]
-    """The decoder: tied embedding, blocks, final norm; called as mlx-lm calls its own models."""
+    """The decoder: tied embedding, blocks, final norm; called like mlx-lm's own models."""
 
     def __init__(self, args: EmbeddedArgs) -> None:
         super().__init__()
@@ -172,7 +173,7 @@ class EmbeddedModel(nn.Module):  # type: ignore[misc]
         self.norm = nn.RMSNorm(args.hidden_size, args.rms_norm_eps)
 
     def __call__(self, tokens: mx.array, cache: Sequence[ShiftCache] | None = None) -> mx.array:
-        """Return (batch, positions, vocabulary) logits for (batch, positions) tokens that follow what `cache` holds."""
+        """Returns (batch, positions, vocabulary) logits for (batch, positions) tokens that follow those in `cache`."""
         x = self.embedding(tokens)
         for block, layer_cache in zip(self.blocks, cache or self.make_cache(), strict=True):
             x = block(x, layer_cache)
@@ -181,9 +182,9 @@ class EmbeddedModel(nn.Module):  # type: ignore[misc]
 
     @property
     def layers(self) -> list[Block]:
-        """The blocks, under the name mlx-lm looks for."""
+        """The blocks, under the name that mlx-lm expects."""
         return self.blocks
 
     def make_cache(self) -> list[ShiftCache]:
-        """Make an empty cache, one part a block."""
+        """Returns an empty cache, one part per block."""
         return [ShiftCache() for _ in self.blocks]

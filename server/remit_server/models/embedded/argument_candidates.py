@@ -1,8 +1,9 @@
-"""What the embedded model may call next: one step of its skills, with arguments copied from what was said.
+"""Lists the embedded model's possible next calls: one step of a skill, with argument values copied from the
+conversation.
 
-A model this small miscopies long names and loses its way. So its tools are offered step by step, and their arguments
-list what can be meant: pieces of the request and of the last result, whole. Nothing that nobody spelled can reach a
-tool. Which skill is meant, and which piece is which, stays the model's choice (MOD-09).
+So small a model miscopies long names and loses track of its task. So its tools are offered step by step, and their
+arguments are limited to whole pieces of the request and of the last result. No value that is not in the conversation
+can reach a tool. The model still chooses the skill and the pieces (MOD-09).
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from remit_server.models.ports import Message, ToolSpec
 
 Schema = dict[str, JsonValue]
 Step = dict[tuple[Intent, str], list[Schema]]
-"""For a tool under an intent, the forms its arguments may take."""
+"""Maps each tool under an intent to the alternative schemas of its arguments."""
 
 _AFTER = re.compile(r"\b(after|below|beneath|under|behind) +(line|it)\b|\bfollowed\b", re.IGNORECASE)
 _BEFORE = re.compile(r"\b(before|above|over|ahead of) +(line|it)\b|\bpreceded\b", re.IGNORECASE)
@@ -47,10 +48,11 @@ _ASKING = re.compile(
 _RUNNING = re.compile(
     r"\b(run|runs|running|execut\w+|launch|start|invoke|perform|try|shell|terminal|command)\b", re.IGNORECASE
 )
-"""With a word of the first two kinds and none that asks, no place is asked for: naming one would be no answer. With one
-of the first and none that tells to run something, no command is meant: a name is none."""
+"""A request for a change or edit that asks nothing gets no search of the workspace: a place would not be an answer.
+One for a change that does not speak of running gets no command: a name in it is not one.
+"""
 _DOCUMENT = re.compile(r"\b(docstring|document|documented|describe|described|documentation)\b", re.IGNORECASE)
-"""Without these words nothing is put there, deleted or described, whatever the model makes of the request."""
+"""Without these words the model cannot search for the place of a docstring."""
 _RENAMING = frozenset(
     {
         "rename", "renamed", "renaming", "change", "changed", "replace", "replaced", "use", "used", "call", "called",
@@ -60,7 +62,7 @@ _RENAMING = frozenset(
         "make", "into", "whole", "time", "instances", "see", "sure", "get", "gets", "rather", "ensure",
     }
 )  # fmt: skip
-"""Words of requests to rename, which are seldom the name."""
+"""Words of rename requests that are seldom the name."""
 _MARKER = re.compile(r"</?tool_call>|<\|")
 _VALUES = (re.compile(r"(?<![=!<>])= *([^=\s].*?)[,;]?(?:\s+(?:#|//|--).*)?$"), re.compile(r": +(.+?),?(?:\s+#.*)?$"))
 
@@ -68,7 +70,9 @@ _VALUES = (re.compile(r"(?<![=!<>])= *([^=\s].*?)[,;]?(?:\s+(?:#|//|--).*)?$"), 
 def narrow_intents(
     messages: Sequence[Message], intents: Mapping[Intent, tuple[ToolSpec, ...]]
 ) -> dict[Intent, tuple[ToolSpec, ...]]:
-    """Those tools among `intents` that can be the next step of a skill, their arguments limited to what was said."""
+    """Returns the tools of `intents` that can be a skill's next step, with arguments limited to pieces of the
+    conversation.
+    """
     offered: dict[Intent, tuple[ToolSpec, ...]] = {}
     for (intent, name), forms in _step(turn_of(messages)).items():
         possible = [form for form in forms if {"enum": []} not in _properties(form).values()]
@@ -80,7 +84,7 @@ def narrow_intents(
 
 
 def is_certain(messages: Sequence[Message]) -> bool:
-    """Whether the request is so plainly a rename that the model need not say first whether it can do it."""
+    """Returns whether the request is so clearly a rename that the model need not say first whether it can do it."""
     turn = turn_of(messages)
     request = turn.request
     names = [word for word in _unusual_words(request.words) if word not in request.paths]
@@ -88,9 +92,10 @@ def is_certain(messages: Sequence[Message]) -> bool:
 
 
 def is_ambiguous(messages: Sequence[Message], files: AbstractSet[str] | None) -> bool:
-    """Whether a rename is asked for that names several of the `files`: it is made in one file, and which is a guess.
+    """Returns whether a rename request names several of the `files`: it is made in one file, so the choice would be a
+    guess.
 
-    Where the files are not known, what has a folder is one.
+    Where the files are not known, paths with a folder count.
     """
     turn = turn_of(messages)
     request = turn.request
@@ -105,7 +110,7 @@ def _normal(path: str) -> str:
 
 
 def _step(turn: Turn) -> Step:
-    """What may be called now; nothing once a skill has come to its end or a call was refused."""
+    """Returns the possible next calls; none after a skill's last step or a refused call."""
     request, call = turn.request, turn.call
     if call is None:
         return _first_step(request)
@@ -139,7 +144,7 @@ def _first_step(request: Request) -> Step:
     found = _object_schema(pattern=_choice_schema(patterns.in_file), path=path, **whole)
     anywhere = _object_schema(pattern=_choice_schema(patterns.anywhere), **whole)
     if request.line or _RENAME.search(request.bare):
-        # Who names a line by its number means that line, and nobody else means one; a rename reads the whole file.
+        # A line number names a line; without one no line edit is meant. A rename reads the whole file.
         return {(Intent.READ_FILE, "read_file"): [part if request.line else _object_schema(path=path)]}
     changes = _CHANGING.search(request.bare)
     asks = _ASKING.search(request.bare) or not (changes or _EDITING.search(request.bare))
@@ -152,7 +157,7 @@ def _first_step(request: Request) -> Step:
 
 
 def _rename_schemas(request: Request, path: str) -> list[Schema]:
-    """Any two words, or any two of those that no sentence holds by itself, if there are two."""
+    """Returns schemas for any two words, or for two unusual ones if the request has them."""
     words = [word for word in request.words if word != path]
     either = next((few for few in (_invented_words(words), _unusual_words(words)) if len(few) > 1), words)
     every: Schema = {"const": True}
@@ -169,9 +174,9 @@ def _rename_schemas(request: Request, path: str) -> list[Schema]:
 
 
 def _pairs(names: Sequence[str], *, reversed_: bool) -> Iterator[tuple[str, Sequence[str]]]:
-    """Each name with those it may become: the old name is said first, but in `use B instead of A`.
+    """Yields each old name with its possible new names: the old one comes first, except in `use B instead of A`.
 
-    Taken the wrong way round, a rename finds nothing: the new name is not in the file yet.
+    A rename in the wrong direction finds nothing: the new name is not in the file yet.
     """
     ordered = [*reversed(names)] if reversed_ else [*names]
     for number, old in enumerate(ordered[:-1], 1):
@@ -183,12 +188,12 @@ def _invented_words(words: Sequence[str]) -> list[str]:
 
 
 def _unusual_words(words: Sequence[str]) -> list[str]:
-    """Those that are not what one says when something is to be renamed."""
+    """Returns the words that are not common in rename requests."""
     return [word for word in words if word.lower() not in _RENAMING]
 
 
 def _line_edit_schemas(given: Sequence[str], line: str, bare: str) -> list[Schema]:
-    """Replace the line's text, delete the line, or put another before or after it, indented like it."""
+    """Returns schemas that replace the line, delete it, or insert one before or after it, with its indentation."""
     indent = line[: len(line) - len(line.lstrip())]
     whole = _choice_schema([f"{line}\n"])
     if _AFTER.search(bare):
@@ -201,7 +206,7 @@ def _line_edit_schemas(given: Sequence[str], line: str, bare: str) -> list[Schem
 
 
 def _schemas_after_search(given: Sequence[str], line: str, looked_for: str, name: str) -> list[Schema]:
-    """What follows a search: an import after the one found, a docstring under its head, or a value in place of one."""
+    """Returns the edits after a search: an import below the found one, a docstring, or another value."""
     indent = line[: len(line) - len(line.lstrip())]
     match looked_for:
         case "documented":
@@ -223,18 +228,18 @@ def _schemas_after_search(given: Sequence[str], line: str, looked_for: str, name
 
 
 def _values(given: Sequence[str], name: str) -> Sequence[str]:
-    """The literals among what was given, the name itself left out; anything where there is none."""
+    """Returns the literals among the candidates, without the name itself; all candidates where there is none."""
     named = [span for span in given if span.strip("\"'") != name]
     return [span for span in named if LITERAL.fullmatch(span)] or named
 
 
 def _choice_schema(choices: Iterable[str | int]) -> Schema:
-    """Any of them but a text that spells one of the model's markers: no grammar can force that."""
+    """Returns a schema of the choices without those that spell a marker of the model: no grammar can force these."""
     return {"enum": [choice for choice in dict.fromkeys(choices) if not _MARKER.search(str(choice))]}
 
 
 def _object_schema(**properties: JsonValue) -> Schema:
-    """An object that has all of `properties`, in that order, and no other."""
+    """Returns the schema of an object with exactly `properties`, in that order."""
     names: list[JsonValue] = [*properties]
     return {"type": "object", "properties": properties, "required": names, "additionalProperties": False}
 

@@ -1,6 +1,6 @@
-"""How the embedded model ends a turn: with the sentence that fits its last call and what that came to.
+"""Chooses the sentence that ends the embedded model's turn, by its last call and the result.
 
-Left to itself, a model this small says now and then that it did what was refused.
+Without it, a model this small sometimes claims to have done what was refused.
 """
 
 from __future__ import annotations
@@ -37,19 +37,19 @@ _EXIT = re.compile(r"exit code (\d+)")
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """The last sentence of a turn, and whether what was asked for was `done`."""
+    """The last sentence of a turn, and whether the request was `done`."""
 
     text: str
     done: bool = False
 
 
 def describe_exit(code: int) -> str:
-    """What is said of a command that ended."""
+    """Returns the sentence about a command's exit code."""
     return f"The command ended with exit code {code}."
 
 
 def describe_definition(path: str, line: int, places: int = 1) -> str:
-    """Where a name is defined; the first of several places."""
+    """Returns the sentence about where a name is defined: the first of several places."""
     return (
         f"It is defined in {path}, line {line}."
         if places == 1
@@ -58,7 +58,7 @@ def describe_definition(path: str, line: int, places: int = 1) -> str:
 
 
 def ending(turn: Turn) -> Ending:
-    """Say what has come of the turn, if no further call is made; before the first call that is nothing."""
+    """Returns the ending of a turn in which no further call is made; before the first call it has no text."""
     if turn.call is None:
         return Ending(DECLINED)
     if turn.call.name == "run_command":
@@ -84,7 +84,7 @@ def _text_after_edit(turn: Turn, arguments: Mapping[str, JsonValue]) -> str:
 def _text_after_look_up(turn: Turn) -> Ending:
     places = _MATCHES.match(turn.result)
     if turn.shown is None or places is None:
-        # That nothing was found answers the question, where the search could be made.
+        # An empty result answers the question, if the search could be made.
         return Ending(NOT_FOUND, done=not turn.refused)
     return Ending(describe_definition(turn.result.split("\n")[1], turn.shown[0], int(places[1])), done=True)
 

@@ -1,4 +1,4 @@
-"""Bounds a request to the embedded model: to the next step of a skill, or to the sentence that ends the turn."""
+"""Constrains a request to the embedded model: to a skill's next step, or to the sentence that ends the turn."""
 
 from __future__ import annotations
 
@@ -17,18 +17,17 @@ Offer = Mapping[Intent, tuple[ToolSpec, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Guided:
-    """What the model is asked in one step of a turn, and how the turn ends where it makes no call."""
+    """The constrained request, and the turn's ending if the model makes no call."""
 
     request: GenerateRequest
     ending: Ending
 
 
 def constrain_request(request: GenerateRequest, nameable: Nameable | None = None) -> Guided | Ending | None:
-    """Limit the request to what the model may do next, or end the turn where there is no call that it could make.
+    """Constrains the request to the possible next calls, or ends the turn where there is none.
 
-    None for what is no step of a turn: a request for an answer of a schema, and one that offers neither tools nor
-    paths. A path that the model may name is one that was said, and among those that are `nameable` where these are
-    known.
+    Returns None for a request that is not a step of a turn: one with an answer schema, or one without tools and paths.
+    The model may name a path that the conversation names and that is among `nameable`, where these are known.
     """
     if request.answer_schema is not None or not (request.intents or request.paths):
         return None
@@ -46,7 +45,7 @@ def constrain_request(request: GenerateRequest, nameable: Nameable | None = None
 
 
 def _limit_offer(offered: Offer, on_offer: PathsOnOffer, paths: tuple[str, ...]) -> Offer:
-    """Those of the tools that can name one of `paths`, and no other."""
+    """Returns the offer without tools that cannot name one of `paths`."""
     return {
         intent: left
         for intent, tools in offered.items()

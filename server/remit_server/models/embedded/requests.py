@@ -49,12 +49,11 @@ _PATH = re.compile(r"[^\s:]*(?:/|[^\s.:/]\.\w)[^\s:]*|[A-Z][A-Za-z]*file|[A-Z]{5
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """Pieces of a request, each once.
+    """The parts of a request, each once.
 
-    `words` are single ones without quotes and punctuation, `named` those that stand before a text told after a colon,
-    `paths` those of these that look like one. `quoted` is what stands in quotes, with them, `line` says that a line is
-    named by its number, `bare` is all that stands outside quotes, and `told` that a text follows a colon, which is
-    then the only run.
+    `words` are single words without quotes and punctuation, `named` those before a text given after a colon, `paths`
+    those of these that look like one. `quoted` holds quoted parts with their quotes, `line` says that a line number is
+    given, `bare` is everything outside quotes, and `told` says that a text follows a colon, which is then the only run.
     """
 
     spans: tuple[str, ...]
@@ -69,9 +68,9 @@ class Request:
     told: bool
 
     def given(self, *known: str) -> tuple[str, ...]:
-        """The runs that can be a text to insert, given the path and the name that are `known`.
+        """Returns the runs that can be a text to insert; the path and the name are `known`.
 
-        Where something else is quoted it is that, or a run that ends with it; else a run that ends the request.
+        With further quoted parts, these and runs that end with one; otherwise runs at the end of the request.
         """
         if self.told:
             return self.spans
@@ -83,19 +82,19 @@ class Request:
         runs = [span for span in free if all(each in span for each in quoted) and span != quoted[0]]
         closed = tuple(quoted[-1] + mark for mark in ("", *_PUNCTUATION))
         alone = len(quoted) == 1
-        # Backticks are for code: what they hold is meant, not what stands before them.
+        # Backticks mark code: their content is meant, not the words before them.
         until = () if alone and (quoted[0][0] == "`" or not self.text.endswith(closed)) else closed
         inner = (quoted[0][1:-1],) if alone else ()
         tails = (run for run in runs if any(end.endswith(run) for end in ends) and not run.endswith(closed))
         return tuple(dict.fromkeys((*inner, *(run for run in runs if until and run.endswith(until)), *tails)))
 
     def literals(self, *known: str) -> tuple[str, ...]:
-        """The runs that can be a value: in quotes of their own, or without any."""
+        """Returns the runs that can be a value: quoted ones, and those without quotes."""
         return tuple(span for span in self.spans if known[0] not in span)
 
 
 def parse_request(text: str) -> Request:
-    """Take a request apart."""
+    """Splits a request into its parts."""
     text = text[:MOST_CHARS]
     atoms = list(_ATOM.finditer(text))
     head = _before_colon(atoms)
@@ -118,9 +117,9 @@ def parse_request(text: str) -> Request:
 
 
 def _before_colon(atoms: list[re.Match[str]]) -> list[re.Match[str]]:
-    """The atoms up to one that ends with a colon, which tells a text; all of them where none does.
+    """Returns the atoms up to one whose colon introduces a text; all of them where none does.
 
-    The first is none: `src/a.py: rename …` names the file that all is about. Behind a quoted text none has to be told.
+    The first atom does not count: `src/a.py: rename …` names the file. After a quoted text a colon introduces none.
     """
     for number, atom in enumerate(atoms[1:], 2):
         if _is_quoted(atom) and " " in atom[2]:
@@ -133,13 +132,13 @@ def _before_colon(atoms: list[re.Match[str]]) -> list[re.Match[str]]:
 
 
 def _quoted_text(text: str) -> Iterator[str]:
-    """What follows the colon, without quotes around all of it."""
+    """Yields the text after the colon, without quotes around all of it."""
     whole = _ATOM.fullmatch(text)
     yield whole[2] if whole is not None and _is_quoted(whole) and whole[1] not in whole[2] else text
 
 
 def _leads_to_text(span: str) -> bool:
-    """Whether a run begins with a word that leads to a text, or is a word that is never one."""
+    """Returns whether a run begins with a word that introduces a text, or is a word that never is one."""
     return re.split(r"\W", span, maxsplit=1)[0] in _LEADING or span in FUNCTION_WORDS
 
 
@@ -148,7 +147,7 @@ def _is_quoted(atom: re.Match[str]) -> bool:
 
 
 def _words(atom: re.Match[str]) -> Iterable[str]:
-    """The word that an atom is: what is quoted, when that is a word; of `src/a.py:12` the part before the number."""
+    """Returns the word of an atom: quoted text that is a word; of `src/a.py:12` the part before the number."""
     if _is_quoted(atom):
         return () if re.search(r"\s", atom[2]) else (atom[2],)
     bare = atom[0].rstrip(_PUNCTUATION)
@@ -157,7 +156,7 @@ def _words(atom: re.Match[str]) -> Iterable[str]:
 
 
 def _spans(text: str, atoms: list[re.Match[str]]) -> Iterator[str]:
-    """Every run of atoms as it stands, without its last punctuation, and without its quotes."""
+    """Yields every run of atoms, without its last punctuation and its quotes."""
     for first, start in enumerate(atoms):
         if _is_quoted(start):
             yield start[2]

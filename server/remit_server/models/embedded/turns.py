@@ -1,4 +1,4 @@
-"""Where a turn stands: what was asked, what was called last, and what that came to."""
+"""Reads the state of a turn: the request, the last call and its result."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _SHOWN = re.compile(r"(\d+)[|:](.*)")
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """The last request, the call made last for it with its result, and the search before that, if one was made."""
+    """The last request, the last call for it with its result, and the preceding search, if there was one."""
 
     request: Request
     call: ProposedCall | None = None
@@ -28,13 +28,13 @@ class Turn:
 
     @property
     def shown(self) -> tuple[int, str] | None:
-        """The one numbered line that the result shows, if it shows one."""
+        """The single numbered line in the result, if there is exactly one."""
         lines = [match for text in self.result.split("\n")[1:] if (match := _SHOWN.fullmatch(text))]
         return (int(lines[0][1]), lines[0][2]) if len(lines) == 1 else None
 
 
 def turn_of(messages: Sequence[Message]) -> Turn:
-    """Read off a conversation where its last turn stands."""
+    """Returns the state of a conversation's last turn."""
     request, call, result, searched = "", None, "", ""
     for message in messages:
         match message:

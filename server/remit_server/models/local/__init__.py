@@ -1,1 +1,1 @@
-"""A model on this machine: the provider, and its process from outside and inside."""
+"""A model on this machine: the provider, and both sides of its process."""

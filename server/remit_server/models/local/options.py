@@ -1,4 +1,4 @@
-"""How the model process is run: what a person may set about it (MOD-02)."""
+"""Options of the model process that a person may set (MOD-02)."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ MIB = 1 << 20
 class EngineOptions:
     """Limits of one model process.
 
-    `cache_mib`: what all prompt caches together may hold. `idle_s`: seconds without a request after which the process
-    is stopped; the next request starts it again. `check_memory`: load no model that does not fit into free memory.
-    `cache_folder`: where prompt caches outlast the process; None: nowhere. `thinking`: a model that can think aloud
-    may, before it answers. `guided`: the grammar holds the model; otherwise it spells calls in its own format.
+    `cache_mib`: the size of all prompt caches together. `idle_s`: seconds without a request after which the process is
+    stopped; the next request starts it again. `check_memory`: load no model that does not fit into free memory.
+    `cache_folder`: where prompt caches survive the process; None: nowhere. `thinking`: a model that can think may do so
+    before it answers. `guided`: a grammar constrains the model; otherwise it spells calls in its own format.
     """
 
     cache_mib: int = 1024

@@ -1,4 +1,4 @@
-"""The model process from outside: start it, ask it, stop it, notice its death (MOD-02)."""
+"""The model process from outside: start, requests, stop, and noticing its death (MOD-02)."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ log = logging.getLogger("remit.model")
 START_TIMEOUT_S = 180.0
 STOP_TIMEOUT_S = 5.0
 CANCEL_TIMEOUT_S = 120.0
-"""A generation that nobody wants stops within one token, unless the model's thread is lost in its template."""
+"""Seconds for a cancelled generation to stop: it takes one token, unless the model's thread hangs in its template."""
 PROBE_TIMEOUT_S = 30.0
-"""Seconds for what comes after the weights are in memory. A chat template is tried then: a program of the folder's."""
+"""Seconds for what follows the loading of the weights. A chat template is tried then: a program of the folder's."""
 _CHUNK = 1 << 16
-_RESTART = "ask again: it is started anew; if it keeps happening, run `remit model check`"
+_RESTART = "ask again: it is started again; if it keeps happening, run `remit model check`"
 
 # fmt: off
 _ENVIRONMENT = (
@@ -54,10 +54,10 @@ _ENVIRONMENT = (
     "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS",
 )
 # fmt: on
-"""What the model process inherits. Keys and tokens are not among it: a model needs none."""
+"""The environment of the model process. It has no keys and tokens: a model needs none."""
 
 _Answer = Progress | Delta | Thinking | Call | Unreadable | Finished | Error | None
-"""What a waiting request is told; None: the process is dead."""
+"""What a waiting request receives; None: the process is dead."""
 
 
 class HostProcess:
@@ -82,9 +82,10 @@ class HostProcess:
     async def start(
         cls, load: Load, timeout_s: float = START_TIMEOUT_S, on_spawned: Callable[[HostProcess], None] | None = None
     ) -> HostProcess:
-        """Start the process and load `embedded` or a folder, named by an absolute path.
+        """Starts the process and loads `embedded` or a folder, given by an absolute path.
 
-        `on_spawned` gets the process before its model is loaded. Raises ModelUnavailable, and leaves no process then.
+        `on_spawned` receives the process before its model is loaded. Raises ModelUnavailable, and leaves no process
+        then.
         """
         try:
             process = await _spawn()
@@ -113,27 +114,27 @@ class HostProcess:
 
     @property
     def ready(self) -> Ready:
-        """What the process said of its model once that was loaded."""
+        """The process's report about its model after loading."""
         return self._loaded.result()
 
     @property
     def loading(self) -> Loading | None:
-        """How far the model is loaded; None before there is something to tell."""
+        """The progress of loading; None before the first report."""
         return self._loading
 
     @property
     def answered(self) -> bool:
-        """Whether any generation ever brought anything."""
+        """Whether any generation has ever produced output."""
         return self._answered
 
     @property
     def death(self) -> str | None:
-        """What the process died of."""
+        """Why the process died, None while it lives."""
         return self._death
 
     @property
     def alive(self) -> bool:
-        """Whether it can be asked."""
+        """Whether it accepts requests."""
         return self._death is None
 
     @property
@@ -149,7 +150,7 @@ class HostProcess:
     async def generate(
         self, request: Generate
     ) -> AsyncGenerator[Progress | Delta | Thinking | Call | Unreadable | Finished]:
-        """Stream one generation. Leaving the stream early cancels it, within one token.
+        """Streams one generation. Closing the stream early cancels it, within one token.
 
         Raises ModelUnavailable when the process dies, ModelFailed when it has no usable answer.
         """
@@ -176,13 +177,13 @@ class HostProcess:
             if ended:
                 self._open.pop(request.id, None)
             elif request.id in self._open:
-                # Nobody listens from here on; what still comes is dropped until the process says that it has stopped.
+                # From here on nobody reads the stream; further events are dropped until the process confirms the end.
                 self._open[request.id] = None
                 self._stdin.write(encode(Cancel(id=request.id)))
                 asyncio.get_running_loop().call_later(CANCEL_TIMEOUT_S, self._give_up, request.id)
 
     async def stats(self) -> Stats:
-        """Ask what the process holds and has done. Raises ModelUnavailable when it dies."""
+        """Returns the process's statistics. Raises ModelUnavailable when it dies."""
         if self._death is not None:
             raise self._dead()
         answer: asyncio.Future[Stats] = asyncio.get_running_loop().create_future()
@@ -191,13 +192,13 @@ class HostProcess:
         return await answer
 
     async def send(self, message: Frame) -> None:
-        """Write one message. A broken pipe is not reported here: the reader notices the death."""
+        """Writes one message. A broken pipe is not reported here: the reader notices the death."""
         self._stdin.write(encode(message))
         with suppress(ConnectionError):
             await self._stdin.drain()
 
     async def close(self, timeout_s: float = STOP_TIMEOUT_S) -> None:
-        """Ask the process to stop, wait, then kill it; with a time of 0, kill it at once. Idempotent."""
+        """Asks the process to stop, waits, then kills it; with a time of 0 it is killed at once. Idempotent."""
         if self._death is None and timeout_s > 0:
             with suppress(ConnectionError):
                 self._stdin.write(encode(Shutdown()))
@@ -216,7 +217,7 @@ class HostProcess:
                 for payload in buffer.feed(data):
                     self._dispatch(decode_event(payload))
         except WireError as error:
-            why = f"it sent what is no message ({error})"
+            why = f"it sent something that is not a message ({error})"
             log.error("model process: %s", why)
         finally:
             self._kill()
@@ -245,7 +246,7 @@ class HostProcess:
         assert event.id is not None
         self._answered = self._answered or not isinstance(event, Progress)
         over = isinstance(event, Finished | Error)
-        # What is over is not open any more, also where nobody has taken its last event yet, or ever will.
+        # An ended request is no longer open, even if its last event was not read yet, or never will be.
         answers = self._open.pop(event.id, None) if over else self._open.get(event.id)
         if answers is not None:
             answers.put_nowait(event)
@@ -263,20 +264,20 @@ class HostProcess:
             what = f"the model `{self._reference}` cannot be loaded"
             fix = "run `remit model check`, or choose another model"
             self._loaded.set_exception(ModelUnavailable(what, f"its process stopped: {why}", fix))
-        # Read once, so that a start nobody waits for any more is not reported as a lost exception.
+        # Read once, so that a start nobody waits for is not reported as a lost exception.
         self._loaded.exception()
 
     def _dead(self) -> ModelUnavailable:
         return ModelUnavailable("the model process stopped", self._death or "", _RESTART, retryable=True)
 
     def _give_up(self, request_id: str) -> None:
-        """End a process that goes on with what was cancelled: it would answer nobody any more."""
+        """Kills a process that continues a cancelled generation: it would answer no other request."""
         if request_id in self._open:
             log.error("model process: it did not stop within %g seconds, and is ended", CANCEL_TIMEOUT_S)
             self._kill()
 
     def _give_up_start(self) -> None:
-        """End a start that goes on with weights that are loaded: its template may have no end."""
+        """Kills a process that does not finish loading after its weights: its template may not terminate."""
         if not self._loaded.done():
             what = f"the model `{self._reference}` cannot be loaded"
             why = f"{PROBE_TIMEOUT_S:g} seconds after its weights, its tokenizer and chat template were not ready"
@@ -295,7 +296,7 @@ class HostProcess:
 async def _spawn() -> asyncio.subprocess.Process:
     return await asyncio.create_subprocess_exec(
         sys.executable,
-        "-P",  # the folder it is started in must not lend it modules
+        "-P",  # the folder it is started in must not provide modules
         "-m",
         "remit_server.models.local.host",
         stdin=asyncio.subprocess.PIPE,
@@ -308,7 +309,7 @@ async def _spawn() -> asyncio.subprocess.Process:
 
 
 def host_environment(environment: Mapping[str, str]) -> dict[str, str]:
-    """Pick what the model process may see of an environment."""
+    """Returns the variables of an environment that the model process may see."""
     kept = {name: environment[name] for name in _ENVIRONMENT if name in environment}
     return kept | {"HF_HUB_OFFLINE": "1", "PYTHONUTF8": "1"}
 

@@ -53,7 +53,7 @@ EMBEDDED_ABILITIES = frozenset({Ability.RENAME})
 
 
 class MlxProvider:
-    """A `ModelProvider` over a model process of its own. Requests that come together take turns."""
+    """A `ModelProvider` with a model process of its own. Concurrent requests alternate."""
 
     def __init__(
         self,
@@ -86,7 +86,7 @@ class MlxProvider:
 
     @property
     def state(self) -> ModelState:
-        """What a status bar shows."""
+        """The state for a status bar."""
         if self._start is None or self._closed:
             return "stopped"
         if not self._start.done():
@@ -104,7 +104,7 @@ class MlxProvider:
 
     @property
     def reads_context(self) -> bool:
-        """The embedded model has never seen any."""
+        """False for the embedded model: it was not trained with context."""
         return self._reference != EMBEDDED
 
     @property
@@ -114,20 +114,20 @@ class MlxProvider:
 
     @property
     def pid(self) -> int | None:
-        """The model process, while there is one."""
+        """The model process's id, while there is one."""
         host = _host_of(self._start) if self._start is not None and self._start.done() else None
         return host.pid if host is not None and host.alive else None
 
     @property
     def loaded_share(self) -> float | None:
-        """How much of the model is in memory, from 0 to 1, while it is loaded; None otherwise."""
+        """The share of the model that is in memory, from 0 to 1, while it is loading; None otherwise."""
         if self.state != "starting" or self._spawned is None:
             return None
         loading = self._spawned.loading
         return loading.done / loading.total if loading is not None and loading.total else 0.0
 
     async def stats(self) -> EngineStats | None:
-        """Say what the process holds and has done; None where there is none that could answer."""
+        """Returns the process's statistics; None where no process could answer."""
         host = _host_of(self._start) if self._start is not None and self._start.done() else None
         if host is None or not host.alive:
             return None
@@ -138,7 +138,7 @@ class MlxProvider:
         return EngineStats(**answer.model_dump(exclude={"kind"}))
 
     async def generate(self, request: GenerateRequest) -> AsyncGenerator[ModelEvent]:
-        """Stream one generation, as `ModelProvider.generate` says."""
+        """Streams one generation, as `ModelProvider.generate` says."""
         with self._in_use():
             async with aclosing(self._generate(request)) as events:
                 async for event in events:
@@ -170,7 +170,7 @@ class MlxProvider:
                     yield _event(event)
 
     async def close(self) -> None:
-        """Stop the model process, by force if it does not stop by itself. Idempotent."""
+        """Stops the model process, by force if it does not stop by itself. Idempotent."""
         self._closed = True
         self._stay()
         await self._unload()
@@ -178,19 +178,19 @@ class MlxProvider:
             await self._unloading
 
     async def _host(self) -> HostProcess:
-        """Return the process, started if there is none or if the last one died. Raises ModelUnavailable."""
+        """Returns the process, started if there is none or if the last one died. Raises ModelUnavailable."""
         if self._unloading is not None:
             await asyncio.shield(self._unloading)
         if self._closed:
             fix = "restart the server"
             raise ModelUnavailable("the model cannot be asked", "it was shut down", fix)
         if self._start is None or (self._start.done() and not _usable(self._start)):
-            self._start = self._started()
-        # Whoever gives up waiting does not stop the start: others wait for it too, or will.
+            self._start = self._begin_start()
+        # A caller that stops waiting does not stop the start: others may wait for it too.
         return await asyncio.shield(self._start)
 
-    def _started(self) -> asyncio.Task[HostProcess]:
-        """Begin a start. Raises ModelUnavailable while a model that died again and again has its pause."""
+    def _begin_start(self) -> asyncio.Task[HostProcess]:
+        """Begins a start. Raises ModelUnavailable during the pause after repeated deaths."""
         if pause := self._backoff.pause(self._now()):
             what = f"the model `{self.name}` is not started again yet"
             why = f"it stopped {self._backoff.deaths} times before it answered, the last time: {self._backoff.why}"
@@ -205,7 +205,7 @@ class MlxProvider:
         try:
             host = await HostProcess.start(load, self._start_timeout_s, self._watch)
         except ModelUnavailable as error:
-            self._backoff = self._backoff.died(self._now(), error.why)
+            self._backoff = self._backoff.after_death(self._now(), error.why)
             raise
         if self._options.guided and not host.ready.guided:
             log.warning("model `%s` has a tokenizer that cannot be guided: no grammar holds its calls", self.name)
@@ -215,14 +215,14 @@ class MlxProvider:
         self._spawned = host
 
     def _lost(self, host: HostProcess) -> None:
-        """Count a process that died before it answered anything, once however many waited for it."""
+        """Counts a process that died before its first answer, once for all who waited for it."""
         if not host.answered and not host.alive and self._spawned is host:
             self._spawned = None
-            self._backoff = self._backoff.died(self._now(), host.death or "")
+            self._backoff = self._backoff.after_death(self._now(), host.death or "")
 
     @contextmanager
     def _in_use(self) -> Generator[None]:
-        """Keep the model loaded meanwhile, and for the idle time after the last one."""
+        """Keeps the model loaded meanwhile, and for the idle time after the last use."""
         self._users += 1
         self._stay()
         try:
@@ -242,7 +242,7 @@ class MlxProvider:
         self._unloading = asyncio.create_task(self._unload())
 
     async def _unload(self) -> None:
-        """Stop the process, also one that is still starting. The next request starts another."""
+        """Stops the process, even while it is starting. The next request starts another."""
         start, self._start = self._start, None
         if start is None:
             return
@@ -255,12 +255,12 @@ class MlxProvider:
 
 
 def absolute(reference: str) -> str:
-    """Return a model reference that means the same in any folder."""
+    """Returns the model reference with an absolute path."""
     return reference if reference == EMBEDDED else str(Path(reference).expanduser().absolute())
 
 
 def to_load(reference: str, options: EngineOptions) -> wire.Load:
-    """Spell what a model process is started with; `reference` means the same in any folder."""
+    """Returns the load request for a model process; `reference` is absolute."""
     return wire.Load(
         reference=reference,
         cache_bytes=options.cache_mib * MIB,
@@ -272,7 +272,7 @@ def to_load(reference: str, options: EngineOptions) -> wire.Load:
 
 
 async def hold_back_text(events: AsyncGenerator[ModelEvent], ending: Ending) -> AsyncGenerator[ModelEvent]:
-    """Pass on a step's calls; where it makes none, the sentence that tells what happened instead of its own text."""
+    """Yields a step's calls; without any, the ending's sentence instead of the model's own text."""
     called = False
     async for event in events:
         called = called or isinstance(event, CallProposed)
@@ -284,12 +284,12 @@ async def hold_back_text(events: AsyncGenerator[ModelEvent], ending: Ending) -> 
 
 
 def closing_events(ending: Ending, finished: Finished) -> tuple[ModelEvent, ...]:
-    """Return the events that end a turn of the embedded model: its sentence, and whether it declined."""
+    """Returns the events that end a turn of the embedded model: its sentence, and whether it declined."""
     return TextDelta(ending.text), finished if ending.done else replace(finished, reason="declined")
 
 
 def to_wire(request: GenerateRequest, nameable: Nameable | None = None) -> wire.Generate:
-    """Spell a request for the model process, under a new id; `nameable` is what `request.paths` came to."""
+    """Converts a request for the model process, under a new id; `nameable` is the resolved `request.paths`."""
     return wire.Generate(
         id=uuid.uuid4().hex,
         session_id=request.session_id,
@@ -357,7 +357,7 @@ def _call_proposed(name: str, arguments: Mapping[str, JsonValue]) -> CallPropose
 
 
 def _finished_event(event: wire.Finished) -> Finished:
-    # `cancelled` is only ever sent to a stream that nobody listens to, or to one that a shutdown cut off.
+    # `cancelled` is only sent to a stream without a reader, or to one that a shutdown ended.
     if event.reason == "cancelled":
         raise ModelUnavailable("the model stopped", "it was shut down while it answered", "ask again", retryable=True)
     return Finished(event.reason, event.prompt_tokens, event.cached_tokens, event.completion_tokens)
@@ -369,5 +369,5 @@ def _usable(start: asyncio.Task[HostProcess]) -> bool:
 
 
 def _host_of(start: asyncio.Task[HostProcess]) -> HostProcess | None:
-    """Return what a finished start came to: None if it failed."""
+    """Returns a finished start's process: None if it failed."""
     return None if start.cancelled() or start.exception() is not None else start.result()

@@ -1,4 +1,4 @@
-"""A model of the hub as a provider: found in the local cache when it is asked, never fetched (MOD-07)."""
+"""A model of the hub as a provider: found in the local cache at each request, never downloaded (MOD-07)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from remit_server.models.ports import EVERY_ABILITY, EngineStats, GenerateReques
 
 
 class PulledProvider:
-    """An `MlxProvider` over what `remit model pull` fetched; what is pulled later is found without a restart."""
+    """An `MlxProvider` for a model that `remit model pull` fetched; one pulled later is found without a restart."""
 
     def __init__(self, name: HubName, cache: Path, options: EngineOptions | None = None) -> None:
         self._name, self._cache, self._options = name, cache, options
@@ -30,7 +30,7 @@ class PulledProvider:
 
     @property
     def state(self) -> ModelState:
-        """What a status bar shows."""
+        """The state for a status bar."""
         return "stopped" if self._model is None else self._model.state
 
     @property
@@ -40,25 +40,25 @@ class PulledProvider:
 
     @property
     def reads_context(self) -> bool:
-        """Models of the hub have seen such text."""
+        """True: models of the hub were trained with such text."""
         return True
 
     @property
     def abilities(self) -> frozenset[Ability]:
-        """Models of the hub are made for any task."""
+        """All: models of the hub are trained for any task."""
         return EVERY_ABILITY
 
     @property
     def loaded_share(self) -> float | None:
-        """As `LocalEngine.loaded_share` says."""
+        """The share of the model that is in memory, as in `LocalEngine`."""
         return None if self._model is None else self._model.loaded_share
 
     async def stats(self) -> EngineStats | None:
-        """As `LocalEngine.stats` says."""
+        """Returns the process's statistics, as in `LocalEngine`."""
         return None if self._model is None else await self._model.stats()
 
     async def generate(self, request: GenerateRequest) -> AsyncGenerator[ModelEvent]:
-        """Stream one generation, as `ModelProvider.generate` says."""
+        """Streams one generation, as `ModelProvider.generate` says."""
         if self._model is None:
             self._model = MlxProvider(str(pulled_folder(self._name, self._cache)), self._options)
         async with aclosing(self._model.generate(request)) as events:
@@ -66,13 +66,13 @@ class PulledProvider:
                 yield event
 
     async def close(self) -> None:
-        """Stop the model process, if there is one. Idempotent."""
+        """Stops the model process, if there is one. Idempotent."""
         if self._model is not None:
             await self._model.close()
 
 
 def pulled_folder(name: HubName, cache: Path) -> Path:
-    """The complete folder of a pulled model. Raises ModelUnavailable, and says how to pull it."""
+    """Returns the complete folder of a pulled model. Raises ModelUnavailable that says how to pull it."""
     folder = find_snapshot(cache, name)
     problem = "it was not pulled" if folder is None else describe(folder).problem
     if folder is None or problem is not None:

@@ -1,7 +1,7 @@
-"""What server and model process say to each other: length-prefixed JSON over a pipe (MOD-02).
+"""The messages between server and model process: length-prefixed JSON over a pipe (MOD-02).
 
-A frame is four bytes, big-endian, giving the length of the UTF-8 JSON object that follows. Requests go to the model
-process, events come from it.
+A frame is the length of the payload, four bytes big-endian, and the payload, a UTF-8 JSON object. Requests go to the
+model process, events come from it.
 """
 
 from __future__ import annotations
@@ -12,20 +12,20 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter, ValidationError
 
 MAX_FRAME = 64 * 1024 * 1024
-"""Longest payload in bytes; a longer one is garbage, not a message."""
+"""The longest payload in bytes; a longer one is an error."""
 _PREFIX = 4
 
 
 class WireError(ValueError):
-    """Bytes that are no frame, or a frame that is no message."""
+    """Bytes that are not a frame, or a frame that is not a message."""
 
 
 Priority = Literal["interactive", "turn", "background"]
-"""What goes first where several wait: a completion at the cursor, then turns, then work nobody waits for."""
+"""The order of waiting requests: a completion at the cursor, then turns, then background work."""
 
 
 class Frame(BaseModel):
-    """What every message is: unknown fields are errors."""
+    """The base of all messages: unknown fields are errors."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -39,7 +39,7 @@ class CallSpelling(Frame):
 
 
 class ChatMessage(Frame):
-    """One message of the conversation, as chat templates name things."""
+    """One message of the conversation, with the names of chat templates."""
 
     role: Literal["system", "user", "assistant", "tool"]
     content: str
@@ -57,11 +57,11 @@ class ToolSchema(Frame):
 
 
 class Load(Frame):
-    """Load a model: `embedded`, or the path of a folder. Comes first, once.
+    """Loads a model: `embedded`, or the path of a folder. Comes first, once.
 
-    `cache_bytes` is what all prompt caches together may hold; with `check_memory` a model that does not fit into the
-    memory that is free is not loaded; in `cache_folder` prompt caches outlast the process. With `thinking` a model that
-    can think aloud may; without `guided` no grammar holds it.
+    `cache_bytes` is the size of all prompt caches together; with `check_memory` a model that does not fit into free
+    memory is not loaded; in `cache_folder` prompt caches survive the process. With `thinking` a model that can think
+    may; without `guided` no grammar constrains it.
     """
 
     kind: Literal["load"] = "load"
@@ -74,11 +74,11 @@ class Load(Frame):
 
 
 class Generate(Frame):
-    """One generation: `intents` maps each intent that may be declared to its tools; or a JSON value of a schema.
+    """Requests one generation: `intents` maps each intent that may be declared to its tools; or a JSON value of a
+    schema.
 
-    Without a `temperature` or a `top_p` they are those that the model's folder states. Where `paths` are given, the
-    argument that `path_arguments` names of a tool is one of them, besides what its schema
-    says.
+    Without a `temperature` or a `top_p` they are those that the model's folder states. With `paths`, the argument that
+    `path_arguments` names for a tool is one of them, in addition to its schema.
     """
 
     kind: Literal["generate"] = "generate"
@@ -98,26 +98,26 @@ class Generate(Frame):
 
 
 class Cancel(Frame):
-    """Stop the generation of that id, queued or running. Unknown ids are ignored: it may have just ended."""
+    """Stops the generation of that id, queued or running. Unknown ids are ignored: it may have just ended."""
 
     kind: Literal["cancel"] = "cancel"
     id: str
 
 
 class AskStats(Frame):
-    """Ask for `Stats`. Answered between two tokens; answers come in the order of the questions."""
+    """Asks for `Stats`. Answered between two tokens, in the order of the questions."""
 
     kind: Literal["ask_stats"] = "ask_stats"
 
 
 class Shutdown(Frame):
-    """Cancel everything and exit. The end of the pipe means the same."""
+    """Cancels everything and exits. The end of the pipe means the same."""
 
     kind: Literal["shutdown"] = "shutdown"
 
 
 class Loading(Frame):
-    """How many bytes of the model's weights are in memory, of how many."""
+    """The bytes of the model's weights that are in memory, and their total."""
 
     kind: Literal["loading"] = "loading"
     done: int
@@ -125,8 +125,8 @@ class Loading(Frame):
 
 
 class Ready(Frame):
-    """The model is loaded; seconds it took, bytes the process holds, tokens it reads, and whether a grammar holds what
-    it says.
+    """The model is loaded: the seconds it took, the bytes the process holds, the tokens it reads, and whether a grammar
+    constrains it.
     """
 
     kind: Literal["ready"] = "ready"
@@ -139,7 +139,7 @@ class Ready(Frame):
 
 
 class Progress(Frame):
-    """How much of the prompt has been read, in tokens."""
+    """The number of prompt tokens that have been read."""
 
     kind: Literal["progress"] = "progress"
     id: str
@@ -148,7 +148,7 @@ class Progress(Frame):
 
 
 class Delta(Frame):
-    """Some more text."""
+    """The next part of the text."""
 
     kind: Literal["delta"] = "delta"
     id: str
@@ -156,7 +156,7 @@ class Delta(Frame):
 
 
 class Thinking(Frame):
-    """Some more of what the model thinks aloud; no part of its answer."""
+    """The next part of the thinking, which is not part of the answer."""
 
     kind: Literal["thinking"] = "thinking"
     id: str
@@ -173,7 +173,7 @@ class Call(Frame):
 
 
 class Unreadable(Frame):
-    """Text that was meant as a call and is none, and why."""
+    """A malformed call, and what is wrong with it."""
 
     kind: Literal["unreadable"] = "unreadable"
     id: str
@@ -182,7 +182,7 @@ class Unreadable(Frame):
 
 
 class Finished(Frame):
-    """The generation is over. Token counts are the model's own, times are seconds."""
+    """The generation has ended. Token counts are the model's own, times are seconds."""
 
     kind: Literal["finished"] = "finished"
     id: str
@@ -196,10 +196,10 @@ class Finished(Frame):
 
 
 class Stats(Frame):
-    """What the process holds now, and sums since it started.
+    """The process's state now, and sums since it started.
 
     `sessions` and `cache_bytes`: prompt caches that wait for their session's next step. `hits`: generations that found
-    part of their prompt in a cache, `shared` of them in another session's. Tokens of prompts were `cached` or `read`.
+    part of their prompt in a cache, `shared` of them in another session's. Prompt tokens were `cached` or `read`.
     """
 
     kind: Literal["stats"] = "stats"
@@ -217,7 +217,7 @@ class Stats(Frame):
 
 
 class Error(Frame):
-    """A generation failed (`id`), or the process cannot go on (no `id`).
+    """A generation failed (`id`), or the process cannot continue (no `id`).
 
     Where the prompt does not fit, `tokens` are its own, and `window` those that the model reads.
     """
@@ -239,7 +239,7 @@ _EVENTS: TypeAdapter[Event] = TypeAdapter(Annotated[Event, Field(discriminator="
 
 
 def encode(message: Frame) -> bytes:
-    """Spell a message as one frame. Raises WireError when it is longer than MAX_FRAME."""
+    """Returns a message as one frame. Raises WireError when it is longer than MAX_FRAME."""
     try:
         payload = message.model_dump_json(exclude_defaults=False).encode("utf-8")
     except (ValueError, UnicodeEncodeError) as error:
@@ -250,7 +250,7 @@ def encode(message: Frame) -> bytes:
 
 
 def decode_request(payload: bytes) -> Request:
-    """Read a frame's payload as a request. Raises WireError."""
+    """Parses a frame's payload as a request. Raises WireError."""
     try:
         return _REQUESTS.validate_json(payload)
     except ValidationError as error:
@@ -258,7 +258,7 @@ def decode_request(payload: bytes) -> Request:
 
 
 def decode_event(payload: bytes) -> Event:
-    """Read a frame's payload as an event. Raises WireError."""
+    """Parses a frame's payload as an event. Raises WireError."""
     try:
         return _EVENTS.validate_json(payload)
     except ValidationError as error:
@@ -266,13 +266,13 @@ def decode_event(payload: bytes) -> Event:
 
 
 class FrameBuffer:
-    """Cuts a stream of bytes into payloads, however the bytes arrive."""
+    """Splits a stream of bytes into payloads, whatever pieces arrive."""
 
     def __init__(self) -> None:
         self._buffer = bytearray()
 
     def feed(self, data: bytes) -> Iterator[bytes]:
-        """Take bytes and yield each payload they complete. Raises WireError on a length beyond MAX_FRAME."""
+        """Adds bytes and yields each complete payload. Raises WireError for a length beyond MAX_FRAME."""
         self._buffer += data
         while len(self._buffer) >= _PREFIX:
             length = int.from_bytes(self._buffer[:_PREFIX], "big")

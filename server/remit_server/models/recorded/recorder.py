@@ -1,7 +1,7 @@
-"""Records what a model is asked and says, as it happens: for tests, bug reports and demos (MOD-10).
+"""Records a model's requests and answers as they happen: for tests, bug reports and demos (MOD-10).
 
-Secrets are taken out before anything is written, as they are for the audit log, and the file is the person's alone
-(0600); what else a model was shown, files included, is in it.
+Secrets are redacted before anything is written, as for the audit log, and only the person can read the file (0600);
+everything else that the model was shown, files included, is in it.
 """
 
 from __future__ import annotations
@@ -40,27 +40,29 @@ _TAIL = 1 << 20
 
 
 class Recorder:
-    """A `ModelProvider` that passes everything on and writes it down."""
+    """A `ModelProvider` that records everything it passes on."""
 
     def __init__(self, model: ModelProvider, file: Path, redact: Redact) -> None:
-        """Begin a recording at the end of `file`. Raises SetupError where that is something else, or not writable."""
+        """Continues or begins the recording `file`. Raises SetupError where it is another kind of file, or not
+        writable.
+        """
         self._model, self._redact = model, redact
         self._file = _open_recording(file)
         self._write(Header(model=model.name, reads_context=model.reads_context))
 
     @property
     def name(self) -> str:
-        """The recorded model's."""
+        """The recorded model's name."""
         return self._model.name
 
     @property
     def state(self) -> ModelState:
-        """The recorded model's."""
+        """The recorded model's state."""
         return self._model.state
 
     @property
     def abilities(self) -> frozenset[Ability]:
-        """The recorded model's."""
+        """The recorded model's abilities."""
         return self._model.abilities
 
     @property
@@ -70,11 +72,11 @@ class Recorder:
 
     @property
     def reads_context(self) -> bool:
-        """The recorded model's."""
+        """Whether the recorded model reads context."""
         return self._model.reads_context
 
     async def generate(self, request: GenerateRequest) -> AsyncGenerator[ModelEvent]:
-        """Stream one generation, as `ModelProvider.generate` says, and write it down."""
+        """Streams one generation, as `ModelProvider.generate` says, and records it."""
         value = request_value(request, self._redact)
         notes = _Notes(self, uuid.uuid4().hex[:12], time.monotonic())
         self._write(Asked(id=notes.id, digest=request_digest(value), request=value))
@@ -95,27 +97,27 @@ class Recorder:
         notes.end("finished")
 
     async def close(self) -> None:
-        """Close the model and the file. Idempotent."""
+        """Closes the model and the file. Idempotent."""
         await self._model.close()
         self._stop()
 
-    def said(self, entry: str, at_s: float, event: ModelEvent) -> None:
-        """Write down an event."""
+    def record_event(self, entry: str, at_s: float, event: ModelEvent) -> None:
+        """Records an event."""
         self._write(Said(id=entry, at_s=at_s, event=event_value(event, self._redact)))
 
-    def ended(
+    def record_end(
         self, entry: str, at_s: float, how: Literal["finished", "failed", "cancelled"], error: RemitError | None
     ) -> None:
-        """Write down an end."""
+        """Records the end of a generation."""
         failure = failure_of(error, self._redact) if error is not None else None
         self._write(Ended(id=entry, at_s=at_s, how=how, error=failure))
 
     def redacts(self, text: str) -> bool:
-        """Whether something would be taken out of the text."""
+        """Returns whether redaction would change the text."""
         return self._redact(text) != text
 
     def _write(self, line: Line) -> None:
-        """Append a line, at once. A recording that cannot go on ends, and the turn goes on."""
+        """Appends a line at once. Where that fails the recording ends, and the turn continues."""
         if self._file is None:
             return
         data = spell_line(line)
@@ -133,7 +135,7 @@ class Recorder:
 
 
 class _Notes:
-    """What one generation said. Text is held back until its run ends: a secret may come in pieces."""
+    """The events of one generation. Text is held back until its run ends: a secret may arrive in pieces."""
 
     def __init__(self, recorder: Recorder, entry: str, began: float) -> None:
         self.id = entry
@@ -141,21 +143,21 @@ class _Notes:
         self._run: list[tuple[float, TextDelta | ThinkingDelta]] = []
 
     def add(self, event: ModelEvent) -> None:
-        """Take down an event."""
+        """Records an event."""
         if self._run and type(event) is not type(self._run[0][1]):
             self._flush()
         if isinstance(event, TextDelta | ThinkingDelta):
             self._run.append((self._now(), event))
         else:
-            self._recorder.said(self.id, self._now(), event)
+            self._recorder.record_event(self.id, self._now(), event)
 
     def end(self, how: Literal["finished", "failed", "cancelled"], error: RemitError | None = None) -> None:
-        """Take down the end."""
+        """Records the end."""
         self._flush()
-        self._recorder.ended(self.id, self._now(), how, error)
+        self._recorder.record_end(self.id, self._now(), how, error)
 
     def _flush(self) -> None:
-        """Write the run as its pieces; as one where a secret is in it."""
+        """Writes the run in its pieces, or in one if it contains a secret."""
         run, self._run = self._run, []
         if not run:
             return
@@ -163,14 +165,14 @@ class _Notes:
         if self._recorder.redacts(whole):
             run = [(run[-1][0], type(run[0][1])(whole))]
         for at_s, piece in run:
-            self._recorder.said(self.id, at_s, piece)
+            self._recorder.record_event(self.id, at_s, piece)
 
     def _now(self) -> float:
         return round(time.monotonic() - self._began, 6)
 
 
 def _open_recording(file: Path) -> int | None:
-    """Open a recording to go on with; a line that a crash cut off is taken away. Raises SetupError."""
+    """Opens a recording for appending; a line that a crash cut off is removed. Raises SetupError."""
     what = f"`{file}` cannot be recorded to"
     try:
         flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
@@ -189,7 +191,7 @@ def _open_recording(file: Path) -> int | None:
 
 
 def _is_recording(file: int) -> bool:
-    """Whether this is empty or begins as a recording does."""
+    """Returns whether the file is empty or begins as a recording does."""
     first, newline, _ = os.pread(file, _TAIL, 0).partition(b"\n")
     if not first and not newline:
         return True
@@ -200,7 +202,7 @@ def _is_recording(file: int) -> bool:
 
 
 def _cut_torn_line(file: int) -> None:
-    """Take away what follows the last newline."""
+    """Removes what follows the last newline."""
     end = os.fstat(file).st_size
     while end > 0:
         start = max(0, end - _TAIL)

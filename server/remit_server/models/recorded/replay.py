@@ -1,8 +1,7 @@
-"""Plays a recording back: the answer to a request is what was answered to that very request, or an error.
+"""Plays a recording back: a request gets the answer recorded for that very request, or an error.
 
-Requests are told apart by their content (messages, tools, schema, sampling), so sessions may come in any order; equal
-ones are answered in the order of the recording. Ids of calls are those of the recording, so that what follows is asked
-in the same words again.
+Requests are matched by content (messages, tools, schema, sampling), so sessions may come in any order; equal ones are
+answered in the order of the recording. Call ids are those of the recording, so that the following requests match too.
 """
 
 from __future__ import annotations
@@ -32,12 +31,12 @@ from remit_server.models.recorded.traffic import (
     request_value,
 )
 
-_ANEW = "record anew with this version of Remit"
+_ANEW = "record again with this version of Remit"
 
 
 @dataclass(slots=True)
 class Exchange:
-    """A recorded generation: what was asked, what was said (with seconds since), and how it ended, if it did."""
+    """A recorded generation: the request, the events (with seconds since), and the end, if there was one."""
 
     digest: str
     request: dict[str, Any]
@@ -47,7 +46,7 @@ class Exchange:
 
 
 class ReplayProvider:
-    """A `ModelProvider` that says what a recording says, each answer once."""
+    """A `ModelProvider` that plays a recording, each answer once."""
 
     def __init__(
         self, exchanges: Sequence[Exchange], redact: Redact, *, name: str, reads_context: bool, timed: bool
@@ -60,25 +59,25 @@ class ReplayProvider:
 
     @classmethod
     def from_file(cls, path: Path, redact: Redact, *, timed: bool = False) -> ReplayProvider:
-        """Read a recording; with `timed` it is played with the pauses it was recorded with. Raises SetupError."""
+        """Reads a recording; with `timed` it is played with its recorded pauses. Raises SetupError."""
         header, exchanges = read_recording(path)
         return cls(exchanges, redact, name=f"replay:{path.name}", reads_context=header.reads_context, timed=timed)
 
     @property
     def name(self) -> str:
-        """How the recording is called in events and logs."""
+        """The recording's name in events and logs."""
         return self._name
 
     @property
     def state(self) -> ModelState:
-        """What a status bar shows."""
+        """The state for a status bar."""
         if self._closed:
             return "stopped"
         return "busy" if self._running else "ready"
 
     @property
     def abilities(self) -> frozenset[Ability]:
-        """What was not recorded fails, whatever it is."""
+        """All: what was not recorded fails, whatever it is."""
         return EVERY_ABILITY
 
     @property
@@ -88,12 +87,12 @@ class ReplayProvider:
 
     @property
     def reads_context(self) -> bool:
-        """As the recorded model did."""
+        """Whether the recorded model read context."""
         return self._reads_context
 
     async def generate(self, request: GenerateRequest) -> AsyncGenerator[ModelEvent]:
-        """Play the answer to this request. Raises what was raised then; ModelFailed where nothing was recorded."""
-        exchange = self._recorded(request_value(request, self._redact))
+        """Plays the answer to this request. Raises the recorded error; ModelFailed where nothing was recorded."""
+        exchange = self._find_recorded(request_value(request, self._redact))
         exchange.played = True
         self._running += 1
         try:
@@ -104,7 +103,7 @@ class ReplayProvider:
             self._running -= 1
 
     async def close(self) -> None:
-        """Nothing is held. Idempotent."""
+        """Does nothing. Idempotent."""
         self._closed = True
 
     async def _play(self, exchange: Exchange) -> AsyncGenerator[ModelEvent]:
@@ -117,7 +116,7 @@ class ReplayProvider:
             raise ModelFailed("the recording ends here", why, "record anew")
         await self._wait(began, exchange.end.at_s)
         if exchange.end.how == "cancelled":
-            # The model would have said more, nobody knows what. It was waited for no longer, and so it is again.
+            # The recorded consumer stopped here: what would have come next is unknown, so this waits.
             await asyncio.Event().wait()
         if exchange.end.error is not None:
             raise error_of(exchange.end.error)
@@ -125,7 +124,7 @@ class ReplayProvider:
     async def _wait(self, began: float, at_s: float) -> None:
         await asyncio.sleep(max(0.0, began + at_s - time.monotonic()) if self._timed else 0)
 
-    def _recorded(self, asked: dict[str, Any]) -> Exchange:
+    def _find_recorded(self, asked: dict[str, Any]) -> Exchange:
         wanted = request_digest(asked)
         left = [(number, each) for number, each in enumerate(self._exchanges, 1) if not each.played]
         for _, exchange in left:
@@ -140,7 +139,7 @@ class ReplayProvider:
 
 
 def read_recording(path: Path) -> tuple[Header, list[Exchange]]:
-    """What a file holds; a last line that was cut off is left out. Raises SetupError."""
+    """Reads a file; a last line that was cut off is skipped. Raises SetupError."""
     what = f"the recording `{path}` cannot be played"
     try:
         lines = path.read_bytes().split(b"\n")[:-1]
@@ -152,7 +151,7 @@ def read_recording(path: Path) -> tuple[Header, list[Exchange]]:
         try:
             header = _take(line, found)
         except (ValueError, RecursionError) as error:
-            raise SetupError(what, f"line {number}: it is no line of a recording", _ANEW) from error
+            raise SetupError(what, f"line {number}: it is not a line of a recording", _ANEW) from error
         first = first or header
         if first is None:
             raise SetupError(what, "it does not begin as a recording does", _ANEW)
@@ -162,7 +161,7 @@ def read_recording(path: Path) -> tuple[Header, list[Exchange]]:
 
 
 def _take(data: bytes, found: dict[str, Exchange]) -> Header | None:
-    """Add what a line says; returns it where it begins a recording. Raises ValueError."""
+    """Adds a line; returns the header where it is one. Raises ValueError."""
     line = line_of(data)
     match line:
         case Header():

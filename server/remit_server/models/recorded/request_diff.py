@@ -1,4 +1,4 @@
-"""Where two requests to a model differ first, in words for a person. Pure."""
+"""Describes the first difference of two requests to a model, for a person. Pure."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ _AROUND = 24
 
 
 def likeness(recorded: Mapping[str, Any], asked: Mapping[str, Any]) -> tuple[int, int]:
-    """How many messages two requests share from the first on, and how many characters of the next one."""
+    """Returns how many leading messages two requests share, and how many characters of the next one."""
     old, new = recorded.get("messages", ()), asked["messages"]
     at = _shared_length(old, new)
     return at, _shared_length(_spell(old[at]), _spell(new[at])) if at < min(len(old), len(new)) else 0
 
 
 def difference(recorded: Mapping[str, Any], asked: Mapping[str, Any]) -> str:
-    """The first thing that differs: a message and the place in it, how many there are, or a setting."""
+    """Returns the first difference: a message and the place in it, the number of messages, or a setting."""
     old, new = recorded.get("messages", ()), asked["messages"]
     at = _shared_length(old, new)
     if at < min(len(old), len(new)):
@@ -29,7 +29,7 @@ def difference(recorded: Mapping[str, Any], asked: Mapping[str, Any]) -> str:
 
 
 def _value_difference(name: str, old: Any, new: Any) -> str:
-    """Where two values differ; objects are gone into."""
+    """Returns where two values differ, inside objects too."""
     if isinstance(old, Mapping) and isinstance(new, Mapping):
         left, right = cast("Mapping[str, Any]", old), cast("Mapping[str, Any]", new)
         for key in sorted({*left, *right}):
@@ -59,5 +59,5 @@ def _spell(value: Any) -> str:
 
 
 def _shared_length(old: Sequence[Any], new: Sequence[Any]) -> int:
-    """How many items two sequences have in common from the first on."""
+    """Returns how many leading items two sequences share."""
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(old, new, strict=False)))

@@ -1,4 +1,4 @@
-"""A provider that says what a script says, filtering nothing: how tests make a model misbehave (MOD-10).
+"""A provider that follows a script, filtering nothing: it lets tests make a model misbehave (MOD-10).
 
 A script is a JSON list of steps, `{"text"?, "calls"?: [{"name", "arguments", "id"?}], "declined"?, "error"?, "hang"?,
 "delay_s"?}`; step i answers the i-th generation of a session.
@@ -29,7 +29,7 @@ from remit_server.models.ports import (
 
 
 class ScriptedCall(BaseModel):
-    """A call as the script spells it; without an id it gets one that is unique in its session."""
+    """A scripted call; without an id it gets one that is unique in its session."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -39,10 +39,10 @@ class ScriptedCall(BaseModel):
 
 
 class ScriptedStep(BaseModel):
-    """One generation: wait `delay_s`, say the text, propose the calls, then fail with `error`, or hang, or finish.
+    """One generation: waits `delay_s`, emits the text, proposes the calls, then fails with `error`, hangs, or finishes.
 
-    `error` is the reason that is given; `unavailable` means that there is no model. With `declined` the model finishes
-    by saying that it did not do what it was asked.
+    `error` is the reason; `unavailable` means that there is no model. With `declined` the model finishes by saying that
+    it did not do what it was asked.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -59,7 +59,7 @@ _SCRIPT: TypeAdapter[list[ScriptedStep]] = TypeAdapter(list[ScriptedStep])
 
 
 class ScriptedProvider:
-    """A `ModelProvider` that follows a script. `requests` holds what it was asked, in order."""
+    """A `ModelProvider` that follows a script. `requests` holds the requests, in order."""
 
     def __init__(self, script: Sequence[ScriptedStep], *, name: str = "script") -> None:
         self._script = tuple(script)
@@ -71,7 +71,7 @@ class ScriptedProvider:
 
     @classmethod
     def from_file(cls, path: Path) -> ScriptedProvider:
-        """Read a script. Raises SetupError."""
+        """Reads a script. Raises SetupError."""
         what = f"the script `{path}` cannot be used"
         try:
             script = _SCRIPT.validate_json(path.read_bytes())
@@ -86,7 +86,7 @@ class ScriptedProvider:
 
     @property
     def name(self) -> str:
-        """How the script is called in events and logs."""
+        """The script's name in events and logs."""
         return self._name
 
     @property
@@ -96,23 +96,23 @@ class ScriptedProvider:
 
     @property
     def reads_context(self) -> bool:
-        """A script may look at it."""
+        """True: a script may use it."""
         return True
 
     @property
     def abilities(self) -> frozenset[Ability]:
-        """A script may answer anything."""
+        """All: a script may answer anything."""
         return EVERY_ABILITY
 
     @property
     def state(self) -> ModelState:
-        """What a status bar shows."""
+        """The state for a status bar."""
         if self._closed:
             return "stopped"
         return "busy" if self._running else "ready"
 
     async def generate(self, request: GenerateRequest) -> AsyncGenerator[ModelEvent]:
-        """Play the session's next step. Raises ModelFailed when the script has no more of them."""
+        """Plays the session's next step. Raises ModelFailed when the script has no further one."""
         number = self._taken[request.session_id]
         self._taken[request.session_id] += 1
         self.requests.append(request)
@@ -127,7 +127,7 @@ class ScriptedProvider:
             self._running -= 1
 
     async def close(self) -> None:
-        """Nothing is held. Idempotent."""
+        """Does nothing. Idempotent."""
         self._closed = True
 
 

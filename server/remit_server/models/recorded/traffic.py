@@ -1,7 +1,7 @@
-"""How a model's traffic is spelled in a recording: one JSON object a line (MOD-10).
+"""The format of a recording: one JSON object per line (MOD-10).
 
 `{"kind": "recording", "version": 1, "model", "reads_context"}` first, then for each generation, marked by its `id`:
-`request` with the digest and what was asked, `event` with the seconds since the request, and `end`.
+`request` with its digest and content, `event` with the seconds since the request, and `end`.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ Redact = Callable[[str], str]
 
 
 class Line(BaseModel):
-    """What every line is: unknown fields are errors."""
+    """The base of all lines: unknown fields are errors."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -52,7 +52,7 @@ class Header(Line):
 
 
 class Asked(Line):
-    """A generation began. `request` is what was asked, redacted; `digest` is over exactly that."""
+    """The beginning of a generation. `request` is its content, redacted; `digest` is over exactly that."""
 
     kind: Literal["request"] = "request"
     id: str
@@ -61,7 +61,7 @@ class Asked(Line):
 
 
 class Said(Line):
-    """The model said something, `at_s` seconds after it was asked."""
+    """An event of the model, `at_s` seconds after the request."""
 
     kind: Literal["event"] = "event"
     id: str
@@ -81,7 +81,7 @@ class Failure(Line):
 
 
 class Ended(Line):
-    """The generation is over: it finished, it failed with `error`, or whoever asked stopped listening."""
+    """The end of a generation: it finished, it failed with `error`, or its reader stopped."""
 
     kind: Literal["end"] = "end"
     id: str
@@ -101,17 +101,17 @@ _EVENTS: Mapping[Any, TypeAdapter[ModelEvent]] = {
 
 
 def spell_line(line: Line) -> bytes:
-    """A line of the file, in ASCII: names that are no UTF-8 on disk are spelled as well."""
+    """Returns a line of the file, in ASCII: names that are not UTF-8 on disk can be written too."""
     return json.dumps(line.model_dump()).encode("ascii") + b"\n"
 
 
 def line_of(data: bytes) -> Header | Asked | Said | Ended:
-    """The line that `spell_line` wrote. Raises ValueError."""
+    """Parses a line that `spell_line` wrote. Raises ValueError."""
     return _LINES.validate_python(json.loads(data))
 
 
 def request_value(request: GenerateRequest, redact: Redact) -> dict[str, Any]:
-    """What a request asks for, redacted. Who asks (the session) and metadata are no part of it."""
+    """Returns a request's content, redacted. Its session and metadata are not part of it."""
     value = {
         "messages": [_message_value(message) for message in request.messages],
         "intents": {intent.value: [_tool_value(tool) for tool in tools] for intent, tools in request.intents.items()},
@@ -124,12 +124,12 @@ def request_value(request: GenerateRequest, redact: Redact) -> dict[str, Any]:
 
 
 def request_digest(value: Mapping[str, Any]) -> str:
-    """One digest for equal values, whatever numbers a model put into its arguments."""
+    """Returns the digest of a value, equal for equal values, whatever number types a model put into its arguments."""
     return digest_bytes(json.dumps(value, sort_keys=True).encode())
 
 
 def event_value(event: ModelEvent, redact: Redact) -> dict[str, Any]:
-    """An event as JSON, redacted."""
+    """Returns an event as JSON, redacted."""
     match event:
         case TextDelta(text):
             return {"type": "text", "text": redact(text)}
@@ -144,7 +144,7 @@ def event_value(event: ModelEvent, redact: Redact) -> dict[str, Any]:
 
 
 def event_of(value: Mapping[str, Any]) -> ModelEvent:
-    """The event that `event_value` spelled. Raises ValueError for anything else."""
+    """Parses an event that `event_value` wrote. Raises ValueError for anything else."""
     shape = _EVENTS.get(value.get("type"))
     if shape is None:
         raise ValueError("it is of no known type")
@@ -152,14 +152,14 @@ def event_of(value: Mapping[str, Any]) -> ModelEvent:
 
 
 def failure_of(error: RemitError, redact: Redact) -> Failure:
-    """An error as JSON, redacted."""
+    """Returns an error as JSON, redacted."""
     kind: Literal["unavailable", "failed"] = "unavailable" if isinstance(error, ModelUnavailable) else "failed"
     what, why, fix = redact(error.what), redact(error.why), redact(error.fix)
     return Failure(type=kind, code=error.code, what=what, why=why, fix=fix, retryable=error.retryable)
 
 
 def error_of(failure: Failure) -> RemitError:
-    """The error that `failure_of` spelled."""
+    """Returns the error that `failure_of` described."""
     kind = ModelUnavailable if failure.type == "unavailable" else ModelFailed
     return kind(failure.what, failure.why, failure.fix, code=failure.code, retryable=failure.retryable)
 

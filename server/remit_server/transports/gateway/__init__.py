@@ -1,1 +1,1 @@
-"""The model as a gateway of JSON lines on stdin and stdout (GW-01)."""
+"""The gateway: the model as JSON lines on stdin and stdout (GW-01)."""

@@ -1,4 +1,4 @@
-"""Asks a session's model, with as much of what was said before as it can read (GW-03)."""
+"""Asks a session's model, with as many earlier exchanges as fit (GW-03)."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from remit_server.models.ports import (
 from remit_server.transports.gateway.sessions import Exchange, Session
 
 MOST_EXCHANGES = 200
-"""A session remembers no more, also where the model would read more, or its template shows it less."""
+"""A session stores no more exchanges, even if the model could read more, or its template shows it fewer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """An answer, and what has been said in the session by then."""
+    """An answer, and the session's exchanges with it."""
 
     value: JsonValue
     exchanges: tuple[Exchange, ...]
@@ -35,7 +35,7 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class Listener:
-    """Hears an answer while it is generated; `restart`: it begins anew, and what was heard of it is void."""
+    """Receives an answer while it is generated; `restart`: it begins again, and its text so far is void."""
 
     on_text: OnText
     on_restart: Callable[[], Awaitable[None]]
@@ -51,10 +51,10 @@ async def converse(
     max_tokens: int,
     listener: Listener | None = None,
 ) -> Reply:
-    """Ask, and where that fails or has no room to be answered, ask again with the older half of the exchanges left out.
+    """Asks, and after a failure or without room for the answer asks again without the older half of the exchanges.
 
-    So a question that can be answered by itself is answered. Half goes at once, because whatever goes makes the model
-    read all the rest anew. Raises ModelUnavailable and ModelFailed; the session is as it was then.
+    So a question that can be answered by itself is answered. Half of them are dropped at once, because after any change
+    the model has to read all the rest again. Raises ModelUnavailable and ModelFailed; the session is then unchanged.
     """
     exchanges = session.exchanges if len(session.exchanges) < MOST_EXCHANGES else _newer_half(session.exchanges)
     while True:
@@ -75,21 +75,21 @@ async def converse(
 
 
 def messages(instructions: str, exchanges: tuple[Exchange, ...], question: str) -> tuple[Message, ...]:
-    """The whole conversation as a provider takes it."""
+    """Returns the whole conversation for a provider."""
     before = (m for e in exchanges for m in (UserMessage(e.question), AssistantMessage(e.answer)))
     standing = (SystemMessage(instructions),) if instructions else ()
     return (*standing, *before, UserMessage(question))
 
 
 def _newer_half(exchanges: tuple[Exchange, ...]) -> tuple[Exchange, ...]:
-    """At least one of them goes."""
+    """Returns the newer half of the exchanges; at least one is dropped."""
     return exchanges[(len(exchanges) + 1) // 2 :]
 
 
 async def _attempt(
     provider: ModelProvider, request: GenerateRequest, listener: Listener | None, *, last: bool
 ) -> Answered | None:
-    """One try; None where another with less to read may do better."""
+    """Tries once. Returns None where a shorter prompt may succeed."""
     try:
         answer = await stream_answer(provider, request, listener.on_text if listener is not None else None)
     except ModelFailed:

@@ -1,4 +1,4 @@
-"""Lines over two file descriptors, a thread each way: no peer can stop the event loop (GW-02)."""
+"""Reads and writes lines over two file descriptors, with a thread each: no peer can block the event loop (GW-02)."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from collections.abc import Callable
 from queue import SimpleQueue
 
 LONGEST_LINE = 16 * 1024 * 1024
-"""Bytes of a line; what is longer is read past and delivered as None."""
+"""The most bytes of a line; a longer one is skipped and delivered as None."""
 
 _CHUNK = 256 * 1024
 _IN_FLIGHT = 64
 _UNIT = 500_000
-"""Bytes of a line for which it takes one place more among those in flight; two of the longest have no room together."""
+"""A line takes a further place in the queue per so many bytes; two lines of the longest kind do not fit together."""
 
 
 class LineBuffer:
-    """Cuts bytes into lines. Of a line that is too long nothing is kept."""
+    """Splits bytes into lines. No part of an overlong line is kept."""
 
     def __init__(self, longest: int = LONGEST_LINE) -> None:
         self._longest = longest
@@ -27,18 +27,18 @@ class LineBuffer:
         self._size = 0
 
     def feed(self, data: bytes) -> list[bytes | None]:
-        """Take some bytes; returns the lines they complete, without their ends, None for one too long."""
+        """Adds bytes; returns the lines they complete, without line ends, None for an overlong one."""
         *ended, rest = data.split(b"\n")
         lines: list[bytes | None] = []
         for part in ended:
             self._add(part)
-            lines.append(self._taken())
+            lines.append(self._take_line())
         self._add(rest)
         return lines
 
     def finish(self) -> list[bytes | None]:
-        """What is left at the end of input is a line too, unless it is empty."""
-        return [self._taken()] if self._size else []
+        """Returns the rest at the end of input as a line, unless it is empty."""
+        return [self._take_line()] if self._size else []
 
     def _add(self, part: bytes) -> None:
         self._size += len(part)
@@ -47,7 +47,7 @@ class LineBuffer:
         elif part:
             self._parts.append(part)
 
-    def _taken(self) -> bytes | None:
+    def _take_line(self) -> bytes | None:
         line = None if self._size > self._longest else b"".join(self._parts).removesuffix(b"\r")
         self._parts.clear()
         self._size = 0
@@ -55,10 +55,10 @@ class LineBuffer:
 
 
 class LineReader:
-    """Reads lines from a descriptor on a thread of its own, and hands each to `deliver` on the event loop.
+    """Reads lines from a descriptor on a thread of its own, and passes each to `deliver` on the event loop.
 
-    Empty lines are left out. At most a few dozen lines are under way at once, fewer where they are long. A line is
-    under way until what `deliver` has returned is done; where that is None, or `deliver` raised, it no longer is.
+    Empty lines are skipped. At most a few dozen lines are in the queue, fewer where they are long. A line keeps its
+    places until the future that `deliver` returned is done, or at once where that is None or `deliver` raised.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class LineReader:
         self._room = threading.Semaphore(_IN_FLIGHT)
 
     def start(self) -> None:
-        """Start reading. The thread is a daemon: a read that never returns must not keep the process alive."""
+        """Starts reading. The thread is a daemon: a read that never returns must not keep the process alive."""
         threading.Thread(target=self._work, name="remit-gateway-reader", daemon=True).start()
 
     def _work(self) -> None:
@@ -80,7 +80,7 @@ class LineReader:
                 self._hand_on(buffer.feed(data))
             self._hand_on(buffer.finish())
             self._loop.call_soon_threadsafe(self._at_end)
-        except RuntimeError:  # the event loop has closed: nobody listens any more
+        except RuntimeError:  # the event loop has closed
             return
 
     def _hand_on(self, lines: list[bytes | None]) -> None:
@@ -104,7 +104,7 @@ class LineReader:
     def _read(self) -> bytes:
         try:
             return os.read(self._fd, _CHUNK)
-        except OSError:  # a terminal that hung up
+        except OSError:  # a terminal that was closed
             return b""
 
 
@@ -113,7 +113,7 @@ def _places(size: int) -> int:
 
 
 class LineWriter:
-    """Writes to a descriptor on a thread of its own, in the order of the calls. `on_lost`: nobody reads any more."""
+    """Writes to a descriptor on a thread of its own, in the order of the calls. `on_lost`: the reader has gone."""
 
     def __init__(self, fd: int, on_lost: Callable[[], None]) -> None:
         self._fd = fd
@@ -122,12 +122,12 @@ class LineWriter:
         self._queue: SimpleQueue[tuple[bytes, asyncio.Future[None]]] = SimpleQueue()
 
     def start(self) -> None:
-        """Start writing, and watching for the other end to be closed."""
+        """Starts writing, and watching for the other end to close."""
         for work in (self._work, self._watch):
             threading.Thread(target=work, name="remit-gateway-writer", daemon=True).start()
 
     async def write(self, data: bytes) -> None:
-        """Write bytes, and wait until they are written: who does not read is not told more, and stops being heard."""
+        """Writes bytes, and waits until they are written: a client that does not read is not served further."""
         written: asyncio.Future[None] = self._loop.create_future()
         self._queue.put((data, written))
         await written
@@ -149,7 +149,7 @@ class LineWriter:
     def _watch(self) -> None:
         poll = select.poll()
         poll.register(self._fd, 0)
-        poll.poll()  # nothing but the end of the other side is waited for
+        poll.poll()  # waits only for the other end to close
         self._lose()
 
     def _lose(self) -> None:

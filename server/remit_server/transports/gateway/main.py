@@ -1,4 +1,4 @@
-"""`remit gateway` as a process: streams, signals, the log, and the end (GW-02)."""
+"""`remit gateway` as a process: streams, signals, the log, and its end (GW-02)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _CLOSE_S = 6.0
 
 
 def serve(model: str, limits: Limits, log_prefix: str) -> int:
-    """Serve one client on the standard streams; 0 however it ends.
+    """Serves one client on the standard streams. Returns 0 however it ends.
 
     Raises SetupError for a script that cannot be read, or where a standard stream is closed.
     """
@@ -40,7 +40,7 @@ async def _converse(model: str, limits: Limits, in_fd: int, out_fd: int) -> int:
         return await asyncio.to_thread(unavailable_because, model)
 
     def lost() -> None:
-        log.warning("Nobody reads any more")
+        log.warning("The client no longer reads")
         gateway.ended.set()
 
     writer = LineWriter(out_fd, lost)

@@ -1,4 +1,4 @@
-"""The gateway's wire: a line is read as a request or a refusal, a response spelled as one (GW-01)."""
+"""The gateway's wire format: parses a line as a request or an error, and writes a response as a line (GW-01)."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from remit_server.json_bounds import MOST_VALUES, has_too_many_values
 from remit_server.models.answers import AnswerFormat
 
 LONGEST_CONTENT = 10_000
-"""Characters of `content` that reach the model; what is longer is cut (GW-01)."""
+"""The most characters of `content` that reach the model; longer content is cut (GW-01)."""
 
 RequestId: TypeAlias = str | int
 
 
 @dataclass(frozen=True, slots=True)
 class OpenSession:
-    """A new session; without instructions it gets the usual ones."""
+    """Opens a session; without instructions it gets the default ones."""
 
     instructions: str | None
 
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """A message to a session's model. `content` is cut already, `given` is how long it was; `wanted` None: unknown."""
+    """Asks a session's model. `content` is cut already, `given` is its full length; `wanted` None: unknown format."""
 
     session_id: str
     prompt: str
@@ -40,24 +40,24 @@ class Ask:
 
 @dataclass(frozen=True, slots=True)
 class CloseSession:
-    """The end of a session."""
+    """Closes a session."""
 
     session_id: str
 
 
 @dataclass(frozen=True, slots=True)
 class CheckAvailability:
-    """Whether the model could be used."""
+    """Asks whether the model could be used."""
 
 
 @dataclass(frozen=True, slots=True)
 class Shutdown:
-    """The end of the gateway."""
+    """Ends the gateway."""
 
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """No request, or one that failed: the seed's code for the client, and details for the log alone."""
+    """A line that is not a request, or a failed one: the error code for the client, and details for the log only."""
 
     code: str
     details: str = ""
@@ -65,33 +65,33 @@ class Failed:
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """A session was opened."""
+    """The session is open."""
 
     session_id: str
 
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """The model's answer, in the format that was wanted."""
+    """The model's answer, in the wanted format."""
 
     value: JsonValue
 
 
 @dataclass(frozen=True, slots=True)
 class Available:
-    """Whether the model can be used, and why not."""
+    """The model's availability, with the reason where it cannot be used."""
 
     reason: str | None
 
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """It is done, and there is nothing to tell."""
+    """The request was carried out; there is no result."""
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """With `stream`: some more of the answer's text, before the response. `restart`: what came before is void."""
+    """With `stream`: the next part of the answer's text, before the response. `restart`: earlier parts are void."""
 
     text: str
     restart: bool = False
@@ -103,9 +103,10 @@ Response: TypeAlias = Opened | Answered | Available | Done | Piece | Failed
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """What one line said; with an id it need not wait for lines of other sessions, and the response carries the id.
+    """The content of one line. A request with an id does not wait for other sessions' lines, and its response has the
+    id.
 
-    `unknown` names fields that no request has, which have no effect.
+    `unknown` are the names of fields that no request has; they have no effect.
     """
 
     request: Request | Failed
@@ -114,7 +115,7 @@ class Line:
 
 
 class RequestForm(BaseModel):
-    """The fields of every request (GW-01); others are ignored."""
+    """The fields of all requests (GW-01); others are ignored."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -129,7 +130,7 @@ class RequestForm(BaseModel):
 
 
 def parse(data: bytes) -> Line:
-    """Read one line. What is no JSON object, or has a field of the wrong type, is `invalid_json`."""
+    """Parses one line. A line that is not a JSON object, or has a field of the wrong type, is `invalid_json`."""
     if has_too_many_values(data):
         return Line(Failed("invalid_json", f"a line may have {MOST_VALUES} values"))
     try:
@@ -150,7 +151,7 @@ def parse(data: bytes) -> Line:
 
 
 def spell(response: Response, request_id: RequestId | None = None) -> bytes:
-    """Write a response as one line. Plain ASCII: no character in it can be taken for the end of a line."""
+    """Returns a response as one line of ASCII: no character in it can be taken for a line end."""
     told = _fields(response)
     if request_id is not None:
         told["request_id"] = request_id
@@ -195,7 +196,7 @@ COMMANDS: Mapping[str, Callable[[RequestForm], Request | Failed]] = {
     "check-availability": lambda _: CheckAvailability(),
     "shutdown": lambda _: Shutdown(),
 }
-"""What each command's line is read as."""
+"""The parser of each command's line."""
 
 
 def _answer_format(spelling: JsonValue) -> AnswerFormat | None:

@@ -1,4 +1,4 @@
-"""Takes requests, keeps their order, answers each once (GW-01)."""
+"""Receives requests, keeps their order, and answers each once (GW-01)."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _STOPPED = Failed("execution_failed: the gateway was shut down", "a shutdown cam
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Seconds until an unused session is closed, seconds between two looks, and tokens of an answer."""
+    """Seconds until an unused session is closed, seconds between two checks, and the most tokens of an answer."""
 
     idle_timeout_s: float = 120.0
     idle_check_s: float = 30.0
@@ -53,9 +53,9 @@ class Limits:
 
 
 class Gateway:
-    """One client's gateway: its sessions and what is under way.
+    """One client's gateway: its sessions and running requests.
 
-    Requests without an id are worked off one after the other, and so are those of one session; others run at once.
+    Requests without an id run in order, and so do those of one session; others run concurrently.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class Gateway:
         self.ended = asyncio.Event()
 
     def take(self, data: bytes | None) -> asyncio.Task[None] | None:
-        """Take one line; None is one that was too long. The task ends when it has been answered; None: it never is."""
+        """Handles one line; None is an overlong one. The task ends with its response; None: it has none."""
         if self._closing:
             return None
         line = Line(Failed("invalid_json", "the line is too long")) if data is None else parse(data)
@@ -81,49 +81,49 @@ class Gateway:
             near = next(iter(get_close_matches(name, RequestForm.model_fields, n=1)), None)
             log.warning("no request has a field %r%s", name, f"; did you mean {near!r}" if near else "")
         self._closing = isinstance(line.request, Shutdown)
-        lanes = _lanes(line)
-        before = {self._last[lane] for lane in lanes if lane in self._last}
+        queues = _queues_of(line)
+        before = {self._last[queue] for queue in queues if queue in self._last}
         task = asyncio.create_task(self._serve(line, before))
         self._running.add(task)
-        self._last.update(dict.fromkeys(lanes, task))
+        self._last.update(dict.fromkeys(queues, task))
 
         def forget(_: asyncio.Task[None]) -> None:
             self._running.discard(task)
-            for lane in lanes:
-                if self._last.get(lane) is task:
-                    del self._last[lane]
+            for queue in queues:
+                if self._last.get(queue) is task:
+                    del self._last[queue]
 
         task.add_done_callback(forget)
         return task
 
     async def finish(self) -> None:
-        """The input has ended: answer what was accepted, then end."""
+        """Handles the end of input: answers the accepted requests, then ends."""
         if not self._closing:
             self._closing = True
-            await self._settled(self._running)
+            await self._wait_for(self._running)
             log.info("End of input")
             self.ended.set()
 
     async def abandon(self) -> None:
-        """Stop what is under way and answer nothing more: nobody listens, or a signal says so."""
+        """Stops all requests without a response: the client is gone, or a signal came."""
         self._closing = True
         self.ended.set()
         for task in self._running:
             task.cancel()
-        await self._settled(self._running)
+        await self._wait_for(self._running)
 
     async def watch_idle(self) -> None:
-        """Close sessions that nobody uses, for as long as it is not cancelled."""
+        """Closes unused sessions until it is cancelled."""
         while True:
             await asyncio.sleep(self._limits.idle_check_s)
             for session_id in self._sessions.idle(time.monotonic(), self._limits.idle_timeout_s):
-                if session_id not in self._last:  # no message of it waits for its turn
+                if session_id not in self._last:  # none of its messages is waiting
                     log.warning("Session %s idle timeout, closing", session_id)
                     self._sessions.close(session_id)
 
     async def _serve(self, line: Line, before: set[asyncio.Task[None]]) -> None:
         try:
-            await self._settled(before)
+            await self._wait_for(before)
             response = await self._respond(line)
         except asyncio.CancelledError:
             if self.ended.is_set():
@@ -203,12 +203,12 @@ class Gateway:
             self._sessions.end(asked.session_id, time.monotonic(), len(question), said)
 
     async def _shut_down(self) -> Response:
-        """Stop what still runs, which is what has an id: the rest came before and is answered."""
+        """Stops the requests that still run, which have ids: those without were answered before."""
         mine = asyncio.current_task()
         others = {task for task in self._running if task is not mine}
         for task in others:
             task.cancel()
-        await self._settled(others)
+        await self._wait_for(others)
         log.info("Shutting down, closing %d sessions", len(self._sessions))
         return Done()
 
@@ -222,13 +222,13 @@ class Gateway:
         return Listener(on_text, on_restart)
 
     @staticmethod
-    async def _settled(tasks: set[asyncio.Task[None]]) -> None:
+    async def _wait_for(tasks: set[asyncio.Task[None]]) -> None:
         if tasks:
             await asyncio.wait(tuple(tasks))
 
 
-def _lanes(line: Line) -> tuple[str | None, ...]:
-    """In which orders a request has its place: the one of all without an id (None), and that of its session."""
+def _queues_of(line: Line) -> tuple[str | None, ...]:
+    """Returns the queues that a request waits in: the common one without an id (None), and its session's."""
     session = (line.request.session_id,) if isinstance(line.request, Ask | CloseSession) else ()
     return session if line.request_id is not None else (None, *session)
 
@@ -250,5 +250,5 @@ def _log_processed(asked: Ask, reply: Reply, seconds: float) -> None:
 
 
 def _quote(text: str) -> str:
-    """As one line of plain characters: a client's words cannot forge a line of the log."""
+    """Returns text as one line of printable characters: a client cannot forge a line of the log."""
     return json.dumps(text)[1:-1][:_DETAILS]

@@ -1,4 +1,4 @@
-"""Open sessions, what was said in them and when (GW-03). Time comes in as an argument."""
+"""Open sessions, their exchanges and times of use (GW-03). Time is an argument."""
 
 from __future__ import annotations
 
@@ -6,28 +6,28 @@ from dataclasses import dataclass, replace
 
 MOST_SESSIONS = 1_000
 MOST_KEPT = 1_000_000
-"""Characters that a session keeps, its instructions among them; the oldest exchanges go first."""
+"""The most characters that a session stores, with its instructions; the oldest exchanges are dropped first."""
 MOST_KEPT_IN_ALL = 32_000_000
-"""Characters of all sessions together, with the questions that are being answered."""
+"""The most characters of all sessions together, with the running questions."""
 USUAL_INSTRUCTIONS = "You are a helpful assistant."
 
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """One question and its answer, both as the model saw them."""
+    """One question and its answer, as the model saw them."""
 
     question: str
     answer: str
 
     @property
     def length(self) -> int:
-        """In characters."""
+        """The length in characters."""
         return len(self.question) + len(self.answer)
 
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """One conversation. `used` is when it was last used, in seconds; `running` counts messages under way."""
+    """One conversation. `used` is the time of its last use, in seconds; `running` counts its running messages."""
 
     instructions: str
     used: float
@@ -36,12 +36,12 @@ class Session:
 
     @property
     def kept(self) -> int:
-        """Characters of its instructions and exchanges."""
+        """The characters of its instructions and exchanges."""
         return len(self.instructions) + sum(exchange.length for exchange in self.exchanges)
 
 
 class TooManySessions(Exception):
-    """No session was opened, or no message taken: so much is kept that memory would run out."""
+    """A session or message was refused: the stored text has reached the limit."""
 
 
 class Sessions:
@@ -53,7 +53,7 @@ class Sessions:
         self._asked = 0
 
     def open(self, session_id: str, instructions: str | None, now: float) -> None:
-        """Add a session. Raises TooManySessions."""
+        """Adds a session. Raises TooManySessions."""
         if len(self._open) >= MOST_SESSIONS:
             raise TooManySessions(f"{MOST_SESSIONS} sessions are open, close some")
         session = Session(USUAL_INSTRUCTIONS if instructions is None else instructions, now)
@@ -64,13 +64,13 @@ class Sessions:
         self._kept += session.kept
 
     def get(self, session_id: str) -> Session | None:
-        """The session of that id, if it is open."""
+        """Returns the session of that id, if it is open."""
         return self._open.get(session_id)
 
     def begin(self, session_id: str, now: float, length: int) -> Session | None:
-        """Note that a message of so many characters begins; None where its session is not open. Raises TooManySessions.
+        """Registers a message of that many characters; None where its session is not open. Raises TooManySessions.
 
-        What has begun has to end, also where the session is closed meanwhile.
+        Every message that was begun has to end, even where the session is closed meanwhile.
         """
         session = self._open.get(session_id)
         if session is not None:
@@ -80,7 +80,7 @@ class Sessions:
         return session
 
     def end(self, session_id: str, now: float, length: int, exchanges: tuple[Exchange, ...] | None) -> None:
-        """Note that a message has ended; `exchanges` is what has been said by now, None where it failed."""
+        """Registers a message's end; `exchanges` are the session's now, None where the message failed."""
         self._asked -= length
         session = self._open.get(session_id)
         if session is not None:
@@ -90,14 +90,14 @@ class Sessions:
             self._open[session_id] = ended
 
     def close(self, session_id: str) -> bool:
-        """Forget a session; False where it is not open."""
+        """Removes a session. Returns False where it is not open."""
         session = self._open.pop(session_id, None)
         if session is not None:
             self._kept -= session.kept
         return session is not None
 
     def idle(self, now: float, timeout_s: float) -> tuple[str, ...]:
-        """The sessions that nobody has used for longer than `timeout_s`."""
+        """Returns the sessions that were not used for longer than `timeout_s`."""
         return tuple(
             session_id
             for session_id, session in self._open.items()
@@ -108,13 +108,13 @@ class Sessions:
         return len(self._open)
 
     def _must_have_room(self, length: int) -> None:
-        """Raises TooManySessions."""
+        """Raises TooManySessions where the length exceeds the limit."""
         if self._kept + self._asked + length > MOST_KEPT_IN_ALL:
             raise TooManySessions(f"the open sessions keep over {MOST_KEPT_IN_ALL} characters, close some")
 
 
 def _newest(exchanges: tuple[Exchange, ...], most: int) -> tuple[Exchange, ...]:
-    """As many of the newest as have room in `most` characters; none where the last has not."""
+    """Returns the newest exchanges that fit into `most` characters; none where the last does not."""
     first = len(exchanges)
     while first > 0 and exchanges[first - 1].length <= most:
         first -= 1

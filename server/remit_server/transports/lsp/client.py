@@ -1,4 +1,4 @@
-"""What the client said of itself in `initialize`, parsed once (LSP-07)."""
+"""The client's capabilities and options from `initialize`, parsed once (LSP-07)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pygls.capabilities import get_capability
 from remit_server.transports.lsp.buffers.uris import Root, classify_root, local_folder
 from remit_server.transports.lsp.rpc.custom_methods import Json
 
-if TYPE_CHECKING:  # the port knows the contract, which is slow to import
+if TYPE_CHECKING:  # the port imports the contract, which is slow
     from collections.abc import Callable
 
     from remit_server.runtime.ports import AskingStyle
@@ -20,13 +20,12 @@ if TYPE_CHECKING:  # the port knows the contract, which is slow to import
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """What this client can do and how it wants to be asked.
+    """The client's abilities and the way it wants to be asked.
 
-    Without `takes_code_actions` it knows bare commands only; without `versions_edits`, edits of a document whatever
-    its version is.
+    Without `takes_code_actions` it knows only bare commands; without `versions_edits`, only edits regardless of a
+    document's version.
 
-    `commands` are commands of its own that the server's code actions may name; `complaints` say which options it got
-    wrong.
+    `commands` are its own commands that the server's code actions may name; `complaints` describe invalid options.
     """
 
     name: str = "unknown"
@@ -46,12 +45,12 @@ class Client:
 
     @property
     def draws_results(self) -> bool:
-        """Whether the client shows results itself, so that messages would say everything twice."""
+        """Whether the client draws results itself, so that messages would repeat everything."""
         return self.asking == "stream"
 
 
 def describe_client(params: lsp.InitializeParams) -> Client:
-    """Describes the client behind these params. Options it got wrong are taken as not given, and it is told so."""
+    """Returns the client of these params. Invalid options are ignored and reported to it."""
     given, complaints = read_options(params.initialization_options)
     has = params.capabilities
     annotations = get_capability(has, "workspace.workspace_edit.change_annotation_support")
@@ -77,13 +76,13 @@ def describe_client(params: lsp.InitializeParams) -> Client:
 
 
 def _versions_edits(has: lsp.ClientCapabilities) -> bool:
-    """Whether the client takes edits of a version: as LSP says, one that takes operations on files does, too."""
+    """Returns whether the client takes versioned edits: by LSP, one that takes file operations does too."""
     changes = get_capability(has, "workspace.workspace_edit.document_changes")
     return bool(changes or get_capability(has, "workspace.workspace_edit.resource_operations"))
 
 
 def workspace_roots(params: lsp.InitializeParams) -> tuple[Root, ...]:
-    """Returns the workspace folders, in the client's order; without any, the root of older clients."""
+    """Returns the workspace folders in the client's order; without any, the root of older clients."""
     if params.workspace_folders:
         return folder_roots(params.workspace_folders)
     if params.root_uri:
@@ -92,7 +91,7 @@ def workspace_roots(params: lsp.InitializeParams) -> tuple[Root, ...]:
 
 
 def folder_roots(folders: Iterable[lsp.WorkspaceFolder]) -> tuple[Root, ...]:
-    """Returns where these folders are."""
+    """Returns the roots of these folders."""
     return tuple(classify_root(folder.uri) for folder in folders)
 
 
@@ -111,16 +110,16 @@ OPTIONS: dict[str, tuple[Callable[[Json], bool], str]] = {
     "client_commands": (_is_names, "a list of names"),
     "editor_query": (lambda value: isinstance(value, bool), "true or false"),
 }
-"""Every key of `initializationOptions.remit`: whether it takes a value, and what it takes in words."""
+"""The keys of `initializationOptions.remit`, each with its check and the accepted values in words."""
 
 
 def read_options(raw: Json) -> tuple[dict[str, Json], tuple[str, ...]]:
-    """Returns the options that can be used, and a sentence for each that cannot."""
+    """Returns the valid options, and a sentence for each invalid one."""
     told = cast("dict[str, Json]", raw).get("remit") if isinstance(raw, dict) else None
     if told is None:
         return {}, ()
     if not isinstance(told, dict):
-        return {}, ("initializationOptions.remit is no object and was ignored",)
+        return {}, ("initializationOptions.remit is not an object and was ignored",)
     options, complaints = dict[str, Json](), list[str]()
     for name, value in cast("dict[str, Json]", told).items():
         if name not in OPTIONS:

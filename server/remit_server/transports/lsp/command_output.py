@@ -1,4 +1,4 @@
-"""What a turn's programs printed and how they ended, as the end of a message: for clients that draw no events."""
+"""The output and exit codes of a turn's programs at the end of a message, for clients that draw no events."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from remit_server.runtime.ended_calls import duration, ran_program, remarks, wen
 logger = logging.getLogger(__name__)
 
 MAX_SHOWN = 4_000
-"""Characters of a program's output in a message."""
+"""The most characters of a program's output in a message."""
 MAX_NAME = 100
 FILE = "last-output.txt"
 
 
 @dataclass(slots=True)
 class ProgramRun:
-    """One call that prints: what was asked for, what came, and the line that says how it ended."""
+    """One call that prints: its request, its output, and the line that says how it ended."""
 
     name: str
     printed: list[str] = field(default_factory=list[str])
@@ -32,19 +32,19 @@ class ProgramRun:
 
     @property
     def text(self) -> str:
-        """All that was shown of its output."""
+        """The output so far."""
         return "\n".join(self.printed)
 
 
 @dataclass(slots=True)
 class ProgramRuns:
-    """Collects a turn's events; `failed` once a program ended with an error."""
+    """Collects a turn's events; `failed` after a program ended with an error."""
 
     runs: dict[str, ProgramRun] = field(default_factory=dict[str, ProgramRun])
     failed: bool = False
 
     def take(self, event: Event) -> None:
-        """Notes what an event says of a program."""
+        """Records an event of a program."""
         match event:
             case ToolCallEvent(tool_call_id=call, tool=tool, arguments=arguments):
                 command = arguments.get("command")
@@ -61,7 +61,7 @@ class ProgramRuns:
                 pass
 
     def report(self, state: Path | None) -> str:
-        """Lists the programs in order; empty where none ran. What is too long is whole in a file in `state`."""
+        """Returns the programs in order; empty where none ran. Long output is complete in a file in `state`."""
         ended = [run for run in self.runs.values() if run.ended is not None]
         cut = any(len(run.text) > MAX_SHOWN for run in ended)
         kept = _keep("\n".join("\n".join(_lines(run, run.text)) for run in ended), state) if cut else None
@@ -78,7 +78,7 @@ def _lines(run: ProgramRun, text: str) -> Iterator[str]:
 
 
 def _keep(text: str, state: Path | None) -> Path | None:
-    """Writes the one file that holds the last long output, for this user alone; None where it cannot be written."""
+    """Writes the file with the last long output, readable by this user only. Returns None where that fails."""
     if state is None:
         return None
     path = state / FILE
@@ -87,6 +87,6 @@ def _keep(text: str, state: Path | None) -> Path | None:
         with os.fdopen(descriptor, "w", encoding="utf-8", errors="backslashreplace") as file:
             file.write(text + "\n")
     except OSError as error:
-        logger.warning("a command's output could not be kept: %s", error.strerror)
+        logger.warning("a command's output could not be saved: %s", error.strerror)
         return None
     return path

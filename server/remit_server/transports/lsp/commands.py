@@ -1,5 +1,6 @@
-"""The server's commands, for editors that know nothing of Remit: progress by work-done progress, questions by message,
-the result as a message and as the command's value (LSP-05)."""
+"""The server's commands, for editors that do not know Remit: work-done progress, questions by message, the result as a
+message and as the command's value (LSP-05).
+"""
 
 from __future__ import annotations
 
@@ -28,7 +29,7 @@ SESSION = "editor"
 
 
 async def ask(connection: Connection, params: lsp.ExecuteCommandParams) -> Json:
-    """`remit.ask [text, {session_id?, workspace_folder?, uri?}]`: `uri` is a document of the folder."""
+    """Runs `remit.ask [text, {session_id?, workspace_folder?, uri?}]`: `uri` is a document of the folder."""
     shape = "[text, {session_id?, workspace_folder?, uri?}]"
     text, options = _text_and(params, shape)
     given = _check_options({} if options is None else options, params, shape)
@@ -38,41 +39,42 @@ async def ask(connection: Connection, params: lsp.ExecuteCommandParams) -> Json:
 
 
 async def edit(connection: Connection, params: lsp.ExecuteCommandParams) -> Json:
-    """`remit.edit [text, uri?]`: as `remit.ask`, with the document that the request is about."""
+    """Runs `remit.edit [text, uri?]`: as `remit.ask`, with the document that the request is about."""
     text, uri = _text_and(params, "[text, uri?]")
     if not isinstance(uri, str | None):
-        raise _wrong(params, "the second argument is no URI", "[text, uri?]")
+        raise _wrong(params, "the second argument is not a URI", "[text, uri?]")
     document = connection.document(uri) if uri else None
     return await _turn(connection, params, text, About.of(document))
 
 
 async def rename(connection: Connection, params: lsp.ExecuteCommandParams) -> Json:
-    """`remit.rename [{path, name, new_name, workspace_folder?, uri?}]`."""
+    """Runs `remit.rename [{path, name, new_name, workspace_folder?, uri?}]`."""
     shape = "[{path, name, new_name, workspace_folder?, uri?}]"
     given = _object(params, shape)
     path, name, new_name = (given.get(key) for key in ("path", "name", "new_name"))
     if not isinstance(path, str) or not isinstance(name, str):
         raise _wrong(params, "`path` or `name` is missing", shape)
     if not isinstance(new_name, str) or not new_name.isidentifier():
-        raise _wrong(params, "`new_name` is missing or no identifier: LSP has no way to ask for it", shape)
+        raise _wrong(params, "`new_name` is missing or not an identifier: LSP has no way to ask for it", shape)
     about = About(path, _find_place(connection, given, params, shape).folder)
     return await _turn(connection, params, f"rename {name} to {new_name} in {path}", about)
 
 
 async def cancel(connection: Connection, params: lsp.ExecuteCommandParams) -> Json:
-    """`remit.cancel [{session_id?, turn_id?}]`: how many running turns were cancelled."""
+    """Runs `remit.cancel [{session_id?, turn_id?}]`. Returns the number of cancelled turns."""
     shape = "[{session_id?, turn_id?}]"
     given = _object(params, shape) if params.arguments else {}
     session, turn = given.get("session_id"), given.get("turn_id")
     if not isinstance(session, str | None) or not isinstance(turn, str | None):
-        raise _wrong(params, "an id is no string", shape)
+        raise _wrong(params, "an id is not a string", shape)
     return {"cancelled": sum(runtime.cancel(session, turn) for runtime in connection.opened_runtimes)}
 
 
 async def verify_audit(connection: Connection, params: lsp.ExecuteCommandParams) -> Json:
-    """`remit.audit.verify [{workspace_folder?, uri?}]`: whether the audit chain of a folder holds, in words.
+    """Runs `remit.audit.verify [{workspace_folder?, uri?}]`. Returns whether a folder's audit chain is intact, in
+    words.
 
-    Where none is named, the chains of all folders are verified.
+    Without a folder the chains of all folders are verified.
     """
     shape = "[{workspace_folder?, uri?}]"
     given = _object(params, shape) if params.arguments else {}
@@ -89,22 +91,22 @@ async def verify_audit(connection: Connection, params: lsp.ExecuteCommandParams)
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """What a command is about: the open document, and the root of its workspace folder, where they are known."""
+    """The subject of a command: the open document, and its workspace folder's root, where they are known."""
 
     document: str | None = None
     folder: str | None = None
 
     @classmethod
     def of(cls, document: FolderDocument | None) -> About:
-        """Returns the place of a document of the editor's."""
+        """Returns the subject for a document."""
         return cls() if document is None else cls(document.path, str(document.folder.root))
 
 
 def _find_place(connection: Connection, given: dict[str, Json], params: lsp.ExecuteCommandParams, shape: str) -> About:
-    """Returns the folder that was named, or that of the file that was. A file elsewhere names none."""
+    """Returns the named folder, or the named file's. A file elsewhere has none."""
     folder, uri = given.get("workspace_folder"), given.get("uri")
     if not isinstance(folder, str | None) or not isinstance(uri, str | None):
-        raise _wrong(params, "`workspace_folder` or `uri` is no string", shape)
+        raise _wrong(params, "`workspace_folder` or `uri` is not a string", shape)
     if folder is not None or uri is None:
         return About(folder=None if folder is None else str(connection.folders.named(folder).root))
     document = connection.document(uri)
@@ -150,7 +152,7 @@ async def _turn(
 
 
 def _choose_asker(connection: Connection) -> Asker:
-    """A command has no stream: even a client that reads streams is asked by message."""
+    """Returns the asker of a command, which has no stream: even a client that reads streams is asked by message."""
     return NobodyToAsk() if connection.client.asking == "never" else MessageAsker(connection)
 
 
@@ -170,7 +172,7 @@ def _show_result(connection: Connection, result: RunResult, programs: ProgramRun
 
 
 def describe_ending(result: RunResult) -> str:
-    """Says what a turn came to, in one message: its answer, and how it ended where something was not done."""
+    """Returns a turn's result as one message: its answer, and the ending where something was not done."""
     text = result.final_output or f"the turn ended: {result.status}"
     if result.reason is None:
         return text
@@ -200,9 +202,9 @@ def _object(params: lsp.ExecuteCommandParams, shape: str) -> dict[str, Json]:
 
 
 def _check_options(given: Json, params: lsp.ExecuteCommandParams, shape: str) -> dict[str, Json]:
-    """Returns the options, where all of them are among those of `shape`."""
+    """Returns the options where all of them are keys of `shape`. Raises the error for invalid params."""
     if not isinstance(given, dict):
-        raise _wrong(params, "the options are no object", shape)
+        raise _wrong(params, "the options are not an object", shape)
     options = cast("dict[str, Json]", given)
     known = re.findall(r"\w+", shape)
     if unknown := [key for key in options if key not in known]:

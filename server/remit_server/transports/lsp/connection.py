@@ -1,7 +1,7 @@
-"""What one connection holds, as its features see it: the client, its open files, its workspace folders, the way to it.
+"""The state of one connection for its features: the client, its open files, its workspace folders, and the channel.
 
-A handler that changes something or talks to the client gets the `Connection`; one that only looks gets a `Snapshot`.
-Nothing slow is imported here: `initialize` has to answer before pydantic, the runtime or a model is.
+A handler that changes something or talks to the client gets the `Connection`; one that only reads gets a `Snapshot`.
+Nothing slow is imported here: `initialize` is answered before pydantic, the runtime or a model is imported.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from remit_server.transports.lsp.folders import FolderDocument, WorkspaceFolders
 from remit_server.transports.lsp.rpc.custom_methods import Json
 from remit_server.transports.lsp.rpc.io_threads import ConnectionLost
 
-if TYPE_CHECKING:  # the port knows the contract, which is slow to import
+if TYPE_CHECKING:  # the port imports the contract, which is slow
     from remit_server.runtime.ports import AgentRuntime
     from remit_server.transports.lsp.runtime_slot import OpenRuntime
 
@@ -31,10 +31,10 @@ logger = logging.getLogger(__name__)
 
 
 class Channel(Protocol):
-    """The way to the client."""
+    """Sends to the client."""
 
     async def ask(self, method: str, params: Any, timeout_s: float) -> Any:
-        """Asks the client; raises TimeoutError, ConnectionLost, or JsonRpcException."""
+        """Sends a request and returns its result. Raises TimeoutError, ConnectionLost, or JsonRpcException."""
         ...
 
     def stream(self, token: lsp.ProgressToken, value: Json) -> None:
@@ -48,10 +48,10 @@ class Channel(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """How things are when the handling of a message begins, for a handler that only looks.
+    """The state at the start of a message's handling, for a handler that only reads.
 
-    `document` is the one that the message names, where it is open and lies in a workspace folder; `policy` is the same
-    file where it may be a policy, wherever it lies.
+    `document` is the message's document, where it is open and in a workspace folder; `policy` is the same file where it
+    may be a policy, wherever it is.
     """
 
     client: Client
@@ -62,9 +62,9 @@ class Snapshot:
 
 @dataclass(slots=True)
 class Connection:
-    """The state of one connection; `client` and `folders` are values that are replaced whole.
+    """The state of one connection; `client` and `folders` are immutable values, replaced as a whole.
 
-    `ready` says that what is slow to import is there, and the policies of the folders are watched.
+    `ready` says that the slow imports are done, and the folders' policies are watched.
     """
 
     channel: Channel
@@ -83,14 +83,14 @@ class Connection:
         self.buffers = OpenBuffers(lambda text: self.show(lsp.MessageType.Warning, f"Remit: {text}"))
 
     def snapshot(self, uri: str | None = None) -> Snapshot:
-        """Returns what a handler may look at; `uri` is the document that its message names."""
+        """Returns the state for a handler that only reads; `uri` is its message's document."""
         if uri is None:
             return Snapshot(self.client, self.folders)
         policy = self.policies.at(uri)
         return Snapshot(self.client, self.folders, self.document(uri), None if policy is None else policy.frozen)
 
     def document(self, uri: str) -> FolderDocument | None:
-        """Returns the open document of this URI, where it lies in a workspace folder."""
+        """Returns the open document of this URI, where it is in a workspace folder."""
         return self.folders.document(self.buffers.at(uri))
 
     async def runtime(self, folder: str | None = None) -> AgentRuntime:
@@ -99,7 +99,7 @@ class Connection:
 
     @property
     def opened_runtimes(self) -> list[AgentRuntime]:
-        """The runtimes that are open by now, in the order of their folders."""
+        """The runtimes that are open, in the order of their folders."""
         return [runtime for folder in self.folders if (runtime := folder.slot.opened) is not None]
 
     def show(self, kind: lsp.MessageType, text: str) -> None:
@@ -107,7 +107,7 @@ class Connection:
         self.channel.notify(lsp.WINDOW_SHOW_MESSAGE, lsp.ShowMessageParams(type=kind, message=text))
 
     async def open_document(self, path: Path, timeout_s: float, selection: lsp.Range | None = None) -> bool:
-        """Has the client show a file; False where it cannot, or did not."""
+        """Asks the client to show a file. Returns False where it cannot, or did not."""
         if not self.client.shows_documents:
             return False
         params = lsp.ShowDocumentParams(uri=path.as_uri(), take_focus=True, selection=selection)
@@ -119,26 +119,26 @@ class Connection:
         return bool(answer.success)
 
     def on_progress_cancelled(self, token: lsp.ProgressToken, act: Callable[[], object] | None) -> None:
-        """Sets what to do when the person cancels this progress; None forgets it."""
+        """Registers a callback for the cancellation of this progress; None removes it."""
         if act is None:
             self._progress.pop(token, None)
         else:
             self._progress[token] = act
 
     def cancel_progress(self, token: lsp.ProgressToken) -> None:
-        """Acts on a progress that the person cancelled; unknown tokens are of progresses that have ended."""
+        """Calls the callback of a progress that the person cancelled; an unknown token is of one that has ended."""
         act = self._progress.pop(token, None)
         if act is not None:
             act()
 
     def in_background(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        """Runs a coroutine beside everything else, until it ends or `cancel_background` is called."""
+        """Starts a coroutine in the background, until it ends or `cancel_background` is called."""
         task: asyncio.Task[None] = asyncio.get_running_loop().create_task(work)
         self._background.add(task)
         task.add_done_callback(self._background.discard)
         return task
 
     def cancel_background(self) -> None:
-        """Cancels all that runs in the background."""
+        """Cancels all background tasks."""
         for task in self._background:
             task.cancel()

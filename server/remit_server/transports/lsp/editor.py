@@ -1,6 +1,6 @@
-"""A small editor without a screen: starts `remit serve` and speaks LSP to it, as demo and tests need (LSP-04).
+"""A small editor without a display: starts `remit serve` and speaks LSP with it, for the demo and tests (LSP-04).
 
-Standard library only, and deliberately not pygls: what stands at the other end should not share its defects.
+Standard library only, and deliberately without pygls: the two ends should not share defects.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class ResponseError(Exception):
 
 @dataclass(slots=True)
 class Buffer:
-    """An open document; `text` is the truth while it is open."""
+    """An open document; while it is open, `text` counts."""
 
     path: Path
     version: int
@@ -49,7 +49,7 @@ class Buffer:
 
 @dataclass(slots=True)
 class Editor:
-    """One connection to one server. Use `start`, then `initialize`; end with `shutdown`."""
+    """One connection to one server: `start`, `initialize`, and finally `shutdown`."""
 
     process: asyncio.subprocess.Process
     root: Path
@@ -64,7 +64,7 @@ class Editor:
 
     @staticmethod
     async def start(command: Sequence[str], root: Path, environment: Mapping[str, str] | None = None) -> Editor:
-        """Starts a server in its own process; its log goes to this process's stderr."""
+        """Starts a server process; its log goes to this process's stderr."""
         process = await asyncio.create_subprocess_exec(
             *command,
             stdin=asyncio.subprocess.PIPE,
@@ -79,7 +79,7 @@ class Editor:
         return editor
 
     async def initialize(self, options: Json | None = None) -> Json:
-        """The handshake; returns the server's capabilities."""
+        """Performs the handshake. Returns the server's capabilities."""
         result: Json = await self.request(
             "initialize",
             {
@@ -111,7 +111,7 @@ class Editor:
         return buffer
 
     def save(self, buffer: Buffer) -> None:
-        """Writes a buffer to disk, as the person's save would."""
+        """Writes a buffer to disk, as when a person saves."""
         buffer.path.write_bytes(buffer.text.encode("utf-8"))
         self.notify("textDocument/didSave", {"textDocument": {"uri": buffer.path.as_uri()}})
 
@@ -134,7 +134,7 @@ class Editor:
         self._send({"jsonrpc": "2.0", "method": method, "params": params})
 
     async def run(self, request: Json, on_event: Callable[[Json], None]) -> Json:
-        """`remit/run`: events go to `on_event` as they stream; returns the RunResult."""
+        """Sends `remit/run`; `on_event` receives the streamed events. Returns the RunResult."""
         token = f"run-{next(self._ids)}"
         self.streams[token] = on_event
         try:
@@ -144,7 +144,7 @@ class Editor:
             del self.streams[token]
 
     async def shutdown(self) -> int:
-        """Shut the server down in order; returns its exit code."""
+        """Shuts the server down in order. Returns its exit code."""
         with contextlib.suppress(ServerGone, ResponseError, TimeoutError):
             await asyncio.wait_for(self.request("shutdown", None), 10)
             self.notify("exit", None)
@@ -211,7 +211,7 @@ class Editor:
             self._send(answer)
 
     async def _apply_edit(self, params: Json) -> Json:
-        """Changes open buffers as told, if the versions are right, and tells the server what came of it."""
+        """Applies an edit to open buffers if the versions match, and returns the response."""
         for change in params["edit"].get("documentChanges", []):
             document = change["textDocument"]
             buffer = self.buffers.get(document["uri"])
@@ -230,7 +230,7 @@ class Editor:
 
 
 def apply_edits(text: str, edits: Sequence[Json]) -> str:
-    """Applies LSP text edits (zero-based, UTF-16 characters), last one first."""
+    """Applies LSP text edits (zero-based, UTF-16 characters), the last one first."""
     for edit in sorted(edits, key=lambda e: _key(e["range"]["start"]), reverse=True):
         start, end = (offset_of(text, edit["range"][end]) for end in ("start", "end"))
         text = text[:start] + edit["newText"] + text[end:]
@@ -238,7 +238,7 @@ def apply_edits(text: str, edits: Sequence[Json]) -> str:
 
 
 def offset_of(text: str, position: Json) -> int:
-    """Returns the index in `text` of an LSP position; a character beyond the line's end means its end."""
+    """Returns an LSP position's index in `text`; a character past the line's end means its end."""
     number: int = position["line"]
     lines = text.splitlines(keepends=True)
     if number >= len(lines):
@@ -248,8 +248,8 @@ def offset_of(text: str, position: Json) -> int:
 
 
 def gone() -> ServerGone:
-    """Returns the error of a server that is no longer there."""
-    return ServerGone("the language server is gone", "its process ended", "look into its log and start it again")
+    """Returns the error for a server that has ended."""
+    return ServerGone("the language server is gone", "its process ended", "see its log and start it again")
 
 
 def _key(position: Json) -> tuple[int, int]:

@@ -1,5 +1,4 @@
-"""The workspace folders that an editor has open: each is a workspace of its own, with its own policy, audit log,
-sessions and runtime (LSP-06)."""
+"""The editor's workspace folders: each is a workspace with its own policy, audit log, sessions and runtime (LSP-06)."""
 
 from __future__ import annotations
 
@@ -13,13 +12,13 @@ from remit_server.transports.lsp.buffers.documents import Buffer, EditorDocument
 from remit_server.transports.lsp.buffers.uris import LocalFolder, NotHere, Root, file_path
 from remit_server.transports.lsp.runtime_slot import RuntimeSlot
 
-if TYPE_CHECKING:  # errors know the contract, which is slow to import
+if TYPE_CHECKING:  # errors import the contract, which is slow
     from remit_server.errors import RemitError
 
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceFolder:
-    """One folder, its open documents, and its runtime, which is opened when it is first needed."""
+    """One folder, its open documents, and its runtime, which is opened on first use."""
 
     root: Path
     documents: EditorDocuments
@@ -38,7 +37,7 @@ class FolderDocument:
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceFolders:
-    """The folders that are open, in the editor's order, and those it named that are not on this machine."""
+    """The open folders in the editor's order, and those it named that are not on this machine."""
 
     by_root: Mapping[Path, WorkspaceFolder] = field(default_factory=dict[Path, WorkspaceFolder])
     elsewhere: tuple[NotHere, ...] = ()
@@ -47,37 +46,37 @@ class WorkspaceFolders:
         """Returns those on this machine that are not open yet, each once."""
         return [root for root in dict.fromkeys(_real(roots)) if root not in self.by_root]
 
-    def added(self, folders: Iterable[WorkspaceFolder], roots: Collection[Root]) -> WorkspaceFolders:
-        """Returns these folders and those; of `roots`, which named them, the ones elsewhere are noted."""
+    def with_added(self, folders: Iterable[WorkspaceFolder], roots: Collection[Root]) -> WorkspaceFolders:
+        """Returns these folders with the added ones; those of `roots` that are elsewhere are recorded."""
         elsewhere = (root for root in roots if isinstance(root, NotHere))
         by_root = {**self.by_root, **{folder.root: folder for folder in folders}}
         return WorkspaceFolders(by_root, (*self.elsewhere, *elsewhere))
 
-    def removed(self, roots: Collection[Root]) -> WorkspaceFolders:
-        """Returns the folders that are left without these."""
+    def without(self, roots: Collection[Root]) -> WorkspaceFolders:
+        """Returns these folders without the removed ones."""
         gone = set(_real(roots))
         left = {root: folder for root, folder in self.by_root.items() if root not in gone}
         return WorkspaceFolders(left, tuple(root for root in self.elsewhere if root not in roots))
 
     def containing(self, path: Path) -> WorkspaceFolder | None:
-        """Returns the innermost folder that a path lies in, whose links are resolved."""
+        """Returns the innermost folder that contains a resolved path."""
         around = [folder for folder in self if path.is_relative_to(folder.root)]
         return max(around, key=lambda folder: len(folder.root.parts), default=None)
 
     def around(self, uri: str) -> WorkspaceFolder | None:
-        """Returns the innermost folder that a file lies in, whether the editor has it open or not."""
+        """Returns the innermost folder that contains a file, open in the editor or not."""
         path = file_path(uri)
         return self.containing(Path(os.path.realpath(path))) if path else None
 
     def document(self, buffer: Buffer | None) -> FolderDocument | None:
-        """Returns a buffer as a document of the folder that it belongs to; None where it belongs to none."""
+        """Returns a buffer as a document of its folder; None where it is in none."""
         folder = self.containing(buffer.path) if buffer is not None else None
         if buffer is None or folder is None:
             return None
         return FolderDocument(folder, buffer.path.relative_to(folder.root).as_posix(), buffer.uri, buffer.text)
 
     def named(self, folder: str | None) -> WorkspaceFolder:
-        """Returns the folder of this path or `file:` URI; where None is given, the only one.
+        """Returns the folder of this path or `file:` URI; for None, the only one.
 
         Raises RemitError where it is not open, or none was named although there are several.
         """
@@ -94,21 +93,21 @@ class WorkspaceFolders:
         return found
 
     def none_open(self) -> RemitError:
-        """Returns the refusal where there is nothing that an agent could be let into."""
+        """Returns the error where no folder is open on this machine."""
         return self.elsewhere[0].error() if self.elsewhere else _no_folder()
 
     @property
     def first(self) -> WorkspaceFolder | None:
-        """The folder that the editor named first, if one is open."""
+        """The editor's first folder, if one is open."""
         return next(iter(self), None)
 
     @property
     def first_root(self) -> Path | None:
-        """The root of the folder that the editor named first, if one is open."""
+        """The root of the editor's first folder, if one is open."""
         return self.first.root if self.first is not None else None
 
     def root_of(self, path: Path) -> Path | None:
-        """Returns the root of the folder that a file belongs to; of the first one where it lies in none."""
+        """Returns the root of the folder that contains a file; of the first one where none does."""
         folder = self.containing(Path(os.path.realpath(path)))
         return folder.root if folder is not None else self.first_root
 

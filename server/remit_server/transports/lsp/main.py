@@ -1,5 +1,4 @@
-"""`remit serve`: one language server for one client, on standard input and output or a loopback socket
-(LSP-01)."""
+"""`remit serve`: one language server for one client, on standard input and output or a loopback socket (LSP-01)."""
 
 from __future__ import annotations
 
@@ -12,7 +11,7 @@ import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-# Importing lsprotocol makes some 90,000 objects that live as long as the process: collecting among them is wasted time.
+# Importing lsprotocol creates some 90,000 objects that live as long as the process: collecting meanwhile wastes time.
 gc.disable()
 from remit_server import streams  # noqa: E402
 from remit_server.log_lines import PrefixedLines, ThreadedHandler  # noqa: E402
@@ -32,15 +31,16 @@ logger = logging.getLogger(__name__)
 _LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 _CANCEL_S = 10.0
 _FIRST = b"content-"
-"""How the first header of a message begins. A web page may have a browser send what it likes to a loopback address, but
-only behind a line of HTTP."""
+"""The beginning of a message's first header. A web page may make a browser send data to a loopback address, but only
+after an HTTP request line.
+"""
 
 
 def serve(tcp: str | None = None, open_runtime: OpenRuntime | None = None) -> int:
-    """Serves one client and returns the exit code: 0 after `shutdown` and `exit`, 1 when it just went away.
+    """Serves one client. Returns the exit code: 0 after `shutdown` and `exit`, 1 when it disconnected.
 
-    `tcp` is `HOST:PORT` on the loopback interface, for debugging. Raises SetupError for any other address, and
-    OSError when it cannot be listened on.
+    `tcp` is `HOST:PORT` on the loopback interface, for debugging. Raises SetupError for any other address, and OSError
+    when it cannot be listened on.
     """
     handler = ThreadedHandler(2)
     handler.setFormatter(PrefixedLines("[remit]"))
@@ -54,7 +54,7 @@ def serve(tcp: str | None = None, open_runtime: OpenRuntime | None = None) -> in
 
 
 async def _converse(server: RemitServer, in_fd: int, out_fd: int) -> int:
-    """Carries messages both ways until the client leaves; then cancels what runs and closes the runtime."""
+    """Transfers messages until the client disconnects; then cancels what runs and closes the runtime."""
     loop = asyncio.get_running_loop()
     ended: asyncio.Future[int] = loop.create_future()
 
@@ -69,7 +69,7 @@ async def _converse(server: RemitServer, in_fd: int, out_fd: int) -> int:
             server.rpc.take(frame)
 
     def lost() -> None:
-        with suppress(RuntimeError):  # the loop has closed: the end has come already
+        with suppress(RuntimeError):  # the loop has closed: the server has ended already
             loop.call_soon_threadsafe(end, 1)
 
     reader = FrameReader(in_fd, handle)
@@ -77,7 +77,7 @@ async def _converse(server: RemitServer, in_fd: int, out_fd: int) -> int:
     server.on_end = end
     server.rpc.set_writer(writer)
     for number in (signal.SIGTERM, signal.SIGINT):
-        with suppress(ValueError, RuntimeError):  # not the main thread: somebody else minds the signals
+        with suppress(ValueError, RuntimeError):  # not the main thread: its owner handles the signals
             loop.add_signal_handler(number, end, 128 + number)
     reader.start()
     code = await ended
@@ -89,7 +89,7 @@ async def _converse(server: RemitServer, in_fd: int, out_fd: int) -> int:
 
 
 def _accept_one(address: str) -> socket.socket:
-    """Waits for the one client; a second one finds nobody listening. Who begins with no message is cut."""
+    """Waits for the one client; a second one is refused. One that does not begin with a message is disconnected."""
     host, _, port = address.rpartition(":")
     host = host.strip("[]")
     if host not in _LOOPBACK or not port.isdigit() or int(port) > 65535:
@@ -106,7 +106,7 @@ def _accept_one(address: str) -> socket.socket:
 
 
 def _begins_with_a_message(connection: socket.socket) -> bool:
-    """Looks at the first bytes, which stay to be read."""
+    """Checks the first bytes without consuming them."""
     try:
         return connection.recv(len(_FIRST), socket.MSG_PEEK | socket.MSG_WAITALL).lower() == _FIRST
     except OSError:

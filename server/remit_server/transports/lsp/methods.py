@@ -1,6 +1,6 @@
-"""What the server answers besides the protocol's own methods, as a table: handler, and what the handler gets.
+"""The server's methods besides the protocol's own, as a table: the handler, and what it gets.
 
-`Changes` gets the connection; `Reads` gets a frozen snapshot, and can change nothing of it.
+`Changes` gets the connection; `Reads` gets a frozen snapshot, and cannot change it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from remit_server.transports.lsp.features import (
 from remit_server.transports.lsp.rpc.custom_methods import APPROVAL_RESPOND, GENERATE, RUN, STATUS
 
 Bound: TypeAlias = Callable[[Any], Any]
-"""A handler that lacks only the params; it is a coroutine function where the handler is one."""
+"""A handler with everything bound but the params; a coroutine function where the handler is one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,17 +41,17 @@ class Changes:
 
 @dataclass(frozen=True, slots=True)
 class Reads:
-    """A handler that only looks."""
+    """A handler that only reads."""
 
     handler: Callable[[Snapshot, Any], Any]
     options: Any = None
 
 
 FEATURES: Mapping[str, Changes | Reads] = {
-    lsp.TEXT_DOCUMENT_DID_OPEN: Changes(sync.opened),
-    lsp.TEXT_DOCUMENT_DID_CHANGE: Changes(sync.changed),
-    lsp.TEXT_DOCUMENT_DID_SAVE: Changes(sync.saved),
-    lsp.TEXT_DOCUMENT_DID_CLOSE: Changes(sync.closed),
+    lsp.TEXT_DOCUMENT_DID_OPEN: Changes(sync.did_open),
+    lsp.TEXT_DOCUMENT_DID_CHANGE: Changes(sync.did_change),
+    lsp.TEXT_DOCUMENT_DID_SAVE: Changes(sync.did_save),
+    lsp.TEXT_DOCUMENT_DID_CLOSE: Changes(sync.did_close),
     lsp.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS: Changes(workspace_folders.changed),
     lsp.TEXT_DOCUMENT_COMPLETION: Reads(policy_completion.complete, policy_completion.OPTIONS),
     lsp.TEXT_DOCUMENT_HOVER: Reads(policy_hover.hover),
@@ -62,7 +62,7 @@ FEATURES: Mapping[str, Changes | Reads] = {
     STATUS: Reads(status.status),
     GENERATE: Changes(generate.generate),
 }
-"""Method → its handler."""
+"""The handlers by method."""
 
 
 def bind_features(connection: Connection) -> dict[str, tuple[Bound, Any]]:

@@ -24,20 +24,20 @@ _CLOSE_S = 15.0
 
 
 def change_folders(connection: Connection, added: Collection[Root], removed: Collection[Root]) -> None:
-    """Opens and closes workspace folders. What runs in one that is closed is cancelled."""
+    """Opens and closes workspace folders. Turns that run in a closed one are cancelled."""
     before = connection.folders
-    connection.folders = before.removed(removed)
+    connection.folders = before.without(removed)
     for folder in before:
         if folder.root not in connection.folders.by_root:
             connection.in_background(close_folder(folder))
     new = [_make_folder(connection, root) for root in connection.folders.new_roots(added)]
-    connection.folders = connection.folders.added(new, added)
+    connection.folders = connection.folders.with_added(new, added)
     if connection.ready:
         attend_folders(connection, new, (root for root in added if isinstance(root, NotHere)))
 
 
 def attend_folders(connection: Connection, folders: Iterable[WorkspaceFolder], elsewhere: Iterable[NotHere]) -> None:
-    """Watches the policies of folders, and says in which of those that are elsewhere nothing can be done."""
+    """Watches the policies of folders, and reports those that are not on this machine."""
     for folder in folders:
         connection.in_background(watch_policy(connection, folder))
     for root in elsewhere:
@@ -46,7 +46,7 @@ def attend_folders(connection: Connection, folders: Iterable[WorkspaceFolder], e
 
 
 async def close_folder(folder: WorkspaceFolder) -> None:
-    """Closes a folder's runtime; gives up after a while."""
+    """Closes a folder's runtime; gives up after a time limit."""
     try:
         await asyncio.wait_for(folder.slot.close(), _CLOSE_S)
     except TimeoutError:

@@ -1,5 +1,4 @@
-"""Policy that lives while the server runs: files that change on disk are put in force, and the editor is told
-(POL-11)."""
+"""Puts policy files in force when they change on disk, and tells the editor (POL-11)."""
 
 from __future__ import annotations
 
@@ -20,7 +19,7 @@ if TYPE_CHECKING:  # slow to import
 
 
 async def watch_policy(connection: Connection, folder: WorkspaceFolder) -> None:
-    """Follows the files of a folder's policy until cancelled, or the folder is closed."""
+    """Watches the files of a folder's policy until cancelled, or the folder is closed."""
     await asyncio.to_thread(importlib.import_module, "remit_server.runtime.policy.policy_watcher")
     from remit_server.runtime.policy.policy_watcher import policy_changes
 
@@ -37,8 +36,10 @@ async def watch_policy(connection: Connection, folder: WorkspaceFolder) -> None:
 
 
 async def _reload(slot: RuntimeSlot) -> Notice | None:
-    """Reloads the policy; returns what came of it, where that is new. A runtime that nobody has needed yet reads the
-    files by itself; one that could not be opened is opened now, if it can be."""
+    """Reloads the policy. Returns the outcome, where it is new.
+
+    A runtime that was not opened yet reads the files when it is; one that failed to open is opened now, if possible.
+    """
     from remit_server.errors import RemitError
     from remit_server.runtime.ports import Notice
 

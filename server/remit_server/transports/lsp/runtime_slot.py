@@ -1,5 +1,4 @@
-"""The one agent runtime of a workspace folder: opened when first needed, once, and tried again after a failure
-(LSP-06)."""
+"""The agent runtime of a workspace folder: opened once on first use, and again after a failure (LSP-06)."""
 
 from __future__ import annotations
 
@@ -8,18 +7,18 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-if TYPE_CHECKING:  # the port knows the contract, which is slow to import
+if TYPE_CHECKING:  # the port imports the contract, which is slow
     from remit_server.models.shared import SharedModels
     from remit_server.runtime.ports import AgentRuntime
     from remit_server.workspace.code import CodeIntelligence
     from remit_server.workspace.ports import Documents
 
 OpenRuntime: TypeAlias = "Callable[[Path, Documents, CodeIntelligence], Awaitable[AgentRuntime]]"
-"""Opens the runtime of a workspace whose open documents are these, and whose editor. Raises SetupError."""
+"""Opens a workspace's runtime, with its open documents and its editor's code intelligence. Raises SetupError."""
 
 
 def configured_runtimes() -> OpenRuntime:
-    """Opens real runtimes, set up as the environment and each workspace say. They share the model that they use."""
+    """Returns a function that opens runtimes by the environment and each workspace's settings. They share one model."""
     shared: list[SharedModels] = []
 
     async def open_configured(workspace: Path, documents: Documents, code: CodeIntelligence) -> AgentRuntime:
@@ -35,7 +34,7 @@ def configured_runtimes() -> OpenRuntime:
 
 
 class RuntimeSlot:
-    """Holds the runtime of one workspace."""
+    """Holds one workspace's runtime."""
 
     def __init__(self, open_runtime: Callable[[], Awaitable[AgentRuntime]]) -> None:
         self._open_runtime = open_runtime
@@ -44,28 +43,28 @@ class RuntimeSlot:
 
     @property
     def opened(self) -> AgentRuntime | None:
-        """The runtime, if it is open by now."""
+        """The runtime, if it is open."""
         task = self._opening
         return task.result() if task and task.done() and not task.cancelled() and not task.exception() else None
 
     @property
     def closed(self) -> bool:
-        """Whether nothing is opened any more."""
+        """Whether the slot has been closed."""
         return self._closed
 
     @property
     def unopened(self) -> bool:
-        """Whether nobody has asked for the runtime yet."""
+        """Whether the runtime has never been requested."""
         return self._opening is None
 
     @property
     def failure(self) -> BaseException | None:
-        """Why it could not be opened the last time, where it could not."""
+        """The last error of opening, if it failed."""
         task = self._opening
         return task.exception() if task and task.done() and not task.cancelled() else None
 
     async def get(self) -> AgentRuntime:
-        """Returns the runtime, opened if need be. A caller that is cancelled leaves the opening to the next one.
+        """Returns the runtime, opening it if necessary. A cancelled caller leaves the opening to the next one.
 
         Raises SetupError, and asyncio.CancelledError after `close`.
         """
@@ -76,7 +75,7 @@ class RuntimeSlot:
         return await asyncio.shield(self._opening)
 
     async def close(self) -> None:
-        """Closes the runtime, or gives up opening it. Idempotent."""
+        """Closes the runtime, or stops opening it. Idempotent."""
         self._closed = True
         if self._opening is None:
             return

@@ -1,6 +1,6 @@
 """The language server of one connection: its life, from `initialize` to the end (LSP-01).
 
-Nothing slow is imported here: `initialize` has to answer before pydantic, the runtime or a model is.
+Nothing slow is imported here: `initialize` is answered before pydantic, the runtime or a model is imported.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _CLIENT_CHECK_S = 3.0
 
 
 class RemitServer(LanguageServer):
-    """One connection from its beginning to its end. What its features see of it is `connection`."""
+    """One connection from its beginning to its end. Its features see it as `connection`."""
 
     def __init__(self, open_runtime: OpenRuntime) -> None:
         super().__init__(  # pyright: ignore[reportUnknownMemberType]  # pygls passes on untyped arguments
@@ -47,33 +47,33 @@ class RemitServer(LanguageServer):
 
     @property
     def rpc(self) -> RemitProtocol:
-        """The protocol, as the class that it is."""
+        """The protocol, with its own class."""
         return cast("RemitProtocol", self.protocol)
 
     def connect(self, client: Client, roots: Collection[Root], process_id: int | None) -> None:
-        """Notes who has connected, and in which workspace folders."""
+        """Stores the client, and opens its workspace folders."""
         self.connection.client = client
         change_folders(self.connection, roots, ())
         if process_id is not None and _is_alive(process_id):
             self.connection.in_background(self._watch(process_id))
 
     def warm_up(self) -> None:
-        """Says what is wrong with the client's options, and gets ready in the background for the first request."""
+        """Reports invalid client options, and prepares for the first request in the background."""
         for complaint in self.connection.client.complaints:
             logger.warning("%s", complaint)
             self.connection.show(lsp.MessageType.Warning, f"Remit: {complaint}")
         self.connection.in_background(self._get_ready())
 
     def cancel_progress(self, token: lsp.ProgressToken) -> None:
-        """Acts on a progress that the person cancelled."""
+        """Passes on the person's cancellation of a progress."""
         self.connection.cancel_progress(token)
 
     def end(self, code: int) -> None:
-        """Asks for the process to end with this code."""
+        """Requests the process's exit with this code."""
         self.on_end(code)
 
     async def close(self) -> None:
-        """Cancels what runs in the background and closes the runtimes. Idempotent, and bounded in time."""
+        """Cancels background tasks and closes the runtimes. Idempotent, and bounded in time."""
         self.connection.cancel_background()
         await asyncio.gather(*(close_folder(folder) for folder in self.connection.folders))
 
@@ -82,14 +82,14 @@ class RemitServer(LanguageServer):
         logger.error("%s", source.__name__, exc_info=error)
 
     async def _get_ready(self) -> None:
-        """Imports what the first request is going to need, then watches the policies' files."""
+        """Imports the modules of the first request, then watches the policies' files."""
         await _import_in_threads(_WARM)
         self.connection.ready = True
         attend_folders(self.connection, self.connection.folders, self.connection.folders.elsewhere)
 
     async def _watch(self, process_id: int) -> None:
-        """Ends when the client's process has: its pipe may be held open by a child of its own."""
-        while _is_alive(process_id):  # noqa: ASYNC110  # a process of somebody else's tells nobody that it ended
+        """Ends the server when the client's process has ended: its pipe may be held open by a child process."""
+        while _is_alive(process_id):  # noqa: ASYNC110  # another process's end cannot be awaited
             await asyncio.sleep(_CLIENT_CHECK_S)
         logger.warning("the client's process is gone")
         self.end(1)
@@ -109,7 +109,7 @@ async def _import_in_threads(modules: tuple[str, ...]) -> None:
     for module in modules:
         try:
             await asyncio.to_thread(importlib.import_module, module)
-        except Exception:  # the first request imports it again, and says what is wrong
+        except Exception:  # the first request imports it again, and reports the error
             logger.exception("cannot import `%s`", module)
 
 

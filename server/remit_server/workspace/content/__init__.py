@@ -1,1 +1,1 @@
-"""The bytes and texts of files, read, kept and written."""
+"""Bytes and texts of files: reading, caching and writing."""

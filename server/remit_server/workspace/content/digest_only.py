@@ -1,4 +1,4 @@
-"""Files that go as they are, of which no more than the digest has to be known (`delete_file`; FILE-02)."""
+"""Reads the digest of files that are moved or removed unchanged, without their bytes (`delete_file`; FILE-02)."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from remit_server.workspace.content.open_files import digest_at
 from remit_server.workspace.paths.workspace_path import Workspace, WorkspacePath
 
 MAX_KNOWN_BYTES = 1024 * 1024 * 1024
-"""Of a file that goes as it is: all of it is read for its digest, three times until it is gone."""
+"""The size limit of a file that is moved or removed unchanged: all of it is read for its digest, three times in all."""
 
 
 def image_by_digest(workspace: Workspace, path: WorkspacePath) -> FileImage:
-    """What a file is that goes as it is, of which no more than the digest has to be known, however large it is.
+    """Returns the image of a file of any size up to the limit, with its digest; a large one's bytes are not held.
 
     Raises ToolError as `read_image` does, `too_large` only past MAX_KNOWN_BYTES, `stale` where it grows meanwhile.
     """

@@ -1,4 +1,4 @@
-"""File contents with their digest, and writes that leave the old file or the new, never a mixture (FILE-02)."""
+"""File contents with their digests, and atomic writes: the old file or the new one, never a mixture (FILE-02)."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ _NO_LINKS = frozenset({errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK
 
 @dataclass(frozen=True, slots=True)
 class FileImage:
-    """A file's bytes at one moment. `digest` is `sha256:` and hex; `links` above 1 means that it has other names.
+    """A file's bytes at one moment. `digest` is `sha256:` and hex; `links` above 1 means further hard links.
 
-    Of a large file that `known_image` knows, `data` holds nothing, and `left_out` says how many bytes there are.
+    For a large file read by `image_by_digest`, `data` is empty and `left_out` is the number of bytes.
     """
 
     data: bytes
@@ -42,27 +42,27 @@ class FileImage:
 
     @property
     def size(self) -> int:
-        """Bytes of the file."""
+        """The size of the file in bytes."""
         return len(self.data) + self.left_out
 
 
 def is_executable(mode: int) -> bool:
-    """Whether its owner may run a file of this mode."""
+    """Returns whether the owner may execute a file of this mode."""
     return bool(mode & 0o100)
 
 
 def digest_of(data: bytes) -> str:
-    """The digest by which contents are compared everywhere."""
+    """Returns the digest that contents are compared by everywhere."""
     return "sha256:" + hashlib.sha256(data).hexdigest()
 
 
 def image_of(data: bytes) -> FileImage:
-    """An image of bytes that are no file's yet."""
+    """Returns the image of bytes that are not in a file yet."""
     return FileImage(data, digest_of(data))
 
 
 def image_of_text(text: str) -> FileImage:
-    """An image of an editor's buffer, as UTF-8. Raises ToolError (`binary_file`) where it has no such form."""
+    """Returns the image of an editor's buffer as UTF-8. Raises ToolError (`binary_file`) where that is impossible."""
     try:
         return image_of(text.encode())
     except UnicodeEncodeError as error:
@@ -75,7 +75,7 @@ def image_of_text(text: str) -> FileImage:
 
 
 def read_image(workspace: Workspace, path: WorkspacePath, max_bytes: int = MAX_FILE_BYTES) -> FileImage:
-    """What the file at `path` holds now. Raises ToolError (`not_found`, `not_a_file`, `too_large`, `stale`)."""
+    """Reads the file at `path`. Raises ToolError (`not_found`, `not_a_file`, `too_large`, `stale`)."""
     fd = workspace.open_read(path)
     try:
         return image_at(fd, path, max_bytes)
@@ -84,7 +84,7 @@ def read_image(workspace: Workspace, path: WorkspacePath, max_bytes: int = MAX_F
 
 
 def image_at(fd: int, path: WorkspacePath, max_bytes: int = MAX_FILE_BYTES) -> FileImage:
-    """What the open file holds from where it stands. Raises ToolError (`too_large`)."""
+    """Reads an open file from its current offset. Raises ToolError (`too_large`)."""
     image = _image(fd, max_bytes)
     if image is None:
         raise _too_large(path, max_bytes)
@@ -92,7 +92,7 @@ def image_at(fd: int, path: WorkspacePath, max_bytes: int = MAX_FILE_BYTES) -> F
 
 
 def read_bytes(workspace: Workspace, path: WorkspacePath, max_bytes: int) -> bytes:
-    """The bytes of the file at `path`, where no digest is needed. Raises ToolError as `read_image` does."""
+    """Reads the bytes of the file at `path`, without a digest. Raises ToolError as `read_image` does."""
     fd = workspace.open_read(path)
     try:
         found = bytes_at(fd, max_bytes, os.fstat(fd).st_size)
@@ -110,11 +110,11 @@ def write_atomically(
     after: bytes,
     executable: bool | None = None,
 ) -> FileImage:
-    """Turn the file from exactly `before` (None: it does not exist) into exactly `after`, and see it on disk.
+    """Replaces exactly `before` (None: no file) by exactly `after`, and returns once that is on disk.
 
-    `executable` says whether it becomes so; None leaves that as it is, and a new file is not. A hard link's other names
-    keep the old contents. Raises ToolError: `stale` where the file is no longer `before`, `read_only`, `not_a_file`,
-    `limit_reached` where the disk is full; the file is then as it was.
+    `executable` sets the executable bits; None leaves them, and a new file has none. Other hard links keep the old
+    contents. Raises ToolError: `stale` where the file no longer is `before`, `read_only`, `not_a_file`, `limit_reached`
+    where the disk is full; the file is then unchanged.
     """
     if not path.names:
         raise _write_error(path, ErrorCode.NOT_A_FILE, "it is a folder", "name a file in it")
@@ -131,8 +131,9 @@ def write_atomically(
 
 
 def collect_leftovers(workspace: Workspace, *, below: bool = True) -> tuple[str, ...]:
-    """Remove the temporary files of writers that died, also in folders `below` the root; the relative paths of what
-    went. Never raises."""
+    """Removes temporary files of writers that died, also in folders `below` the root. Returns their paths; never
+    raises.
+    """
     removed: list[str] = []
     for folder, folders, files in os.walk(workspace.root, followlinks=False):
         folders[:] = [name for name in folders if below and name != ".git"]
@@ -166,7 +167,7 @@ def _too_large(path: WorkspacePath, max_bytes: int) -> ToolError:
 def _write(
     workspace: Workspace, path: WorkspacePath, before: FileImage | None, after: bytes, executable: bool | None
 ) -> FileImage:
-    # A new file is born with what the umask leaves; an existing one's mode is put on before it appears.
+    # A new file gets the umask's mode; an existing one's mode is set before the rename.
     born = 0o600 if before else 0o777 if executable else 0o666
     folder = workspace.open_folder(path.parent) if before else workspace.make_folder(path.parent)
     try:
@@ -174,7 +175,7 @@ def _write(
             _fill(fd, after, None if before is None else _mode(before.mode, executable))
             mode = stat.S_IMODE(os.fstat(fd).st_mode)
             if before is None:
-                _appear(folder, name, path)
+                _link_into_place(folder, name, path)
             else:
                 _replace(folder, name, path, before)
         sync_folder(folder)
@@ -184,14 +185,14 @@ def _write(
 
 
 def _mode(mode: int, executable: bool | None) -> int:
-    """As chmod does it: whoever may read an executable may run it."""
+    """Returns the mode with the executable bits set as chmod does it: whoever may read may execute."""
     if executable is None:
         return mode
     return mode | (mode & 0o444) >> 2 if executable else mode & ~0o111
 
 
 def missing_folders(path: WorkspacePath) -> tuple[WorkspacePath, ...]:
-    """The folders on the way to `path` that are not there, innermost first."""
+    """Returns the missing parent folders of `path`, innermost first."""
     missing: list[WorkspacePath] = []
     with contextlib.suppress(OSError):
         while path.parent.names:
@@ -205,7 +206,7 @@ def missing_folders(path: WorkspacePath) -> tuple[WorkspacePath, ...]:
 
 
 def remove_empty(workspace: Workspace, folders: tuple[WorkspacePath, ...]) -> None:
-    """Take back folders that were made for a file which was then not written; one that holds something else stays."""
+    """Removes folders made for a file that was then not written, unless they hold something else."""
     for path in folders:
         with contextlib.suppress(OSError, ToolError):
             above = workspace.open_folder(path.parent)
@@ -217,7 +218,7 @@ def remove_empty(workspace: Workspace, folders: tuple[WorkspacePath, ...]) -> No
 
 @contextlib.contextmanager
 def _temporary(folder: int, mode: int) -> Generator[tuple[str, int]]:
-    """A new, locked file under a name nobody can guess; gone at the end unless it was renamed."""
+    """Yields a new, locked file with an unguessable name, and removes it at the end unless it was renamed."""
     name, fd = _create_temporary(folder, mode)
     try:
         yield name, fd
@@ -234,21 +235,21 @@ def _create_temporary(folder: int, mode: int) -> tuple[str, int]:
         name = TEMPORARY_PREFIX + secrets.token_hex(12)
         with contextlib.suppress(FileExistsError):
             fd = os.open(name, flags, mode, dir_fd=folder)
-            if _claim(fd):
+            if _lock_temporary(fd):
                 return name, fd
             os.close(fd)
     raise FileExistsError(errno.EEXIST, "no free temporary name")
 
 
-def _claim(fd: int) -> bool:
-    """Lock a temporary file, which says that its writer lives; False where a collector came first."""
+def _lock_temporary(fd: int) -> bool:
+    """Locks a temporary file, which marks its writer as alive. Returns False where a collector was faster."""
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         return os.fstat(fd).st_nlink > 0
     except BlockingIOError:
         return False
     except OSError:
-        return True  # a file system without locks: nothing is ever collected there
+        return True  # a file system without locks: no collector removes anything there
 
 
 def _fill(fd: int, data: bytes, mode: int | None) -> None:
@@ -261,15 +262,15 @@ def _fill(fd: int, data: bytes, mode: int | None) -> None:
     os.fsync(fd)
 
 
-def _appear(folder: int, temporary: str, path: WorkspacePath) -> None:
-    """Give the finished file its name, unless something has taken that meanwhile."""
+def _link_into_place(folder: int, temporary: str, path: WorkspacePath) -> None:
+    """Links the finished file under its name. Raises `stale` where a file of that name exists by now."""
     try:
         try:
             os.link(temporary, path.names[-1], src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=False)
         except OSError as error:
             if error.errno not in _NO_LINKS:
                 raise
-            # A file system without hard links: the look and the rename are two steps there.
+            # A file system without hard links: the check and the rename are two steps.
             _must_be_free(folder, path.names[-1])
             os.rename(temporary, path.names[-1], src_dir_fd=folder, dst_dir_fd=folder)
     except FileExistsError as error:
@@ -283,9 +284,9 @@ def _must_be_free(folder: int, name: str) -> None:
 
 
 def _replace(folder: int, temporary: str, path: WorkspacePath, before: FileImage) -> None:
-    """Put the finished file in the old one's place, if that still is `before`."""
+    """Renames the finished file over the old one, if that still is `before`."""
     status = must_hold(folder, path, before)
-    # Best effort, and only where we have the right: a file keeps its owner.
+    # The owner is kept where this process has the right to.
     if (status.st_uid, status.st_gid) != (os.geteuid(), os.getegid()):
         with contextlib.suppress(OSError):
             os.chown(temporary, status.st_uid, status.st_gid, dir_fd=folder, follow_symlinks=False)
@@ -293,7 +294,7 @@ def _replace(folder: int, temporary: str, path: WorkspacePath, before: FileImage
 
 
 def must_hold(folder: int, path: WorkspacePath, before: FileImage) -> os.stat_result:
-    """The status of the file in this folder, which holds exactly `before`. Raises ToolError `stale`, OSError."""
+    """Returns the file's status if it holds exactly `before`. Raises ToolError (`stale`), OSError."""
     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     try:
         fd = os.open(path.names[-1], flags, dir_fd=folder)
@@ -312,7 +313,7 @@ def must_hold(folder: int, path: WorkspacePath, before: FileImage) -> os.stat_re
 def _remove_stale(workspace: Workspace, path: WorkspacePath) -> None:
     fd = workspace.open_read(path)
     try:
-        # Held until the file is gone, and let go with the process. Refused: its writer is alive.
+        # The lock is held until the file is removed. Where it is refused, the writer is alive.
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         folder = workspace.open_folder(path.parent)
         try:
@@ -328,7 +329,7 @@ def _write_error(path: WorkspacePath, code: ErrorCode, why: str, fix: str) -> To
 
 
 def stale_file(path: WorkspacePath, why: str) -> ToolError:
-    """The refusal of a change to a file that is not what the change was made for."""
+    """Returns the error for a change to a file that is not what the change was made for."""
     return ToolError(
         f"cannot write `{path.relative}`",
         f"{why} since it was read",
@@ -358,7 +359,7 @@ _REASONS: dict[int, tuple[ErrorCode, str, str]] = {
 
 
 def explain_error(path: WorkspacePath, error: OSError) -> ToolError:
-    """Why the system did not let a file be changed, for a model and a person."""
+    """Returns the error that says why the system refused a change to a file."""
     if error.errno in {errno.ELOOP, errno.ENOENT}:
         return stale_file(path, "a folder or link on its way has changed")
     unknown = (ErrorCode.READ_ONLY, (error.strerror or str(error)).lower(), "check the disk and try again")

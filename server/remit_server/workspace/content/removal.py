@@ -1,4 +1,4 @@
-"""Files removed and moved, only as they were judged: the very contents, from and to the very place (FILE-02)."""
+"""Removes and moves files only as they were judged: the same contents, from and to the same place (FILE-02)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ from remit_server.workspace.paths.workspace_path import Workspace, WorkspacePath
 
 
 def remove_file(workspace: Workspace, path: WorkspacePath, before: FileImage) -> None:
-    """Remove the file if it still holds `before`, and see it gone. Raises ToolError (`stale`, `read_only`)."""
+    """Removes the file if it still holds `before`, and returns once that is on disk. Raises ToolError (`stale`,
+    `read_only`).
+    """
     with _folder(workspace, path) as folder:
         must_hold(folder, path, before)
         os.unlink(path.names[-1], dir_fd=folder)
@@ -26,14 +28,14 @@ def remove_file(workspace: Workspace, path: WorkspacePath, before: FileImage) ->
 
 
 def move_file(workspace: Workspace, source: WorkspacePath, before: FileImage, target: WorkspacePath) -> None:
-    """Give the file another name, if it still holds `before` and nothing has that name. Missing folders are made.
+    """Moves the file if it still holds `before` and the target does not exist. Missing folders are made.
 
     Raises ToolError (`stale`, `read_only`); the file is then where it was.
     """
     with contextlib.ExitStack() as undo, _folder(workspace, source) as here:
         undo.callback(remove_empty, workspace, missing_folders(target))
         must_hold(here, source, before)
-        with _explaining(target):
+        with _translate_errors(target):
             there = workspace.make_folder(target.parent)
             try:
                 _rename(here, source, there, target)
@@ -43,7 +45,7 @@ def move_file(workspace: Workspace, source: WorkspacePath, before: FileImage, ta
 
 
 def _rename(here: int, source: WorkspacePath, there: int, target: WorkspacePath) -> None:
-    """By a second name first: unlike a rename, a link never takes the place of something else."""
+    """Moves by a second hard link: unlike a rename, it never replaces an existing file."""
     old, new = source.names[-1], target.names[-1]
     try:
         os.link(old, new, src_dir_fd=here, dst_dir_fd=there, follow_symlinks=False)
@@ -58,14 +60,14 @@ def _rename(here: int, source: WorkspacePath, there: int, target: WorkspacePath)
 def _folder(workspace: Workspace, path: WorkspacePath) -> Generator[int]:
     folder = workspace.open_folder(path.parent)
     try:
-        with _explaining(path):
+        with _translate_errors(path):
             yield folder
     finally:
         os.close(folder)
 
 
 @contextlib.contextmanager
-def _explaining(path: WorkspacePath) -> Generator[None]:
+def _translate_errors(path: WorkspacePath) -> Generator[None]:
     try:
         yield
     except OSError as error:

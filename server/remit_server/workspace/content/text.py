@@ -1,4 +1,4 @@
-"""Bytes read as text and written back exactly as they were: encoding, byte order mark and line ends (FILE-02)."""
+"""Decodes bytes to text and encodes them back unchanged: encoding, byte order mark and line ends (FILE-02)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _LINE_END = re.compile(r"\r?\n")
 _CONTROLS = re.compile(r"[\x00-\x06\x0e-\x1a\x1c-\x1f]")
 _SAMPLE_BYTES = 1 << 16
 
-# Longest first: the mark of UTF-32 starts with that of UTF-16.
+# Longest first: UTF-32's mark begins with UTF-16's.
 _MARKS: tuple[tuple[bytes, str], ...] = (
     (codecs.BOM_UTF32_LE, "utf-32-le"),
     (codecs.BOM_UTF32_BE, "utf-32-be"),
@@ -25,7 +25,7 @@ _MARKS: tuple[tuple[bytes, str], ...] = (
 )
 
 
-# Without state between characters, so that what is not changed keeps its bytes whatever stands around it.
+# Stateless encodings: bytes of unchanged text stay the same whatever is around them.
 _LEGACY = [
     *("cp1252", "cp1251", "koi8_r", "cp1253", "cp1255", "cp1256"),
     *("cp932", "euc_jp", "gb18030", "big5", "euc_kr"),
@@ -34,7 +34,7 @@ _LEGACY = [
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    r"""A file as text. `content` has `\n` for every line end; `ends` holds the real ones where they are mixed.
+    r"""A file as text. `content` has `\n` line ends; `ends` holds the original ones where they are mixed.
 
     `Text.decode(data).encode()` is `data`, always.
     """
@@ -47,7 +47,7 @@ class Text:
 
     @classmethod
     def decode(cls, data: bytes, name: str) -> Text:
-        """Read bytes as text; `name` is for messages. Raises ToolError (`binary_file`)."""
+        """Decodes bytes; `name` is for messages. Raises ToolError (`binary_file`)."""
         mark, encoding = mark_of(data)
         body = data[len(mark) :]
         raw = _decode(body, encoding) if encoding else None
@@ -65,12 +65,12 @@ class Text:
 
     @property
     def lines(self) -> list[str]:
-        r"""The lines without their ends. A final `\n` ends the last line, it does not start another."""
+        r"""The lines without their ends. A final `\n` starts no further line."""
         lines = self.content.split("\n")
         return lines[:-1] if lines[-1] == "" else lines
 
     def encode(self, content: str | None = None) -> bytes:
-        r"""The bytes of `content` (the same text when None) in this file's encoding, mark and line ends.
+        r"""Encodes `content` (by default the same text) with this file's encoding, byte order mark and line ends.
 
         Raises ToolError (`invalid_arguments`) where a character does not exist in the encoding.
         """
@@ -93,34 +93,36 @@ class Text:
 
 
 def mark_of(data: bytes) -> tuple[bytes, str]:
-    """The byte order mark that a text begins with, and the encoding it stands for; nothing where there is none."""
+    """Returns a text's byte order mark and the encoding it stands for; empty where there is none."""
     return next(((m, e) for m, e in _MARKS if data.startswith(m)), (b"", ""))
 
 
 def binary_file(name: str) -> ToolError:
-    """What to say of a file that is no text."""
+    """Returns the error for a file that is not text."""
     return ToolError(
         f"cannot use `{name}` as text", "it is a binary file", "work on a text file", code=ErrorCode.BINARY_FILE
     )
 
 
 def plain(text: str) -> str:
-    r"""Text from a model with `\n` for every line end, to be compared with `Text.content`."""
+    r"""Returns a model's text with `\n` line ends, to be compared with `Text.content`."""
     return text.replace("\r\n", "\n")
 
 
 def _decode(data: bytes, encoding: str) -> str | None:
-    """`data` in `encoding`, or None where it would not come back as the same bytes."""
+    """Decodes `data`, or returns None where encoding it again would give other bytes."""
     try:
         text = data.decode(encoding)
-        # Strict UTF-8 has one spelling of each character, so it always comes back.
+        # Strict UTF-8 is unambiguous: it always encodes back to the same bytes.
         return text if encoding == "utf-8" or text.encode(encoding) == data else None
     except (UnicodeError, LookupError):
         return None
 
 
 def _guess(data: bytes) -> tuple[bytes, str, str | None]:
-    """A text of bytes without a usable mark: UTF-8, else the best guess, else Latin-1; None where it is no text."""
+    """Decodes bytes without a usable mark as UTF-8, else the best guess, else Latin-1. The text is None for binary
+    data.
+    """
     text = _decode(data, "utf-8")
     if text is not None:
         return b"", "utf-8", text
@@ -130,10 +132,10 @@ def _guess(data: bytes) -> tuple[bytes, str, str | None]:
 
 
 def _legacy(data: bytes) -> tuple[str, str]:
-    """An encoding from before Unicode that keeps every byte, and the text in it. A wrong one loses nothing."""
+    """Decodes with a legacy encoding that keeps every byte; a wrong guess loses nothing."""
     runs = re.findall(rb"[\x80-\xff]+", data[:_SAMPLE_BYTES])
     guesses = ["cp1252"]
-    # Single letters among ASCII are a Western language, for which a guess from frequencies is often wrong.
+    # Single letters among ASCII suggest a Western language, where frequency-based guesses are often wrong.
     if sum(map(len, runs)) > 2 * len(runs):
         from charset_normalizer import from_bytes
 
@@ -146,12 +148,12 @@ def _legacy(data: bytes) -> tuple[str, str]:
 
 
 def _keep_ends(old: list[str], new: list[str], ends: tuple[str, ...], newline: str) -> list[str]:
-    """Line ends for `new`: lines that were there keep theirs, others get the commonest one."""
+    """Returns line ends for `new`: unchanged lines keep theirs, others get the most frequent one."""
     wanted = [newline] * (len(new) - 1)
     at = there = 0
     for edit in (*line_edits(old[:-1], new[:-1]), Edit(len(old) - 1, len(old) - 1, len(new) - 1, len(new) - 1)):
         wanted[there : edit.new] = ends[at : edit.old]
-        # A line changed in place is still that line; only the counts have to agree.
+        # A line changed in place keeps its line end; only the counts have to agree.
         if edit.old_end - edit.old == edit.new_end - edit.new:
             wanted[edit.new : edit.new_end] = ends[edit.old : edit.old_end]
         at, there = edit.old_end, edit.new_end

@@ -1,4 +1,4 @@
-"""Errors of the system that may be over in a moment, so that a read is worth a second try (TOOL-03)."""
+"""Transient errors of the system, after which a read is worth a second try (TOOL-03)."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ TRANSIENT = frozenset(
         errno.ETIMEDOUT,
     }
 )
-"""What may be over in a moment: a disk or network share that stumbled, or too many open files."""
+"""Transient errors: a disk or network share that failed briefly, or too many open files."""
 
 
 def is_transient(error: BaseException) -> bool:
-    """Whether an error of the system that passes is what is behind this one."""
+    """Returns whether a transient error of the system caused this one."""
     return any(isinstance(cause, OSError) and cause.errno in TRANSIENT for cause in _causes(error))
 
 

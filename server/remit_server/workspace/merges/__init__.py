@@ -1,1 +1,1 @@
-"""The write-ahead log of merges, and what a crash left of one."""
+"""The write-ahead log of merges, and recovery after a crash."""

@@ -1,7 +1,7 @@
-"""A write-ahead log of merges: what was approved as one is finished after a crash, or reported (FILE-04).
+"""A write-ahead log of merges: after a crash an approved merge is finished, or reported (FILE-04).
 
-One folder a merge: `plan.json`, the new contents (`0`, `1`, …) and `done`, a line for each finished step. It has its
-name only once all of it is on disk, is locked while its writer lives, and goes when the merge has ended.
+One folder per merge: `plan.json`, the new contents (`0`, `1`, …) and `done`, a line for each finished step. The folder
+gets its name once all of it is on disk, is locked while its writer lives, and is removed when the merge has ended.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _BEGUN, _OVER, _LEFT = ".new", ".old", ".left"
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One file of a merge, by digests: from `before` (None: it is made) to `after` (None: it is removed).
+    """One file of a merge, by digests: from `before` (None: it is created) to `after` (None: it is removed).
 
     With `moved_from`, the file of that path gets this one. `in_editor`: the editor makes this change, in its buffer.
     `executable`: whether it becomes so, where that changes.
@@ -38,7 +38,7 @@ class Step:
 
 @dataclass(slots=True)
 class LoggedMerge:
-    """A merge in the log, locked by whoever holds this."""
+    """A merge in the log, locked by the process that holds this."""
 
     folder: Path
     policy_version: str
@@ -47,17 +47,17 @@ class LoggedMerge:
     _lock: int = -1
 
     def finished(self, number: int) -> None:
-        """Note, durably, that a step is done: it is never done again. Raises OSError."""
+        """Records durably that a step is done: it is never done again. Raises OSError."""
         os.write(self._lock, f"{number}\n".encode())
         os.fsync(self._lock)
         self.done.add(number)
 
     def content(self, number: int) -> bytes:
-        """The bytes that a step puts in place. Raises OSError."""
+        """Returns the bytes that a step writes. Raises OSError."""
         return (self.folder / str(number)).read_bytes()
 
     def end(self) -> None:
-        """Forget it: every step is done, or the person knows."""
+        """Removes the merge from the log: every step is done, or the person has been told."""
         gone = self.folder.with_suffix(_OVER)
         with contextlib.suppress(OSError):
             self.folder.rename(gone)
@@ -65,7 +65,7 @@ class LoggedMerge:
         self.release()
 
     def keep(self) -> Path:
-        """Give up on it, but keep what it would have written; where that is."""
+        """Abandons the merge and keeps the contents it would have written. Returns their folder."""
         kept = self.folder.with_suffix(_LEFT)
         with contextlib.suppress(OSError):
             self.folder.rename(kept)
@@ -73,20 +73,20 @@ class LoggedMerge:
         return kept
 
     def release(self) -> None:
-        """Let go of the lock."""
+        """Releases the lock."""
         if self._lock >= 0:
             os.close(self._lock)
             self._lock = -1
 
 
 class MergeLog:
-    """The merges of one workspace that have begun and not ended, in a folder outside of it."""
+    """The unfinished merges of one workspace, in a folder outside of it."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     def begin(self, steps: Sequence[tuple[Step, bytes | None]], policy_version: str) -> LoggedMerge:
-        """Write down what is about to be done, durably, before any of it is. Raises OSError."""
+        """Writes a merge to the log, durably, before any of its steps is done. Raises OSError."""
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         folder = self._folder / secrets.token_hex(8)
         drafted = folder.with_suffix(_BEGUN)
@@ -107,7 +107,7 @@ class MergeLog:
         return LoggedMerge(folder, policy_version, tuple(step for step, _ in steps), _lock=lock)
 
     def unfinished(self) -> Iterator[LoggedMerge]:
-        """The merges whose writers died, each locked. What never began, or had ended, is cleared away."""
+        """Yields the merges whose writers died, each locked. Merges that never began, or had ended, are removed."""
         if not self._folder.is_dir():
             return
         for folder in sorted(self._folder.iterdir()):
@@ -118,7 +118,7 @@ class MergeLog:
 
 
 def _reopen(folder: Path) -> LoggedMerge | None:
-    """None where its writer lives, or another server is looking after it."""
+    """Locks an unfinished merge and reads it. Returns None where its writer lives, or another server recovers it."""
     try:
         lock = _lock(folder / "done")
     except OSError:
@@ -126,7 +126,7 @@ def _reopen(folder: Path) -> LoggedMerge | None:
     try:
         plan: dict[str, Any] = json.loads((folder / "plan.json").read_bytes())
         steps = tuple(Step(**step) for step in plan["steps"])
-        # A line that was cut short by the crash was not synced: its step is found out by looking at the file.
+        # A line that the crash cut short was not synced: that step's state is found by looking at the file.
         done = {int(line) for line in (folder / "done").read_text().splitlines(keepends=True) if line.endswith("\n")}
         return LoggedMerge(folder, str(plan["policy_version"]), steps, done, _lock=lock)
     except (OSError, ValueError, KeyError, TypeError):
@@ -135,7 +135,7 @@ def _reopen(folder: Path) -> LoggedMerge | None:
 
 
 def _lock(path: Path) -> int:
-    """A descriptor to append to, held by one process at a time. Raises BlockingIOError where another has it."""
+    """Returns a descriptor for appending, locked by one process at a time. Raises BlockingIOError if it is locked."""
     fd = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -1,4 +1,4 @@
-"""Merges that a crash cut short, finished or reported: no file is half merged, no step is done twice (FILE-04)."""
+"""Finishes or reports merges that a crash interrupted: no file is half merged, no step is done twice (FILE-04)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Standing = Literal["done", "due", "changed"]
 
 @dataclass(frozen=True, slots=True)
 class Recovered:
-    """How one merge came out: files finished now, those left as they are, and where their new contents are kept."""
+    """The outcome of one merge: files finished now, files left unchanged, and the folder of their new contents."""
 
     finished: tuple[str, ...]
     left: tuple[str, ...]
@@ -26,7 +26,7 @@ class Recovered:
 
     @property
     def message(self) -> str:
-        """What the person should know."""
+        """The message for the person."""
         parts = [f"a change that a crash cut short was finished: {', '.join(self.finished)}"] if self.finished else []
         if self.left:
             parts.append(f"a change that a crash cut short was not finished in {', '.join(self.left)}: {self.why}")
@@ -35,7 +35,7 @@ class Recovered:
 
 
 def recover(workspace: Workspace, log: MergeLog, policy_version: str) -> tuple[Recovered, ...]:
-    """Look after every merge whose writer died; one that another policy had allowed is only reported."""
+    """Recovers every merge whose writer died; one that another policy had allowed is only reported."""
     return tuple(_recover(workspace, merge, policy_version) for merge in log.unfinished())
 
 
@@ -47,9 +47,9 @@ def _recover(workspace: Workspace, merge: LoggedMerge, policy_version: str) -> R
         if number in merge.done:
             continue
         try:
-            standing = _standing(workspace, step)
+            standing = _find_state(workspace, step)
             if standing == "due" and merge.policy_version == policy_version and not step.in_editor:
-                _do(workspace, merge, number, step)
+                _carry_out(workspace, merge, number, step)
                 finished.append(step.path)
             elif standing != "done":
                 left.append(step.path)
@@ -66,25 +66,25 @@ def _recover(workspace: Workspace, merge: LoggedMerge, policy_version: str) -> R
     return Recovered(tuple(finished), tuple(left), why, str(merge.keep()))
 
 
-def _standing(workspace: Workspace, step: Step) -> Standing:
-    """How far a step had got that is not noted as done: what it does is one rename, so it is done or it is due."""
-    image = _image(workspace, _exactly(workspace, step.path))
+def _find_state(workspace: Workspace, step: Step) -> Standing:
+    """Returns whether a step that is not recorded as done was done, is due, or cannot be done: each is one rename."""
+    image = _image(workspace, _resolve_exactly(workspace, step.path))
     now = None if image is None else image.digest
     if step.moved_from is None:
-        # One rename brings both its bytes and its mode.
+        # One rename changes both contents and mode.
         has_mode = image is None or step.executable in {None, is_executable(image.mode)}
         return "done" if now == step.after and has_mode else "due" if now == step.before else "changed"
     source = _digest(workspace, step.moved_from)
     if now == step.after and source is None:
         return "done"
-    # Between its two names, the file has both.
+    # Between link and unlink the file has both names.
     return "due" if source == step.before and now in {None, step.after} else "changed"
 
 
-def _do(workspace: Workspace, merge: LoggedMerge, number: int, step: Step) -> None:
-    path = _exactly(workspace, step.path)
+def _carry_out(workspace: Workspace, merge: LoggedMerge, number: int, step: Step) -> None:
+    path = _resolve_exactly(workspace, step.path)
     if step.moved_from is not None:
-        source = _exactly(workspace, step.moved_from)
+        source = _resolve_exactly(workspace, step.moved_from)
         image = read_image(workspace, source)
         if _image(workspace, path) is not None:
             remove_file(workspace, source, image)
@@ -97,16 +97,16 @@ def _do(workspace: Workspace, merge: LoggedMerge, number: int, step: Step) -> No
     merge.finished(number)
 
 
-def _exactly(workspace: Workspace, relative: str) -> WorkspacePath:
-    """The path that was approved. Raises ToolError where a link leads elsewhere by now."""
+def _resolve_exactly(workspace: Workspace, relative: str) -> WorkspacePath:
+    """Returns the path that was approved. Raises ToolError where a link leads elsewhere by now."""
     path = workspace.resolve(relative)
     if path.relative != relative:
-        raise ToolError(f"cannot finish `{relative}`", f"it leads to `{path.relative}` by now", "make the change anew")
+        raise ToolError(f"cannot finish `{relative}`", f"it leads to `{path.relative}` by now", "make the change again")
     return path
 
 
 def _digest(workspace: Workspace, relative: str) -> str | None:
-    image = _image(workspace, _exactly(workspace, relative))
+    image = _image(workspace, _resolve_exactly(workspace, relative))
     return None if image is None else image.digest
 
 

@@ -1,7 +1,6 @@
-"""The other names of a file in the workspace: a hard link is the same file, so what is said of one name holds for all
-(FILE-01).
+"""Finds a file's other names in the workspace: hard links are one file, so a rule for one name holds for all (FILE-01).
 
-A name outside the workspace is not looked for: nobody has said anything about it.
+Names outside the workspace are not searched for: no rule speaks of them.
 """
 
 from __future__ import annotations
@@ -22,13 +21,13 @@ MAX_SECONDS = 30.0
 
 @dataclass(slots=True)
 class HardLinks:
-    """The files below `root` that have several names there, found out when the first is asked about."""
+    """The files below `root` with several names there; the tree is scanned on the first question."""
 
     root: Path
     _names: dict[int, list[str]] | None = field(default=None, repr=False)
 
     def other_names(self, relative: str) -> tuple[str, ...]:
-        """The file's other names, relative to the root; none where it has none, or is no regular file.
+        """Returns the file's other names, relative to the root; empty where it has none, or is not a regular file.
 
         Raises ToolError (`limit_reached`) where the workspace is too large to find them.
         """
@@ -40,11 +39,11 @@ class HardLinks:
         return tuple(name for name in self._names.get(status.st_ino, ()) if name != relative)
 
     def may_have_others(self, relative: str) -> bool:
-        """Whether the file has several names, be they in the workspace or not."""
+        """Returns whether the file has several names, inside or outside the workspace."""
         return self._status(relative) is not None
 
     def _status(self, relative: str) -> os.stat_result | None:
-        """Of a regular file with several names."""
+        """Returns the status of a regular file with several names, else None."""
         try:
             status = os.lstat(self.root / relative)
         except (OSError, ValueError):
@@ -53,7 +52,7 @@ class HardLinks:
 
 
 def files_of(root: Path, inodes: Container[int] | None = None) -> Iterator[tuple[str, int]]:
-    """Each regular file below a folder, or each that is one of `inodes`, with its inode; links are not followed.
+    """Yields the regular files below a folder, or those with an inode of `inodes`, with their inodes; follows no link.
 
     Raises ToolError (`limit_reached`) where there are too many.
     """

@@ -1,4 +1,4 @@
-"""Where a path really leads: links followed by hand, never past the root (FILE-01)."""
+"""Resolves a path by following its links one at a time, never past the root (FILE-01)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MAX_LINKS = 40
 
 @dataclass(frozen=True, slots=True)
 class Located:
-    """The real names of what exists, its mode, and the names after it that do not exist."""
+    """A resolved path: the real names that exist, the mode, and the remaining names that do not exist."""
 
     names: tuple[str, ...]
     mode: int
@@ -24,10 +24,10 @@ class Located:
 
 
 def locate(folder: int, roots: Sequence[PurePosixPath], parts: Sequence[str]) -> Located:
-    """Walk `parts` below the folder descriptor; absolute links must lead below one of `roots`, its spellings.
+    """Resolves `parts` below the folder descriptor; absolute links must lead below one of `roots`, its spellings.
 
-    Raises OSError: EXDEV where the way leads out, ELOOP after too many links, ENOTDIR through a file,
-    ENOENT where it goes back up out of something that does not exist.
+    Raises OSError: EXDEV where the way leads out, ELOOP after too many links, ENOTDIR through a file, ENOENT where it
+    goes back up out of something that does not exist.
     """
     walk = _Walk([os.dup(folder)], [], list(reversed(parts)))
     try:
@@ -38,7 +38,7 @@ def locate(folder: int, roots: Sequence[PurePosixPath], parts: Sequence[str]) ->
 
 
 def parts_below(roots: Sequence[PurePosixPath], path: str) -> tuple[str, ...] | None:
-    """The parts of an absolute path after the root it lies below, or None. Lexical: `..` stays."""
+    """Returns the parts of an absolute path below one of the roots, or None. Lexical: `..` stays."""
     absolute = PurePosixPath("/" + path.lstrip("/"))
     for root in roots:
         if absolute.is_relative_to(root):
@@ -48,7 +48,7 @@ def parts_below(roots: Sequence[PurePosixPath], path: str) -> tuple[str, ...] | 
 
 @dataclass(slots=True)
 class _Walk:
-    """Open folders from the root down, their names, and the parts still to go (last one first)."""
+    """Open folders from the root down, their names, and the remaining parts (last one first)."""
 
     folders: list[int]
     names: list[str]
@@ -104,6 +104,6 @@ class _Walk:
     def _missing(self, first: str) -> tuple[str, ...]:
         rest = (first, *(part for part in reversed(self.pending) if part not in {"", "."}))
         if ".." in rest:
-            # Below something that does not exist `..` has no meaning that will still hold once it does.
+            # Below a missing folder `..` has no meaning that would still hold once the folder exists.
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
         return rest

@@ -1,4 +1,4 @@
-"""Workspace paths, parsed once at the boundary: real, inside, and opened as they were judged (FILE-01)."""
+"""Workspace paths, parsed once at the boundary: resolved, inside, and opened as they were judged (FILE-01)."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from remit_server.workspace.paths.locate import Located, locate, parts_below
 MAX_PATH_BYTES = 4096
 MAX_NAME_BYTES = 255
 
-# Control characters, those that turn the order of others round, and the halves of characters by which Python shows
-# bytes that are not UTF-8.
+# Control characters, bidirectional controls, and the surrogates by which Python represents bytes that are not
+# UTF-8.
 UNUSABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
 _GONE = frozenset({errno.ELOOP, errno.ENOTDIR, errno.EXDEV})
@@ -30,14 +30,14 @@ _GONE = frozenset({errno.ELOOP, errno.ENOTDIR, errno.EXDEV})
 
 @dataclass(frozen=True, slots=True)
 class WorkspacePath:
-    """A real path inside the workspace at `root`: `relative` is resolved, with `/`, and `.` for the root itself."""
+    """A resolved path inside the workspace at `root`: `relative` uses `/`, and is `.` for the root itself."""
 
     relative: str
     root: Path
 
     @property
     def absolute(self) -> Path:
-        """The same as the system takes it."""
+        """The absolute path."""
         return self.root.joinpath(*self.names)
 
     @property
@@ -47,12 +47,12 @@ class WorkspacePath:
 
     @property
     def parent(self) -> WorkspacePath:
-        """The folder that this is in. Meaningless for the root itself."""
+        """The parent folder. Undefined for the root itself."""
         return WorkspacePath("/".join(self.names[:-1]) or ".", self.root)
 
 
 class Workspace:
-    """One root folder, resolved once and held open, so that what it means cannot be changed under us."""
+    """One root folder, resolved once and held open, so that no rename can exchange it."""
 
     def __init__(self, root: Path) -> None:
         """Raises SetupError where `root` is no folder that can be opened."""
@@ -65,12 +65,12 @@ class Workspace:
                 _words(error),
                 "name a folder that exists and that you may read",
             ) from error
-        # The person's spelling counts too: on macOS /tmp is a link, and editors send what they were given.
+        # The root's unresolved spelling counts too: on macOS /tmp is a link, and editors send what they were given.
         given = PurePosixPath(Path(os.path.abspath(root)).as_posix())  # noqa: PTH100  abspath does not follow links
         self._roots = tuple(dict.fromkeys((PurePosixPath(self.root.as_posix()), given)))
 
     def resolve(self, text: str) -> WorkspacePath:
-        """The real path that `text` (relative, or absolute below the root) leads to, existing or not.
+        """Resolves `text` (relative, or absolute below the root) to its real path, existing or not.
 
         Raises OutsideWorkspace where it leads out, ToolError where it is malformed, a device or behind a file.
         """
@@ -95,7 +95,7 @@ class Workspace:
         return WorkspacePath("/".join(names) or ".", self.root)
 
     def open_read(self, path: WorkspacePath) -> int:
-        """A descriptor of the regular file at exactly `path`, following no link: a swap since the check fails.
+        """Opens the regular file at exactly `path`, following no link: a swap since the check fails.
 
         Raises ToolError (`not_found`, `not_a_file`, `stale`).
         """
@@ -114,7 +114,7 @@ class Workspace:
         return fd
 
     def open_folder(self, path: WorkspacePath) -> int:
-        """A descriptor of the folder at exactly `path`, following no link. Raises ToolError."""
+        """Opens the folder at exactly `path`, following no link. Raises ToolError."""
         try:
             return open_exact(self._fd, path.names, os.O_RDONLY | os.O_DIRECTORY)
         except NotADirectoryError as error:
@@ -123,7 +123,7 @@ class Workspace:
             raise _open_error(path, error) from error
 
     def make_folder(self, path: WorkspacePath) -> int:
-        """A descriptor of the folder at exactly `path`, with what is missing of it made and on disk. Raises OSError."""
+        """Opens the folder at exactly `path`, creating missing parts on disk. Raises OSError."""
         flags = os.O_RDONLY | os.O_DIRECTORY
         try:
             return open_exact(self._fd, path.names, flags)
@@ -144,7 +144,7 @@ class Workspace:
         return here
 
     def close(self) -> None:
-        """Let go of the root folder."""
+        """Closes the root folder."""
         if self._fd >= 0:
             os.close(self._fd)
             self._fd = -1
@@ -158,7 +158,7 @@ class Workspace:
         self.close()
 
     def _existing(self, parts: tuple[str, ...]) -> Located | None:
-        """The fast way: one system call, and the kernel's own word for where it led. None: walk instead."""
+        """Resolves an existing path by one system call. Returns None where `locate` has to do it."""
         if sys.platform != "linux":
             return None
         try:
@@ -176,7 +176,7 @@ class Workspace:
 
 
 def _names_below(root: str, path: str) -> tuple[str, ...] | None:
-    """The names of a path after the root it lies below, both as the kernel says them: nothing has to be read."""
+    """Returns the names of `path` below `root`, both as the kernel reports them: no parsing is needed."""
     if path == root:
         return ()
     prefix = root.rstrip("/") + "/"
@@ -188,7 +188,7 @@ def _path_of(fd: int) -> str:
 
 
 def _parse(text: str, roots: tuple[PurePosixPath, ...]) -> tuple[str, ...]:
-    """The components of a path as given; `..` is left in, for the walk to judge."""
+    """Returns the components of a path as given; `..` stays for `locate` to judge."""
     if not text:
         raise ToolError("cannot use an empty path", "it names nothing", "use `.` for the workspace folder")
     try:
@@ -214,7 +214,7 @@ def _check_name(text: str, name: str) -> None:
     if len(os.fsencode(name)) > MAX_NAME_BYTES:
         raise _malformed_error(text[:80] + "…", f"one of its names is longer than {MAX_NAME_BYTES} bytes")
     if name not in {".", ".."} and name[-1] in " .":
-        # Some file systems drop these, so two spellings would name one file.
+        # Some file systems drop these characters, so that two spellings would name one file.
         raise _malformed_error(text, f"`{name}` ends with a dot or a space")
 
 
@@ -231,7 +231,7 @@ def _outside_error(text: str) -> OutsideWorkspace:
 
 
 def _resolve_error(text: str, error: OSError) -> ToolError:
-    """Why a path could not be resolved. Whatever is not understood is a refusal, never a pass."""
+    """Returns the error for a path that could not be resolved; unknown errors are refusals too."""
     if error.errno == errno.EXDEV:
         return _outside_error(text)
     code, why, fix = _REASONS.get(error.errno or 0, _UNKNOWN)
@@ -239,7 +239,7 @@ def _resolve_error(text: str, error: OSError) -> ToolError:
 
 
 def _open_error(path: WorkspacePath, error: OSError) -> ToolError:
-    """Why a path that had been resolved could not be opened as it was."""
+    """Returns the error for a resolved path that could not be opened as it was."""
     if error.errno in _GONE:
         return ToolError(
             f"cannot open `{path.relative}`",
@@ -268,6 +268,6 @@ def _words(error: BaseException) -> str:
 
 
 def sync_folder(folder: int) -> None:
-    """Have its names on disk, where the file system can: else it is only less sure to outlive a power cut."""
+    """Syncs a folder's entries to disk, where the file system can; elsewhere a power cut may lose them."""
     with contextlib.suppress(OSError):
         os.fsync(folder)

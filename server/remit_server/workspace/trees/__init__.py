@@ -1,1 +1,1 @@
-"""Folders of files, walked without what the project ignores."""
+"""Walks folders without what the project ignores."""

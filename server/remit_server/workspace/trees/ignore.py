@@ -1,6 +1,6 @@
-"""What a project's ignore files say of a path, found out in time proportional to their length (FILE-05).
+"""Matches paths against a project's ignore files, in time proportional to their length (FILE-05).
 
-The files come with the project. pathspec knows their rules, and RE2, which it asks, has no backtracking.
+The files are untrusted. pathspec translates their rules, and RE2, which matches them, does not backtrack.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _error = cast("type[Exception]", cast("Any", re2).error)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class IgnoreRules:
-    """What an ignore file says; equal to itself only, which is found out at once."""
+    """The rules of an ignore file; compared by identity, which is fast."""
 
     _specs: tuple[GitIgnoreSpec, ...]
 
@@ -31,26 +31,26 @@ class IgnoreRules:
         return bool(self._specs)
 
     def ignores(self, path: str) -> bool | None:
-        """Whether the path, which ends with `/` where it is a folder, is ignored; None where nothing is said of it."""
-        # A name that is no UTF-8, for which only wildcards stand.
+        """Returns whether the path (with a final `/` for a folder) is ignored; None where no rule matches it."""
+        # A name that is not UTF-8, which only wildcards match.
         text = path if path.isascii() else path.encode(errors="replace").decode()
         said = (spec.check_file(text).include for spec in reversed(self._specs))
         return next((each for each in said if each is not None), None)
 
 
 def parse_ignore_file(data: bytes) -> IgnoreRules:
-    """The rules in an ignore file's bytes. A line too long to be a pattern, or that is none, is left out."""
+    """Parses an ignore file. Lines that are too long or malformed are skipped."""
     return ignore_rules(data[:MAX_IGNORE_BYTES].decode(errors="replace").splitlines()[:MAX_IGNORE_LINES])
 
 
 def ignore_rules(lines: Sequence[str]) -> IgnoreRules:
-    """The rules in these lines."""
+    """Returns the rules in these lines."""
     patterns = [line for line in lines if len(line) <= MAX_GLOB_CHARS and line.strip() and not line.startswith("#")]
     return IgnoreRules(_specs(patterns))
 
 
 def _specs(lines: Sequence[str]) -> tuple[GitIgnoreSpec, ...]:
-    """As few as RE2 has the memory for, in the order of the lines. A single line that it does not take is left out."""
+    """Compiles the lines in order, in as few parts as RE2's memory limit allows. A line that RE2 refuses is skipped."""
     if not lines:
         return ()
     try:

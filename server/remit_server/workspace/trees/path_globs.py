@@ -1,4 +1,4 @@
-"""Globs that cost time in proportion to their length, whoever wrote them (FILE-05)."""
+"""Path globs that match in linear time, whoever wrote them (FILE-05)."""
 
 from __future__ import annotations
 
@@ -25,17 +25,18 @@ class Glob:
 
     @property
     def hint(self) -> str:
-        """What to say where nothing matches: `/` at the beginning is often meant as the whole disk's."""
+        """The hint where nothing matches: a leading `/` is often meant as the disk's root."""
         return ", where `/` at its beginning stands for that folder" if self.text.startswith("/") else ""
 
     def matches(self, relative: str) -> bool:
-        """Whether a path with `/`, relative to where the glob is anchored, matches as a whole."""
+        """Returns whether a path with `/`, relative to where the glob is anchored, matches as a whole."""
         return self._matches is not None and self._matches(relative)
 
 
 def parse_glob(text: str) -> Glob:
-    """Raises ToolError (`invalid_arguments`) for one that is empty, too long or not finished, that leads out of
-    the folder, or has too many alternatives."""
+    """Parses a glob. Raises ToolError (`invalid_arguments`) where it is empty, too long, unfinished or has too many
+    alternatives, or leads out of the folder.
+    """
     if not text.strip("/"):
         raise _unusable(text, "it matches nothing")
     if ".." in text.split("/"):
@@ -62,12 +63,12 @@ def _unusable(text: str, why: str) -> ToolError:
 
 
 def _find_unclosed(text: str) -> str | None:
-    """The bracket or brace that has no end, where there is one: it would be taken as a plain character."""
+    """Returns the bracket or brace that is not closed, if any: it would be taken literally."""
     return next((bracket for part in text.split("/") for bracket in "[{" if bracket in _CLASS.sub("", part)), None)
 
 
 def _plain(text: str) -> str:
-    """The glob as `.gitignore` spells it: here a backslash is itself, and no first or last character is special."""
+    """Returns the glob in `.gitignore`'s syntax: a backslash is literal, so are special first and last characters."""
     text = text.removeprefix("./").replace("\\", "\\\\")
     anchored = "/" in text.rstrip("/")
     parts = [part for part in text.split("/") if part not in {"", "."}]

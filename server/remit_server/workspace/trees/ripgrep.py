@@ -1,10 +1,10 @@
-"""ripgrep as a list of names: the files of a large tree, or those of them that an expression may match (FILE-05).
+"""Lists the files of a large tree with ripgrep, or those that an expression may match (FILE-05).
 
-It is the one program that reading tools start outside the sandbox, whose start would cost more than it saves. That is
-safe: its arguments are written here, but for an expression and a folder that stand where no option can; it reads no
-configuration and starts nothing (`--pre`, `--search-zip` and `--hostname-bin` do, and are never given); it follows no
-links, opens no network, writes to a pipe only, and gets an empty environment. It is killed when its time is over or the
-call is cancelled. What it prints are names, which are no more believed than a file's: whoever gets them opens each anew
+It is the one program that reading tools start outside the sandbox, because the sandbox's start would cost more than
+ripgrep saves. That is safe: its arguments are fixed here, but for an expression and a folder in places where no option
+can stand; it reads no configuration and starts no program (`--pre`, `--search-zip` and `--hostname-bin` would, and are
+never given); it follows no links, opens no network connection, writes to a pipe only, and gets an empty environment. It
+is killed at its time limit or when the call is cancelled. Its output is untrusted: the caller opens each name anew
 below the workspace and judges it.
 """
 
@@ -25,14 +25,14 @@ from remit_server.workspace.paths.workspace_path import Workspace, WorkspacePath
 from remit_server.workspace.trees.walk import Limits, asks_root
 
 _FLAGS = (
-    # What is too large it passes over in silence, but for its debug messages.
+    # Files over its size limit are skipped silently, but for its debug messages.
     *("--no-config", "--no-ignore-messages", "--debug", "--color=never", "--null", "--hidden", "--no-follow"),
-    # Only the project's own `.gitignore` files count, with or without a repository around them; but ripgrep 13, which
-    # has a defect there, goes on to obey `.rgignore` files.
+    # Only the project's own `.gitignore` files apply, with or without a repository around them; but ripgrep 13 has
+    # a defect and still obeys `.rgignore` files.
     *("--no-require-git", "--no-ignore-dot", "--no-ignore-exclude", "--no-ignore-global", "--no-ignore-parent"),
     *("--glob=!.git", f"--glob=!{TEMPORARY_PREFIX}*"),
 )
-# Bytes as they are: whoever wrote the expression knows of encodings. Maps of files that shrink would kill it.
+# Files as bytes: the expression covers encodings. Memory maps would crash it when files shrink.
 _MATCHING = ("--files-with-matches", "--no-unicode", "--text", "--encoding=none", "--no-mmap", "--no-crlf")
 _MAX_OUTPUT = 64 * 1024 * 1024
 _MAX_REMARKS = 1024 * 1024
@@ -44,8 +44,9 @@ _CHUNK = 1 << 18
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """Relative paths in no order: the files, also those that are too large to be looked into, and files and folders
-    that could not be read. `complete` is False where it was stopped."""
+    """Relative paths in no order: the files, also those too large to be searched, and the files and folders that could
+    not be read. `complete` is False where it was stopped.
+    """
 
     paths: tuple[str, ...]
     closed: tuple[str, ...]
@@ -54,14 +55,14 @@ class Listing:
 
 @dataclass(frozen=True, slots=True)
 class Matching:
-    """Which files: those with a line of bytes that `expression` matches, up to `max_bytes` long."""
+    """Selects files with a line of bytes that `expression` matches, of up to `max_bytes`."""
 
     expression: str
     max_bytes: int
 
 
 def find_ripgrep(workspace: Workspace) -> str | None:
-    """Where ripgrep is: installed beside this Python, or on PATH; never in the workspace, which is not trusted."""
+    """Returns ripgrep's path: beside this Python, or on PATH; never in the workspace, which is not trusted."""
     folders = [Path(sys.executable).parent, *map(Path, os.environ.get("PATH", os.defpath).split(os.pathsep))]
     for folder in folders:
         program = folder / "rg"
@@ -79,10 +80,10 @@ def find_ripgrep(workspace: Workspace) -> str | None:
 def list_with_ripgrep(
     workspace: Workspace, base: WorkspacePath, limits: Limits, matching: Matching | None = None
 ) -> Listing | None:
-    """The files below `base` that the project does not ignore; None where ripgrep is missing or cannot say.
+    """Returns the files below `base` that the project does not ignore; None where ripgrep is missing or fails.
 
     Names that `walk` leaves out for other reasons than an ignore file are in it, and so may be files that one in a
-    folder between the workspace's and `base` excludes: see `listed`.
+    folder between the workspace's and `base` excludes: see `listing_filter`.
     """
     program = find_ripgrep(workspace)
     if program is None:
@@ -107,7 +108,7 @@ def _run(argv: Sequence[str], folder: Path, limits: Limits) -> Listing | None:
         finally:
             process.kill()
     closed = _names_in(_CLOSED, remarks)
-    # 1: nothing found. 2: some files could not be read, which the walk passes over as well, or it did not even begin.
+    # 1: nothing found. 2: some files could not be read, which the walk skips as well, or it failed to start.
     if ended and process.returncode not in {0, 1} and not (process.returncode == 2 and closed):
         return None
     names = output[: output.rfind(b"\0") + 1].split(b"\0")[:-1]
@@ -124,14 +125,14 @@ def _relative(name: bytes) -> str:
 
 
 def _drain(process: subprocess.Popen[bytes], limits: Limits) -> tuple[bytes, bytes, bool]:
-    """Its output, what it remarked, and whether it ended by itself."""
+    """Returns its output, its error output, and whether it ended by itself."""
     output, remarks = bytearray(), bytearray()
     with selectors.DefaultSelector() as selector:
         selector.register(process.stdout or 0, selectors.EVENT_READ, output)
         selector.register(process.stderr or 0, selectors.EVENT_READ, remarks)
         while selector.get_map():
             if len(remarks) > _MAX_REMARKS:
-                _keep_telling(remarks)
+                _drop_noise(remarks)
             if limits.spent() or len(output) > _MAX_OUTPUT or len(remarks) > _MAX_REMARKS:
                 return bytes(output), bytes(remarks), False
             for key, _ in selector.select(_TICK_S):
@@ -143,8 +144,8 @@ def _drain(process: subprocess.Popen[bytes], limits: Limits) -> tuple[bytes, byt
     return bytes(output), bytes(remarks), True
 
 
-def _keep_telling(remarks: bytearray) -> None:
-    """Drop those that say nothing here, as there is one for each file that the project ignores."""
+def _drop_noise(remarks: bytearray) -> None:
+    """Drops messages without information: there is one for each ignored file."""
     whole, _, begun = remarks.rpartition(b"\n")
     kept = [line for line in whole.split(b"\n") if _TOO_LARGE.fullmatch(line) or _CLOSED.fullmatch(line)]
     remarks[:] = b"\n".join([*kept, begun])

@@ -1,4 +1,4 @@
-"""The files below a folder, in a stable order, without ignored ones and without following links (FILE-05)."""
+"""Walks the files below a folder in a stable order, without ignored ones and without following links (FILE-05)."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from remit_server.workspace.paths.workspace_path import UNUSABLE, Workspace, Wor
 from remit_server.workspace.trees.ignore import MAX_IGNORE_BYTES, IgnoreRules, parse_ignore_file
 
 SMALL_TREE = 400
-"""Measured: bench/search.py."""
+"""Measured by bench/search.py."""
 
 _MAX_DEPTH = 100
 _MOST_REMEMBERED = 200
 
 GONE = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EXDEV})
-"""Why something cannot be opened that is there no longer, or has become something else."""
+"""Errors of opening something that was removed or replaced meanwhile."""
 
 
 @dataclass(slots=True)
 class Limits:
-    """What one walk may cost; shared with whoever works on its files. Time is in seconds from now.
+    """The limits of one walk, shared with the work on its files. Time is in seconds from now.
 
-    `small` is how many files and folders are sooner gone through than ripgrep is started. A folder of more than
-    `in_folder` entries ends the walk before the first of them. `closed` are the folders that could not be read.
+    Up to `small` files and folders are walked rather than listed by ripgrep. A folder of more than `in_folder` entries
+    ends the walk before the first of them. `closed` are the folders that could not be read.
     """
 
     seconds: float = 10.0
@@ -44,7 +44,7 @@ class Limits:
     closed: set[str] = field(default_factory=set[str])
 
     def of_small(self) -> Limits:
-        """What the walk through a small tree may cost, within the same time; it is stopped where there is more."""
+        """Returns limits for the walk through a small tree, within the same time; a larger tree ends it."""
         most = max(0, self.small)
         return Limits(self.seconds, self.small + 1, in_folder=most, started=self.started, closed=self.closed)
 
@@ -54,20 +54,20 @@ class Limits:
         return max(0.0, self.started + self.seconds - time.monotonic())
 
     def spent(self) -> bool:
-        """Whether the work has to end now. Once true, it stays true."""
+        """Returns whether the work has to end now. Once true, it stays true."""
         if not self.stopped:
             self.stopped = self.entries <= 0 or time.monotonic() - self.started >= self.seconds
         return self.stopped
 
 
-# The ignore files that apply in a folder: each with the length of its own folder's prefix, outermost first.
+# The ignore files that apply in a folder, each with the length of its own folder's prefix, outermost first.
 Layers = tuple[tuple[int, IgnoreRules], ...]
-# Entries of a folder as it was listed: their names, and whether each is a folder or a regular file.
+# A folder's entries as listed: their names, and whether each is a folder or a regular file.
 Entries = tuple[tuple[str, bool, bool], ...]
 
 
 def walk(workspace: Workspace, base: WorkspacePath, limits: Limits) -> Iterator[str]:
-    """Relative paths of the regular files below `base`, sorted by their names; ends early when `limits` are spent.
+    """Yields the relative paths of the regular files below `base`, sorted by name; ends early when `limits` are spent.
 
     Left out: `.git`, what `.gitignore` files exclude (unless `base` itself is excluded, for then it was asked for),
     links, and names that cannot be shown. Raises ToolError where `base` is no folder.
@@ -78,8 +78,8 @@ def walk(workspace: Workspace, base: WorkspacePath, limits: Limits) -> Iterator[
 
 
 def walk_open(workspace: Workspace, base: WorkspacePath, limits: Limits) -> Iterator[tuple[str, int]]:
-    """What `walk` yields, each with a descriptor of its folder that is good until the next one is asked for; and also
-    what has a name that cannot be shown, for whoever says how much that is.
+    """Yields what `walk` does, each with a descriptor of its folder that is valid until the next one; and also files
+    with a name that cannot be shown, so that callers can count them.
 
     Raises ToolError as `walk` does.
     """
@@ -90,11 +90,11 @@ def walk_open(workspace: Workspace, base: WorkspacePath, limits: Limits) -> Iter
 
 
 def listing_filter(workspace: Workspace, base: WorkspacePath) -> Callable[[str], bool]:
-    """Whether `walk_open` would come to a path below `base`, if it is a regular file."""
+    """Returns a predicate: whether `walk_open` would yield a path below `base`, if it is a regular file."""
     known: dict[str, Layers | None] = {}
 
     def layers_in(prefix: str) -> Layers | None:
-        """The ignore files that apply in a folder; None where the walk does not go there."""
+        """Returns the ignore files that apply in a folder; None where the walk does not go there."""
         if prefix not in known:
             known[prefix] = found_in(prefix)
         return known[prefix]
@@ -131,17 +131,19 @@ def listing_filter(workspace: Workspace, base: WorkspacePath) -> Callable[[str],
 
 
 def is_not_too_deep(relative: str) -> bool:
-    """Whether `walk_open` would go as deep as this path."""
+    """Returns whether the path is within `walk_open`'s depth limit."""
     return relative.count("/") <= _MAX_DEPTH
 
 
 def asks_root(workspace: Workspace, base: WorkspacePath) -> bool:
-    """Whether the workspace's own `.gitignore` has a say below the folder `base`."""
+    """Returns whether the workspace's own `.gitignore` applies below the folder `base`."""
     return any(start == 0 for start, _ in _layers_above(workspace, base))
 
 
 def find_ignored(workspace: Workspace, paths: Iterable[str]) -> frozenset[str]:
-    """Those of the relative paths that the project's `.gitignore` files exclude, themselves or a folder they are in."""
+    """Returns those of the relative paths that the project's `.gitignore` files exclude, themselves or by a parent
+    folder.
+    """
     return frozenset(path for path in paths if _is_ignored(workspace, path))
 
 
@@ -150,7 +152,7 @@ def _is_ignored(workspace: Workspace, path: str) -> bool:
     prefix = ""
     *folders, _ = names = path.split("/")
     for number, name in enumerate(names):
-        with contextlib.suppress(ToolError):  # a folder that is not there, or is a file, ignores nothing
+        with contextlib.suppress(ToolError):  # a missing folder, or a file, ignores nothing
             fd = workspace.open_folder(WorkspacePath(prefix.rstrip("/") or ".", workspace.root))
             try:
                 layers = _with_ignore_file(fd, len(prefix), layers)
@@ -163,7 +165,7 @@ def _is_ignored(workspace: Workspace, path: str) -> bool:
 
 
 def _walk_below(fd: int, prefix: str, layers: Layers, limits: Limits) -> Iterator[tuple[str, int]]:
-    """Closes `fd`."""
+    """Walks an open folder, and closes `fd`."""
     try:
         layers = _with_ignore_file(fd, len(prefix), layers)
         found = _entries(fd, prefix, limits)
@@ -185,7 +187,7 @@ def _walk_below(fd: int, prefix: str, layers: Layers, limits: Limits) -> Iterato
 
 
 def _entries(fd: int, prefix: str, limits: Limits) -> Entries:
-    """In no order; none where they are too many, or the system does not tell them."""
+    """Lists a folder in no order; empty where there are too many entries, or listing fails."""
     most = limits.in_folder
     try:
         with os.scandir(fd) as entries:
@@ -201,8 +203,9 @@ def _entries(fd: int, prefix: str, limits: Limits) -> Entries:
 
 
 def _choose(found: Entries, prefix: str, layers: Layers) -> tuple[tuple[int, str, bool], ...]:
-    """Where the walk goes on from a folder, in order: the number, from 1, among all entries, the name, whether it is a
-    file. Pure, so what it said of the same entries under the same ignore files is remembered."""
+    """Returns the entries that the walk visits, in order: each one's number among all entries (from 1), name, and
+    whether it is a file. Pure: results for equal arguments are cached.
+    """
     return tuple(
         (number, name, is_file)
         for number, (name, is_folder, is_file) in enumerate(sorted(found), 1)
@@ -216,7 +219,7 @@ _remembered = lru_cache(maxsize=512)(_choose)
 
 
 def _open_folder(here: int, relative: str, limits: Limits) -> int | None:
-    """None for a folder that is gone, no longer one, or not ours to read: the walk goes on without it."""
+    """Opens a folder. Returns None where it is gone, replaced or not readable: the walk continues without it."""
     name = relative.rpartition("/")[2]
     try:
         return os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=here)
@@ -231,7 +234,7 @@ def _is_unlisted(name: str) -> bool:
 
 
 def _is_excluded(relative: str, layers: Layers, *, folder: bool) -> bool:
-    """The innermost file with an opinion decides."""
+    """Returns whether the innermost ignore file with a matching rule excludes the path."""
     path = relative + "/" if folder else relative
     for start, rules in reversed(layers):
         said = rules.ignores(path[start:])

@@ -1,6 +1,6 @@
-"""`remit policy …`: what policy says and why, whether its files are sound, and how they change (CLI-01).
+"""`remit policy …`: what policy decides and why, whether its files are valid, and how they change (CLI-01).
 
-One file a subcommand; the table is `COMMANDS`.
+One file per subcommand; the table is `COMMANDS`.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ COMMANDS: dict[str, tuple[Command, str]] = {
     "explain": (explain, "the decision about an action, with every reason"),
     "check": (check, "read policy files and say what is wrong with them"),
     "test": (try_examples, "run each rule's own examples"),
-    "replay": (replay, "what would be decided otherwise now, of the last calls"),
+    "replay": (replay, "which of the last calls would be decided differently now"),
     "update": (update, "change a policy file, after a review of what that changes"),
     "show": (show, "all rules, how often each decided, and those that never can"),
 }
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments of all subcommands."""
+    """Declares the arguments of all subcommands."""
     commands = parser.add_subparsers(metavar="|".join(COMMANDS), required=True)
     for name, (command, summary) in COMMANDS.items():
         sub = commands.add_parser(name, help=summary, description=summary)
@@ -32,6 +32,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Do the one that was asked for."""
+    """Runs the chosen subcommand."""
     command: Command = arguments.policy_command
     return command.run(arguments)

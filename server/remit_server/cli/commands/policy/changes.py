@@ -1,4 +1,4 @@
-"""How changed verdicts are shown: by `remit policy replay`, `remit policy update` and `remit audit why`."""
+"""Draws changed verdicts, for `remit policy replay`, `remit policy update` and `remit audit why`."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ MAX_SHOWN = 80
 
 
 def change_lines(replay: Replay) -> Iterator[str]:
-    """Every changed verdict, one a line, then how many there are and what was skipped."""
+    """Yields a line for every changed verdict, then the numbers of changed and skipped ones."""
     for change in replay.changes:
         yield _line(change)
     yield _count_words(replay)
 
 
 def replay_payload(replay: Replay) -> dict[str, object]:
-    """The same for machines."""
+    """Returns the changed verdicts as JSON."""
     return {
         "judged": replay.judged,
         "changed": [_payload(change) for change in replay.changes],
@@ -30,13 +30,13 @@ def replay_payload(replay: Replay) -> dict[str, object]:
 
 
 def deciding_rules(decision: Decision) -> str:
-    """The deciding rules, each with its place: `no-secrets (policy.yaml:7)`."""
+    """Returns the deciding rules, each with its place: `no-secrets (policy.yaml:7)`."""
     carried = dict.fromkeys(reason for reason in decision.reasons if reason.verdict is decision.verdict)
     return ", ".join(_place(reason) for reason in carried)
 
 
 def about(action: Action) -> str:
-    """What an action is about, on one line: its path or its command."""
+    """Returns an action's path or command on one line."""
     command = action.script or " ".join(action.command or ())
     text = visible(command or action.path or action.host or "", "show")
     return text if len(text) <= MAX_SHOWN else text[: MAX_SHOWN - 1] + "…"
@@ -56,8 +56,8 @@ def _line(change: Change) -> str:
 
 
 def _count_words(replay: Replay) -> str:
-    calls = f"{replay.judged} call{'' if replay.judged == 1 else 's'} judged anew"
-    changed = f"{len(replay.changes) or 'none'} would be decided otherwise"
+    calls = f"{replay.judged} call{'' if replay.judged == 1 else 's'} judged again"
+    changed = f"{len(replay.changes) or 'none'} would be decided differently"
     breaking = f", {len(replay.breaking)} of them [BREAKING]" if replay.breaking else ""
     skipped = "".join(f"; {count} skipped: {why}" for why, count in sorted(replay.skipped.items()))
     return f"{calls}: {changed}{breaking}{skipped}"

@@ -1,4 +1,4 @@
-"""`remit policy check`: every mistake in policy files and in rules that are programs, with file, line and column."""
+"""`remit policy check`: every mistake in policy files and extension rules, with file, line and column."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from remit_server.runtime.settings import Settings
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the command's arguments."""
+    """Declares the command's arguments."""
     what = "policy files, `permissions.yaml` and `.py` rules (default: those in force)"
     parser.add_argument("files", nargs="*", type=Path, help=what)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Read them; 1 where one cannot be used. A warning stops nothing."""
+    """Checks the files; 1 where one cannot be used. Warnings do not count."""
     settings = Settings.from_environment(arguments.workspace)
     known = (settings.person_policy, settings.person_permissions, settings.project_policy)
     in_force = [path for path in known if path.exists()]
@@ -50,7 +50,7 @@ def _wrong_file(settings: Settings, file: Path) -> list[str]:
 
 
 def _wrong_rules(settings: Settings, files: Iterable[Path], *, in_force: bool) -> list[str]:
-    """What is wrong with rules that are programs: with these files, or with those in force."""
+    """Returns what is wrong with extension rules: with these files, or with those in force."""
     try:
         rules = load_rules(settings.person_rules) if in_force else tuple(load_rule(file) for file in files)
     except PolicyError as error:

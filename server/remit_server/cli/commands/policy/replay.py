@@ -1,4 +1,4 @@
-"""`remit policy replay`: the last audited calls judged anew, and what would be decided otherwise."""
+"""`remit policy replay`: judges the last audited calls again and shows the changed verdicts."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ from remit_server.runtime.settings import Settings
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the command's arguments."""
+    """Declares the command's arguments."""
     add_candidate_arguments(parser)
     parser.add_argument("-n", "--last", type=whole_number, default=LAST, help=f"how many calls (default {LAST})")
 
 
 def add_candidate_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare by which policy is to be judged."""
+    """Declares the arguments that choose the policy to judge by."""
     parser.add_argument("--policy", type=Path, metavar="FILE", help="judge as if this were your policy file")
     parser.add_argument("--project", action="store_true", help="the file stands in for the project's policy instead")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Judge them anew."""
+    """Judges the calls again."""
     settings = Settings.from_environment(arguments.workspace)
     with closing(load_in_force(settings)) as in_force:
         policy = candidate(settings, arguments, in_force.policy)
@@ -46,7 +46,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def candidate(settings: Settings, arguments: argparse.Namespace, in_force: Policy) -> Policy:
-    """The policy in force, or as it would be with the file that was named. Raises SetupError."""
+    """Returns the policy in force, or that policy with the named file. Raises SetupError."""
     if arguments.policy is None:
         return in_force
     with as_setup_error():

@@ -1,4 +1,4 @@
-"""`remit policy show`: every rule, where it is, what it matches, how often it decided, and whether it ever can."""
+"""`remit policy show`: every rule, its place, what it matches, how often it decided, and whether it ever can."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ COLOURS = {"allow": "green", "require_review": "yellow", "deny": "red", "pass": 
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the command's arguments."""
+    """Declares the command's arguments."""
     counted = f"count in the last N calls (default {CALLS})"
     parser.add_argument("-n", "--last", type=whole_number, default=CALLS, metavar="N", help=counted)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """List them. Raises SetupError where a file cannot be used."""
+    """Lists the rules. Raises SetupError where a file cannot be used."""
     settings = Settings.from_environment(arguments.workspace)
     load_in_force(settings).close()
     with as_setup_error():
@@ -102,4 +102,4 @@ def _describe_rule(rule: ListedRule, hits: Counter[str]) -> str:
 def _warnings(rule: ListedRule) -> Iterator[str]:
     yield from (f"dead: {why}" for why in rule.dead)
     if rule.shadowed_by:
-        yield f"shadowed: {rule.shadowed_by} is stricter and speaks wherever this rule does"
+        yield f"shadowed: {rule.shadowed_by} is stricter and applies wherever this rule does"

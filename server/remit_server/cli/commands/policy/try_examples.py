@@ -1,4 +1,4 @@
-"""`remit policy test`: each rule's own examples, counted."""
+"""`remit policy test`: runs each rule's own examples."""
 
 from __future__ import annotations
 
@@ -17,13 +17,14 @@ from remit_server.runtime.settings import Settings
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the command's arguments."""
+    """Declares the command's arguments."""
     parser.add_argument("files", nargs="*", type=Path, help="policy files (default: those in force)")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Test them; 1 where an example fails or a file cannot be read. A rule without examples is named, and fails
-    nothing."""
+    """Runs the examples; 1 where one fails or a file cannot be read. Rules without examples are listed, and do not
+    fail.
+    """
     settings = Settings.from_environment(arguments.workspace)
     tests: list[RuleTest] = []
     problems: list[str] = []

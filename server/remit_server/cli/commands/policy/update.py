@@ -1,4 +1,4 @@
-"""`remit policy update`: a policy file changed after a review of what that changes (CLI-01)."""
+"""`remit policy update`: changes a policy file after a review of the consequences (CLI-01)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from remit_server.runtime.settings import Settings
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the command's arguments."""
+    """Declares the command's arguments."""
     parser.add_argument("file", type=Path, metavar="FILE", help="the new text")
     parser.add_argument("--project", action="store_true", help="change the project's policy instead of your own")
     parser.add_argument("-n", "--last", type=whole_number, default=LAST, help=f"calls to replay (default {LAST})")
@@ -41,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Change the file; 3 where policy or the person said no, or nobody could be asked."""
+    """Changes the file; 3 where policy or the person denied that, or nobody could be asked."""
     settings = Settings.from_environment(arguments.workspace)
     with (
         closing(load_in_force(settings)) as in_force,
@@ -96,7 +96,7 @@ def _report_unchanged(proposal: Proposal, arguments: argparse.Namespace) -> int:
 
 
 def _refusal(entry: Entry, arguments: argparse.Namespace) -> SetupError | None:
-    """Why it is not to be done; None where policy lets the person decide, and the person agrees."""
+    """Returns why the change is refused; None where policy asks the person, and the person agrees."""
     what = "the policy was not changed"
     if entry.decision.verdict is Verdict.DENY:
         fix = "edit the file yourself, outside Remit, or change that rule"
@@ -117,14 +117,14 @@ def _refusal(entry: Entry, arguments: argparse.Namespace) -> SetupError | None:
 
 
 def _ask_consent(proposal: Proposal) -> bool:
-    """Ask once, in the terminal; no answer but a clear yes, or the whole phrase, is a yes."""
+    """Asks once, in the terminal; only a clear yes, or the whole phrase, is a yes."""
     if proposal.needs_phrase:
         wanted = {proposal.phrase}
         question = f"more than {MANY_BREAKING} breaking changes: type `{proposal.phrase}` to go on"
     else:
         wanted = {"y", "yes"}
         question = "change the policy? [y] yes  [N] no"
-    # What was typed before the question was drawn is no answer to it.
+    # Keys typed before the question was shown are not an answer to it.
     termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
     print(f"{style_text(question, 'yellow')}: ", end="", flush=True)
     return sys.stdin.readline().strip().lower() in wanted

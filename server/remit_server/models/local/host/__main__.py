@@ -1,4 +1,4 @@
-"""Entry of the model process; the end of its pipe is the end of the process (MOD-02)."""
+"""The model process's entry point; the end of its pipe ends the process (MOD-02)."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _CHUNK = 1 << 16
 
 
 class Pipe:
-    """The way out: whole frames, one at a time, from any thread. Once nobody reads, what is sent is dropped."""
+    """The output: whole frames, one at a time, from any thread. After the reader has gone, messages are dropped."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
@@ -36,7 +36,7 @@ class Pipe:
         self._broken = False
 
     def send(self, message: Frame) -> None:
-        """Write one message."""
+        """Writes one message."""
         frame = memoryview(encode(message))
         with self._lock:
             try:
@@ -47,14 +47,14 @@ class Pipe:
 
 
 class Host:
-    """What requests do."""
+    """Carries out requests."""
 
     def __init__(self, pipe: Pipe) -> None:
         self._pipe = pipe
         self._worker: Worker | None = None
 
     def take(self, request: Request) -> bool:
-        """Act on a request; False when it was the last. Raises WireError on one that is out of order."""
+        """Carries out a request. Returns False after the last one. Raises WireError for one that is out of order."""
         match request:
             case Load():
                 if self._worker is not None:
@@ -70,12 +70,12 @@ class Host:
         return True
 
     def close(self) -> bool:
-        """Stop the model's thread; False when it does not stop."""
+        """Stops the model's thread. Returns False where it does not stop."""
         return self._worker is None or self._worker.stop(STOP_TIMEOUT_S)
 
 
 def main() -> int:
-    """Serve until the pipe ends or a shutdown is asked for. Exit codes: 0 asked to, 2 garbage on the pipe."""
+    """Serves until the pipe ends or a shutdown is requested. Exit codes: 0 on request, 2 for invalid input."""
     logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(levelname)s %(name)s %(message)s")
     source, target = take_over_stdio()
     pipe = Pipe(target)
@@ -87,13 +87,13 @@ def main() -> int:
         pipe.send(Error(what="the model process cannot read a request", why=str(error), fix="report this as a bug"))
         code = 2
     if not host.close():
-        # A thread inside MLX cannot be ended from outside, and a normal exit would abort in it.
+        # A thread inside MLX cannot be stopped from outside, and a normal exit would abort in it.
         os._exit(code or 1)
     return code
 
 
 def serve(source: int, host: Host) -> None:
-    """Read requests until there are no more. Raises WireError on garbage."""
+    """Reads requests until the input ends. Raises WireError for invalid input."""
     buffer = FrameBuffer()
     while data := os.read(source, _CHUNK):
         for payload in buffer.feed(data):
@@ -102,7 +102,7 @@ def serve(source: int, host: Host) -> None:
 
 
 def take_over_stdio() -> tuple[int, int]:
-    """Keep the pipe for frames only: what libraries print goes to stderr, and what they read is empty."""
+    """Reserves the pipe for frames: output of libraries goes to stderr, and their input is empty."""
     source, target = os.dup(0), os.dup(1)
     os.dup2(2, 1)
     nothing = os.open(os.devnull, os.O_RDONLY)

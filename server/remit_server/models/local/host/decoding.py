@@ -1,6 +1,6 @@
-"""Reads prompts and decides tokens, one step at a time, so that several generations can take turns.
+"""Reads prompts and decodes tokens, one step at a time, so that several generations can alternate.
 
-Everything here must be called from the model's thread, like `edge.py`.
+Everything here must be called from the model's thread, like `mlx_backend.py`.
 """
 # pyright: basic
 
@@ -16,34 +16,34 @@ from typing import Any, Literal, Protocol, cast
 from remit_server.models.local.host.cache.token_caches import Cache
 
 _CLEARED_EVERY = 256
-"""Tokens after which buffers that MLX keeps for use again are given back, as mlx-lm does."""
+"""The number of tokens after which MLX's cached buffers are freed, as in mlx-lm."""
 _MASKS = 32
-"""Masks kept for use again: in text the same few come over and over. Each has a byte for every token."""
+"""The number of masks cached: text uses the same few again and again. A mask has a byte per token."""
 
 
-class Steering(Protocol):
-    """What follows a generation token by token; see `guide.Guide`. All may raise."""
+class TokenConstraint(Protocol):
+    """Constrains a generation token by token; see `guide.Guide`. All methods may raise."""
 
     def allowed(self) -> bytes | None:
-        """Give the bits of the tokens allowed next; None: only the end."""
+        """Returns the bits of the tokens allowed next; None: only the end."""
         ...
 
     def forces_little(self, allowed: bytes | None) -> bool:
-        """Whether nothing has to follow most of the tokens in `allowed`."""
+        """Returns whether most of the tokens in `allowed` force no further token."""
         ...
 
-    def took(self, token: int) -> None:
-        """Hear of a token that was chosen."""
+    def accept(self, token: int) -> None:
+        """Records a chosen token."""
         ...
 
-    def forced(self, most: int) -> list[int]:
-        """Take and give the tokens that must come next, at most so many."""
+    def accept_forced(self, most: int) -> list[int]:
+        """Accepts and returns the tokens that must come next, at most `most`."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Generated:
-    """A token, and those that had to follow it; the text they complete, and why they are the last, if they are."""
+    """A token with the forced tokens after it, the text they complete, and the reason if they are the last."""
 
     tokens: tuple[int, ...]
     text: str
@@ -80,7 +80,7 @@ class Sampling:
 
 
 def read(model: Any, tokens: Sequence[int], cache: Cache) -> None:
-    """Put tokens into a cache, without an answer."""
+    """Reads tokens into a cache, without a result."""
     import mlx.core as mx
 
     model(mx.array(list(tokens))[None], cache=cache.layers)
@@ -89,14 +89,14 @@ def read(model: Any, tokens: Sequence[int], cache: Cache) -> None:
 
 
 class Row:
-    """One generation on its way: the cache holds all tokens but the last few, which the next step reads at once."""
+    """One running generation: the cache holds all tokens but the last few, which the next step reads together."""
 
     def __init__(
         self,
         model: Any,
         cache: Cache,
         token: int,
-        steering: Steering,
+        constraint: TokenConstraint,
         detokenizer: Any,
         *,
         end_tokens: frozenset[int],
@@ -111,7 +111,7 @@ class Row:
         self._cache = cache
         self._next: tuple[int, ...] = (token,)
         self._logits: Any = None
-        self._steering = steering
+        self._constraint = constraint
         self._detokenizer = detokenizer
         self._end_tokens = end_tokens
         self._left = max_tokens
@@ -119,7 +119,7 @@ class Row:
         self._key = mx.random.key(sampling.seed) if sampling.temperature > 0 else None
 
     def begin(self) -> None:
-        """Start to compute what follows the last tokens, where that is not under way already."""
+        """Starts to compute the scores after the last tokens, unless that is already running."""
         import mlx.core as mx
 
         if self._next:
@@ -128,37 +128,37 @@ class Row:
             self._next = ()
 
     def decide(self) -> Generated:
-        """Choose the next token. What the grammar allows is found while the scores are still being computed.
+        """Chooses the next token. The allowed tokens are computed while the scores are.
 
-        What the grammar leaves no choice about comes with it: the model reads those tokens at once, and is not asked.
-        Where that is unlikely, the model begins to read the chosen token before this side knows which it is, so that
-        nobody waits for the other. Raises what the steering raises.
+        Forced tokens come with it: the model reads them together, without sampling. Where they are unlikely, the model
+        starts to read the chosen token before its value is known here, so that neither side waits. Raises what the
+        constraint raises.
         """
         import mlx.core as mx
 
-        allowed = self._steering.allowed()
-        chosen = self._sampled(_apply_mask(self._logits, allowed, min(self._end_tokens)))
-        ahead = self._left > 1 and self._steering.forces_little(allowed)
+        allowed = self._constraint.allowed()
+        chosen = self._sample(_apply_mask(self._logits, allowed, min(self._end_tokens)))
+        ahead = self._left > 1 and self._constraint.forces_little(allowed)
         if ahead:
-            # On its own: what is evaluated together is waited for together.
+            # Evaluated separately: arrays evaluated together are waited for together.
             cast(Any, mx.async_eval)(chosen)
             self._logits = self._scores(chosen[None], 1)
             cast(Any, mx.async_eval)(self._logits)
         token = cast(int, chosen.item())
-        self._steering.took(token)
+        self._constraint.accept(token)
         self._left -= 1
         if token in self._end_tokens:
-            return self._generated((token,), "stop")
-        forced = self._steering.forced(self._left)
+            return self._make_generated((token,), "stop")
+        forced = self._constraint.accept_forced(self._left)
         self._left -= len(forced)
         self._next = tuple(forced) if ahead else (token, *forced)
-        return self._generated((token, *forced), "length" if self._left == 0 else None)
+        return self._make_generated((token, *forced), "length" if self._left == 0 else None)
 
     def _scores(self, tokens: Any, count: int) -> Any:
         self.held += count
         return self._model(tokens, cache=self._cache.layers)[:, -1, :]
 
-    def _generated(self, tokens: tuple[int, ...], done: Literal["stop", "length"] | None) -> Generated:
+    def _make_generated(self, tokens: tuple[int, ...], done: Literal["stop", "length"] | None) -> Generated:
         import mlx.core as mx
 
         if (self._left + len(tokens)) // _CLEARED_EVERY != self._left // _CLEARED_EVERY:
@@ -173,12 +173,12 @@ class Row:
             text += str(self._detokenizer.last_segment)
         return Generated(tokens, text, done)
 
-    def _sampled(self, logits: Any) -> Any:
+    def _sample(self, logits: Any) -> Any:
         import mlx.core as mx
 
         if self._key is None:
             return mx.argmax(logits, axis=-1)
-        # A key of its own, so that what others sample meanwhile changes nothing.
+        # A key of its own: other generations' sampling changes nothing here.
         self._key, now = mx.random.split(self._key)
         if self._sampling.top_p < 1:
             from mlx_lm.sample_utils import apply_top_p
@@ -203,7 +203,7 @@ def _mask(allowed: bytes | None, end: int, width: int) -> Any:
     if allowed is None:
         bits[end] = True
     else:
-        # The model may score more tokens than its tokenizer has, and the bits fill up to whole words.
+        # The model may score more tokens than its tokenizer has, and the bit mask is padded to whole words.
         known = np.unpackbits(np.frombuffer(allowed, np.uint8), bitorder="little")[:width]
         bits[: known.size] = known
     return mx.array(bits)[None]

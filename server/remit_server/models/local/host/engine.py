@@ -1,8 +1,8 @@
-"""Generates steps with one model, several at once by turns (MOD-02).
+"""Generates steps with one model, several alternately (MOD-02).
 
-Each generation has its own cache, grammar and chance, and computes what it would compute alone; so how many others run
-beside it changes nothing about its answer. That is why tokens of several are not computed in one batch: the last bits
-of a matrix product depend on its number of rows, and at a near tie the chosen token with them.
+Each generation has its own cache, grammar and random state, and computes the same as it would alone; so the number of
+concurrent generations does not change an answer. That is why tokens of several are not computed in one batch: the last
+bits of a matrix product depend on its number of rows, and in a near tie the chosen token with them.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from collections.abc import Callable
 from remit_server.models.local.host.cache.cache_files import CacheStore
 from remit_server.models.local.host.cache.session_caches import Sessions, resume
 from remit_server.models.local.host.cache.token_caches import Cache
-from remit_server.models.local.host.fair_queue import FairQueue, Line
+from remit_server.models.local.host.fair_queue import FairQueue, QueueKey
 from remit_server.models.local.host.generation import Emit, Generation
 from remit_server.models.local.host.grammar.step_grammar import GrammarError
 from remit_server.models.local.host.loading import HostError
 from remit_server.models.local.host.mlx_backend import LanguageModel
-from remit_server.models.local.host.model_adapter import Steps
+from remit_server.models.local.host.model_adapter import ModelAdapter
 from remit_server.models.local.host.output.calls import UnreadableCall
 from remit_server.models.local.host.stats import Counts
 from remit_server.models.local.wire import Error, Finished, Generate, Stats
@@ -27,15 +27,15 @@ log = logging.getLogger("remit.model")
 
 
 class Engine:
-    """One loaded model, its ways and its sessions' caches. Lives on the model's thread."""
+    """One loaded model with its adapter and its sessions' caches. Used on the model's thread only."""
 
     def __init__(
-        self, model: LanguageModel, steps: Steps, emit: Emit, cache_bytes: int, store: CacheStore | None
+        self, model: LanguageModel, adapter: ModelAdapter, emit: Emit, cache_bytes: int, store: CacheStore | None
     ) -> None:
-        """With a `store`, caches outlast the process."""
+        """With a `store`, caches survive the process."""
         self._model = model
         self._emit = emit
-        self._steps = steps
+        self._adapter = adapter
         self._store = store
         self._sessions: Sessions[Cache] = Sessions(cache_bytes)
         self._queue = FairQueue()
@@ -46,16 +46,16 @@ class Engine:
 
     @property
     def idle(self) -> bool:
-        """Whether nothing waits or runs."""
+        """Whether nothing is queued or running."""
         return not self._waiting and not self._running
 
     def submit(self, request: Generate) -> None:
-        """Queue a generation. What it brings is emitted by the rounds that follow, and ends with Finished or Error."""
+        """Queues a generation. Its events are emitted during later rounds, and end with Finished or Error."""
         self._waiting[request.id] = request
-        self._queue.put(request.id, _line(request))
+        self._queue.put(request.id, _queue_key(request))
 
     def cancel(self, request_id: str) -> None:
-        """End a generation, or keep it from starting; unknown ids are over already."""
+        """Ends a generation, or removes it from the queue; an unknown id has already ended."""
         if self._waiting.pop(request_id, None) is not None:
             self._queue.remove(request_id)
             self._emit(Finished(id=request_id, reason="cancelled"))
@@ -63,7 +63,7 @@ class Engine:
             self._end(generation)
 
     def close(self) -> None:
-        """End everything, and keep the caches where they outlast the process."""
+        """Ends all generations, and saves the caches if there is a store."""
         for request_id in (*self._waiting, *self._running):
             self.cancel(request_id)
         if self._store is not None:
@@ -71,20 +71,20 @@ class Engine:
                 self._store.save(name, session)
 
     def round(self) -> None:
-        """Take one step with each generation whose turn it is: a token, or for one of them a part of its prompt."""
+        """Advances each generation whose turn it is by one step: a token, or for one of them a part of its prompt."""
         self._rounds += 1
-        chosen = [generation for name in self._queue.round() if (generation := self._begun(name)) is not None]
+        chosen = [generation for name in self._queue.round() if (generation := self._get_or_begin(name)) is not None]
         for step in (Generation.begin_token, Generation.take_token):
             for generation in chosen:
                 if not generation.reading and generation.id in self._running:
                     self._attempt(generation, step)
         readers = [generation for generation in chosen if generation.reading]
         if readers:
-            # One at a time: whoever generates waits for one part of a prompt at most between two tokens.
+            # One at a time: other generations wait for at most one part of a prompt between two tokens.
             self._attempt(readers[self._rounds % len(readers)], Generation.read)
 
     def stats(self) -> Stats:
-        """Say what is held and what was done."""
+        """Returns the caches' state and the sums."""
         return self._counts.stats(
             sessions=len(self._sessions),
             cache_bytes=self._sessions.nbytes,
@@ -92,8 +92,8 @@ class Engine:
             running=len(self._running),
         )
 
-    def _begun(self, request_id: str) -> Generation | None:
-        """Return a running generation, or begin one that waited; None where that fails, which is emitted."""
+    def _get_or_begin(self, request_id: str) -> Generation | None:
+        """Returns a running generation, or starts a queued one. Returns None where that fails, which is emitted."""
         if (running := self._running.get(request_id)) is not None:
             return running
         request = self._waiting.pop(request_id)
@@ -106,9 +106,9 @@ class Engine:
         return generation
 
     def _begin(self, request: Generate) -> Generation:
-        text = self._steps.prompt(request)
-        steering, hearing = self._steps.steering(request, text), self._steps.hearing(request, text)
-        name = _cache_name(_line(request))
+        text = self._adapter.prompt(request)
+        keyed_guide, output = self._adapter.constrain(request, text), self._adapter.open_reader(request, text)
+        name = _cache_name(_queue_key(request))
         session = self._sessions.take(name)
         if session is None and self._store is not None:
             session = self._store.load(name)
@@ -121,11 +121,13 @@ class Engine:
             tokens, window = len(prompt.tokens), self._model.context
             raise HostError("the conversation does not fit the model", why, fix, tokens=tokens, window=window)
         limit = min(request.max_tokens, room)
-        steering[1].within(limit)
-        return Generation(self._model, request, prompt, steering, hearing, text=text, max_tokens=limit, emit=self._emit)
+        keyed_guide[1].set_limit(limit)
+        return Generation(
+            self._model, request, prompt, keyed_guide, output, text=text, max_tokens=limit, emit=self._emit
+        )
 
     def _attempt(self, generation: Generation, step: Callable[[Generation], None]) -> None:
-        """Take one step of one generation; what goes wrong in it ends that one alone."""
+        """Runs one step of a generation; an error ends that generation only."""
         try:
             step(generation)
         except Exception as error:
@@ -137,7 +139,7 @@ class Engine:
 
     def _end(self, generation: Generation) -> None:
         self._forget(generation, failed=False)
-        self._sessions.keep(_cache_name(_line(generation.request)), generation.session())
+        self._sessions.keep(_cache_name(_queue_key(generation.request)), generation.session())
         finished = generation.finished()
         self._counts.count(finished, shared=generation.prompt.shared)
         self._emit(finished)
@@ -145,16 +147,16 @@ class Engine:
     def _forget(self, generation: Generation, *, failed: bool) -> None:
         self._running.pop(generation.id, None)
         self._queue.remove(generation.id)
-        self._steps.used(generation.steering, failed=failed)
+        self._adapter.used(generation.keyed_guide, failed=failed)
 
 
-def _line(request: Generate) -> Line:
+def _queue_key(request: Generate) -> QueueKey:
     return request.session_id, request.priority
 
 
-def _cache_name(line: Line) -> str:
-    """A name of a cache; a completion at the cursor does not disturb its session's turn."""
-    session, priority = line
+def _cache_name(key: QueueKey) -> str:
+    """Returns a cache's name; a completion at the cursor has another than its session's turn."""
+    session, priority = key
     return session if priority == "turn" else f"{priority}\n{session}"
 
 

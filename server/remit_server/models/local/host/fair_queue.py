@@ -1,4 +1,4 @@
-"""Whose turn it is: lines of requests, by priority and fair between sessions (MOD-05)."""
+"""Schedules requests by priority, and fairly between sessions (MOD-05)."""
 
 from __future__ import annotations
 
@@ -7,51 +7,51 @@ from collections import deque
 from remit_server.models.local.wire import Priority
 
 MOST_TOGETHER = 8
-"""Generations of one priority that are under way at once; each holds a cache."""
-CHARITY = 16
-"""Every so many rounds, lower priorities take part too, so that none waits for ever."""
+"""The most generations of one priority that run at once; each holds a cache."""
+LOWER_PRIORITY_EVERY = 16
+"""In every so many rounds lower priorities get a step too, so that none starves."""
 _RANK: dict[Priority, int] = {"interactive": 0, "turn": 1, "background": 2}
 
-Line = tuple[str, Priority]
-"""A session's requests of one priority; they are worked off in order, since they share a prompt cache."""
+QueueKey = tuple[str, Priority]
+"""Identifies the queue of a session's requests of one priority; they run in order, since they share a prompt cache."""
 
 
 class FairQueue:
-    """Requests by id, in lines. Of each line only the first is under way; a line that has had its turn goes last."""
+    """Requests by id, in queues. Only the first of each queue runs; a queue that has had a step goes last."""
 
     def __init__(self) -> None:
-        self._lines: dict[Line, deque[str]] = {}
-        self._line_of: dict[str, Line] = {}
+        self._queues: dict[QueueKey, deque[str]] = {}
+        self._key_of: dict[str, QueueKey] = {}
         self._rounds = 0
 
     def __len__(self) -> int:
-        return len(self._line_of)
+        return len(self._key_of)
 
-    def put(self, request_id: str, line: Line) -> None:
-        """Add a request at the end of its line."""
-        self._lines.setdefault(line, deque()).append(request_id)
-        self._line_of[request_id] = line
+    def put(self, request_id: str, key: QueueKey) -> None:
+        """Adds a request at the end of its queue."""
+        self._queues.setdefault(key, deque()).append(request_id)
+        self._key_of[request_id] = key
 
     def remove(self, request_id: str) -> None:
-        """Take out a request that is over; unknown ids are over already."""
-        line = self._line_of.pop(request_id, None)
-        if line is None:
+        """Removes a request that has ended; an unknown id has already been removed."""
+        key = self._key_of.pop(request_id, None)
+        if key is None:
             return
-        waiting = self._lines[line]
+        waiting = self._queues[key]
         first = waiting[0] == request_id
         waiting.remove(request_id)
         if first:
-            del self._lines[line]
+            del self._queues[key]
             if waiting:
-                self._lines[line] = waiting
+                self._queues[key] = waiting
 
     def round(self) -> tuple[str, ...]:
-        """Say which requests take one step now: those of the highest priority that waits, and lower ones at times."""
+        """Returns the requests that run one step now: those of the highest waiting priority, at times lower ones."""
         self._rounds += 1
-        ranks = sorted({_RANK[priority] for _, priority in self._lines})
-        taking_part = ranks if self._rounds % CHARITY == 0 else ranks[:1]
+        ranks = sorted({_RANK[priority] for _, priority in self._queues})
+        taking_part = ranks if self._rounds % LOWER_PRIORITY_EVERY == 0 else ranks[:1]
         return tuple(request_id for rank in taking_part for request_id in self._heads(rank))
 
     def _heads(self, rank: int) -> list[str]:
-        heads = [waiting[0] for (_, priority), waiting in self._lines.items() if _RANK[priority] == rank]
+        heads = [waiting[0] for (_, priority), waiting in self._queues.items() if _RANK[priority] == rank]
         return heads[:MOST_TOGETHER]

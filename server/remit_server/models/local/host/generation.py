@@ -1,4 +1,4 @@
-"""One run of the model: reads its prompt in parts, then brings a token at each step (MOD-02)."""
+"""One generation: reads its prompt in parts, then generates a token per step (MOD-02)."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from remit_server.models.local.host.cache.token_caches import Cache
 from remit_server.models.local.host.decoding import Row
 from remit_server.models.local.host.loading import HostError
 from remit_server.models.local.host.mlx_backend import LanguageModel, memory_bytes
-from remit_server.models.local.host.model_adapter import Steering
-from remit_server.models.local.host.output.output_reader import Hearing
+from remit_server.models.local.host.model_adapter import KeyedGuide
+from remit_server.models.local.host.output.output_reader import OutputReader
 from remit_server.models.local.wire import Finished, Frame, Generate, Progress
 
 Emit = Callable[[Frame], None]
 
 
 class Generation:
-    """A request under way. `reading` until all of its prompt but the last token is in the cache."""
+    """A running request. It is `reading` until all of its prompt but the last token is in the cache."""
 
     def __init__(
         self,
         model: LanguageModel,
         request: Generate,
         prompt: Prompt[Cache],
-        steering: Steering,
-        hearing: Hearing,
+        keyed_guide: KeyedGuide,
+        output: OutputReader,
         *,
         text: str,
         max_tokens: int,
@@ -35,15 +35,15 @@ class Generation:
     ) -> None:
         self.request = request
         self.prompt = prompt
-        self.steering = steering
-        self._guide = steering[1]
+        self.keyed_guide = keyed_guide
+        self._guide = keyed_guide[1]
         self.over = False
         self._model = model
         self._text = text
         self._emit = emit
         self._held = prompt.cached
         self._whole = prompt.whole
-        self._hearing = hearing
+        self._output = output
         self._tokens: list[int] = []
         self._said = ""
         self._reason: Literal["stop", "length", "cancelled"] = "cancelled"
@@ -65,11 +65,11 @@ class Generation:
 
     @property
     def reading(self) -> bool:
-        """Whether prompt tokens are left to read before the last one."""
+        """Whether prompt tokens before the last one are left to read."""
         return self._held < len(self.prompt.tokens) - 1
 
     def read(self) -> None:
-        """Read up to the next multiple of a chunk, or up to the prompt's last token."""
+        """Reads up to the next multiple of a chunk, or to the prompt's last token."""
         begin = self._held
         end = min(begin // CHUNK * CHUNK + CHUNK, len(self.prompt.tokens) - 1)
         self._model.read(self.prompt.tokens[begin:end], self.prompt.cache)
@@ -79,11 +79,11 @@ class Generation:
         self._report(end)
 
     def begin_token(self) -> None:
-        """Start to compute the next token."""
+        """Starts to compute the next token."""
         self._row.begin()
 
     def take_token(self) -> None:
-        """Choose the token that was begun, and say what it completes, with what has to follow it.
+        """Chooses the token that was begun, and emits the text that it and its forced tokens complete.
 
         Raises GrammarError, UnreadableCall and HostError where the answer cannot be used.
         """
@@ -94,15 +94,15 @@ class Generation:
         self._tokens += generated.tokens
         self._said += generated.text
         if generated.text:
-            self._say(self._hearing.feed(generated.text))
+            self._say(self._output.feed(generated.text))
         if generated.done is not None:
             self._reason, self.over = generated.done, True
             if self.request.answer_schema is not None:
                 self._require_whole_value()
-            self._say(self._hearing.finish(cut=generated.done == "length"))
+            self._say(self._output.finish(cut=generated.done == "length"))
 
     def session(self) -> Session[Cache]:
-        """Return what is known now. Its text is known only where the generation ended by itself."""
+        """Returns the session's state now. Its text is known only where the generation ended by itself."""
         tokens = (*self.prompt.tokens, *self._tokens)
         held = self._held + self._row.held
         if self._reason != "stop":
@@ -111,12 +111,12 @@ class Generation:
         return Session(tokens, text, self.prompt.cache, held, self._whole)
 
     def finished(self) -> Finished:
-        """Return the closing event."""
+        """Returns the final event."""
         now = time.perf_counter()
         first = self._first or now
         return Finished(
             id=self.id,
-            reason="length" if self._guide.landed else self._reason,
+            reason="length" if self._guide.closed_early else self._reason,
             prompt_tokens=len(self.prompt.tokens),
             cached_tokens=self.prompt.cached,
             completion_tokens=len(self._tokens),
@@ -129,7 +129,7 @@ class Generation:
         self._emit(Progress(id=self.id, done=done, total=len(self.prompt.tokens)))
 
     def _require_whole_value(self) -> None:
-        """Raises HostError where the token limit cut the value off: a part of one must not be believed."""
+        """Raises HostError where the token limit cut the value off: a part of a value must not be used."""
         if self._reason == "length" and not self._guide.complete:
             why = f"no whole value of the schema was written within {len(self._tokens)} tokens"
             raise HostError("the answer does not fit", why, "allow more tokens, or ask for a smaller value")

@@ -1,4 +1,4 @@
-"""Loads a model, or says in words what is wrong with it (MOD-08)."""
+"""Loads a model, or explains why it cannot be loaded (MOD-08)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _CHECK = "run `remit model check` for details, or choose another model folder"
 
 
 class HostError(Exception):
-    """What, why and fix, for a person; crosses the pipe as `wire.Error`, as do a prompt's tokens that are too many."""
+    """An error with what, why and fix, for a person; sent as `wire.Error`, as are the tokens of a prompt too long."""
 
     def __init__(self, what: str, why: str, fix: str, *, tokens: int = 0, window: int = 0) -> None:
         super().__init__(f"{what}: {why}")
@@ -23,7 +23,7 @@ class HostError(Exception):
 
 
 def load_model(load: Load, on_progress: Callable[[int, int], None]) -> LanguageModel:
-    """Load `embedded` or a folder. Raises HostError; takes seconds, on the model's thread."""
+    """Loads `embedded` or a folder, on the model's thread; takes seconds. Raises HostError."""
     reference = load.reference
     if reference != "embedded":
         _check_folder(Path(reference))
@@ -46,7 +46,7 @@ def load_model(load: Load, on_progress: Callable[[int, int], None]) -> LanguageM
         raise _too_large(reference, "the memory ran out while it was loaded") from error
     except ImportError as error:
         why = f"MLX does not load here: {_one_line(error)}"
-        fix = "install it anew: `make clean setup` in Remit's folder"
+        fix = "reinstall it: `make clean setup` in Remit's folder"
         raise HostError("the local model cannot run", why, fix) from error
     except Exception as error:
         raise HostError(f"the model `{reference}` cannot be loaded", _one_line(error), _CHECK) from error
@@ -69,7 +69,7 @@ def _check_folder(folder: Path) -> None:
 
 
 def _check_weights(folder: Path, *, check_memory: bool) -> None:
-    """Look at the weights' headers before anything is read. Raises HostError."""
+    """Checks the weight files' headers before anything is loaded. Raises HostError."""
     try:
         weights = weights_of(folder)
     except (BrokenWeights, OSError) as error:

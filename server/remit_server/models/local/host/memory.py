@@ -1,4 +1,4 @@
-"""How much memory a model needs and how much is free, so that loading one does not take the machine down."""
+"""Finds out how much memory a model needs and how much is free, so that loading one does not exhaust the machine."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ from dataclasses import dataclass
 from pathlib import Path
 
 WORK = 1.2
-"""A model needs its weights and somewhat more: activations, caches, libraries."""
+"""The factor by which a model needs more than its weights: activations, caches, libraries."""
 _LENGTH = 8
 _LONGEST_HEADER = 100_000_000
 _HALVES = frozenset({"F16", "BF16"})
 
 
 class BrokenWeights(ValueError):
-    """A file of weights that is no complete safetensors file."""
+    """A weight file that is not a complete safetensors file."""
 
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """Sizes in bytes: of the tensors in their files, and in memory with half precision spelt in single."""
+    """Sizes in bytes: of the tensors in their files, and in memory with half precision widened to single."""
 
     stored: int
     single: int
 
 
 def weights_of(folder: Path) -> Weights:
-    """Read the headers of all weights in a folder. Raises BrokenWeights, and OSError for files that cannot be read."""
+    """Reads the headers of all weights in a folder. Raises BrokenWeights, and OSError for files that cannot be read."""
     stored = single = 0
     for path in sorted(folder.glob("model*.safetensors")):
         for kind, size in _tensors(path):
@@ -41,9 +41,9 @@ def weights_of(folder: Path) -> Weights:
 
 
 def _tensors(path: Path) -> list[tuple[str, int]]:
-    """Return each tensor's type and size in bytes. A file that ends before its tensors do is broken."""
+    """Returns each tensor's type and size in bytes. Raises BrokenWeights for a file that ends before its tensors do."""
     size = path.stat().st_size
-    broken = BrokenWeights(f"`{path.name}` is no safetensors file, or was cut off")
+    broken = BrokenWeights(f"`{path.name}` is not a safetensors file, or was cut off")
     with path.open("rb") as file:
         length = int.from_bytes(file.read(_LENGTH), "little")
         if not 0 < length <= min(size, _LONGEST_HEADER):
@@ -61,9 +61,10 @@ def _tensors(path: Path) -> list[tuple[str, int]]:
 
 
 def free_memory() -> int | None:
-    """Bytes that a process here may still take: the least of what the machine and its control groups leave.
+    """Returns the bytes that a process here may still allocate: the least that the machine and its control groups
+    leave.
 
-    None where that cannot be found out.
+    Returns None where that cannot be found out.
     """
     machine = _mac() if sys.platform == "darwin" else _linux()
     left = control_group_left(Path("/proc/self/cgroup"), Path("/sys/fs/cgroup"))
@@ -86,14 +87,14 @@ def _mac() -> int | None:
 
 
 def parse_vm_stat(text: str) -> int | None:
-    """Bytes that macOS can give away at once, by the output of `vm_stat`; None where that says nothing of it."""
+    """Returns the bytes that macOS can free at once, from the output of `vm_stat`; None where it does not say."""
     page = re.search(r"page size of (\d+) bytes", text)
     counts = re.findall(r"^Pages (?:free|inactive|speculative|purgeable):\s+(\d+)\.", text, re.MULTILINE)
     return int(page.group(1)) * sum(map(int, counts)) if page and counts else None
 
 
 def control_group_left(listing: Path, mount: Path) -> Iterator[int]:
-    """Bytes that each memory limit above this process leaves, by versions 2 and 1 of control groups."""
+    """Yields the bytes that each memory limit above this process leaves, for versions 2 and 1 of control groups."""
     try:
         lines = listing.read_text("utf-8").splitlines()
     except OSError:
@@ -115,12 +116,12 @@ def _free_in_groups(mount: Path, group: str, names: tuple[str, str, str]) -> Ite
             usage = int((folder / usage_name).read_text("ascii"))
             stat = (folder / "memory.stat").read_text("ascii")
         except (OSError, ValueError):
-            continue  # no limit here (`max`), or a group that a container does not show
+            continue  # no limit here (`max`), or a group that the container does not show
         cached = re.search(rf"^{cache_name} (\d+)$", stat, re.MULTILINE)
         yield max(0, limit - usage + (int(cached.group(1)) if cached else 0))
 
 
 def _enclosing_groups(mount: Path, group: str) -> Iterable[Path]:
-    """The folder of a group and of each group around it. A container sees its own group as the root."""
+    """Returns the folders of a group and of its ancestors. A container sees its own group as the root."""
     parts = [part for part in group.split("/") if part not in {"", ".."}]
     return [mount.joinpath(*parts[:length]) for length in range(len(parts), -1, -1)]

@@ -1,8 +1,8 @@
-"""Loads MLX and a model, and asks it (MOD-02).
+"""Loads MLX and a model, and runs it (MOD-02).
 
-MLX, mlx-lm, transformers and NumPy carry no usable types. They are touched only here, in `decoding.py` and in
-`caches.py`, which are checked leniently and hand out typed values only. All of it must be called from one thread: MLX's
-streams belong to the thread that made them.
+MLX, mlx-lm, transformers and NumPy have no usable types. They are used only here, in `decoding.py` and in
+`cache/token_caches.py`, which are checked leniently and return typed values only. All of it must be called from one
+thread: MLX's streams belong to the thread that created them.
 """
 # pyright: basic
 
@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from remit_server.models.local.host.cache.token_caches import Cache
-from remit_server.models.local.host.decoding import Row, Sampling, Steering, read
+from remit_server.models.local.host.decoding import Row, Sampling, TokenConstraint, read
 from remit_server.models.local.host.output.calls import CLOSE, OPEN, Markers
 from remit_server.models.local.host.output.formats import KNOWN, OWN, ToolFormat
 from remit_server.models.local.host.output.thinking import Piece, ThinkMarkers
@@ -31,10 +31,10 @@ _NO_LIMIT = 10_000_000
 
 
 def prepare() -> None:
-    """Import MLX the way it runs best here. Raises ImportError when the `mlx` extra is not installed.
+    """Imports MLX with the best settings for this machine. Raises ImportError when the `mlx` extra is not installed.
 
     On Linux the wheel's own BLAS is 7 to 25 times slower than OpenBLAS, which must be loaded first. mlx-lm lowers the
-    limit of open files on import, for good where the process is not root.
+    limit of open files on import, permanently where the process is not root.
     """
     os.environ["HF_HUB_OFFLINE"] = "1"
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
@@ -61,9 +61,9 @@ class LanguageModel:
 
     @classmethod
     def load(cls, reference: str, on_progress: Callable[[int, int], None]) -> LanguageModel:
-        """Load `embedded` or a folder; in float32 on a CPU, where others are slower. Raises what mlx-lm raises.
+        """Loads `embedded` or a folder; in float32 on a CPU, where other types are slower. Raises what mlx-lm raises.
 
-        `on_progress` hears of the bytes of weights that are in memory, and of how many there are.
+        `on_progress` receives the bytes of weights in memory, and their total.
         """
         import mlx.core as mx
 
@@ -90,7 +90,7 @@ class LanguageModel:
         return cls(name, model, tokenizer, _context(folder, tokenizer), Sampling.stated(folder))
 
     def template(self, *, thinking: bool) -> Template | None:
-        """The tokenizer's chat template, if it brings one; asked for `thinking`, where it knows of that."""
+        """Returns the tokenizer's chat template, if it has one, with `thinking` set where the template knows it."""
         if not self._tokenizer.has_chat_template:
             return None
 
@@ -104,7 +104,7 @@ class LanguageModel:
 
     @property
     def control_tokens(self) -> tuple[str, ...]:
-        """Spellings that the tokenizer reads as one marker and not as text."""
+        """The spellings that the tokenizer reads as one marker and not as text."""
         added = cast(dict[int, Any], self._tokenizer.added_tokens_decoder)
         return tuple(
             str(t.content)
@@ -114,17 +114,17 @@ class LanguageModel:
 
     @property
     def begin(self) -> str:
-        """Spelling of the token that starts a text, if the model has one."""
+        """The spelling of the token that begins a text, if the model has one."""
         return str(self._tokenizer.bos_token or "")
 
     @property
     def end(self) -> str:
-        """Spelling of the end token."""
+        """The spelling of the end token."""
         return str(self._tokenizer.eos_token or "")
 
     @property
     def markers(self) -> Markers:
-        """Ids of the call markers, where both are single tokens."""
+        """The ids of the call markers, where both are single tokens."""
         vocabulary = cast(dict[str, int], self._tokenizer.get_vocab())
         if OPEN in vocabulary and CLOSE in vocabulary:
             return Markers(vocabulary[OPEN], vocabulary[CLOSE])
@@ -132,7 +132,7 @@ class LanguageModel:
 
     @property
     def think_markers(self) -> ThinkMarkers | None:
-        """How it spells its thinking, where mlx-lm knows that and the end of it starts with a token of its own."""
+        """The spelling of its thinking, where mlx-lm knows it and its closing marker begins with a single token."""
         if not self._tokenizer.has_thinking:
             return None
         begin, end = str(self._tokenizer.think_start), str(self._tokenizer.think_end)
@@ -140,7 +140,7 @@ class LanguageModel:
         return ThinkMarkers(begin, end, *pieces) if isinstance(pieces[1][0], int) else None
 
     def _pieces(self, marker: str) -> tuple[Piece, ...]:
-        """Cut a marker into tokens of their own and text between them."""
+        """Splits a marker into single tokens and the text between them."""
         control = set(self.control_tokens)
         pieces: list[Piece] = []
         for token in self.encode(marker):
@@ -155,7 +155,7 @@ class LanguageModel:
 
     @property
     def tool_formats(self) -> tuple[ToolFormat, ...]:
-        """The formats in which its calls are read: its own, where mlx-lm and Remit know it, and Remit's."""
+        """The formats of its calls: its own, where mlx-lm and Remit know it, and Remit's."""
         parse = self._tokenizer.tool_parser
         name = parse.__module__.rpartition(".")[2] if parse is not None else ""
         if parse is None or name not in KNOWN:
@@ -165,45 +165,45 @@ class LanguageModel:
 
     @property
     def vocabulary(self) -> int:
-        """How many tokens its tokenizer has."""
+        """The number of tokens that its tokenizer has."""
         return len(self._tokenizer)
 
     @property
     def end_tokens(self) -> frozenset[int]:
-        """Ids of the tokens that end a generation."""
+        """The ids of the tokens that end a generation."""
         return frozenset(cast(set[int], self._tokenizer.eos_token_ids))
 
     def grammar_tokenizer(self) -> Any:
-        """Return the tokenizer as llguidance reads it. Raises ValueError for tokenizers that are not fast ones."""
+        """Returns the tokenizer for llguidance. Raises ValueError for tokenizers that are not fast ones."""
         from llguidance.hf import from_tokenizer
 
         return from_tokenizer(self._tokenizer._tokenizer, eos_token=sorted(self.end_tokens))  # noqa: SLF001
 
     def encode(self, text: str) -> list[int]:
-        """Tokenize text in which markers stand for themselves; nothing is added."""
+        """Tokenizes text, in which markers become their tokens; nothing is added."""
         return cast(list[int], self._tokenizer.encode(text, add_special_tokens=False))
 
     def spelling(self, token: int) -> str:
-        """Return the text of one token, as a prompt would spell it."""
+        """Returns the text of one token, as in a prompt."""
         return cast(str, self._tokenizer.decode([token], skip_special_tokens=False))
 
     def new_cache(self) -> Cache:
-        """Return an empty prompt cache."""
+        """Returns an empty prompt cache."""
         from mlx_lm.models.cache import make_prompt_cache
 
         return Cache(cast(list[Any], make_prompt_cache(self._model)))
 
     def read(self, tokens: Sequence[int], cache: Cache) -> None:
-        """Put tokens into a cache."""
+        """Reads tokens into a cache."""
         read(self._model, tokens, cache)
 
-    def row(self, cache: Cache, token: int, steering: Steering, *, max_tokens: int, sampling: Sampling) -> Row:
-        """Begin a generation: the cache holds the prompt up to its last token, which is `token`."""
+    def row(self, cache: Cache, token: int, constraint: TokenConstraint, *, max_tokens: int, sampling: Sampling) -> Row:
+        """Starts a generation: the cache holds the prompt up to its last token, which is `token`."""
         return Row(
             self._model,
             cache,
             token,
-            steering,
+            constraint,
             self._tokenizer.detokenizer,
             end_tokens=self.end_tokens,
             max_tokens=max_tokens,
@@ -212,7 +212,7 @@ class LanguageModel:
 
 
 def _read_weights(model: Any, on_progress: Callable[[int, int], None]) -> None:
-    """Read the weights, a part of them at a time, so that there is something to tell."""
+    """Reads the weights in parts, so that progress can be reported."""
     import mlx.core as mx
     from mlx.utils import tree_flatten
 
@@ -228,7 +228,7 @@ def _read_weights(model: Any, on_progress: Callable[[int, int], None]) -> None:
 
 
 def release() -> None:
-    """Free this thread's streams; a thread that ends without it makes the process abort on exit."""
+    """Frees this thread's streams; a thread that ends without it makes the process abort on exit."""
     import mlx.core as mx
 
     mx.synchronize()
@@ -237,14 +237,14 @@ def release() -> None:
 
 
 def on_gpu() -> bool:
-    """Whether MLX computes on a GPU here."""
+    """Returns whether MLX computes on a GPU here."""
     import mlx.core as mx
 
     return bool(mx.default_device() == mx.Device(mx.gpu)) and bool(mx.metal.is_available())
 
 
 def memory_bytes() -> int:
-    """Most bytes that this process has held, on the CPU or the GPU."""
+    """Returns the most bytes that this process has held, on the CPU or the GPU."""
     import mlx.core as mx
 
     # ru_maxrss is KiB on Linux and bytes on macOS.
@@ -253,7 +253,7 @@ def memory_bytes() -> int:
 
 
 def _context(folder: Path, tokenizer: Any) -> int:
-    """Tokens the model can attend to: the smallest limit that its files state."""
+    """Returns the number of tokens that the model can attend to: the smallest limit in its files."""
     config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
     stated = (config.get("max_position_embeddings"), getattr(tokenizer, "model_max_length", None))
     return min((int(limit) for limit in stated if limit and limit < _NO_LIMIT), default=_NO_LIMIT)

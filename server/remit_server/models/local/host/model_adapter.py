@@ -1,4 +1,4 @@
-"""How one model is asked for a step: what its prompt says, what holds it, and how its answer is read."""
+"""Adapts one model to a step: its prompt, its constraints, and how its output is read."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from remit_server.models.local.host.mlx_backend import LanguageModel
 from remit_server.models.local.host.output.calls import CallReader
 from remit_server.models.local.host.output.formats import ToolFormat
 from remit_server.models.local.host.output.native import NativeReader
-from remit_server.models.local.host.output.output_reader import Hearing, Reader, Verbatim
+from remit_server.models.local.host.output.output_reader import OutputReader, Reader, Verbatim
 from remit_server.models.local.host.output.thinking import ThoughtReader
 from remit_server.models.local.host.prompts import Renderer, describe_tools, renderer, with_schema
 from remit_server.models.local.wire import Generate
@@ -21,17 +21,18 @@ log = logging.getLogger("remit.model")
 
 CHARACTERS_PER_TOKEN = 16
 """A string without a bound gets this many characters per token of the limit, so that the tokens run out first: a call
-cut off by the token limit is dropped, but a string cut short by the grammar would be believed."""
+cut off by the token limit is dropped, but a string shortened by the grammar would be used.
+"""
 
 MATCHED_CHARACTERS = 40
-"""An answer's string that must match a pattern or format gets these, or an eighth of the token limit."""
+"""The length of an answer's string with a pattern or format, unless an eighth of the token limit is more."""
 
-Steering = tuple[str | None, Guide | Unguided]
-"""What holds a generation, with the key of its grammar, if it has one."""
+KeyedGuide = tuple[str | None, Guide | Unguided]
+"""The constraint of a generation, and the key of its grammar, if it has one."""
 
 
-class Steps:
-    """One model's ways. `guided`: a grammar holds it; `thinking`: it may think aloud, if it can."""
+class ModelAdapter:
+    """One model's adapter. `guided`: a grammar constrains it; `thinking`: it may think, if it can."""
 
     def __init__(self, model: LanguageModel, *, guided: bool, thinking: bool) -> None:
         self._model = model
@@ -46,11 +47,11 @@ class Steps:
 
     @property
     def guided(self) -> bool:
-        """Whether a grammar holds what the model says."""
+        """Whether a grammar constrains the model's output."""
         return self._grammars is not None
 
     def prompt(self, request: Generate) -> str:
-        """Render the conversation. Raises HostError where the model's template fails."""
+        """Renders the conversation. Raises HostError where the model's template fails."""
         messages = request.messages
         if not self.guided and request.answer_schema is not None:
             messages = tuple(with_schema(messages, request.answer_schema))
@@ -60,10 +61,10 @@ class Steps:
         except Exception as error:
             why = f"its chat template fails: {error}"
             raise HostError(f"the model `{self._model.name}` cannot be asked", why, "use another model") from error
-        return text if wanted or self._markers is None else self._markers.closed(text)
+        return text if wanted or self._markers is None else self._markers.close_thinking(text)
 
-    def steering(self, request: Generate, prompt: str) -> Steering:
-        """Say what holds a generation. Raises HostError where a schema is of no use."""
+    def constrain(self, request: Generate, prompt: str) -> KeyedGuide:
+        """Returns the constraint of a generation. Raises HostError where a schema cannot be used."""
         if self._grammars is None:
             return None, Unguided(self._model.vocabulary)
         longest = request.max_tokens * CHARACTERS_PER_TOKEN
@@ -71,8 +72,8 @@ class Steps:
         try:
             if request.answer_schema is not None:
                 matched = max(MATCHED_CHARACTERS, request.max_tokens // 8)
-                key, matcher, landing = self._grammars.answer(request.answer_schema, longest, matched)
-                return key, Guide(matcher, ends, landing)
+                key, matcher, closer = self._grammars.answer(request.answer_schema, longest, matched)
+                return key, Guide(matcher, ends, closer)
             paths = Paths(request.paths, request.path_arguments)
             before = self._before(request, prompt)
             key, matcher = self._grammars.step(request.intents, longest, paths, before, must_call=request.must_call)
@@ -80,32 +81,34 @@ class Steps:
         except GrammarError as error:
             raise _unusable(request, error) from error
 
-    def hearing(self, request: Generate, prompt: str) -> Hearing:
-        """Say how the answer is read. Raises HostError where a schema is of no use."""
+    def open_reader(self, request: Generate, prompt: str) -> OutputReader:
+        """Returns the reader of the output. Raises HostError where a schema cannot be used."""
         markers = self._markers
         if markers is None or (self.guided and not self._thinks(request)):
-            return Hearing(request.id, self._reader(request))
-        return Hearing(request.id, self._reader(request), ThoughtReader(markers, opened=markers.is_opened_by(prompt)))
+            return OutputReader(request.id, self._reader(request))
+        return OutputReader(
+            request.id, self._reader(request), ThoughtReader(markers, opened=markers.is_opened_by(prompt))
+        )
 
-    def used(self, steering: Steering, *, failed: bool) -> None:
-        """Note what a grammar was used for."""
-        key, guide = steering
+    def used(self, keyed: KeyedGuide, *, failed: bool) -> None:
+        """Records the use of a grammar."""
+        key, guide = keyed
         if self._grammars is not None and key is not None:
             self._grammars.used(key, guide.consumed, failed=failed)
 
     def _thinks(self, request: Generate) -> bool:
-        """Only a turn's step: nobody waits for thoughts before a completion, nor wants them in a value."""
+        """Returns whether the model may think: only in a turn's step, not in a completion or a value."""
         return self._thinking and bool(request.intents)
 
     def _before(self, request: Generate, prompt: str) -> Thinking | None:
-        """Half of the tokens are the answer's: a model that thinks without end would never say anything."""
+        """Returns the limit of thinking before the answer: half of the tokens are reserved for the answer."""
         if self._markers is None or not self._thinks(request):
             return None
         return Thinking(self._markers, max(1, request.max_tokens // 2), opened=self._markers.is_opened_by(prompt))
 
     def _reader(self, request: Generate) -> Reader:
         if self.guided:
-            # An answer is one JSON value; a call spelled in one of its strings is none.
+            # An answer is one JSON value; a call spelled in one of its strings is not a call.
             return CallReader() if request.answer_schema is None else Verbatim()
         if request.answer_schema is None:
             return NativeReader(self._formats, describe_tools(request.intents))
@@ -121,7 +124,7 @@ class Steps:
 
 
 def _grammars(model: LanguageModel) -> Grammars | None:
-    """Return the grammars of a model; None for a tokenizer that llguidance cannot read."""
+    """Returns the grammars of a model; None for a tokenizer that llguidance cannot read."""
     try:
         return Grammars(model.grammar_tokenizer(), model.markers)
     except Exception as error:

@@ -1,7 +1,7 @@
-"""Renders a conversation for one model, so that what it generated comes back as it was (MOD-02).
+"""Renders a conversation for one model, so that generated text comes back unchanged (MOD-02).
 
-Messages carry file contents and tool output, which may spell the model's control tokens; those are defused first, so
-that a file cannot speak as the person or as the model.
+Messages contain files and tool output, which may spell the model's control tokens; those are escaped first, so that a
+file cannot speak as the person or as the model.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from remit_server.models.local.wire import ChatMessage, ToolSchema
 
 TemplateMessage = dict[str, JsonValue]
 Template = Callable[[list[TemplateMessage], list[TemplateMessage]], str]
-"""Renders messages and tool descriptions, up to where the assistant is to speak. May raise anything."""
+"""Renders messages and tool descriptions, up to the assistant's next message. May raise anything."""
 
 _PROBE_CALL = ("probe_tool", {"path": "a/b.py"})
 
 
 @dataclass(frozen=True, slots=True)
 class Renderer:
-    """How one model wants its prompts. `native_calls`: its template spells calls as the grammar does."""
+    """Renders prompts for one model. `native_calls`: its template spells calls as the grammar does."""
 
     template: Template
     markers: re.Pattern[str] | None
@@ -35,7 +35,7 @@ class Renderer:
     shows_tools: bool
 
     def render(self, messages: Sequence[ChatMessage], intents: Mapping[str, Sequence[ToolSchema]]) -> str:
-        """Return the prompt text. Whatever the template raises is a defect of the model folder and comes through."""
+        """Returns the prompt text. Errors of the template are defects of the model folder and are passed on."""
         tools = describe_tools(intents)
         shown = list(messages) if self.shows_tools or not intents else with_tools(messages, intents)
         return self.template(
@@ -57,7 +57,7 @@ class Renderer:
         return rendered
 
     def _defuse(self, value: JsonValue) -> JsonValue:
-        """Defuse every string of a JSON value."""
+        """Escapes control tokens in every string of a JSON value."""
         if isinstance(value, str):
             return self._text(value)
         if isinstance(value, list):
@@ -73,10 +73,11 @@ class Renderer:
 def renderer(
     template: Template | None, control_tokens: Sequence[str], begin: str, end: str, *, own_calls: bool = False
 ) -> Renderer:
-    """Find out how a template behaves by trying it; without one, or with one that fails, use the plain template.
+    """Returns the renderer for a template, whose behaviour is found by trying it; without a working one, for the plain
+    template.
 
     `control_tokens` are the spellings of the tokenizer's own markers, `begin` and `end` of its first and last token.
-    With `own_calls` the template spells calls in whatever format it has.
+    With `own_calls` the template spells calls in its own format.
     """
     spellings = sorted((token for token in control_tokens if len(token) > 1), key=len, reverse=True)
     markers = re.compile("|".join(map(re.escape, spellings))) if spellings else None
@@ -86,13 +87,13 @@ def renderer(
         try:
             native = _spells_calls(candidate, _PROBE_CALL[0] if own_calls else spell_call(*_PROBE_CALL))
             return Renderer(candidate, markers, native, _shows_tools(candidate))
-        except Exception:  # noqa: S112 - a template is a program of the model folder; one that fails is not used
+        except Exception:  # noqa: S112 - a template is a program of the model folder; a failing one is not used
             continue
     raise AssertionError("the plain template renders every role")
 
 
 def plain_template(begin: str, end: str) -> Template:
-    """Return the template for models that bring none: headings for the roles, `end` after each of the model's turns."""
+    """Returns the template for models without one: a heading for each role, `end` after the model's messages."""
 
     def template(messages: list[TemplateMessage], tools: list[TemplateMessage]) -> str:
         del tools  # described in the system message instead
@@ -106,7 +107,7 @@ def plain_template(begin: str, end: str) -> Template:
 
 
 def with_tools(messages: Sequence[ChatMessage], intents: Mapping[str, Sequence[ToolSchema]]) -> list[ChatMessage]:
-    """Describe the tools in the system message, for templates that do not show them."""
+    """Adds the tools to the system message, for templates that do not render them."""
     schemas = [json.dumps(tool, ensure_ascii=False) for tool in describe_tools(intents)]
     lines = [
         "Answer in plain text, or call tools. Before any other tool, declare an intent:",
@@ -120,13 +121,13 @@ def with_tools(messages: Sequence[ChatMessage], intents: Mapping[str, Sequence[T
 
 
 def with_schema(messages: Sequence[ChatMessage], schema: Mapping[str, JsonValue]) -> list[ChatMessage]:
-    """Ask for a value of a schema in words, where no grammar holds the model to it."""
+    """Adds a request for a value of a schema to the messages, where no grammar enforces it."""
     spelled = json.dumps(dict(schema), ensure_ascii=False)
     return with_instruction(messages, f"Answer with one JSON value of this schema, and with nothing else: {spelled}")
 
 
 def with_instruction(messages: Sequence[ChatMessage], text: str) -> list[ChatMessage]:
-    """Put an instruction at the end of the system message."""
+    """Adds an instruction at the end of the system message."""
     if messages and messages[0].role == "system":
         first = messages[0].model_copy(update={"content": f"{messages[0].content}\n\n{text}"})
         return [first, *messages[1:]]
@@ -134,7 +135,7 @@ def with_instruction(messages: Sequence[ChatMessage], text: str) -> list[ChatMes
 
 
 def describe_tools(intents: Mapping[str, Sequence[ToolSchema]]) -> list[TemplateMessage]:
-    """Describe what may be called, the declaration of an intent first, as chat templates take it."""
+    """Describes the callable tools as chat templates take them, the declaration of an intent first."""
     if not intents:
         return []
     matrix = "; ".join(f"{intent}: {', '.join(tool.name for tool in tools)}" for intent, tools in intents.items())
@@ -148,7 +149,7 @@ def describe_tools(intents: Mapping[str, Sequence[ToolSchema]]) -> list[Template
 
 
 def _spells_calls(template: Template, spelled: str) -> bool:
-    """Try the template on a call; True when it spells it with `spelled` in it. Raises what the template raises."""
+    """Returns whether the template renders a call with `spelled` in it. Raises what the template raises."""
     name, arguments = _PROBE_CALL
     conversation: list[TemplateMessage] = [
         {"role": "system", "content": "s"},
@@ -173,7 +174,7 @@ def _template_call(call_id: str, name: str, arguments: JsonValue) -> TemplateMes
 
 
 def _short(call_id: str) -> str:
-    """A call's id in nine letters and digits: some templates take no other."""
+    """Returns a call's id as nine letters and digits: some templates accept no other."""
     return hashlib.sha256(call_id.encode()).hexdigest()[:9]
 
 

@@ -1,4 +1,4 @@
-"""What the model process has done since it loaded its model, in numbers."""
+"""Statistics of the model process since it loaded its model."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Counts:
     decode_s: float = 0.0
 
     def count(self, finished: Finished, *, shared: bool) -> None:
-        """Add a generation; `shared`: it began with a copy of another session's cache."""
+        """Adds a generation; `shared`: it began with a copy of another session's cache."""
         self.generations += 1
         self.hits += finished.cached_tokens > 0
         self.shared += shared
@@ -30,7 +30,7 @@ class Counts:
         self.decode_s += finished.decode_s
 
     def stats(self, *, sessions: int, cache_bytes: int, waiting: int, running: int) -> Stats:
-        """Spell the sums, and what is held and under way now."""
+        """Returns the sums, the caches' state and the running requests."""
         return Stats(
             sessions=sessions,
             cache_bytes=cache_bytes,

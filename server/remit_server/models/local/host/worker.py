@@ -1,4 +1,4 @@
-"""The one thread that imports, loads, generates and frees; requests come to it by a queue (MOD-02)."""
+"""The thread that imports, loads, generates and frees; it receives requests through a queue (MOD-02)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ log = logging.getLogger("remit.model")
 
 
 class Worker:
-    """Runs generations by turns, on a thread of its own. Everything it has to say goes to `emit`."""
+    """Runs generations alternately, on a thread of its own. Its events go to `emit`."""
 
     def __init__(self, load: Load, emit: Callable[[Frame], None]) -> None:
         self._request = load
@@ -33,15 +33,15 @@ class Worker:
         self._thread = threading.Thread(target=self._run, name="mlx", daemon=True)
 
     def start(self) -> None:
-        """Begin to load the model."""
+        """Starts to load the model."""
         self._thread.start()
 
     def submit(self, request: Generate | Cancel | AskStats) -> None:
-        """Hand over a request; it is looked at between two tokens, or two parts of a prompt."""
+        """Queues a request; it is read between two tokens, or two parts of a prompt."""
         self._queue.put(request)
 
     def stop(self, timeout_s: float) -> bool:
-        """Stop everything and wait for the thread; False when it is still busy after `timeout_s`.
+        """Stops all work and waits for the thread. Returns False where it is still busy after `timeout_s`.
 
         Exiting while MLX generates aborts the process, so the thread is waited for.
         """
@@ -55,7 +55,7 @@ class Worker:
         try:
             self._work()
         except BaseException:
-            # Without this thread the process answers nothing; the server notices its end, and starts another.
+            # Without this thread the process answers nothing; the server notices its end and starts another process.
             log.exception("the model's thread failed")
             os._exit(1)
 
@@ -72,7 +72,7 @@ class Worker:
         release()
 
     def _receive(self, engine: Engine) -> None:
-        """Take what has come; wait for something where there is nothing to do."""
+        """Handles the requests that have arrived, and waits for one where there is nothing else to do."""
         try:
             while True:
                 request = self._queue.get(block=engine.idle and not self._stopping.is_set())
@@ -93,10 +93,10 @@ class Worker:
         try:
             model = load_model(self._request, self._progress)
             from remit_server.models.local.host.engine import Engine
-            from remit_server.models.local.host.model_adapter import Steps
+            from remit_server.models.local.host.model_adapter import ModelAdapter
 
-            steps = Steps(model, guided=self._request.guided, thinking=self._request.thinking)
-            engine = Engine(model, steps, self._emit, self._request.cache_bytes, self._store())
+            adapter = ModelAdapter(model, guided=self._request.guided, thinking=self._request.thinking)
+            engine = Engine(model, adapter, self._emit, self._request.cache_bytes, self._store())
         except HostError as error:
             log.exception("loading `%s` failed", self._request.reference)
             self._emit(Error(what=error.what, why=error.why, fix=error.fix))
@@ -109,13 +109,15 @@ class Worker:
                 load_s=time.perf_counter() - started,
                 memory_bytes=memory_bytes(),
                 context=model.context,
-                guided=steps.guided,
+                guided=adapter.guided,
             )
         )
         return engine
 
     def _store(self) -> CacheStore | None:
-        """Where caches outlast the process; the embedded model reads its short prompts faster than a file."""
+        """Returns the store for caches that survive the process; the embedded model reads its short prompts faster than
+        a file.
+        """
         load = self._request
         if load.cache_folder is None or load.reference == "embedded":
             return None

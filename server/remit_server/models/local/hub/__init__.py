@@ -1,1 +1,1 @@
-"""Models of the Hugging Face hub: names, the local cache, and the one command that fetches (MOD-07)."""
+"""Models of the Hugging Face hub: names, the local cache, and the one command that downloads (MOD-07)."""

@@ -1,7 +1,7 @@
-"""The Hugging Face cache on this machine, laid out as the hub's own client does it, so that all programs share it.
+"""The Hugging Face cache on this machine, in the layout of the hub's own client, so that all programs share it.
 
-`models--org--name/` holds `blobs/HASH`, `snapshots/COMMIT/FILE` (links to blobs) and `refs/REVISION` (a commit).
-A blob is put there only when it is complete and its hash was right; what is on its way is `blobs/HASH.incomplete`.
+`models--org--name/` holds `blobs/HASH`, `snapshots/COMMIT/FILE` (links to blobs) and `refs/REVISION` (a commit). A blob
+exists only when it is complete and its hash is verified; a partial download is `blobs/HASH.incomplete`.
 """
 
 from __future__ import annotations
@@ -22,24 +22,24 @@ _FOLDER = "models--"
 
 @dataclass(frozen=True, slots=True)
 class CachedRepo:
-    """The part of the cache that belongs to one repository. Nothing of it need exist."""
+    """One repository's part of the cache. It need not exist."""
 
     folder: Path
 
     def blob(self, name: str) -> Path:
-        """A complete file, by its hash."""
+        """Returns the path of a complete file, by its hash."""
         return self.folder / "blobs" / name
 
     def unfinished(self, name: str) -> Path:
-        """The same while it is on its way."""
+        """Returns the path of a partial download, by its hash."""
         return self.folder / "blobs" / f"{name}.incomplete"
 
     def snapshot(self, commit: str) -> Path:
-        """The files of one commit under their own names."""
+        """Returns the folder of a commit's files under their own names."""
         return self.folder / "snapshots" / commit
 
     def commit_of(self, revision: str) -> str | None:
-        """The commit that a branch or tag meant when it was last fetched; a commit means itself."""
+        """Returns the commit that a branch or tag named when it was last fetched; a commit names itself."""
         if is_commit(revision):
             return revision
         with suppress(OSError, UnicodeDecodeError):
@@ -48,13 +48,13 @@ class CachedRepo:
         return None
 
     def link(self, commit: str, name: str, blob: str) -> None:
-        """Show a blob under its own name in a commit. Raises OSError."""
+        """Links a blob under its name in a commit. Raises OSError."""
         target = self.snapshot(commit) / name
         target.parent.mkdir(parents=True, exist_ok=True)
         _put(target, lambda path: path.symlink_to(os.path.relpath(self.blob(blob), target.parent)))
 
     def remember(self, revision: str, commit: str) -> None:
-        """Note what a branch or tag means. Raises OSError."""
+        """Records the commit of a branch or tag. Raises OSError."""
         if is_commit(revision):
             return
         target = self.folder / "refs" / revision
@@ -63,12 +63,12 @@ class CachedRepo:
 
 
 def is_commit(text: str) -> bool:
-    """Whether this is the full hash of a commit."""
+    """Returns whether the text is a commit's full hash."""
     return _COMMIT.fullmatch(text) is not None
 
 
 def cache_folder(environment: Mapping[str, str]) -> Path:
-    """Where models of the hub lie, by the variables that its own client reads."""
+    """Returns the folder of the hub's models, by the variables that its own client reads."""
     if named := environment.get("HF_HUB_CACHE") or environment.get("HUGGINGFACE_HUB_CACHE"):
         return Path(os.path.expandvars(named)).expanduser().absolute()
     if home := environment.get("HF_HOME"):
@@ -78,12 +78,12 @@ def cache_folder(environment: Mapping[str, str]) -> Path:
 
 
 def cached_repo(cache: Path, repo: str) -> CachedRepo:
-    """Where `org/name` is in the cache."""
+    """Returns the cache's part for `org/name`."""
     return CachedRepo(cache / f"{_FOLDER}{repo.replace('/', '--')}")
 
 
 def find_snapshot(cache: Path, name: HubName) -> Path | None:
-    """The folder of a fetched model, complete or not; None where nothing of it was fetched."""
+    """Returns the folder of a fetched model, complete or not; None where nothing of it was fetched."""
     repo = cached_repo(cache, name.repo)
     commit = repo.commit_of(name.revision)
     folder = repo.snapshot(commit) if commit is not None else None
@@ -91,7 +91,7 @@ def find_snapshot(cache: Path, name: HubName) -> Path | None:
 
 
 def cached_models(cache: Path) -> Iterator[tuple[HubName, Path]]:
-    """Every model in the cache with its folder: by branch or tag where it has one, else by commit."""
+    """Yields every model in the cache with its folder: by branch or tag where it has one, else by commit."""
     for folder in sorted(cache.glob(f"{_FOLDER}*--*")):
         repo, name = CachedRepo(folder), folder.name.removeprefix(_FOLDER).replace("--", "/", 1)
         refs = folder / "refs"
@@ -105,7 +105,7 @@ def cached_models(cache: Path) -> Iterator[tuple[HubName, Path]]:
 
 
 def _put(target: Path, make: Callable[[Path], object]) -> None:
-    """Make a file beside its place and move it there: it is never there by half."""
+    """Creates a file under a temporary name and renames it: it is never incomplete."""
     beside = target.with_name(f".{target.name}.{uuid.uuid4().hex[:8]}")
     try:
         make(beside)

@@ -1,4 +1,4 @@
-"""What a folder holds as a model, read from its files alone: nothing is loaded (`remit model list`; MOD-07)."""
+"""Describes a model folder by its files alone; nothing is loaded (`remit model list`; MOD-07)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import Any, cast
 CONFIG, INDEX, TOKENIZER = "config.json", "model.safetensors.index.json", "tokenizer.json"
 WEIGHTS = "model*.safetensors"
 OVERHEAD = 512 * 1024 * 1024
-"""Bytes that a model process needs beside the weights: Python, MLX, and a prompt of some thousand tokens."""
+"""The bytes that a model process needs besides the weights: Python, MLX, and a prompt of a few thousand tokens."""
 _MAX_HEADER = 64 * 1024 * 1024
 _MAX_CONFIG = 16 * 1024 * 1024
 
@@ -36,11 +36,11 @@ class ModelFolder:
 
 
 class Unreadable(Exception):
-    """Why a folder is no usable model, in words."""
+    """Why a folder is not a usable model."""
 
 
 def describe(folder: Path) -> ModelFolder:
-    """Look at the files of a folder; whatever is wrong with it is in its `problem`."""
+    """Describes a folder by its files; errors are reported in its `problem`."""
     try:
         files = _weight_files(folder)
         headers = [_header(file) for file in files]
@@ -59,13 +59,13 @@ def describe(folder: Path) -> ModelFolder:
 
 
 def needed_memory(size: int, by_type: Mapping[str, int], platform: str = sys.platform) -> int:
-    """Bytes that a model of `size` bytes takes to run; `by_type` says how many of them are of which number type."""
+    """Returns the bytes that a model of `size` bytes needs to run; `by_type` are the bytes of each number type."""
     halves = sum(amount for kind, amount in by_type.items() if kind in {"F16", "BF16"})
     return size + (0 if platform == "darwin" else halves) + OVERHEAD
 
 
 def machine_memory() -> int:
-    """Bytes of memory this process may have: the machine's, or its control group's if that is less."""
+    """Returns the bytes of memory that this process may use: the machine's, or its control group's if that is less."""
     total = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     with suppress(OSError, ValueError):
         total = min(total, int(Path("/sys/fs/cgroup/memory.max").read_text(encoding="ascii")))
@@ -87,7 +87,7 @@ def _weight_files(folder: Path) -> list[Path]:
 
 
 def _header(file: Path) -> dict[str, Any]:
-    """What a safetensors file says of its tensors. Raises Unreadable, also where it is cut off."""
+    """Returns the header of a safetensors file. Raises Unreadable, also where it is cut off."""
     broken = Unreadable(f"{file.name} is damaged")
     try:
         size = file.stat().st_size
@@ -105,7 +105,7 @@ def _header(file: Path) -> dict[str, Any]:
 
 
 def _place(entry: Any) -> tuple[int, int]:
-    """Where a tensor lies in its file. Raises TypeError, ValueError or KeyError for what says no such thing."""
+    """Returns a tensor's offsets in its file. Raises TypeError, ValueError or KeyError for a malformed entry."""
     begin, end = entry["data_offsets"]
     return int(begin), int(end)
 
@@ -120,7 +120,7 @@ def _json(file: Path) -> dict[str, Any]:
     except (OSError, ValueError, RecursionError) as error:
         raise Unreadable(f"{file.name} cannot be read") from error
     if not isinstance(value, dict):
-        raise Unreadable(f"{file.name} is no JSON object")
+        raise Unreadable(f"{file.name} is not a JSON object")
     return cast("dict[str, Any]", value)
 
 
@@ -134,7 +134,7 @@ def _bytes_by_type(headers: list[dict[str, Any]]) -> dict[str, int]:
 
 
 def _weights(config: Mapping[str, Any], by_type: Mapping[str, int]) -> str:
-    """Such as `4 bit` or `bf16`."""
+    """Returns the weights' format, such as `4 bit` or `bf16`."""
     quantisation = config.get("quantization") or config.get("quantization_config")
     bits = cast("dict[str, Any]", quantisation).get("bits") if isinstance(quantisation, dict) else None
     if isinstance(bits, int):
@@ -143,7 +143,7 @@ def _weights(config: Mapping[str, Any], by_type: Mapping[str, int]) -> str:
 
 
 def _context(config: Mapping[str, Any]) -> int | None:
-    """Tokens it can attend to; models that also see pictures say it of their text part."""
+    """Returns the number of tokens that it can attend to; multimodal models state it for their text part."""
     text = config.get("text_config")
     for part in (config, cast("dict[str, Any]", text) if isinstance(text, dict) else {}):
         if isinstance(limit := part.get("max_position_embeddings"), int):

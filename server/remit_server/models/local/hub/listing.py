@@ -1,4 +1,4 @@
-"""The models this machine has: the embedded one, those in the Hugging Face cache, and the configured folder."""
+"""Lists the models of this machine: the embedded one, those in the Hugging Face cache, and the configured folder."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from remit_server.models.local.provider import EMBEDDED, absolute
 
 @dataclass(frozen=True, slots=True)
 class ListedModel:
-    """A model under the reference that `REMIT_MODEL` takes; `fits` says whether this machine's memory holds it."""
+    """A model under its `REMIT_MODEL` reference; `fits` says whether this machine's memory holds it."""
 
     reference: str
     configured: bool
@@ -25,7 +25,7 @@ class ListedModel:
 
 
 def list_models(environment: Mapping[str, str], configured: str) -> tuple[ListedModel, ...]:
-    """Every model there is here, usable or not, the embedded one first."""
+    """Returns all models of this machine, usable or not, the embedded one first."""
     memory = machine_memory()
     return tuple(
         ListedModel(reference, reference == configured, model.problem is None and model.memory_bytes <= memory, model)

@@ -1,4 +1,4 @@
-"""What names a model on the hub: `org/name`, with `@revision` behind it where it is not the main one."""
+"""Names of models on the hub: `org/name`, with `@revision` where it is not the main one."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ class HubName:
 
 
 def hub_name(reference: str) -> HubName | None:
-    """The name that `reference` spells; None where it is none, such as `./folder`, `/folder` or `folder`.
+    """Returns the name that `reference` spells; None for other references, such as `./folder`, `/folder` or `folder`.
 
-    Whether a folder of that name exists does not matter: no folder that lies around takes the place of a model.
+    An existing folder of that name does not matter: no folder in the workspace replaces a model.
     """
     found = _NAME.fullmatch(reference)
     if found is None or ".." in reference:

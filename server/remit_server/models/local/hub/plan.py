@@ -1,4 +1,4 @@
-"""What a pull would load, decided before anything is loaded. Pure (MOD-07)."""
+"""Plans a pull before anything is downloaded. Pure (MOD-07)."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from remit_server.errors import ModelUnavailable
 from remit_server.models.local.hub.folder import CONFIG, OVERHEAD, TOKENIZER, WEIGHTS
 
 WANTED = (WEIGHTS, "*.json", "*.txt", "*.jinja", "*.tiktoken", "tokenizer.model")
-"""All that a model needs. Programs and pickles are not among it: nothing that is pulled can be run."""
+"""The files that a model needs. Programs and pickles are not among them: nothing that is pulled can be executed."""
 SPARE = 64 * 1024 * 1024
-"""Bytes of the disk that a pull leaves free."""
+"""The bytes of the disk that a pull leaves free."""
 _NAME = re.compile(r"[A-Za-z0-9_][\w.+-]*", re.ASCII)
 _HASH = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 
@@ -35,9 +35,9 @@ class RemoteFile:
 
 @dataclass(frozen=True, slots=True)
 class PullPlan:
-    """The files of a commit in the order they are shown in the end, and how many bytes of each are here already.
+    """The files of a commit in their final order, and the bytes of each that are already here.
 
-    `memory_needed` is the least that the model takes to run.
+    `memory_needed` is the least memory that the model needs to run.
     """
 
     commit: str
@@ -46,24 +46,24 @@ class PullPlan:
 
     @property
     def size(self) -> int:
-        """Bytes of the whole model."""
+        """The bytes of the whole model."""
         return sum(file.size for file in self.files)
 
     @property
     def to_load(self) -> int:
-        """Bytes that are not here yet."""
+        """The bytes that are not here yet."""
         return self.size - sum(self.here.values())
 
     @property
     def memory_needed(self) -> int:
-        """The least that the model takes to run."""
+        """The least memory that the model needs to run, in bytes."""
         return OVERHEAD + sum(file.size for file in self.files if fnmatchcase(file.name, WEIGHTS))
 
 
 def needed_files(reference: str, listed: Iterable[RemoteFile]) -> tuple[RemoteFile, ...]:
-    """Those that a model needs, `config.json` last. Raises ModelUnavailable where they make no model.
+    """Returns the files that a model needs, `config.json` last. Raises ModelUnavailable where they are not a model.
 
-    As long as config.json is missing a folder is no model, to anybody: the last link makes it one.
+    Without config.json no program takes a folder for a model: the last link completes it.
     """
     offered = tuple(listed)
     wanted = [file for file in offered if _is_wanted(file.name)]
@@ -74,7 +74,7 @@ def needed_files(reference: str, listed: Iterable[RemoteFile]) -> tuple[RemoteFi
     if lacking:
         pickled = any(PurePosixPath(file.name).suffix in {".bin", ".pt", ".pth", ".gguf"} for file in offered)
         why = f"the repository lacks {', '.join(lacking)}" + (", and other formats are not loaded" if pickled else "")
-        raise ModelUnavailable(f"`{reference}` is no model that can run here", why, "choose one in MLX format")
+        raise ModelUnavailable(f"`{reference}` is not a model that can run here", why, "choose one in MLX format")
     if odd := [file.name for file in wanted if _HASH.fullmatch(file.blob) is None or file.size < 0]:
         fix = "check HF_ENDPOINT, and pull again"
         raise ModelUnavailable(f"`{reference}` cannot be loaded", f"the hub lists no hash of {odd[0]}", fix)

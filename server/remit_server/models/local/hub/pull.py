@@ -1,7 +1,7 @@
-"""Fetches a model into the Hugging Face cache: checked, resumable, and never half there (MOD-07).
+"""Downloads a model into the Hugging Face cache: verified, resumable, and never incomplete (MOD-07).
 
-Each file goes to `blobs/HASH.incomplete`, which a later pull goes on with, and becomes a blob once its hash is right.
-Only when all are here does the commit get its links, `config.json` last.
+Each file goes to `blobs/HASH.incomplete`, which a later pull resumes, and becomes a blob once its hash is verified.
+Only when all files are complete does the commit get its links, `config.json` last.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a pull is, in bytes of the whole model; `file` is the one on its way."""
+    """A pull's progress, in bytes of the whole model; `file` is the current one."""
 
     file: str
     done: int
@@ -38,19 +38,19 @@ class Progress:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """Passes on how far one file is, as progress of the whole."""
+class FileReporter:
+    """Reports one file's progress as progress of the whole."""
 
     tell: Callable[[Progress], None]
     before: Progress
 
     def __call__(self, here: int) -> None:
-        """Say that `here` bytes of the file are here."""
+        """Reports that `here` bytes of the file have arrived."""
         self.tell(replace(self.before, done=self.before.done + here))
 
 
 def plan_pull(name: HubName, cache: Path) -> PullPlan:
-    """Ask the hub what `name` consists of and see what of it is here. Raises ModelUnavailable."""
+    """Asks the hub for the files of `name` and checks which are here. Raises ModelUnavailable."""
     commit, files = list_files(name)
     wanted = needed_files(str(name), files)
     repo = cached_repo(cache, name.repo)
@@ -58,13 +58,15 @@ def plan_pull(name: HubName, cache: Path) -> PullPlan:
 
 
 def free_space(cache: Path) -> int:
-    """Bytes that can still be written where the cache is."""
+    """Returns the free bytes of the disk that holds the cache."""
     there = next(path for path in (cache, *cache.parents) if path.exists())
     return shutil.disk_usage(there).free
 
 
 def pull(name: HubName, plan: PullPlan, cache: Path, tell: Callable[[Progress], None]) -> ModelFolder:
-    """Fetch what is missing, check it, and show it as a model. Raises ModelUnavailable; what arrived is kept then."""
+    """Downloads the missing files, verifies them, and links them as a model. Raises ModelUnavailable; downloaded bytes
+    stay.
+    """
     if (free := free_space(cache)) < plan.to_load + SPARE:
         why = f"{plan.to_load + SPARE:,} bytes of disk are needed in {cache}, and {free:,} are free"
         raise ModelUnavailable(_what(name), why, "make room, or set HF_HOME to a folder on a larger disk")
@@ -73,14 +75,14 @@ def pull(name: HubName, plan: PullPlan, cache: Path, tell: Callable[[Progress], 
         with _alone(name, cache):
             done = 0
             for file in plan.files:
-                _obtain(name, plan, file, repo, Told(tell, Progress(file.name, done, plan.size)))
+                _obtain(name, plan, file, repo, FileReporter(tell, Progress(file.name, done, plan.size)))
                 done += file.size
             for file in plan.files:
                 repo.link(plan.commit, file.name, file.blob)
             repo.remember(name.revision, plan.commit)
     except OSError as error:
         why = f"{cache} cannot be written: {(error.strerror or str(error)).lower()}"
-        fix = f"mend that, then run `remit model pull {name}` again: it goes on where it stopped"
+        fix = f"fix that, then run `remit model pull {name}` again: it resumes where it stopped"
         raise ModelUnavailable(_what(name), why, fix) from error
     found = describe(repo.snapshot(plan.commit))
     if found.problem is not None:
@@ -89,14 +91,14 @@ def pull(name: HubName, plan: PullPlan, cache: Path, tell: Callable[[Progress], 
     return found
 
 
-def _obtain(name: HubName, plan: PullPlan, file: RemoteFile, repo: CachedRepo, told: Told) -> None:
-    """Make the file's blob be there."""
+def _obtain(name: HubName, plan: PullPlan, file: RemoteFile, repo: CachedRepo, report: FileReporter) -> None:
+    """Downloads the file's blob unless it is here."""
     blob, unfinished = repo.blob(file.blob), repo.unfinished(file.blob)
     if _size(blob) == file.size:
-        told(file.size)
+        report(file.size)
         return
     blob.parent.mkdir(parents=True, exist_ok=True)
-    with BufferedWriter(_Watched(unfinished, told, name, file)) as stream:
+    with BufferedWriter(_Watched(unfinished, report, name, file)) as stream:
         if stream.tell() > file.size:
             stream.truncate(0)
             stream.seek(0)
@@ -104,7 +106,7 @@ def _obtain(name: HubName, plan: PullPlan, file: RemoteFile, repo: CachedRepo, t
         stream.flush()
         os.fsync(stream.fileno())
     if _hash(unfinished, file) != file.blob:
-        # Going on with damaged bytes would never come to an end.
+        # Resuming with damaged bytes would fail every time.
         unfinished.unlink()
         why = f"{file.name} arrived damaged: its hash is not the one that the hub lists"
         raise ModelUnavailable(
@@ -114,19 +116,19 @@ def _obtain(name: HubName, plan: PullPlan, file: RemoteFile, repo: CachedRepo, t
 
 
 class _Watched(FileIO):
-    """A file that is appended to, says how long it has become, and takes no more than the hub said it would be."""
+    """A file that is appended to, reports its length, and accepts no more than the size that the hub stated."""
 
-    def __init__(self, path: Path, told: Told, name: HubName, file: RemoteFile) -> None:
+    def __init__(self, path: Path, report: FileReporter, name: HubName, file: RemoteFile) -> None:
         super().__init__(path, "ab")
-        self._told, self._name, self._file = told, name, file
+        self._report, self._name, self._file = report, name, file
 
     def write(self, data: Buffer, /) -> int:
-        """Write some of `data`; returns how many bytes. Raises ModelUnavailable: a body without end fills the disk."""
+        """Writes some of `data`; returns how many bytes. Raises ModelUnavailable: endless data would fill the disk."""
         if self.tell() + memoryview(data).nbytes > self._file.size:
             why = f"{self._file.name} is longer than the {self._file.size:,} bytes that the hub lists"
             raise ModelUnavailable(_what(self._name), why, "check HF_ENDPOINT and the network, and pull again")
         written = super().write(data)
-        self._told(self.tell())
+        self._report(self.tell())
         return written
 
 
@@ -138,7 +140,7 @@ def _here(repo: CachedRepo, file: RemoteFile) -> int:
 
 
 def _size(path: Path) -> int:
-    """Bytes of a file; -1 where there is none."""
+    """Returns the bytes of a file; -1 where there is none."""
     try:
         return path.stat().st_size
     except OSError:
@@ -149,13 +151,13 @@ def _hash(path: Path, file: RemoteFile) -> str:
     with path.open("rb") as stream:
         if file.large:
             return hashlib.file_digest(stream, "sha256").hexdigest()
-        # What git calls a blob: SHA-1 is what the hub has of a small file.
+        # Git's blob format: the hub states the SHA-1 of small files in it.
         return hashlib.sha1(b"blob %d\0" % file.size + stream.read(), usedforsecurity=False).hexdigest()
 
 
 @contextmanager
 def _alone(name: HubName, cache: Path) -> Generator[None]:
-    """Hold the lock of a repository. Raises ModelUnavailable where another pull has it."""
+    """Holds the lock of a repository. Raises ModelUnavailable where another pull holds it."""
     folder = cache / ".locks" / cached_repo(cache, name.repo).folder.name
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / "remit-pull.lock").open("wb") as lock:

@@ -1,6 +1,6 @@
-"""The hub over the network, through its own client: the only module that imports `huggingface_hub`.
+"""Accesses the hub over the network, through its own client: the only module that imports `huggingface_hub`.
 
-It is imported by one command, `remit model pull`; no turn, no server and no file of a project comes here.
+Only one command imports it, `remit model pull`; no turn, no server and no file of a project does.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ from remit_server.models.local.hub.plan import RemoteFile
 
 _SIGN_IN = "sign in with `hf auth login`, or set HF_TOKEN"
 _UNAUTHORISED, _FORBIDDEN = 401, 403
-# What was received is kept when a pull is killed, so it is written often; the client's own pieces are ten times larger.
+# Received bytes survive a killed pull, so they are written often; the client's own blocks are ten times larger.
 _PIECE = 1 << 20
 _MOST_LISTED = 2_000
-"""Files at the root of a repository; each page of a list names the next, which may go on for ever."""
+"""The most files listed at a repository's root; each page of the list names the next, possibly without end."""
 
 
 def list_files(name: HubName) -> tuple[str, tuple[RemoteFile, ...]]:
-    """The commit that a name means now, and the files at its root. Raises ModelUnavailable."""
+    """Returns the commit that a name has now, and the files at its root. Raises ModelUnavailable."""
     with _translate_errors(name):
         api = HfApi()
         commit = api.model_info(name.repo, revision=name.revision).sha or ""
@@ -54,10 +54,9 @@ def list_files(name: HubName) -> tuple[str, tuple[RemoteFile, ...]]:
 
 
 def fetch(name: HubName, commit: str, file: RemoteFile, into: BinaryIO) -> None:
-    """Append what is missing of a file to `into`, which holds its beginning.
+    """Appends the missing part of a file to `into`, which holds its beginning.
 
-    A connection that is lost is tried again some times. Raises ModelUnavailable, and OSError where `into` cannot be
-    written.
+    A lost connection is retried a few times. Raises ModelUnavailable, and OSError where `into` cannot be written.
     """
     disable_progress_bars()
     constants.DOWNLOAD_CHUNK_SIZE = _PIECE
@@ -78,7 +77,7 @@ def _what(name: HubName) -> str:
 
 @contextmanager
 def _translate_errors(name: HubName) -> Generator[None]:
-    """Say in words what the client raises; errors of the disk are left as they are."""
+    """Translates the client's exceptions to ModelUnavailable; errors of the disk are passed on."""
     try:
         yield
     except (httpx2.HTTPError, HFValidationError, OSError) as error:
@@ -89,14 +88,14 @@ def _translate_errors(name: HubName) -> Generator[None]:
 
 
 def _reason(name: HubName, error: Exception) -> tuple[str, str]:
-    """Why, and what to do."""
-    again = f"run `remit model pull {name}` again: it goes on where it stopped"
+    """Returns why, and what to do."""
+    again = f"run `remit model pull {name}` again: it resumes where it stopped"
     page = f"{constants.ENDPOINT}/{name.repo}"
     match error:
         case OfflineModeIsEnabled():
             said = "HF_HUB_OFFLINE says that there is no network", "unset HF_HUB_OFFLINE"
         case GatedRepoError():
-            said = "it is gated: its owner lets in whom they choose", f"ask for access at {page}, then {_SIGN_IN}"
+            said = "it is gated: its owner grants access", f"ask for access at {page}, then {_SIGN_IN}"
         case RepositoryNotFoundError():
             said = f"{constants.ENDPOINT} shows no such repository", f"check the name; if it is private, {_SIGN_IN}"
         case RevisionNotFoundError():

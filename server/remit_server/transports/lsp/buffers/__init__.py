@@ -1,1 +1,1 @@
-"""The files that the editor has open, as it reports them, and where they lie."""
+"""The editor's open files, as it reports them, and their paths."""

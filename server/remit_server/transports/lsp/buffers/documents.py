@@ -1,5 +1,4 @@
-"""The editor's open documents: while one is open its buffer is the truth, and only its content is believed
-(FILE-03)."""
+"""The editor's open documents: their buffers count, not the files, and only reported content is believed (FILE-03)."""
 
 from __future__ import annotations
 
@@ -16,13 +15,13 @@ from remit_server.transports.lsp.buffers.edits import Edit, apply_changes, minim
 from remit_server.transports.lsp.buffers.uris import file_path
 from remit_server.workspace.ports import OpenDocument
 
-if TYPE_CHECKING:  # errors know the contract, which is slow to import
+if TYPE_CHECKING:  # errors import the contract, which is slow
     from remit_server.errors import ToolError
 
 logger = logging.getLogger(__name__)
 
 SETTLE_S = 5.0
-"""How long a `didChange` may take to follow an edit that the editor says it applied; Neovim holds it back 0.15 s."""
+"""Seconds for a `didChange` to follow an edit that the editor reports as applied; Neovim delays it by 0.15 s."""
 
 
 _SAID_APPLIED = "the editor said that it applied the edit, and its new text has not arrived yet"
@@ -34,7 +33,7 @@ _CLOSED_BEFORE = "it was closed before its new text arrived: see whether the edi
 
 @dataclass(frozen=True, slots=True)
 class EditRequest:
-    """One edit of one file, for the editor to apply to exactly this version."""
+    """One edit of one file, to be applied to exactly this version."""
 
     uri: str
     version: int | None
@@ -44,7 +43,7 @@ class EditRequest:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """The editor says that it did not apply the edit; `for_good` where it never applies any."""
+    """The editor did not apply the edit; `for_good` where it never applies any."""
 
     why: str
     for_good: bool = False
@@ -52,24 +51,24 @@ class Refused:
 
 @dataclass(frozen=True, slots=True)
 class Unanswered:
-    """The editor gave no usable answer: it may have applied the edit, or may still do so."""
+    """The editor gave no usable answer: it may have applied the edit, or may still apply it."""
 
     why: str
 
 
 ApplyEdit = Callable[[EditRequest], Awaitable[Refused | Unanswered | None]]
-"""Puts an edit to the editor; None where the editor says that it applied it, which proves nothing."""
+"""Sends an edit to the editor; None where the editor says that it applied it, which proves nothing."""
 
 Tell = Callable[[str], None]
-"""Shows the person a sentence outside of any turn."""
+"""Shows the person a message outside of any turn."""
 
 
 @dataclass(slots=True)
 class Buffer:
-    """A document as the editor last told us. `path` is where its file is, with links resolved.
+    """A document as the editor last reported it. `path` is its file's, with links resolved.
 
-    `expected` is the text that an edit makes, and who waits for it; `unconfirmed` the path and the text of an edit that
-    nobody waits for any more, though the editor may have applied it.
+    `expected` is the text after a pending edit, with the future that waits for it; `unconfirmed` the path and text of
+    an edit that no call waits for any more, though the editor may have applied it.
     """
 
     uri: str
@@ -80,7 +79,7 @@ class Buffer:
     unconfirmed: tuple[str, str] | None = None
 
     def has_arrived(self) -> bool:
-        """Returns whether the text is now what an edit makes of it; tells who waits for that."""
+        """Returns whether the text is the expected one, and completes the waiting future if so."""
         if self.expected is not None:
             text, arrived = self.expected
             if not arrived.done() and same_but_for_line_ends(self.text, text):
@@ -89,27 +88,27 @@ class Buffer:
 
 
 class OpenBuffers:
-    """Every file that one editor has open, as text sync reports it, whichever workspace folder it lies in."""
+    """All files that one editor has open, as text sync reports them, in any workspace folder."""
 
     def __init__(self, tell: Tell = lambda text: logger.info("%s", text)) -> None:
         self._tell = tell
         self._by_path: dict[str, Buffer] = {}
 
-    def opened(self, uri: str, version: int, text: str) -> None:
-        """The editor opened a document. One that is no file of this machine is none of ours."""
+    def open(self, uri: str, version: int, text: str) -> None:
+        """Adds an opened document, unless it is not a file of this machine."""
         path = file_path(uri)
         if path and path.startswith("/") and not path.startswith("//"):
             self._by_path[path] = Buffer(uri, Path(os.path.realpath(path)), version, text)
 
-    def changed(self, uri: str, version: int, edits: Iterable[Edit | str]) -> None:
-        """The editor changed a document: edits in order, a bare string being the whole new text."""
+    def change(self, uri: str, version: int, edits: Iterable[Edit | str]) -> None:
+        """Applies the editor's changes to a document, in order; a bare string is the whole new text."""
         buffer = self.at(uri)
         if buffer is None:
             logger.debug("a change of a document that is not open here was ignored")
             return
         arrived, awaited = False, buffer.expected is not None or buffer.unconfirmed is not None
         buffer.version = version
-        # While an edit is awaited each step counts: what the person typed after it may come in the same message.
+        # While an edit is pending each step counts: what the person typed after it may be in the same message.
         for step in ([edit] for edit in edits) if awaited else (edits,):
             buffer.text = apply_changes(buffer.text, step)
             arrived = buffer.has_arrived() or arrived
@@ -117,18 +116,18 @@ class OpenBuffers:
             (relative, _), buffer.unconfirmed = buffer.unconfirmed, None
             self._tell(f"`{relative}`: {_APPLIED_AFTER_ALL if arrived else _CHANGED_OTHERWISE}")
 
-    def closed(self, uri: str) -> None:
-        """The editor closed a document: its file is the truth again."""
+    def close(self, uri: str) -> None:
+        """Removes a closed document: its file counts again."""
         buffer = self._by_path.pop(file_path(uri) or uri, None)
         if buffer is not None and buffer.unconfirmed is not None:
             self._tell(f"`{buffer.unconfirmed[0]}`: {_CLOSED_BEFORE}")
 
     def at(self, uri: str) -> Buffer | None:
-        """Returns the buffer with this URI, however it is percent-encoded."""
+        """Returns the buffer with this URI, in any percent-encoding."""
         return self._by_path.get(file_path(uri) or uri)
 
     def of(self, path: Path) -> Buffer | None:
-        """Returns the buffer of a file whose path has its links resolved."""
+        """Returns the buffer of a file's resolved path."""
         return next((buffer for buffer in self if buffer.path == path), None)
 
     def __iter__(self) -> Iterator[Buffer]:
@@ -151,12 +150,12 @@ class EditorDocuments:
         return None if buffer is None else OpenDocument(buffer.version, buffer.text)
 
     def paths(self) -> tuple[str, ...]:
-        """Returns the workspace-relative paths of all that is open."""
+        """Returns the workspace-relative paths of all open documents."""
         below = (buffer.path for buffer in self._buffers if buffer.path.is_relative_to(self._root))
         return tuple(path.relative_to(self._root).as_posix() for path in below)
 
     async def replace(self, relative: str, before: OpenDocument, after: str, label: str) -> None:
-        """Changes the buffer from exactly `before` to exactly `after`, in one versioned edit, and sees it done.
+        """Changes the buffer from exactly `before` to exactly `after` by one versioned edit, and returns once it has.
 
         Raises ToolError: `stale` when the buffer is no longer `before` or the editor refuses, `outcome_unknown` when
         the editor may have applied the edit and its new text has not arrived.
@@ -199,7 +198,7 @@ def _stale(relative: str, why: str) -> ToolError:
     return ToolError(
         f"cannot edit `{relative}` in the editor",
         why,
-        "read the file again and propose the edit anew",
+        "read the file again and propose the edit again",
         code=ErrorCode.STALE,
         retryable=True,
     )

@@ -1,4 +1,4 @@
-"""Text as LSP addresses it: lines ended by LF, CRLF or CR, characters counted in UTF-16 units (FILE-03)."""
+"""Text in LSP's units: lines end with LF, CRLF or CR, characters are UTF-16 units (FILE-03)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """The text between two places, end exclusive, becomes `text`."""
+    """Replaces the text between two places, end exclusive, by `text`."""
 
     start: Place
     end: Place
@@ -29,7 +29,7 @@ class Edit:
 
 
 def split_lines(text: str) -> list[str]:
-    """Returns the lines with their ends; the last one may have none. Joined they are `text` again."""
+    """Returns the lines with their ends; the last one may have none. Joined they are `text`."""
     lines: list[str] = []
     start = 0
     for end in _LINE_END.finditer(text):
@@ -41,10 +41,10 @@ def split_lines(text: str) -> list[str]:
 
 
 def apply_changes(text: str, edits: Iterable[Edit | str]) -> str:
-    """`text` after `edits`, one after the other; a bare string is the whole new text.
+    """Applies the edits in order and returns the text; a bare string is the whole new text.
 
-    Places past the end of a line or of the text mean that end, as LSP says. Each edit looks at the lines it touches and
-    at no others, so that thousands of them in a long text are no more work than the text itself.
+    Places past the end of a line or of the text mean that end, as in LSP. Each edit touches only its own lines, so
+    thousands of edits in a long text take time in proportion to their own size.
     """
     lines = split_lines(text)
     for edit in edits:
@@ -59,13 +59,13 @@ def _edit_lines(lines: list[str], edit: Edit) -> None:
     (first, before), (last, after) = sorted((_in_lines(lines, edit.start), _in_lines(lines, edit.end)))
     head = lines[first][:before] if first < len(lines) else ""
     tail = lines[last][after:] if last < len(lines) else ""
-    low, high = max(0, first - 1), last + 2  # with the lines beside: a CR may get its LF, or an end its next line
+    low, high = max(0, first - 1), last + 2  # the neighbours too: a CR may get its LF, a line end its next line
     beside = ("".join(lines[low:first]), "".join(lines[last + 1 : high]))
     lines[low:high] = split_lines(beside[0] + head + edit.text + tail + beside[1])
 
 
 def _in_lines(lines: list[str], place: Place) -> tuple[int, int]:
-    """Returns a place as a line and an index into it; the text's end is one line past the last, or the end of that."""
+    """Returns a place as a line and an index into it; the text's end is after the last line if that is ended."""
     if place.line >= len(lines):
         return len(lines), 0
     line = lines[place.line]
@@ -73,7 +73,7 @@ def _in_lines(lines: list[str], place: Place) -> tuple[int, int]:
 
 
 def offset_at(text: str, place: Place) -> int:
-    """Returns the index into `text` of a place."""
+    """Returns a place's index into `text`."""
     start = 0
     if place.line > 0:
         end = next(islice(_LINE_END.finditer(text), place.line - 1, None), None)
@@ -86,7 +86,7 @@ def offset_at(text: str, place: Place) -> int:
 
 
 def minimal_edit(before: str, after: str) -> Edit:
-    """Returns the one edit that turns `before` into `after`, without the lines that both have at their ends."""
+    """Returns the one edit that turns `before` into `after`, without common lines at both ends."""
     old, new = split_lines(before), split_lines(after)
     shortest = min(len(old), len(new))
     head = 0
@@ -115,12 +115,12 @@ def identifier_at(text: str, start: Place, end: Place) -> str | None:
 
 
 def same_but_for_line_ends(one: str, other: str) -> bool:
-    """Returns whether two texts differ in nothing, or only in how lines end: those belong to the editor."""
+    """Returns whether two texts are equal but for line ends, which are the editor's."""
     return one == other or _LINE_END.sub("\n", one) == _LINE_END.sub("\n", other)
 
 
 def _line_start(lines: list[str], index: int) -> Place:
-    """Returns where line `index` starts; the end of the text when its last line is not ended."""
+    """Returns the start of line `index`, or the end of the text when its last line is not ended."""
     if 0 < index == len(lines) and not lines[-1].endswith(("\n", "\r")):
         return Place(index - 1, units(lines[-1]))
     return Place(index, 0)

@@ -1,7 +1,6 @@
-"""The policy files that are open in the editor, and which of the files that policy is made of each one is
-(POL-14).
+"""The policy files open in the editor, and which of policy's files each of them is (POL-14).
 
-They are kept apart from the workspace's documents: the person's own policy lies outside of it.
+They are separate from the workspace's documents: the person's own policy is outside of the workspace.
 """
 
 from __future__ import annotations
@@ -32,12 +31,12 @@ Kind = Literal["person", "project", "default"]
 logger = logging.getLogger(__name__)
 
 NAMES = frozenset({"policy.yaml", "default.yaml"})
-"""What a document has to be called before it is looked at more closely."""
+"""The file names of documents that may be policies."""
 
 
 @dataclass(frozen=True, slots=True)
 class PolicyDocument:
-    """A document that may be a policy, as it is at one moment."""
+    """A document that may be a policy, at one moment."""
 
     path: Path
     text: str
@@ -45,7 +44,7 @@ class PolicyDocument:
 
 @dataclass(slots=True, eq=False)
 class PolicyBuffer:
-    """An open document that may be a policy. `revision` counts the reasons to look at it again."""
+    """An open document that may be a policy. `revision` counts the reasons to check it again."""
 
     uri: str
     path: Path
@@ -61,20 +60,20 @@ class PolicyBuffer:
 
 
 class PolicyBuffers:
-    """The open documents that may be policies, by their path."""
+    """The open documents that may be policies, by path."""
 
     def __init__(self) -> None:
         self._buffers: dict[str, PolicyBuffer] = {}
 
-    def opened(self, uri: str, version: int, text: str) -> PolicyBuffer | None:
-        """Keeps a document if its name is a policy's."""
+    def open(self, uri: str, version: int, text: str) -> PolicyBuffer | None:
+        """Adds a document if its name is a policy's."""
         path = file_path(uri)
         if path is None or Path(path).name not in NAMES:
             return None
         self._buffers[path] = PolicyBuffer(uri, Path(path), version, text)
         return self._buffers[path]
 
-    def changed(self, uri: str, version: int, edits: Iterable[Edit | str]) -> PolicyBuffer | None:
+    def change(self, uri: str, version: int, edits: Iterable[Edit | str]) -> PolicyBuffer | None:
         """Applies edits in order, a bare string being the whole new text."""
         buffer = self.at(uri)
         if buffer is not None:
@@ -82,16 +81,16 @@ class PolicyBuffers:
             buffer.version = version
         return buffer
 
-    def closed(self, uri: str) -> PolicyBuffer | None:
-        """Forgets a document."""
+    def close(self, uri: str) -> PolicyBuffer | None:
+        """Removes a document."""
         return self._buffers.pop(file_path(uri) or uri, None)
 
     def at(self, uri: str) -> PolicyBuffer | None:
-        """Returns the document with this URI, however it is percent-encoded."""
+        """Returns the document with this URI, in any percent-encoding."""
         return self._buffers.get(file_path(uri) or uri)
 
     def of(self, path: Path) -> PolicyBuffer | None:
-        """Returns the document of a file, however its path is spelled."""
+        """Returns the document of a file, in any spelling of its path."""
         return next((buffer for buffer in self if same_file(buffer.path, path)), None)
 
     def __iter__(self) -> Iterator[PolicyBuffer]:
@@ -99,7 +98,7 @@ class PolicyBuffers:
 
 
 def settings_here(root: Path | None) -> Settings | None:
-    """Finds where policy files and the audit log are. Without a workspace the person's own file is still known."""
+    """Returns where policy files and the audit log are. Without a workspace only the person's own file is known."""
     from remit_server.errors import SetupError
     from remit_server.runtime.settings import Settings
 
@@ -111,7 +110,7 @@ def settings_here(root: Path | None) -> Settings | None:
 
 
 def policy_paths(settings: Settings) -> dict[Kind, Path]:
-    """Returns the files that policy can be made of."""
+    """Returns the files that a policy can consist of."""
     from remit_governance.policy.language.load import default_source
 
     return {
@@ -122,7 +121,7 @@ def policy_paths(settings: Settings) -> dict[Kind, Path]:
 
 
 def kind_of(path: Path, settings: Settings) -> Kind | None:
-    """Returns which of the policy files this one is. What is both, by a link, is the person's own."""
+    """Returns which of the policy files this one is. A file that is both, through a link, is the person's own."""
     return next((kind for kind, known in policy_paths(settings).items() if same_file(path, known)), None)
 
 
@@ -132,7 +131,7 @@ def same_file(one: Path, other: Path) -> bool:
         return one.samefile(other)
     except OSError:  # one of them does not exist
         return _resolved(one) == _resolved(other)
-    except ValueError:  # a path no system has
+    except ValueError:  # a path that no system has
         return False
 
 
@@ -141,7 +140,7 @@ def _resolved(path: Path) -> Path:
 
 
 class Positions:
-    """Spans of a text as LSP has them: zero-based lines, characters in UTF-16 units."""
+    """Converts spans of a text to LSP's units: zero-based lines, characters in UTF-16 units."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -152,7 +151,7 @@ class Positions:
             self._starts.pop()
 
     def range(self, span: Span) -> lsp.Range:
-        """Returns the range of a span."""
+        """Returns a span's range."""
         return lsp.Range(self._position(span.start), self._position(span.end))
 
     def _position(self, offset: int) -> lsp.Position:
@@ -162,9 +161,9 @@ class Positions:
 
 
 async def call_in_thread(call: Callable[[], T]) -> T:
-    """Makes a call on a thread of its own, for which nobody waits when the server ends.
+    """Makes a call on a daemon thread, which the server's end does not wait for.
 
-    A policy that takes long to judge must neither hold up the editor nor keep the process alive.
+    A policy that takes long to judge must neither block the editor nor keep the process alive.
     """
     future: Future[T] = Future()
     future.set_running_or_notify_cancel()
@@ -172,7 +171,7 @@ async def call_in_thread(call: Callable[[], T]) -> T:
     def work() -> None:
         try:
             future.set_result(call())
-        except Exception as error:  # it is the caller's
+        except Exception as error:  # the error is the caller's
             future.set_exception(error)
 
     threading.Thread(target=work, name="remit-policy", daemon=True).start()

@@ -1,4 +1,4 @@
-"""What a workspace folder's URI says of where the folder is (RFC 3986; LSP-06)."""
+"""Finds the folder of a workspace folder's URI (RFC 3986; LSP-06)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 from urllib.parse import unquote_to_bytes
 
-if TYPE_CHECKING:  # errors know the contract, which is slow to import
+if TYPE_CHECKING:  # errors import the contract, which is slow
     from remit_server.errors import RemitError
 
 _URI = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):(?://([^/?#]*))?([^?#]*)(?:[?#].*)?", re.DOTALL)
@@ -26,14 +26,14 @@ class LocalFolder:
 
 @dataclass(frozen=True, slots=True)
 class NotHere:
-    """A folder that is not on this machine's disk: why, and what to do."""
+    """A folder that is not on this machine's disk, with the reason and the fix."""
 
     uri: str
     why: str
     fix: str
 
     def error(self) -> RemitError:
-        """Returns the refusal of whatever needs this folder."""
+        """Returns the error for whatever needs this folder."""
         from remit_server.errors import SetupError
 
         return SetupError(f"there is no folder to work in at `{self.uri[:_SHOWN]}`", self.why, self.fix)
@@ -55,20 +55,20 @@ _ELSEWHERE = {
         "clone the repository, and open the clone in the editor",
     ),
 }
-"""Schemes that editors give to workspace folders, and what they mean."""
+"""The schemes that editors use for workspace folders, with their meanings."""
 
 
 def file_path(uri: str) -> str | None:
-    """Returns the path of a `file:` URI; None for what is no file of this machine."""
+    """Returns the path of a `file:` URI; None for any other, and for files of other machines."""
     found = classify_root(uri)
     return str(found.path) if isinstance(found, LocalFolder) else None
 
 
 def classify_root(uri: str) -> Root:
-    """Returns where the folder of a URI is. Looks at no disk."""
+    """Returns the folder of a URI, without access to the disk."""
     parts = _URI.fullmatch(uri)
     if parts is None:
-        return NotHere(uri, "this is no URI", "have the editor name the folder as `file:///PATH`")
+        return NotHere(uri, "this is not a URI", "have the editor name the folder as `file:///PATH`")
     scheme, host, path = parts[1].lower(), (parts[2] or "").lower(), parts[3]
     if scheme != "file":
         why, fix = _ELSEWHERE.get(
@@ -80,12 +80,12 @@ def classify_root(uri: str) -> Root:
         return NotHere(uri, why, "mount it and open the folder where it is mounted, or run Remit on that machine")
     try:
         return local_folder(os.fsdecode(unquote_to_bytes(path)), uri)
-    except UnicodeEncodeError:  # half a character, which no path holds
+    except UnicodeEncodeError:  # half a character, which no path contains
         return local_folder("", uri)
 
 
 def local_folder(path: str, name: str) -> Root:
-    """Returns the folder of a path of this machine; `name` is what the editor calls it."""
+    """Returns the folder of a local path; `name` is the editor's name for it."""
     if not path.startswith("/") or "\0" in path:
-        return NotHere(name, "its path is no path of this machine", "have the editor name the folder as `file:///PATH`")
+        return NotHere(name, "its path is not one of this machine", "have the editor name the folder as `file:///PATH`")
     return LocalFolder(Path(path))

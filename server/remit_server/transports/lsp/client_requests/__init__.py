@@ -1,1 +1,1 @@
-"""What the server asks of its client, or shows there: questions, progress, edits, what it knows of code."""
+"""Requests to the client: questions, progress, edits, and what it knows of code."""

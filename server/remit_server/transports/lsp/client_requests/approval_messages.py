@@ -1,7 +1,8 @@
-"""How this editor is asked for approvals: in its event stream, or by a message with buttons (APP-02).
+"""Asks this editor for approvals: in its event stream, or by a message with buttons (APP-02).
 
-A question that is closed, not understood or never answered is a deny. What does not fit a message is opened as a
-document or shown in messages before it: nobody approves what they cannot see, and whoever cannot be shown it is told.
+A question that is closed, misunderstood or never answered is a deny. A question that is too long for a message is
+opened as a document or shown in messages before it: nobody approves what they cannot see, and where it cannot be shown
+the person is told.
 """
 
 from __future__ import annotations
@@ -32,13 +33,13 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 MESSAGE_LIMIT = 2_000
-"""Characters of a message. A longer question is a document or several messages, and its own says where it is."""
+"""The most characters of a message. A longer question is a document or several messages, with a short one."""
 SERIES_LIMIT = 20_000
-"""Characters that a person can be expected to read in messages."""
+"""The most characters that a person can be expected to read in messages."""
 PAGED_LIMIT = 200_000
-"""Characters of a message in a client that shows it page by page before it takes an answer."""
+"""The most characters of a message in a client that shows it page by page before it takes an answer."""
 _PAGES = frozenset({"Neovim"})
-"""Such clients. Nobody could scroll a document beside their question, for it blocks everything else."""
+"""These clients. In them a question blocks everything else, so a document beside it could not be scrolled."""
 
 _ALLOW = {
     "Allow once": Scope.ONCE,
@@ -52,7 +53,7 @@ _SHOWN_S = 10.0
 
 
 def choose_asker(connection: Connection, *, streams: bool) -> Asker:
-    """Chooses the asker of this client. One that wants its questions in a stream it did not ask for gets messages."""
+    """Returns the asker for this client. One that wants questions in a stream it did not ask for gets messages."""
     match connection.client.asking:
         case "stream" if streams:
             return StreamAsker()
@@ -71,7 +72,7 @@ class MessageAsker:
         self._connection = connection
 
     async def ask(self, question: ApprovalRequired) -> ApprovalAnswer | None:
-        """Returns the person's answer; None when there is none, which is a deny. The runtime holds the deadline."""
+        """Returns the person's answer; None where there is none, which is a deny. The runtime enforces the deadline."""
         text = question_text(question)
         pages = self._connection.client.name in _PAGES
         if len(text) <= (PAGED_LIMIT if pages else MESSAGE_LIMIT):
@@ -124,7 +125,7 @@ class MessageAsker:
 
 @contextmanager
 def as_document(text: str, state: Path | None) -> Generator[Path]:
-    """Yields a file with this text, in the state folder: no tool can write there, and nobody else can look."""
+    """Yields a file with this text in the state folder, which no tool can write and no other user can read."""
     with TemporaryDirectory(prefix=prefix_of("question"), dir=state if state and state.is_dir() else None) as folder:
         document = Path(folder, "question.diff")
         document.write_text(text + "\n", encoding="utf-8", errors="backslashreplace")
@@ -133,7 +134,7 @@ def as_document(text: str, state: Path | None) -> Generator[Path]:
 
 
 def refuse_to_show(length: int) -> CannotAsk:
-    """Returns the refusal of a question that this editor has no room for."""
+    """Returns the error for a question that this editor has no room for."""
     return CannotAsk(
         "this was not done",
         f"it needs a person's approval, and the question has {length} characters: more than messages have "
@@ -144,7 +145,7 @@ def refuse_to_show(length: int) -> CannotAsk:
 
 
 def cut_into_messages(text: str, name: str) -> list[str]:
-    """Cuts the text into numbered messages of at most `MESSAGE_LIMIT` characters, between lines where it can."""
+    """Splits the text into numbered messages of at most `MESSAGE_LIMIT` characters, between lines if possible."""
     room = MESSAGE_LIMIT - 120
     parts, rest = list[str](), text
     while rest:
@@ -157,7 +158,7 @@ def cut_into_messages(text: str, name: str) -> list[str]:
 
 
 def question_text(question: ApprovalRequired) -> str:
-    """Says what is asked, why, and exactly what would happen, with nothing hidden by invisible characters."""
+    """Returns what is asked, why, and exactly what would happen, with invisible characters spelled out."""
     lines = _summary(question)
     command = question.command or (shlex.join(question.argv) if question.argv else None)
     if command is not None:
@@ -177,18 +178,18 @@ def question_text(question: ApprovalRequired) -> str:
 
 
 def _summary(question: ApprovalRequired) -> list[str]:
-    """Returns the title, why it is asked, and how risky it is."""
+    """Returns the title, the reason for the question, and the risk."""
     why = [_one_line(f"Why: {r.reason}" + (f" (rule {r.rule})" if r.rule else "")) for r in question.reasons]
     return [_one_line(question.title), *why, *(["Risk: high"] if question.risk == "high" else [])]
 
 
 def _one_line(text: str) -> str:
-    """Visible, and unable to pass for a further line of the question."""
+    """Returns visible text on one line, so that it cannot forge a further line of the question."""
     return visible_again(text, "show")
 
 
 def _point_to(question: ApprovalRequired, text: str, where: str) -> str:
-    """Writes a short question about a text that is shown in full elsewhere; the place comes first, and is not cut."""
+    """Returns a short question that refers to the full text elsewhere; the place comes first, and is not cut."""
     size = f"{len(text)} characters, {question.digest[:19]}"
     place = f"The whole question ({size}) {where}. Allow it only if you read it to its end."
     return truncate("\n".join([place, *_summary(question)]), MESSAGE_LIMIT)

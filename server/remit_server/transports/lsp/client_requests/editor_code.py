@@ -1,7 +1,7 @@
-"""The editor as a source of what is known of code: asked by `remit/editor/query` where it said that it can
-(docs/editors.md; LSP-08).
+"""The editor as a source of code intelligence, by `remit/editor/query` where it announced that (docs/editors.md;
+LSP-08).
 
-What it answers comes from its extensions, and is parsed like anything from outside.
+Its answers come from its extensions, and are parsed like all untrusted input.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 ANSWER_S = 10.0
-"""How long an editor may think: its own language servers may be busy."""
+"""The seconds for an editor's answer: its own language servers may be busy."""
 
 SOURCE = "the editor"
 
@@ -39,7 +39,7 @@ class EditorCode:
         return self._connection.client.answers_queries
 
     async def ask(self, query: CodeQuery) -> Answer | Unavailable:
-        """Returns the editor's answer, or why there is none: it was late, it is gone, it refused, it made no sense."""
+        """Returns the editor's answer, or why there is none: late, disconnected, refused or malformed."""
         from remit_server.tools.code.language_server.wire import parse_answer, question
 
         try:

@@ -1,4 +1,4 @@
-"""Work-done progress for clients that know nothing of Remit's events (LSP-05)."""
+"""Work-done progress for clients that do not know Remit's events (LSP-05)."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _CREATE_S = 5.0
 async def work_done(
     connection: Connection, title: str, token: lsp.ProgressToken | None, on_cancel: Callable[[], object]
 ) -> AsyncGenerator[Report]:
-    """A progress while the block runs, on the client's token or a fresh one; silent where there is none to be had.
+    """Yields a progress while the block runs, on the client's token or a new one; without either it shows nothing.
 
     `on_cancel` is called when the person presses the progress's cancel button.
     """
@@ -67,7 +67,7 @@ async def work_done(
 
 
 def progress_line(event: Event) -> str | None:
-    """Returns one line for the events a person waits on; None for the rest."""
+    """Returns one line for the events that a person waits for; None for the others."""
     line: str | None = None
     match event:
         case IntentSelected(intent=intent):
@@ -92,7 +92,7 @@ def progress_line(event: Event) -> str | None:
 
 
 def _last_line(text: str) -> str | None:
-    """Returns the last line that says something: a progress has room for one."""
+    """Returns the last line that is not empty: a progress has room for one."""
     lines = [line for line in text.split("\n") if line.strip()]
     if not lines:
         return None

@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 ANSWER_S = 10.0
-"""How long the editor may take to answer."""
+"""The seconds for the editor's answer."""
 
 _ANNOTATION = "remit"
 _NO_REASON = "it gave no reason"
 
 
 async def put_edit(connection: Connection, request: EditRequest) -> Refused | Unanswered | None:
-    """Puts an edit to the editor; None when the editor says that it applied it.
+    """Sends an edit to the editor. Returns None where the editor says that it applied it.
 
     It says which version it is of where the client knows versions; where not, an edit that met other text than it was
     made for is noticed by the content that comes of it.

@@ -1,1 +1,1 @@
-"""One thin file for each LSP feature: convert in, call, convert out."""
+"""The LSP features, one thin file each: convert in, call, convert out."""

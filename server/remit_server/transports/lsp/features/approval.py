@@ -12,12 +12,12 @@ if TYPE_CHECKING:
 
 
 async def respond(connection: Connection, params: AnswerParams) -> Json:
-    """Takes an answer, and returns an ApprovalReceipt as JSON: one too late or twice is no error, but not accepted."""
+    """Takes an answer, and returns an ApprovalReceipt as JSON: a late or repeated one is not accepted."""
     from remit_server.contract import ApprovalAnswer, ApprovalReceipt
 
     answer = read_form(APPROVAL_RESPOND, ApprovalAnswer, params.answer)
     runtimes = connection.opened_runtimes
-    # Whoever asked it; a question that nobody asked is the first one's to refuse and to record.
+    # The runtime that asked; a question of none is refused and recorded by the first.
     runtime = next((each for each in runtimes if each.asked(answer.approval_id)), runtimes[0] if runtimes else None)
     receipt = runtime.answer(answer) if runtime else ApprovalReceipt(accepted=False, reason="no turn is running")
     return receipt.model_dump(mode="json")

@@ -1,5 +1,4 @@
-"""`textDocument/codeAction` and `codeAction/resolve`: what can be asked about the identifier under the cursor
-(LSP-07)."""
+"""`textDocument/codeAction` and `codeAction/resolve`: actions on the identifier under the cursor (LSP-07)."""
 
 from __future__ import annotations
 
@@ -22,12 +21,12 @@ EXPLAIN_KIND = "refactor.remit.explain"
 OPTIONS = lsp.CodeActionOptions(code_action_kinds=[RENAME_KIND, EXPLAIN_KIND], resolve_provider=True)
 
 Ability: TypeAlias = "Literal['rename', 'explain']"
-"""As the contract names it, which is slow to import."""
+"""The contract's type, which is slow to import."""
 
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What an action is about: an identifier in a document. `uri` says which workspace folder `path` is relative to."""
+    """The identifier in a document that an action is about. `uri` identifies the workspace folder of `path`."""
 
     uri: str
     path: str
@@ -35,13 +34,13 @@ class Subject:
 
 
 Producer: TypeAlias = "Callable[[Client, Subject], lsp.CodeAction | None]"
-"""(client, subject) → the action, or None where this client cannot use it."""
+"""Returns the action for (client, subject), or None where this client cannot use it."""
 
 
 async def offer(snapshot: Snapshot, params: lsp.CodeActionParams) -> list[lsp.CodeAction | lsp.Command]:
-    """Returns the actions that fit the selection and the kinds asked for, and that the model can do.
+    """Returns the actions that fit the selection and the requested kinds, and that the model can do.
 
-    A client that knows no code actions gets their commands.
+    A client without code actions gets their commands.
     """
     document, client = snapshot.document, snapshot.client
     if document is None:
@@ -61,7 +60,7 @@ async def offer(snapshot: Snapshot, params: lsp.CodeActionParams) -> list[lsp.Co
 
 
 def resolve(snapshot: Snapshot, action: lsp.CodeAction) -> lsp.CodeAction:
-    """Fills in the action's command; one that was not ours comes back as it is."""
+    """Fills in the action's command; a foreign action comes back unchanged."""
     del snapshot
     match action.data:
         case {"explain": {"uri": str() as uri, "path": str() as path, "name": str() as name}}:
@@ -72,7 +71,7 @@ def resolve(snapshot: Snapshot, action: lsp.CodeAction) -> lsp.CodeAction:
 
 
 def _rename(client: Client, subject: Subject) -> lsp.CodeAction | None:
-    """Only for clients with a command that asks for the new name: LSP has no input box."""
+    """Returns the action for clients with a command that asks for the new name: LSP has no input box."""
     own = next((c for c in ("remit.client.rename", "remit.rename") if c in client.commands), None)
     if own is None:
         return None
@@ -96,7 +95,7 @@ def _explain(client: Client, subject: Subject) -> lsp.CodeAction:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """An action: what the model needs for it, and what makes it."""
+    """An action: the ability that it needs, and its producer."""
 
     needs: Ability
     produce: Producer
@@ -106,13 +105,13 @@ ACTIONS: Mapping[str, Row] = {
     RENAME_KIND: Row("rename", _rename),
     EXPLAIN_KIND: Row("explain", _explain),
 }
-"""Kind → the action."""
+"""The table of actions by kind."""
 
 
 async def _find_abilities(slot: RuntimeSlot) -> Collection[str]:
-    """Returns what the model can be asked for: nothing where the runtime failed to open, which is left alone.
+    """Returns the model's abilities; none where the runtime failed to open, which is not retried here.
 
-    Whoever asks for a turn has it tried again, and is told why.
+    The next turn tries again, and reports the error.
     """
     if slot.failure is not None:
         return ()

@@ -18,7 +18,7 @@ Command: TypeAlias = "Callable[[Connection, lsp.ExecuteCommandParams], Awaitable
 
 
 def _import_later(name: str) -> Command:
-    """Returns the command of this name in `lsp.commands`, which is imported when it is first run."""
+    """Returns the command of this name in `lsp.commands`, which is imported when it first runs."""
 
     async def command(connection: Connection, params: lsp.ExecuteCommandParams) -> Json:
         run: Command = getattr(importlib.import_module("remit_server.transports.lsp.commands"), name)
@@ -35,4 +35,4 @@ COMMANDS: Mapping[str, Command] = {
     "remit.audit.verify": _import_later("verify_audit"),
     "remit.policy.open": policy_open.open_rule,
 }
-"""Name → command; each is told the params as they came and answers JSON."""
+"""The commands by name; each gets the params as received and returns JSON."""

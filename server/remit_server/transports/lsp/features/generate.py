@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 async def generate(connection: Connection, params: StreamedParams) -> Json:
-    """Has the model answer; returns a GenerationResult as JSON. Cancelling it stops the model within a token."""
+    """Generates an answer; returns a GenerationResult as JSON. Cancelling it stops the model within a token."""
     from remit_server.contract import GenerationRequest
 
     request = read_form(GENERATE, GenerationRequest, params.request)
@@ -22,6 +22,6 @@ async def generate(connection: Connection, params: StreamedParams) -> Json:
         if token is not None:
             connection.channel.stream(token, {"delta": text})
 
-    first = connection.folders.first_root  # no workspace is touched, and all of them have the same model
+    first = connection.folders.first_root  # no workspace is involved, and all folders have the same model
     runtime = await connection.runtime(None if first is None else str(first))
     return (await runtime.generate(request, on_text)).model_dump(mode="json")

@@ -24,7 +24,7 @@ _KINDS = {"key": lsp.CompletionItemKind.Property, "word": lsp.CompletionItemKind
 
 
 async def complete(snapshot: Snapshot, params: lsp.CompletionParams) -> lsp.CompletionList | None:
-    """Returns what may stand at the position; None where the document is no policy."""
+    """Returns the completions at the position; None where the document is not a policy."""
     document = snapshot.policy
     if document is None:
         return None

@@ -1,7 +1,6 @@
-"""`textDocument/publishDiagnostics` for policy files: what the compiler says of them while they are written
-(POL-14).
+"""`textDocument/publishDiagnostics` for policy files: the compiler's problems while they are edited (POL-14).
 
-Only pushed: a client that also pulled would show every problem twice.
+They are only pushed: a client that also pulled would show every problem twice.
 """
 
 from __future__ import annotations
@@ -35,37 +34,39 @@ if TYPE_CHECKING:  # slow to import
 logger = logging.getLogger(__name__)
 
 PAUSE_S = 0.2
-"""How long nothing may have been typed before a file is looked at."""
+"""The seconds without typing after which a file is checked."""
 
 _SEVERITIES = {"error": lsp.DiagnosticSeverity.Error, "warning": lsp.DiagnosticSeverity.Warning}
 
 
-def opened(connection: Connection, document: lsp.TextDocumentItem) -> None:
-    """Looks at a policy file that was opened."""
-    _look_soon(connection, connection.policies.opened(document.uri, document.version, document.text))
+def check_opened(connection: Connection, document: lsp.TextDocumentItem) -> None:
+    """Checks a policy file that was opened."""
+    _look_soon(connection, connection.policies.open(document.uri, document.version, document.text))
 
 
-def changed(connection: Connection, document: lsp.VersionedTextDocumentIdentifier, edits: list[Edit | str]) -> None:
-    """Looks at a policy file once nothing more is typed."""
-    _look_soon(connection, connection.policies.changed(document.uri, document.version, edits))
+def check_changed(
+    connection: Connection, document: lsp.VersionedTextDocumentIdentifier, edits: list[Edit | str]
+) -> None:
+    """Checks a policy file once typing pauses."""
+    _look_soon(connection, connection.policies.change(document.uri, document.version, edits))
 
 
-def saved(connection: Connection, uri: str) -> None:
-    """A policy file that was saved may be in force now, and so may be the others beside it."""
+def check_saved(connection: Connection, uri: str) -> None:
+    """Checks a saved policy file, and the others that are in force with it."""
     if connection.policies.at(uri) is not None:
         for buffer in connection.policies:
             _look_soon(connection, buffer)
 
 
-def closed(connection: Connection, uri: str) -> None:
-    """Takes back what was said of a file that was closed."""
-    buffer = connection.policies.closed(uri)
+def clear_closed(connection: Connection, uri: str) -> None:
+    """Removes the diagnostics of a closed file."""
+    buffer = connection.policies.close(uri)
     if buffer is not None:
         _publish(connection, buffer, [])
 
 
 def _look_soon(connection: Connection, buffer: PolicyBuffer | None) -> None:
-    """One look at a time, and another one after it where there is a reason to."""
+    """Starts a check unless one runs; where there is a new reason meanwhile, another check follows."""
     if buffer is None:
         return
     buffer.revision += 1
@@ -83,8 +84,8 @@ async def _look(connection: Connection, buffer: PolicyBuffer) -> None:
         looked_at = revision
         try:
             found = await call_in_thread(partial(diagnose, buffer.path, text, connection.folders.root_of(buffer.path)))
-        except Exception:  # a defect in one look must not end all later ones
-            logger.exception("a policy file could not be looked at")
+        except Exception:  # a defect in one check must not stop all later ones
+            logger.exception("a policy file could not be checked")
             continue
         if found is not None and revision == buffer.revision and connection.policies.at(buffer.uri) is buffer:
             _publish(connection, buffer, found)
@@ -99,7 +100,7 @@ def _publish(connection: Connection, buffer: PolicyBuffer, diagnostics: list[lsp
 
 
 def diagnose(path: Path, text: str, root: Path | None) -> list[lsp.Diagnostic] | None:
-    """Finds what is wrong with the text of an open file, beside the files it is in force with; None for no policy."""
+    """Returns the problems of an open file's text, with the files that are in force with it; None for no policy."""
     from remit_governance.policy.editing.diagnosis import findings
     from remit_governance.policy.language.compile import Source
     from remit_governance.policy.matching.paths import FOLDS_CASE
@@ -132,7 +133,7 @@ def diagnose(path: Path, text: str, root: Path | None) -> list[lsp.Diagnostic] |
 
 
 def _in_force_with(kind: Kind, settings: Settings) -> list[Kind]:
-    """Returns the other files that make up a policy with one of this kind, where they exist."""
+    """Returns the other existing files that a policy with one of this kind consists of."""
     from remit_governance.policy.language.load import is_given
 
     match kind:
@@ -145,7 +146,7 @@ def _in_force_with(kind: Kind, settings: Settings) -> list[Kind]:
 
 
 def _read(path: Path, kind: Kind) -> tuple[Source | None, list[Problem]]:
-    """Reads a file as it is in force, and why there is none; one that does not exist is no problem."""
+    """Reads a file as it is in force, and the problems if it cannot be; a missing file is not a problem."""
     from remit_governance.errors import PolicyError
     from remit_governance.policy.language.load import is_given, read_source
 

@@ -1,5 +1,4 @@
-"""`textDocument/hover` in policy files: what a rule does and how often it did, what a key means
-(POL-14)."""
+"""`textDocument/hover` in policy files: what a rule does, how often it did, and what a key means (POL-14)."""
 
 from __future__ import annotations
 
@@ -22,7 +21,7 @@ if TYPE_CHECKING:  # slow to import
 
 
 async def hover(snapshot: Snapshot, params: lsp.HoverParams) -> lsp.Hover | None:
-    """Says what there is to say about the position; None where the document is no policy."""
+    """Returns the description of what is at the position; None where the document is not a policy."""
     document = snapshot.policy
     if document is None:
         return None
@@ -56,7 +55,7 @@ def _hits(settings: Settings, rule: str) -> str:
     if not settings.audit_database.exists():
         return hits((), rule)
     try:
-        # Each call leaves exactly one of these, whatever becomes of it.
+        # Each call has exactly one of these records, however it ends.
         calls = query_audit(settings.audit_database, AuditFilter(kind=AuditKind.TOOL_INTENT, limit=CALLS))
     except AuditError as error:
         return f"{error.what}; {error.fix}"

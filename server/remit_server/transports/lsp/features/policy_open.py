@@ -1,4 +1,4 @@
-"""The command `remit.policy.open`: from a decision to the rule that made it (POL-14)."""
+"""The command `remit.policy.open`: shows the rule that made a decision (POL-14)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _ANSWER_S = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What is to be shown: a rule, or a line of a file. A rule's own place wins over a line that it once stood in."""
+    """The request: a rule, or a line of a file. A rule's present place takes precedence over its line at the time."""
 
     rule: str | None
     file: Path | None
@@ -39,16 +39,16 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """Where it is."""
+    """The place to show."""
 
     path: Path
     range: lsp.Range
 
 
 async def open_rule(connection: Connection, params: lsp.ExecuteCommandParams) -> Json:
-    """`remit.policy.open [{rule?, file?, line?}]`, as an entry of a result's `reasons` has them.
+    """Runs `remit.policy.open [{rule?, file?, line?}]`, with the fields of an entry in a result's `reasons`.
 
-    The editor shows the place where it can, else a message names it. Raises RemitError (`not_found`).
+    The editor shows the place if it can, otherwise a message names it. Raises RemitError (`not_found`).
     """
     wanted = _wanted(params)
     roots = [folder.root for folder in connection.folders]
@@ -62,7 +62,7 @@ async def open_rule(connection: Connection, params: lsp.ExecuteCommandParams) ->
 
 
 def find(wanted: Wanted, roots: Sequence[Path], buffers: PolicyBuffers) -> Found:
-    """Looks in the policy files of these workspaces, in the editor's text where they are open. Raises RemitError."""
+    """Searches the policy files of these workspaces, in the editor's text where they are open. Raises RemitError."""
     from remit_server.errors import RemitError
 
     problem: RemitError | None = None
@@ -82,8 +82,8 @@ def _find_in(root: Path | None, wanted: Wanted, buffers: PolicyBuffers) -> Found
         if kind is not None:
             paths = {kind: paths[kind]}
         elif wanted.rule is None:
-            raise _not_found(f"`{wanted.file}` is no policy file here", "name a rule, or one of the policy files")
-        else:  # it was one, elsewhere or once: the rule may still be here
+            raise _not_found(f"`{wanted.file}` is not a policy file here", "name a rule, or one of the policy files")
+        else:  # it was a place in another file or an earlier text: the rule may still be here
             wanted = Wanted(wanted.rule, None, None)
     for kind, path in paths.items():
         text = _text(path, buffers, project=kind == "project")

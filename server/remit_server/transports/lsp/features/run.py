@@ -25,7 +25,7 @@ async def run(connection: Connection, params: StreamedParams) -> Json:
             connection.channel.stream(token, event.model_dump(mode="json"))
 
     folder = connection.folders.named(request.context.workspace_folder if request.context else None)
-    if request.context is not None:  # however it was named, the runtime knows it by its path
+    if request.context is not None:  # the runtime knows the folder by its path, in whatever form it was named
         here = request.context.model_copy(update={"workspace_folder": str(folder.root)})
         request = request.model_copy(update={"context": here})
     runtime = await folder.slot.get()

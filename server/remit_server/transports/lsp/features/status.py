@@ -1,4 +1,4 @@
-"""`remit/status`: what a status bar shows (LSP-04)."""
+"""`remit/status`: the content of a status bar (LSP-04)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 async def status(snapshot: Snapshot, params: StatusParams) -> Json:
-    """Returns a StatusResult as JSON, of the folder that is named, else of the first one. Raises RemitError."""
+    """Returns a StatusResult as JSON, of the named folder, else of the first one. Raises RemitError."""
     named, folders = params.workspace_folder, snapshot.folders
     first = folders.first_root
     runtime = await folders.named(str(first) if named is None and first is not None else named).slot.get()

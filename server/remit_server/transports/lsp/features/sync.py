@@ -13,29 +13,29 @@ if TYPE_CHECKING:
     from remit_server.transports.lsp.connection import Connection
 
 
-def opened(connection: Connection, params: lsp.DidOpenTextDocumentParams) -> None:
-    """`textDocument/didOpen`."""
+def did_open(connection: Connection, params: lsp.DidOpenTextDocumentParams) -> None:
+    """Handles `textDocument/didOpen`."""
     document = params.text_document
-    connection.buffers.opened(document.uri, document.version, document.text)
-    policy_diagnostics.opened(connection, document)
+    connection.buffers.open(document.uri, document.version, document.text)
+    policy_diagnostics.check_opened(connection, document)
 
 
-def changed(connection: Connection, params: lsp.DidChangeTextDocumentParams) -> None:
-    """`textDocument/didChange`."""
+def did_change(connection: Connection, params: lsp.DidChangeTextDocumentParams) -> None:
+    """Handles `textDocument/didChange`."""
     document, edits = params.text_document, [_edit(c) for c in params.content_changes]
-    connection.buffers.changed(document.uri, document.version, edits)
-    policy_diagnostics.changed(connection, document, edits)
+    connection.buffers.change(document.uri, document.version, edits)
+    policy_diagnostics.check_changed(connection, document, edits)
 
 
-def saved(connection: Connection, params: lsp.DidSaveTextDocumentParams) -> None:
-    """`textDocument/didSave`."""
-    policy_diagnostics.saved(connection, params.text_document.uri)
+def did_save(connection: Connection, params: lsp.DidSaveTextDocumentParams) -> None:
+    """Handles `textDocument/didSave`."""
+    policy_diagnostics.check_saved(connection, params.text_document.uri)
 
 
-def closed(connection: Connection, params: lsp.DidCloseTextDocumentParams) -> None:
-    """`textDocument/didClose`."""
-    connection.buffers.closed(params.text_document.uri)
-    policy_diagnostics.closed(connection, params.text_document.uri)
+def did_close(connection: Connection, params: lsp.DidCloseTextDocumentParams) -> None:
+    """Handles `textDocument/didClose`."""
+    connection.buffers.close(params.text_document.uri)
+    policy_diagnostics.clear_closed(connection, params.text_document.uri)
 
 
 def _edit(change: lsp.TextDocumentContentChangeEvent) -> Edit | str:

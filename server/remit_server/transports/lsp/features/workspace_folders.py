@@ -1,4 +1,4 @@
-"""`workspace/didChangeWorkspaceFolders`: folders come and go while the editor runs (LSP-06)."""
+"""`workspace/didChangeWorkspaceFolders`: folders are added and removed while the editor runs (LSP-06)."""
 
 from __future__ import annotations
 
@@ -14,5 +14,5 @@ if TYPE_CHECKING:
 
 
 def changed(connection: Connection, params: lsp.DidChangeWorkspaceFoldersParams) -> None:
-    """Opens the folders that came, and closes those that went."""
+    """Opens the added folders, and closes the removed ones."""
     change_folders(connection, folder_roots(params.event.added), folder_roots(params.event.removed))

@@ -1,1 +1,1 @@
-"""JSON-RPC over one connection: frames, threads, the shapes of messages, the custom methods, refusals."""
+"""JSON-RPC over one connection: frames, threads, the shapes of messages, the custom methods, errors."""

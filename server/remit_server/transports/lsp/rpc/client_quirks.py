@@ -1,4 +1,4 @@
-"""Mends what known editors send otherwise than the protocol has it, before it is checked (LSP-02; LSP-06). Pure."""
+"""Corrects known editors' deviations from the protocol before messages are checked (LSP-02; LSP-06). Pure."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ _Json = dict[str, Any]
 
 
 def mend_envelope(method: str, envelope: _Json) -> _Json:
-    """Returns the message as it was meant; what is wrong in any other way is left for the check."""
+    """Returns the message in the protocol's form; any other error is left for the check."""
     if method == lsp.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS:
         return _without_empty_folders(envelope)
     return envelope
 
 
 def _without_empty_folders(envelope: _Json) -> _Json:
-    """Neovim 0.7 says that nothing was removed, or added, as a list of one empty object or list."""
+    """Removes empty folders: Neovim 0.7 sends no added or removed folders as a list of one empty object or list."""
     params = envelope.get("params")
     event = cast("_Json", params).get("event") if isinstance(params, dict) else None
     if not isinstance(event, dict):

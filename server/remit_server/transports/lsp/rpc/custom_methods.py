@@ -1,7 +1,7 @@
 """The custom methods of the language server and the shapes of their params (LSP-04).
 
-What a request carries stays plain JSON here; the pydantic contract judges it in the handler, because importing it
-takes longer than an editor should wait for `initialize`.
+A request's payload stays plain JSON here; the handler validates it by the pydantic contract, whose import takes longer
+than an editor should wait for `initialize`.
 """
 
 from __future__ import annotations
@@ -19,27 +19,27 @@ RUN = "remit/run"
 APPROVAL_RESPOND = "remit/approval/respond"
 STATUS = "remit/status"
 EDITOR_QUERY = "remit/editor/query"
-"""What the server asks of a client that said it answers."""
+"""The server's request to a client that announced it."""
 GENERATE = "remit/generate"
 
 PROTOCOL = 1
-"""The same as `contract.PROTOCOL`, which is too slow to import here; a test compares them."""
+"""Equal to `contract.PROTOCOL`, which is too slow to import here; a test compares them."""
 
 Json: TypeAlias = Any
 """A JSON value as `json.loads` gives it."""
 
 
 _MOST_VALUES = 20_000
-"""Values in the params of a custom method: the contract names each that it refuses, at some 10 µs."""
+"""The most values in the params of a custom method: the contract reports each invalid one, at some 10 µs."""
 
 
 class WrongParams(ValueError):
-    """Params that have not the shape of their method; the text is for the caller."""
+    """Params without the shape of their method; the text is for the caller."""
 
 
 @attrs.frozen
 class StreamedParams:
-    """Params of `remit/run` and `remit/generate`: the request as it came, less the token that it is streamed on."""
+    """Params of `remit/run` and `remit/generate`: the request as received, without the token that it is streamed on."""
 
     request: dict[str, Json]
     partial_result_token: lsp.ProgressToken | None = None
@@ -47,14 +47,14 @@ class StreamedParams:
 
 @attrs.frozen
 class AnswerParams:
-    """Params of `remit/approval/respond`, as they came."""
+    """Params of `remit/approval/respond`, as received."""
 
     answer: dict[str, Json]
 
 
 @attrs.frozen
 class StatusParams:
-    """Params of `remit/status`: the workspace folder, where it is not the first."""
+    """Params of `remit/status`: the workspace folder, unless it is the first."""
 
     workspace_folder: str | None = None
 
@@ -81,7 +81,7 @@ class AnswerMessage:
 
 @attrs.frozen
 class StatusMessage:
-    """A `remit/status` request; `params` may be left out."""
+    """A `remit/status` request; `params` are optional."""
 
     id: int | str
     params: StatusParams = StatusParams()
@@ -91,7 +91,7 @@ class StatusMessage:
 
 @attrs.frozen
 class EditorQueryResult:
-    """The answer to a `remit/editor/query`, as it came."""
+    """The answer to a `remit/editor/query`, as received."""
 
     id: int | str
     result: Json = None
@@ -114,18 +114,18 @@ CUSTOM_MESSAGES: Mapping[str, type] = {
     STATUS: StatusMessage,
     GENERATE: GenerateMessage,
 }
-"""What a client asks, by method."""
+"""The client's requests, by method."""
 
 CUSTOM_RESULTS: Mapping[str, type] = {EDITOR_QUERY: EditorQueryResult}
-"""What a client answers, by the method that asked."""
+"""The client's answers, by the request's method."""
 
 
 PLAIN_MESSAGES: frozenset[type] = frozenset({*CUSTOM_MESSAGES.values(), *CUSTOM_RESULTS.values()})
-"""The messages that are read as plain JSON: the hooks of `converter` look at no more than their outermost object."""
+"""The messages with plain JSON params: the converter's hooks inspect only their outermost object."""
 
 
 def converter() -> cattrs.Converter:
-    """Makes the LSP converter, which leaves the payload of custom methods alone and stops at the first error."""
+    """Returns the LSP converter, which leaves the payload of custom methods alone and stops at the first error."""
     made = get_converter(cattrs.Converter(detailed_validation=False))
     made.register_structure_hook(StreamedParams, _streamed_params)
     made.register_structure_hook(AnswerParams, _answer_params)
@@ -162,7 +162,7 @@ def _object(raw: Json) -> dict[str, Json]:
 
 
 def _is_larger(raw: Json, most: int) -> bool:
-    """Returns whether a value holds more than `most` others, those inside them included."""
+    """Returns whether a value contains more than `most` others, nested ones included."""
     level: list[Json] = [raw]
     count = 0
     while level and count <= most:

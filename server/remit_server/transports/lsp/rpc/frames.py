@@ -1,7 +1,7 @@
-"""Content-Length framing as a function of bytes: what was sent becomes messages, and what is none is passed over up to
-the next header (LSP-02).
+"""Content-Length framing as a function of bytes: input becomes messages, and invalid input is skipped up to the next
+header (LSP-02).
 
-JSON has no line ends inside its strings, so a header line that stands in a body proves that its length was wrong.
+JSON has no line ends inside its strings, so a header line in a body proves that the body's length was wrong.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from remit_server.json_bounds import MOST_VALUES, has_too_many_values
 from remit_server.transports.lsp.rpc.custom_methods import Json
 
 MAX_MESSAGE = 64 * 1024 * 1024
-"""Largest message taken, in bytes; what is longer is read past and refused."""
+"""The largest message in bytes; a larger one is skipped and refused."""
 
 _MAX_HEADER = 16 * 1024
 _TAIL = 64
-"""Bytes of input in which the beginning of a line with a length may stand."""
+"""The bytes at the end of the input in which a line with a length may begin."""
 _MOST_LOOKS = 4
-"""How often a message is looked for before all of its bytes are there: each look reads what has come so far."""
+"""The number of searches in an incomplete message: each reads all bytes so far."""
 
 _LENGTH_LINE = re.compile(rb"content-length:[ \t]{0,8}[0-9]{1,18}[ \t]{0,8}\r?\n", re.IGNORECASE)
 _FIELD = re.compile(rb"([A-Za-z][A-Za-z0-9-]*)[ \t]*:[ \t]*([^\r\n]*?)[ \t]*")
@@ -34,14 +34,14 @@ _EMPTY_LINES = re.compile(rb"[\r\n]*")
 _SPACE = re.compile(r"[ \t\r\n]*")
 _FIELD_NAMES = ("content-length:", "content-type:")
 
-_NO_FIELD = "a line of its header is no `Name: value`"
+_NO_FIELD = "a line of its header is not `Name: value`"
 _NO_LENGTH = "a message needs a `Content-Length` header with a number"
 _TWO_LENGTHS = "its header has two `Content-Length` that differ"
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One JSON value, and the number of bytes it was sent in."""
+    """One JSON value, and its size in bytes as sent."""
 
     value: Json
     size: int
@@ -49,22 +49,23 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Garbage:
-    """Something that is no message; `problem` says why."""
+    """Invalid input; `problem` says why."""
 
     problem: str
 
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """The client closed its end: nothing more comes."""
+    """The client has closed its end."""
 
 
 Frame = Message | Garbage | End
 
 
 class FrameBuffer:
-    """Cuts bytes into messages. A message whose length is wrong is taken where it is seen to be whole, else reported;
-    either way the next header is found again."""
+    """Splits bytes into messages. A message with a wrong length is read where it is complete, else reported; in both
+    cases the next header is found again.
+    """
 
     def __init__(self) -> None:
         self._buffer = bytearray()
@@ -78,17 +79,17 @@ class FrameBuffer:
 
     @property
     def waits(self) -> bool:
-        """Whether part of a message is there, so that the rest has to come."""
+        """Whether part of a message is buffered."""
         return bool(self._buffer) or self._length is not None
 
     def feed(self, data: bytes) -> Iterator[Message | Garbage]:
-        """Takes some bytes; yields what they complete."""
+        """Adds bytes; yields the messages they complete."""
         self._buffer += data
         while (frame := self._next()) is not None:
             yield frame
 
     def stall(self) -> Iterator[Message | Garbage]:
-        """Nothing has come for a while: yields what can be said of the part that is there."""
+        """Yields what can be told of an incomplete message after a pause in the input."""
         if self._length is not None:
             self._looks += 1
             early = self._whole() if self._looks <= _MOST_LOOKS else None
@@ -100,7 +101,7 @@ class FrameBuffer:
             yield from self.feed(b"")
 
     def finish(self) -> Iterator[Message | Garbage]:
-        """The input has ended: yields what is left of it."""
+        """Yields what is left at the end of the input."""
         self._looks = 0
         yield from self.stall()
         if self._length is not None or (self._buffer and not self._lost):
@@ -114,7 +115,7 @@ class FrameBuffer:
         return self._read_body(self._length) if len(self._buffer) >= self._length else self._search_body()
 
     def _read_header(self) -> Garbage | None:
-        """Read the header, where all of it has come, and set the length; returns what is wrong with it."""
+        """Reads a complete header and sets the length. Returns what is wrong with it."""
         if self._lost and not self._find_header():
             return None
         empty = _EMPTY_LINES.match(self._buffer)
@@ -134,14 +135,14 @@ class FrameBuffer:
         return None
 
     def _find_header(self) -> bool:
-        """Drop what stands before the next line with a length; False where there is none yet."""
+        """Drops the input before the next line with a length. Returns False where there is none yet."""
         found = _LENGTH_LINE.search(self._buffer)
         del self._buffer[: found.start() if found else max(0, len(self._buffer) - _TAIL)]
         self._lost = found is None
         return found is not None
 
     def _pass_over(self, header: bytes, end: int, problem: str) -> Garbage:
-        """Drop what stands before the header's last line with a length; all of the header where that is no use."""
+        """Drops the input before the header's last line with a length, or the whole header where that is invalid."""
         start = max((found.start() for found in _LENGTH_LINE.finditer(header)), default=0)
         if start and problem != _TWO_LENGTHS and isinstance(_length_in(header[start:]), int):
             del self._buffer[:start]
@@ -164,19 +165,19 @@ class FrameBuffer:
         return Message(value, length)
 
     def _search_body(self) -> Message | Garbage | None:
-        """Looks for a header in the part of a body that has come."""
+        """Searches for a header in the received part of a body."""
         found = _LENGTH_LINE.search(self._buffer, self._searched)
         self._searched = max(0, len(self._buffer) - _TAIL)
         return None if found is None else self._whole() or self._lose("the next message begins in its body")
 
     def _whole(self) -> Message | None:
-        """Returns the object that the buffer begins with, if nothing or a header follows: only its length was wrong."""
+        """Returns the object at the buffer's start if nothing or a header follows it: only its length was wrong."""
         if has_too_many_values(bytes(self._buffer)):
             return None
         text = self._buffer.decode("utf-8", "surrogateescape")
         try:
             value, end = _JSON.raw_decode(text, _after_space(text, 0))
-            size = len(text[:end].encode("utf-8"))  # fails for bytes that were no UTF-8
+            size = len(text[:end].encode("utf-8"))  # fails for bytes that are not UTF-8
         except (ValueError, RecursionError):
             return None
         next_at = _after_space(text, end)
@@ -187,7 +188,7 @@ class FrameBuffer:
         return Message(cast("Json", value), size)
 
     def _drop(self, count: int) -> None:
-        """Leave the message that was read."""
+        """Drops the message that was read."""
         del self._buffer[:count]
         self._length = None
 
@@ -201,7 +202,7 @@ class FrameBuffer:
 
 
 def _length_in(header: bytes) -> int | str:
-    """Returns the length that a header gives, or what is wrong with it."""
+    """Returns a header's length, or what is wrong with it."""
     fields = [_FIELD.fullmatch(line.removesuffix(b"\r")) for line in header.removesuffix(b"\n").split(b"\n")]
     if None in fields:
         return _NO_FIELD

@@ -1,5 +1,4 @@
-"""The connection's two descriptors, a thread each way, so that no peer can stop the event loop
-(LSP-03)."""
+"""Reads and writes the connection's descriptors on a thread each, so that no peer can block the event loop (LSP-03)."""
 
 from __future__ import annotations
 
@@ -17,25 +16,25 @@ from remit_server.transports.lsp.rpc.frames import End, Frame, FrameBuffer, Mess
 logger = logging.getLogger(__name__)
 
 MAX_BACKLOG = 32 * 1024 * 1024
-"""Bytes that may wait for a client that does not read. Beyond, the client counts as lost."""
+"""The most bytes queued for a client that does not read. Beyond that the client counts as lost."""
 
 STALL_S = 0.5
-"""How long nothing may come in the middle of a message before its length is doubted."""
+"""The seconds without input inside a message after which its length is doubted."""
 
 _CHUNK = 256 * 1024
 _PLACES = 64
 _BYTES_OF_A_PLACE = 16 * 1024
-"""A message takes one place more for each: read, it is many times as large as it was sent."""
+"""A message takes a further place in the queue per so many bytes: parsed, it is many times as large as sent."""
 
 
 class ConnectionLost(BrokenPipeError):
-    """The client is gone, or has stopped reading for too long."""
+    """The client is gone, or has not read for too long."""
 
 
 class FrameReader:
-    """Reads frames from a descriptor on a thread of its own and hands each to `deliver` on the event loop.
+    """Reads frames from a descriptor on a thread of its own and passes each to `deliver` on the event loop.
 
-    At most a few dozen frames are under way at once, fewer where they are long. A frame's places are free again when
+    At most a few dozen frames are in the queue, fewer where they are long. A frame's places are free again when
     `deliver` has returned or raised.
     """
 
@@ -55,7 +54,7 @@ class FrameReader:
                 self._read_all()
             except ConnectionLost:
                 raise
-            except Exception:  # whatever it is, a server that no longer hears has to end
+            except Exception:  # on any error: a server that no longer reads has to end
                 logger.exception("the input cannot be read any more")
             self._hand_on([End()])
 
@@ -66,7 +65,7 @@ class FrameReader:
         self._hand_on(frames.finish())
 
     def _hand_on(self, frames: Iterable[Frame]) -> None:
-        """Raises ConnectionLost when the event loop has closed, so that nobody listens any more."""
+        """Raises ConnectionLost when the event loop has closed."""
         for frame in frames:
             places = min(_PLACES, 1 + frame.size // _BYTES_OF_A_PLACE) if isinstance(frame, Message) else 1
             for _ in range(places):
@@ -83,7 +82,7 @@ class FrameReader:
             self._free.release(places)
 
     def _read(self, frames: FrameBuffer) -> bytes:
-        """Reads the next bytes; none at the end of the input. Where they are late, it looks at what is there."""
+        """Reads the next bytes; none at the end of the input. After a pause the partial message is examined."""
         if frames.waits and not self._readable_within(STALL_S):
             self._hand_on(frames.stall())
         try:
@@ -100,8 +99,8 @@ class FrameReader:
 class FrameWriter:
     """Writes to a descriptor on a thread of its own: `write` never blocks.
 
-    A client that stops reading fills the backlog; past `MAX_BACKLOG` it is lost, `on_lost` is called once (on
-    either thread) and every further `write` raises `ConnectionLost`.
+    A client that stops reading fills the backlog; past `MAX_BACKLOG` it is lost, `on_lost` is called once (on either
+    thread) and every further `write` raises `ConnectionLost`.
     """
 
     def __init__(self, fd: int, on_lost: Callable[[], None]) -> None:
@@ -116,7 +115,7 @@ class FrameWriter:
         self._thread.start()
 
     def write(self, data: bytes) -> None:
-        """Queue bytes. Raises ConnectionLost when nobody is going to read them."""
+        """Queues bytes. Raises ConnectionLost when the client is lost."""
         with self._changed:
             if not self._lost and self._waiting + len(data) <= MAX_BACKLOG:
                 self._queue.append(data)
@@ -127,7 +126,7 @@ class FrameWriter:
         raise ConnectionLost("the client no longer reads")
 
     def close(self, timeout_s: float = 2.0) -> None:
-        """Writes out what waits, for at most `timeout_s` seconds, and stops. Never raises."""
+        """Writes the queued bytes, for at most `timeout_s` seconds, and stops. Never raises."""
         with self._changed:
             self._closing = True
             self._changed.notify()

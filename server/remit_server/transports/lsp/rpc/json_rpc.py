@@ -1,7 +1,7 @@
-"""JSON-RPC over pygls, with what pygls 2.1 leaves undone (LSP-02).
+"""JSON-RPC over pygls, with corrections of pygls 2.1 (LSP-02).
 
-Every request gets exactly one answer, in whatever phase the server is and whatever the params look like; cancelling
-reaches commands too; client and server ids never mix; payloads are not taken for messages.
+Every request gets exactly one answer, in every phase of the server and for any params; commands can be cancelled too;
+client and server ids never mix; payloads are not taken for messages.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ Handler: TypeAlias = Callable[..., Any]
 
 
 class Phase(enum.Enum):
-    """Where the connection is in its life."""
+    """The phase of the connection."""
 
     NEW = "new"
     OPEN = "open"
@@ -70,33 +70,33 @@ _OURS_ALONE = (
     lsp.NOTEBOOK_DOCUMENT_DID_CLOSE,
     lsp.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS,
 )
-"""What pygls would handle by itself: its text sync splits lines at form feeds, which LSP does not."""
+"""Methods that pygls would handle by itself: its text sync splits lines at form feeds, which LSP does not."""
 
 _WITHOUT_PARAMS = frozenset({lsp.SHUTDOWN, lsp.EXIT})
 _METHOD_SHOWN = 100
 
 
 class Life(Protocol):
-    """Whoever is told how the life of a connection goes on."""
+    """Receives the events of the connection's life."""
 
     def connect(self, client: Client, roots: Collection[Root], process_id: int | None) -> None:
-        """Somebody has connected, in these workspace folders."""
+        """Is called when the client has connected, with its workspace folders."""
         ...
 
     def warm_up(self) -> None:
-        """The client is ready: now there is time."""
+        """Is called when the client is ready: slow imports may start."""
         ...
 
     def cancel_progress(self, token: lsp.ProgressToken) -> None:
-        """The person cancelled a progress."""
+        """Is called when the person cancelled a progress."""
         ...
 
     async def close(self) -> None:
-        """Nothing more is going to be asked."""
+        """Is called when no further request follows."""
         ...
 
     def end(self, code: int) -> None:
-        """The process has to end with this code."""
+        """Is called when the process has to exit with this code."""
         ...
 
 
@@ -117,15 +117,15 @@ class RemitProtocol(LanguageServerProtocol):
     def _life(self) -> Life:
         return cast("Life", self._server)
 
-    # What comes in
+    # Incoming messages
 
     def take(self, frame: Frame) -> None:
-        """Handles one frame; the end of input is not one of the protocol's."""
+        """Handles one frame; the end of input is handled elsewhere."""
         match frame:
             case Message(message):
                 try:
                     self.handle_message(message)
-                except Exception as error:  # a defect here must not leave the client without its answer
+                except Exception as error:  # a defect here must still give the client its answer
                     self._refuse_unexpected(_read_id(message), error)
             case Garbage(problem):
                 self._refuse(None, JsonRpcParseError(f"cannot parse the message: {problem}"))
@@ -133,9 +133,9 @@ class RemitProtocol(LanguageServerProtocol):
                 pass
 
     def handle_message(self, message: Json) -> None:
-        """Hands a JSON value on to where it belongs, or refuses it."""
+        """Dispatches a JSON value by its kind, or refuses it."""
         if not isinstance(message, dict):
-            why = "batches are no part of LSP" if isinstance(message, list) else "a message is a JSON object"
+            why = "batches are not part of LSP" if isinstance(message, list) else "a message is a JSON object"
             self._refuse(None, JsonRpcInvalidRequest(f"invalid request: {why}"))
             return
         envelope = cast("dict[str, Json]", message)
@@ -163,7 +163,7 @@ class RemitProtocol(LanguageServerProtocol):
             return
 
         if method == lsp.SHUTDOWN:
-            self.phase = Phase.SHUT_DOWN  # now: an `exit` may be right behind
+            self.phase = Phase.SHUT_DOWN  # now: an `exit` may follow at once
 
         def answer(future: Future[Any] | asyncio.Future[Any]) -> None:
             self._running.pop(msg_id, None)
@@ -175,7 +175,7 @@ class RemitProtocol(LanguageServerProtocol):
         if self.phase is not Phase.OPEN and method != lsp.EXIT:
             return
         try:
-            handler = self._handler(method)  # first: of a method that nobody handles the params are not read
+            handler = self._handler(method)  # first: the params of an unknown method are not read
             params = self._params(method, envelope)
         except JsonRpcMethodNotFound:
             logger.debug("a notification of an unknown method was ignored")
@@ -203,7 +203,7 @@ class RemitProtocol(LanguageServerProtocol):
                 future.set_exception(JsonRpcException.from_error(error))
             else:
                 future.set_result(self._member("result", envelope, expected))
-        except Exception as problem:  # whatever it is, the answer is unusable
+        except Exception as problem:  # whatever the error is, the answer is unusable
             future.set_exception(JsonRpcInvalidParams(f"the answer cannot be used: {_describe_problem(problem)}"))
 
     def _check_phase(self, method: str) -> None:
@@ -215,14 +215,14 @@ class RemitProtocol(LanguageServerProtocol):
             raise JsonRpcInvalidRequest("invalid request: the server is shutting down")
 
     def _handler(self, method: str) -> Handler:
-        """Returns what handles a method. Raises JsonRpcMethodNotFound."""
+        """Returns a method's handler. Raises JsonRpcMethodNotFound."""
         handler: Handler | None = self._table.builtin_features.get(method) or self._table.features.get(method)
         if handler is None:
             raise JsonRpcMethodNotFound(f"there is no method `{method[:_METHOD_SHOWN]}`")
         return handler
 
     def _params(self, method: str, envelope: dict[str, Json]) -> Any:
-        """Returns the params as their type; None for methods that nobody knows. Raises JsonRpcInvalidParams."""
+        """Returns the params as their type; None for unknown methods. Raises JsonRpcInvalidParams."""
         try:
             return self._member(
                 "params",
@@ -233,8 +233,9 @@ class RemitProtocol(LanguageServerProtocol):
             raise JsonRpcInvalidParams(f"invalid params for `{method}`: {_describe_problem(problem)}") from problem
 
     def _member(self, name: Literal["params", "result"], envelope: dict[str, Json], message: type[Any] | None) -> Any:
-        """Returns a member of a message of this type. Raises WrongParams at the first wrong value, before any is
-        converted, or whatever the converter raises."""
+        """Returns a member of a message of this type. Raises WrongParams at the first wrong value, before any
+        conversion, or what the converter raises.
+        """
         if message is None:
             return None
         if message not in PLAIN_MESSAGES and (wrong := mismatch(envelope, message, name)) is not None:
@@ -249,7 +250,7 @@ class RemitProtocol(LanguageServerProtocol):
         done: Callable[[Any], None],
         keep: Callable[[asyncio.Future[Any]], object],
     ) -> None:
-        """Runs a handler: a coroutine as a task of its own, anything else at once, so that order is kept."""
+        """Runs a handler: a coroutine as a task of its own, any other at once, so that the order is kept."""
         if inspect.iscoroutinefunction(handler):
             task = asyncio.ensure_future(handler(params))
             keep(task)
@@ -263,7 +264,7 @@ class RemitProtocol(LanguageServerProtocol):
         done(future)
 
     async def cancel_running(self) -> None:
-        """Cancels every handler but the one that asks, and waits until they have ended; what closes is let finish."""
+        """Cancels every handler but the calling one, and waits until they have ended; closing ones may finish."""
         mine = asyncio.current_task()
         others = [task for task in (*self._running.values(), *self._notified) if task is not mine]
         for task in others:
@@ -271,13 +272,13 @@ class RemitProtocol(LanguageServerProtocol):
                 task.cancel()
         await asyncio.gather(*others, return_exceptions=True)
 
-    # What goes out
+    # Outgoing messages
 
     async def ask(self, method: str, params: Any, timeout_s: float) -> Any:
-        """Asks the client and waits for at most `timeout_s` seconds.
+        """Sends a request to the client and waits for at most `timeout_s` seconds.
 
-        Raises TimeoutError, ConnectionLost, or JsonRpcException for an error or an unusable answer. A question that
-        is given up is cancelled at the client, so that it can close what it shows.
+        Raises TimeoutError, ConnectionLost, or JsonRpcException for an error or an unusable answer. A request that is
+        given up is cancelled at the client, so that it can close what it shows.
         """
         msg_id = str(uuid.uuid4())
         try:
@@ -334,22 +335,22 @@ class RemitProtocol(LanguageServerProtocol):
     # The life of the connection
 
     def get_message_type(self, method: str) -> type[Any] | None:  # type: ignore[override]  # pyright: ignore[reportIncompatibleVariableOverride]
-        """Returns the message class of a method, ours included; None for one that nobody knows."""
+        """Returns a method's message class, custom ones included; None for an unknown one."""
         return CUSTOM_MESSAGES.get(method) or super().get_message_type(method)
 
     def get_result_type(self, method: str) -> type[Any] | None:  # type: ignore[override]  # pyright: ignore[reportIncompatibleVariableOverride]
-        """Returns the class of a client's answer, to our own methods too; None for one that nobody knows."""
+        """Returns the class of a client's answer, also to custom methods; None for an unknown one."""
         return CUSTOM_RESULTS.get(method) or super().get_result_type(method)
 
     @lsp_method(lsp.INITIALIZE)
     def lsp_initialize(self, params: lsp.InitializeParams) -> lsp.InitializeResult:  # type: ignore[override]
-        """Answers with what the server can do; nothing heavy has been imported so far."""
+        """Answers with the server's capabilities; nothing slow has been imported so far."""
         if params.capabilities.general is not None:
-            params.capabilities.general.position_encodings = None  # everybody speaks UTF-16, and so do we
+            params.capabilities.general.position_encodings = None  # every client supports UTF-16
         result = _finish(super().lsp_initialize(params))
         result.capabilities.experimental = {"remit": {"protocol": PROTOCOL, "methods": sorted(CUSTOM_MESSAGES)}}
         client = describe_client(params)
-        if not client.takes_code_actions:  # it may not know the options either
+        if not client.takes_code_actions:  # its options may be invalid too
             result.capabilities.code_action_provider = True
         self._life.connect(client, workspace_roots(params), params.process_id)
         self.phase = Phase.OPEN
@@ -357,7 +358,7 @@ class RemitProtocol(LanguageServerProtocol):
 
     @lsp_method(lsp.INITIALIZED)
     def lsp_initialized(self, *_: Any) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
-        """The client is ready: now there is time for the slow imports."""
+        """Starts the slow imports: the client is ready."""
         self._life.warm_up()
 
     @lsp_method(lsp.SHUTDOWN)
@@ -374,7 +375,7 @@ class RemitProtocol(LanguageServerProtocol):
 
     @lsp_method(lsp.CANCEL_REQUEST)
     def lsp_cancel_request(self, params: lsp.CancelParams) -> None:
-        """Cancels a request that runs; any other is answered already."""
+        """Cancels a running request; any other has been answered."""
         task = self._running.get(params.id)
         if task is not None:
             task.cancel()
@@ -383,14 +384,14 @@ class RemitProtocol(LanguageServerProtocol):
     def lsp_set_trace(  # type: ignore[override]  # pyright: ignore[reportIncompatibleMethodOverride]
         self, params: lsp.SetTraceParams
     ) -> None:
-        """Remembers the trace level."""
+        """Stores the trace level."""
         self.trace = params.value
 
     @lsp_method(lsp.WINDOW_WORK_DONE_PROGRESS_CANCEL)
     def lsp_work_done_progress_cancel(  # pyright: ignore[reportIncompatibleMethodOverride]
         self, params: lsp.WorkDoneProgressCancelParams
     ) -> None:
-        """The person pressed the cancel button of a progress."""
+        """Handles the person's cancellation of a progress."""
         self._life.cancel_progress(params.token)
 
     @lsp_method(lsp.WORKSPACE_EXECUTE_COMMAND)
@@ -403,7 +404,7 @@ class RemitProtocol(LanguageServerProtocol):
 
 
 def _finish(steps: Generator[Any, Any, lsp.InitializeResult]) -> lsp.InitializeResult:
-    """Returns the result of a pygls handler that yields only to handlers we do not have."""
+    """Returns the result of a pygls handler that yields only to handlers this server does not have."""
     try:
         next(steps)
     except StopIteration as stop:
@@ -412,11 +413,11 @@ def _finish(steps: Generator[Any, Any, lsp.InitializeResult]) -> lsp.InitializeR
 
 
 def _read_id(message: Json) -> MessageId | None:
-    """Returns the id of a message, if it has one that can be answered to."""
+    """Returns a message's id, if it has one that can be answered."""
     given = cast("dict[str, Json]", message).get("id") if isinstance(message, dict) else None
     return given if isinstance(given, int | str) and not isinstance(given, bool) else None
 
 
 def _describe_problem(error: Exception) -> str:
-    """Returns what is wrong with a value, without the value, which may be a secret."""
+    """Returns the problem with a value, without the value, which may be a secret."""
     return str(error) if isinstance(error, WrongParams) else "a value has the wrong kind"

@@ -1,5 +1,4 @@
-"""Errors as JSON-RPC carries them: a sentence, and what, why and fix in `data`; never a traceback
-(LSP-02)."""
+"""Errors in JSON-RPC's form: a sentence, and what, why and fix in `data`; never a traceback (LSP-02)."""
 
 from __future__ import annotations
 
@@ -23,7 +22,7 @@ Form = TypeVar("Form", bound="BaseModel")
 
 
 def invalid_params(subject: str, why: str, fix: str) -> JsonRpcException:
-    """The caller sent something that cannot be used; `subject` is a method or a command."""
+    """Returns the error for invalid params; `subject` is a method or a command."""
     from remit_server.contract import ErrorCode, ErrorPayload
 
     what = f"invalid params for `{subject}`"
@@ -32,7 +31,9 @@ def invalid_params(subject: str, why: str, fix: str) -> JsonRpcException:
 
 
 def from_validation(subject: str, error: ValidationError) -> JsonRpcException:
-    """Names every field that the contract refuses, and its problem; never the value, which may be a secret."""
+    """Returns the error with every field that the contract refuses, and its problem; never the value, which may be a
+    secret.
+    """
     found = error.errors(include_url=False, include_context=False, include_input=False)
     problems = [(e["loc"], e["msg"].removeprefix("Value error, ")) for e in found[:_PROBLEMS_SHOWN]]
     shown = [f"`{_where(place)}`: {why[:1].lower()}{why[1:]}" for place, why in problems]
@@ -51,12 +52,12 @@ def read_form(subject: str, form: type[Form], value: object) -> Form:
 
 
 def from_error(error: RemitError) -> JsonRpcException:
-    """Returns the refusal that says a failure in its own words."""
+    """Returns the error for a failure, with its own words."""
     return _failed(error.payload())
 
 
 def from_unexpected(error: BaseException) -> JsonRpcException:
-    """Returns the refusal that stands for a defect. Its traceback goes to the log, and only there."""
+    """Returns the error for a defect. Its traceback goes only to the log."""
     from remit_server.contract import ErrorCode, ErrorPayload
     from remit_server.errors import RemitError
 

@@ -1,6 +1,6 @@
-"""Whether a JSON value has the shape of an LSP type, found out before it is converted (LSP-02).
+"""Checks that a JSON value has the shape of an LSP type, before it is converted (LSP-02).
 
-The check is read off the fields of the type, builds nothing, and ends at the first value that does not fit.
+The check is derived from the type's fields, builds no objects, and ends at the first mismatch.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from lsprotocol import types as lsp
 from remit_server.transports.lsp.rpc.custom_methods import Json
 
 _LARGEST = 2**53
-"""Beyond, a JSON number is not exact everywhere, and no number of LSP's is as large."""
+"""Larger JSON numbers are not exact everywhere, and LSP has none."""
 
 
 @dataclass(frozen=True, slots=True)
 class Mismatch:
-    """The first value that does not fit: where it stands, and what is wrong with it."""
+    """The first mismatching value: its place, and what is wrong with it."""
 
     where: str
     problem: str
 
     def below(self, place: str) -> Mismatch:
-        """Returns the same, seen from the value that holds it at `place`."""
+        """Returns the mismatch with its place relative to the value that holds it at `place`."""
         joint = "" if not self.where or self.where.startswith("[") else "."
         return Mismatch(f"{place}{joint}{self.where}", self.problem)
 
@@ -41,7 +41,7 @@ Check: TypeAlias = Callable[[Json], Mismatch | None]
 
 
 def mismatch(envelope: Mapping[str, Json], message: type, member: Literal["params", "result"]) -> Mismatch | None:
-    """Finds the first value of a message's member that does not fit; None where all do, or the type has none."""
+    """Returns the first mismatch in a message's member; None where there is none, or the type has no such member."""
     attribute = attrs.fields_dict(message).get(member)
     if attribute is None:
         return None
@@ -53,7 +53,7 @@ def mismatch(envelope: Mapping[str, Json], message: type, member: Literal["param
 
 @cache
 def _check(kind: Hashable) -> Check:
-    """Returns the check of one type."""
+    """Returns a type's check."""
     origin, arguments = get_origin(kind), get_args(kind)
     made: Check
     if origin in {Union, types.UnionType}:
@@ -79,8 +79,8 @@ def _anything(_: Json) -> None:
     return None
 
 
-def _scalar(accepts: Callable[[Json], bool], name: str) -> Check:
-    wrong = Mismatch("", f"is no {name}")
+def _scalar(accepts: Callable[[Json], bool], kind: str) -> Check:
+    wrong = Mismatch("", f"is not {kind}")
     return lambda value: None if accepts(value) else wrong
 
 
@@ -91,16 +91,16 @@ def _is_whole(value: Json) -> bool:
 
 
 _SCALARS: Mapping[Any, Check] = {
-    str: _scalar(lambda value: isinstance(value, str), "string"),
-    int: _scalar(_is_whole, "whole number"),
-    float: _scalar(lambda value: isinstance(value, int | float) and not isinstance(value, bool), "number"),
-    bool: _scalar(lambda value: isinstance(value, bool | int | float), "boolean"),  # some editors have only 0 and 1
+    str: _scalar(lambda value: isinstance(value, str), "a string"),
+    int: _scalar(_is_whole, "a whole number"),
+    float: _scalar(lambda value: isinstance(value, int | float) and not isinstance(value, bool), "a number"),
+    bool: _scalar(lambda value: isinstance(value, bool | int | float), "a boolean"),  # some editors have only 0 and 1
     type(None): _scalar(lambda value: value is None, "null"),
 }
 
 
 def _constant(values: tuple[Json, ...]) -> Check:
-    return _scalar(lambda value: isinstance(value, str | int | float) and value in values, "value that is known here")
+    return _scalar(lambda value: isinstance(value, str | int | float) and value in values, "a known value")
 
 
 def _one_of(kinds: tuple[Any, ...]) -> Check:
@@ -124,7 +124,7 @@ def _list(kind: Any) -> Check:
 
     def check(value: Json) -> Mismatch | None:
         if not isinstance(value, list):
-            return Mismatch("", "is no list")
+            return Mismatch("", "is not a list")
         for index, one in enumerate(value):  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
             if (found := item(one)) is not None:
                 return found.below(f"[{index}]")
@@ -138,7 +138,7 @@ def _fixed_list(kinds: tuple[Any, ...]) -> Check:
 
     def check(value: Json) -> Mismatch | None:
         if not isinstance(value, list) or len(value) != len(checks):  # pyright: ignore[reportUnknownArgumentType]
-            return Mismatch("", f"is no list of {len(checks)}")
+            return Mismatch("", f"is not a list of {len(checks)}")
         found = (one(item) for one, item in zip(checks, value, strict=True))  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
         return next((wrong.below(f"[{index}]") for index, wrong in enumerate(found) if wrong is not None), None)
 
@@ -150,21 +150,23 @@ def _map(kind: Any) -> Check:
 
     def check(value: Json) -> Mismatch | None:
         if not isinstance(value, dict):
-            return Mismatch("", "is no object")
+            return Mismatch("", "is not an object")
         found = next((wrong for one in value.values() if (wrong := item(one)) is not None), None)  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
-        return None if found is None else found.below("[…]")  # not its key, which is the sender's
+        return None if found is None else found.below("[…]")  # not its key, which the sender chose
 
     return check
 
 
 def _object(cls: type) -> Check:
-    """Unknown members are left alone. An empty list is taken for an object: Lua has one spelling for both."""
+    """Returns the check of an object; unknown members are ignored. An empty list passes too: Lua has one spelling for
+    both.
+    """
     members: list[_Member] = []
 
     def check(value: Json) -> Mismatch | None:
         if not isinstance(value, dict) and value != []:
-            return Mismatch("", "is no object")
-        if not members:  # now and not before: types hold themselves, and most are never met
+            return Mismatch("", "is not an object")
+        if not members:  # built on first use: types are recursive, and most are never used
             members.extend(_Member.of(attribute) for attribute in attrs.fields(cls))
         for member in members:
             if (found := member.mismatch(value)) is not None:  # pyright: ignore[reportUnknownArgumentType]
@@ -176,7 +178,7 @@ def _object(cls: type) -> Check:
 
 @dataclass(frozen=True, slots=True)
 class _Member:
-    """One field of a type, as JSON has it."""
+    """One field of a type, under its JSON name."""
 
     key: str
     required: bool

@@ -1,6 +1,7 @@
-"""Prompt caches in files, so that a conversation need not be read again after a restart; off by default.
+"""Stores prompt caches in files, so that a conversation is not read again after a restart; off by default.
 
-The files hold what a conversation said. They are the person's alone, and only read for the model that wrote them.
+The files hold the text of conversations. Only the person can read them, and each is loaded only by the model that wrote
+it.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ _SUFFIX = ".safetensors"
 
 
 class _Known(BaseModel):
-    """What a file says beside the arrays."""
+    """A cache file's metadata."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -38,16 +39,16 @@ class _Known(BaseModel):
 
 
 class CacheStore:
-    """A folder with a file for each session, of `most_bytes` in all; those written longest ago go first."""
+    """A folder with a file per session, of `most_bytes` in all; the oldest files are removed first."""
 
     def __init__(self, folder: Path, model: str, most_bytes: int) -> None:
-        """`model` tells one model's weights from another's."""
+        """`model` identifies the model's weights."""
         self._folder = folder
         self._model = model
         self._most_bytes = most_bytes
 
     def save(self, name: str, session: Session[Cache]) -> None:
-        """Write a session's cache. What goes wrong is only logged: the conversation is read again then."""
+        """Writes a session's cache. Errors are only logged: the conversation is then read again."""
         known = _Known(
             model=self._model, tokens=session.tokens, text=session.text, held=session.held, whole=session.whole
         )
@@ -59,10 +60,10 @@ class CacheStore:
                 partial.replace(self._path(name))
             self._prune()
         except Exception as error:
-            log.warning("a prompt cache cannot be kept in `%s`: %s", self._folder, error)
+            log.warning("a prompt cache cannot be written to `%s`: %s", self._folder, error)
 
     def load(self, name: str) -> Session[Cache] | None:
-        """Read a session's cache; None where there is none, or none of this model, which is logged."""
+        """Reads a session's cache. Returns None where there is none, or it is another model's, which is logged."""
         path = self._path(name)
         if not path.is_file():
             return None
@@ -92,7 +93,7 @@ class CacheStore:
 
 @contextmanager
 def _partial(folder: Path) -> Generator[Path]:
-    """A new file that nobody could have put there, with a name that nobody could foresee; gone unless it is moved."""
+    """Yields a new file with an unguessable name, and removes it unless it was renamed."""
     descriptor, name = tempfile.mkstemp(_SUFFIX, ".", folder)  # O_EXCL, O_NOFOLLOW, 0600
     os.close(descriptor)
     try:
@@ -103,14 +104,14 @@ def _partial(folder: Path) -> Generator[Path]:
 
 
 def _must_be_ours(folder: Path) -> None:
-    """Raises PermissionError where somebody else could put a file of theirs in a cache's place."""
+    """Raises PermissionError where another user could place a file in the cache folder."""
     found = folder.stat()
     if found.st_uid != os.geteuid() or stat.S_IMODE(found.st_mode) & 0o022:
         raise PermissionError("the folder is not yours, or others may write to it; use one of your own with mode 0700")
 
 
 def fingerprint(folder: Path) -> str:
-    """Tell a model folder from another, and from what it was before it was changed."""
+    """Returns a string that identifies a model folder and the state of its files."""
     known = [
         (path.name, path.stat().st_size, path.stat().st_mtime_ns) for path in sorted(folder.glob("*")) if path.is_file()
     ]

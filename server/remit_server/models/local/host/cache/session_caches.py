@@ -1,4 +1,4 @@
-"""Prompt caches, one a session, as append-only token lists (MOD-05)."""
+"""Prompt caches, one per session, as append-only token lists (MOD-05)."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from typing import Generic, Protocol, Self, TypeVar
 
 MOST_SESSIONS = 64
 CHUNK = 256
-"""Prompt tokens read at once, from multiples of it on: at most 0.3 s on a slow CPU between two looks at the queue."""
+"""Prompt tokens per step, from multiples of it on: at most 0.3 s on a slow CPU between two checks of the queue."""
 
 
 class PromptCache(Protocol):
-    """What a model remembers of the tokens it has read."""
+    """A model's state for the tokens it has read."""
 
     def trim(self, tokens: int) -> bool:
-        """Forget the last `tokens`; False, and nothing forgotten, where this model's cache cannot."""
+        """Drops the last `tokens`. Returns False, and drops none, where this model's cache cannot."""
         ...
 
     def copy(self, tokens: int) -> Self | None:
-        """A cache of its own without the last `tokens`; None where this model's cache cannot be cut."""
+        """Returns a copy without the last `tokens`; None where this model's cache cannot be trimmed."""
         ...
 
     @property
     def nbytes(self) -> int:
-        """Bytes held."""
+        """The size in bytes."""
         ...
 
 
@@ -34,9 +34,9 @@ C = TypeVar("C", bound=PromptCache)
 
 @dataclass(frozen=True, slots=True)
 class Session(Generic[C]):
-    """A conversation as tokens; and as text, where the tokens are that text's.
+    """A conversation as tokens, and as text where the tokens are exactly that text's.
 
-    The cache has seen exactly the first `held` of them, and the first `whole` were read in whole chunks.
+    The cache holds the first `held` tokens, of which the first `whole` were read in whole chunks.
     """
 
     tokens: tuple[int, ...]
@@ -50,7 +50,7 @@ class Session(Generic[C]):
 class Prompt(Generic[C]):
     """A prompt to read: all its tokens, the cache, and how many of them it holds; `whole` as in `Session`.
 
-    `shared` tells that another session's cache was copied.
+    `shared` says that another session's cache was copied.
     """
 
     tokens: tuple[int, ...]
@@ -67,10 +67,10 @@ def resume(
     encode: Callable[[str], list[int]],
     new_cache: Callable[[], C],
 ) -> Prompt[C]:
-    """Read as little of `text` again as the caches allow; at least one token is always left to read.
+    """Returns a prompt that reuses as much of the caches as possible; at least one token is left to read.
 
-    A prompt that continues the session's text is continued in tokens, so that what the model generated stays as it was
-    tokenised then. Otherwise the session's cache is cut back to the tokens in common, or another's is copied that far.
+    A prompt that continues the session's text continues its tokens, so that generated text keeps its tokens. Otherwise
+    the session's cache is trimmed to the common tokens, or another session's is copied up to them.
     """
     if session is not None and session.text is not None and text.startswith(session.text):
         rest = encode(text[len(session.text) :])
@@ -88,10 +88,10 @@ def resume(
 
 
 def _best_lender(others: Iterable[Session[C]], tokens: Sequence[int]) -> tuple[Session[C] | None, int]:
-    """Find the session that shares most, in whole chunks.
+    """Returns the session that shares most tokens, in whole chunks.
 
-    What was read in whole chunks from the beginning is bit for bit what reading it again would bring, so a session's
-    answers do not depend on what others happened to leave behind.
+    Tokens read in whole chunks from the beginning give bit for bit the same cache when read again, so a session's
+    answers do not depend on other sessions' caches.
     """
     best, most = None, 0
     for other in others:
@@ -109,7 +109,7 @@ def _common(left: Sequence[int], right: Sequence[int]) -> int:
 
 
 class Sessions(Generic[C]):
-    """The sessions whose caches are kept: the most recently used, within a number and a size in bytes."""
+    """The cached sessions: the most recently used, within a number and a size in bytes."""
 
     def __init__(self, most_bytes: int) -> None:
         self._most_bytes = most_bytes
@@ -120,19 +120,19 @@ class Sessions(Generic[C]):
 
     @property
     def nbytes(self) -> int:
-        """Bytes held in all caches."""
+        """The size of all caches in bytes."""
         return sum(kept.cache.nbytes for kept in self._kept.values())
 
     def kept(self) -> dict[str, Session[C]]:
-        """All sessions by id, the one unused for longest first."""
+        """Returns all sessions by id, the least recently used first."""
         return dict(self._kept)
 
     def take(self, session_id: str) -> Session[C] | None:
-        """Take a session out: its cache is about to change."""
+        """Removes and returns a session: its cache is about to change."""
         return self._kept.pop(session_id, None)
 
     def keep(self, session_id: str, session: Session[C]) -> None:
-        """Keep a session, and drop those unused for longest where that is too much."""
+        """Adds a session, and evicts the least recently used ones beyond the limits."""
         self._kept[session_id] = session
         self._kept.move_to_end(session_id)
         total = self.nbytes

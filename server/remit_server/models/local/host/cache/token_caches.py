@@ -1,6 +1,6 @@
-"""What a model remembers of the tokens it has read, in memory (MOD-05).
+"""A model's prompt cache in memory (MOD-05).
 
-Everything here must be called from the model's thread, like `edge.py`.
+Everything here must be called from the model's thread, like `mlx_backend.py`.
 """
 # pyright: basic
 
@@ -12,13 +12,13 @@ from typing import Any, cast
 
 
 class Cache:
-    """An mlx-lm prompt cache behind `sessions.PromptCache`."""
+    """An mlx-lm prompt cache behind `session_caches.PromptCache`."""
 
     def __init__(self, layers: list[Any]) -> None:
         self.layers = layers
 
     def trim(self, tokens: int) -> bool:
-        """Forget the last `tokens`, where all layers can."""
+        """Drops the last `tokens`, where all layers can."""
         from mlx_lm.models.cache import can_trim_prompt_cache, trim_prompt_cache
 
         if not can_trim_prompt_cache(self.layers):
@@ -26,7 +26,7 @@ class Cache:
         return cast(int, trim_prompt_cache(self.layers, tokens)) == tokens
 
     def copy(self, tokens: int) -> Cache | None:
-        """A cache of its own without the last `tokens`; None where not all layers can be cut."""
+        """Returns a copy without the last `tokens`; None where not all layers can be trimmed."""
         from mlx_lm.models.cache import can_trim_prompt_cache
 
         if not can_trim_prompt_cache(self.layers):
@@ -35,14 +35,14 @@ class Cache:
         return copied if copied.trim(tokens) else None
 
     def save(self, path: Path, metadata: dict[str, str]) -> None:
-        """Write a file that `load` reads. Raises what mlx-lm raises."""
+        """Writes a file that `load` reads. Raises what mlx-lm raises."""
         from mlx_lm.models.cache import save_prompt_cache
 
         save_prompt_cache(str(path), self.layers, metadata)
 
     @classmethod
     def load(cls, path: Path) -> tuple[Cache, dict[str, str]]:
-        """Read a file that `save` wrote. Raises what mlx-lm raises."""
+        """Reads a file that `save` wrote. Raises what mlx-lm raises."""
         from mlx_lm.models.cache import load_prompt_cache
 
         layers, metadata = cast(tuple[list[Any], dict[str, str]], load_prompt_cache(str(path), return_metadata=True))
@@ -50,5 +50,5 @@ class Cache:
 
     @property
     def nbytes(self) -> int:
-        """Bytes held in all layers."""
+        """The size of all layers in bytes."""
         return sum(int(layer.nbytes) for layer in self.layers)

@@ -1,1 +1,1 @@
-"""What a generation may spell, as a grammar."""
+"""Grammars of what a generation may spell."""

@@ -1,4 +1,4 @@
-"""Follows one generation through its grammar and says which tokens may come next (MOD-03)."""
+"""Tracks one generation in its grammar and returns the tokens allowed next (MOD-03)."""
 
 from __future__ import annotations
 
@@ -6,28 +6,28 @@ from collections.abc import Collection
 
 from llguidance import LLMatcher
 
-from remit_server.models.local.host.grammar.json_closer import Landing
+from remit_server.models.local.host.grammar.json_closer import JsonCloser
 from remit_server.models.local.host.grammar.step_grammar import GrammarError
 
 
 class Guide:
-    """A matcher on its way. The bit mask is bytes, so it works wherever the logits are."""
+    """A matcher and its state. The bit mask is bytes, so it does not depend on the array library."""
 
-    def __init__(self, matcher: LLMatcher, end_tokens: Collection[int], landing: Landing | None = None) -> None:
-        """With a `landing`, what is generated is one JSON value, which has to end within its tokens."""
+    def __init__(self, matcher: LLMatcher, end_tokens: Collection[int], closer: JsonCloser | None = None) -> None:
+        """With a `closer`, what is generated is one JSON value, which has to end within its tokens."""
         self._matcher = matcher
         self._end_tokens = end_tokens
-        self._landing = landing
+        self._closer = closer
         self._ended = False
         self.consumed = 0
 
-    def within(self, max_tokens: int) -> None:
-        """Say how many tokens there are."""
-        if self._landing is not None:
-            self._landing.within(max_tokens)
+    def set_limit(self, max_tokens: int) -> None:
+        """Sets the number of tokens available."""
+        if self._closer is not None:
+            self._closer.set_limit(max_tokens)
 
     def allowed(self) -> bytes | None:
-        """Return one bit per token allowed next, or None: only the end.
+        """Returns one bit per token allowed next, or None: only the end.
 
         Raises GrammarError where the matcher ran out of its limits.
         """
@@ -36,50 +36,52 @@ class Guide:
         mask: bytes = self._matcher.compute_bitmask()
         if self._matcher.is_error():
             raise GrammarError(self._matcher.get_error())
-        if self._landing is None:
+        if self._closer is None:
             return mask
-        if self._landing.ends_here(accepting=self._matcher.is_accepting()):
+        if self._closer.ends_here(accepting=self._matcher.is_accepting()):
             return None
-        return self._landing.narrowed(self._landing.force_spelling(mask, self._matcher))
+        return self._closer.narrow(self._closer.force_spelling(mask, self._matcher))
 
     def forces_little(self, allowed: bytes | None) -> bool:
-        """Whether the tokens allowed are most of all, as in free text, or none is ever forced."""
+        """Returns whether more than half of the tokens are allowed, as in free text, or tokens are never forced."""
         if allowed is None:
             return False
-        return self._landing is not None or int.from_bytes(allowed).bit_count() > 4 * len(allowed)
+        return self._closer is not None or int.from_bytes(allowed).bit_count() > 4 * len(allowed)
 
-    def took(self, token: int) -> None:
-        """Take one generated token. Raises GrammarError where it was not allowed, or the matcher's limits end."""
+    def accept(self, token: int) -> None:
+        """Accepts one generated token. Raises GrammarError where it was not allowed, or the matcher's limits are
+        reached.
+        """
         if self._ended or token in self._end_tokens:
             self._ended = True
             return
         if not self._matcher.consume_token(token):
             raise GrammarError(self._matcher.get_error())
         self.consumed += 1
-        if self._landing is not None:
-            self._landing.took(token)
+        if self._closer is not None:
+            self._closer.accept(token)
 
-    def forced(self, most: int) -> list[int]:
-        """Take and return, of the tokens that must come next whatever the model says, at most so many.
+    def accept_forced(self, most: int) -> list[int]:
+        """Accepts and returns tokens that the grammar forces next, at most `most`.
 
-        A JSON value is left to its landing, which has to see each token before it is taken.
+        For a JSON value it returns none: the closer has to see each token before it is accepted.
         """
-        if self._landing is not None or self._over():
+        if self._closer is not None or self._over():
             return []
         tokens: list[int] = self._matcher.compute_ff_tokens()[:most]
         for token in tokens:
-            self.took(token)
+            self.accept(token)
         return tokens
 
     @property
     def complete(self) -> bool:
-        """Whether what was generated satisfies the grammar as it is."""
+        """Whether the generated text satisfies the grammar."""
         return self._ended or self._matcher.is_accepting()
 
     @property
-    def landed(self) -> bool:
-        """Whether the value was brought to its end for want of tokens."""
-        return self._landing is not None and self._landing.landed
+    def closed_early(self) -> bool:
+        """Whether the value was closed early because tokens ran out."""
+        return self._closer is not None and self._closer.closed_early
 
     def _over(self) -> bool:
         return self._ended or (self._matcher.is_stopped() and not self._matcher.is_error())

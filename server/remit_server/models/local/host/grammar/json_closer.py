@@ -1,4 +1,4 @@
-"""Brings a JSON value to its end while tokens are left: a value cut off is none (MOD-06)."""
+"""Closes a JSON value while tokens are left: an incomplete value is useless (MOD-06)."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from remit_server.models.local.host.grammar.schemas import number_of
 _ENDS = ("}", "]", ",")
 _STARTS = ('"', "123456789", "0", "n", "t", "f", "-", "[", "{")
 _MARGIN = 4
-"""Tokens kept for the end token, and for one that is sampled ahead."""
+"""Tokens reserved for the end token, and for one that is sampled ahead."""
 
 
 def room_needed(schema: Schema) -> int:
-    """Tokens that suffice to end a value of `schema` (plain and bounded) from anywhere in it, at a byte each."""
+    """Returns the tokens, of a byte each, that close a value of `schema` (plain and bounded) from any state."""
     return _size(schema) + _MARGIN
 
 
@@ -31,7 +31,7 @@ def _size(schema: JsonValue) -> int:
 
 
 def _scalar_size(schema: Schema) -> int:
-    """Of a string that must match something, all of it, at two tokens a character; of others the least there can be."""
+    """Returns a scalar's size: a string with a pattern in full, at two tokens per character; of others the least."""
     if "pattern" in schema or "format" in schema:
         return 2 * number_of(schema, "maxLength") + 4
     return number_of(schema, "minLength") + 24
@@ -59,25 +59,25 @@ def _list(schema: Schema, key: str) -> list[JsonValue]:
     return value if isinstance(value, list) else []
 
 
-class Landing:
-    """Follows a JSON value token by token. Once few tokens are left, it allows what ends the value soonest."""
+class JsonCloser:
+    """Tracks a JSON value token by token. When few are left, it allows only those that close the value soonest."""
 
     def __init__(self, tokenizer: LLTokenizer, needed: int) -> None:
-        """`needed` tokens are kept for the end, see `room_needed`."""
+        """Reserves `needed` tokens for closing, see `room_needed`."""
         self._tokenizer = tokenizer
         self._needed = self._kept = needed
         self._left = needed + 1
         self._in_string = False
         self._escaped = False
-        self.landed = False
+        self.closed_early = False
 
-    def within(self, max_tokens: int) -> None:
-        """Say how many tokens there are for the whole value; a quarter of them is always the model's own."""
+    def set_limit(self, max_tokens: int) -> None:
+        """Sets the number of tokens for the whole value; at least a quarter of them stays unrestricted."""
         self._left = max_tokens
         self._kept = min(self._needed, max_tokens * 3 // 4)
 
-    def took(self, token: int) -> None:
-        """Note a token of the value."""
+    def accept(self, token: int) -> None:
+        """Records a token of the value."""
         self._left -= 1
         for byte in self._tokenizer.decode_bytes([token]):
             if self._escaped:
@@ -88,15 +88,15 @@ class Landing:
                 self._in_string = not self._in_string
 
     def ends_here(self, *, accepting: bool) -> bool:
-        """Whether a value that could go on, as a number could, is to end now."""
+        """Returns whether a value that could continue, such as a number, is to end now."""
         ends = accepting and self._left <= self._kept
-        self.landed = self.landed or ends
+        self.closed_early = self.closed_early or ends
         return ends
 
     def force_spelling(self, mask: bytes, matcher: LLMatcher) -> bytes:
-        """Return the mask, or the first token of a text that must come next and spells a marker.
+        """Returns the mask, or the first token of a forced text that spells a marker.
 
-        llguidance then offers the marker's own token alone, which it refuses afterwards.
+        llguidance would offer only the marker's own token there, which it then refuses.
         """
         bits = int.from_bytes(mask, "little")
         if bits.bit_count() != 1 or not self._tokenizer.is_special_token(bits.bit_length() - 1):
@@ -104,15 +104,15 @@ class Landing:
         forced = matcher.compute_ff_bytes().decode("utf-8", "ignore")
         return _mask_of(self._tokenizer.greedy_tokenize(forced)[:1], len(mask)) if forced else mask
 
-    def narrowed(self, mask: bytes) -> bytes:
-        """Return the mask, or that part of it which leads to the end."""
+    def narrow(self, mask: bytes) -> bytes:
+        """Returns the mask, or the part of it that closes the value."""
         if self._left > self._kept or self._escaped:
             return mask
         for characters in ('"',) if self._in_string else (*_ENDS, *_STARTS):
             tokens = [token for token in self._single(characters) if _has(mask, token)]
             if tokens:
                 narrow = _mask_of(tokens, len(mask))
-                self.landed = self.landed or narrow != mask
+                self.closed_early = self.closed_early or narrow != mask
                 return narrow
         return mask
 

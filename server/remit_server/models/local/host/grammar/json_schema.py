@@ -1,6 +1,6 @@
-"""JSON Schemas from anywhere, made plain: no references, today's spelling, no annotations, a bounded size.
+"""Normalises JSON Schemas from any source: no references, current spelling, no annotations, bounded size.
 
-A grammar has to end, so a definition that refers to itself is written out a few times and cut off below that.
+A grammar is finite, so a recursive definition is expanded a few times and cut off below that.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ Schema = dict[str, JsonValue]
 MOST_NODES = 20_000
 MOST_NESTED = 40
 REPEATS = (3, 2, 1, 0)
-"""How often a definition may stand inside itself; fewer where the schema would become too large."""
+"""The number of times that a definition may be nested in itself; fewer where the schema would become too large."""
 
 SUBSCHEMAS: tuple[str, ...] = ("items", "additionalProperties")
 SCHEMA_LISTS: tuple[str, ...] = ("anyOf", "oneOf", "allOf", "prefixItems")
@@ -29,21 +29,21 @@ _KEPT: frozenset[str] = frozenset(
 UNGUIDED: frozenset[str] = frozenset(
     {"not", "if", "contains", "propertyNames", "dependentRequired", "dependentSchemas", "dependencies"}
 ) | {"uniqueItems", "unevaluatedItems", "$dynamicRef", "$recursiveRef"}  # fmt: skip
-"""Keywords that rule values out and that no grammar here can hold a model to."""
+"""Keywords that exclude values and that the grammar cannot express."""
 _FORMATS = frozenset(
     {"date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid", "uri"}
 )  # fmt: skip
 
 
 class SchemaError(ValueError):
-    """Why a schema cannot be made a grammar."""
+    """Why a schema cannot be made into a grammar."""
 
 
 def write_out(schema: Mapping[str, JsonValue], *, strict: bool) -> Schema:
-    """Return the schema written out. Raises SchemaError: with `strict` also for keywords that cannot be guided."""
+    """Returns the schema without references. Raises SchemaError, with `strict` also for `UNGUIDED` keywords."""
     for repeats in REPEATS:
         try:
-            result = _Writer(schema, repeats, strict).written(dict(schema), {}, 0)
+            result = _Writer(schema, repeats, strict).expand(dict(schema), {}, 0)
         except _TooLarge:
             continue
         if isinstance(result, dict):
@@ -59,7 +59,7 @@ class _TooLarge(Exception):
 
 
 class _Writer:
-    """Writes out one schema, in which a definition stands at most `repeats` times inside itself."""
+    """Expands one schema, in which a definition is nested in itself at most `repeats` times."""
 
     def __init__(self, root: Mapping[str, JsonValue], repeats: int, strict: bool) -> None:
         self._root = root
@@ -67,8 +67,8 @@ class _Writer:
         self._strict = strict
         self._nodes = 0
 
-    def written(self, node: JsonValue, inside: Mapping[str, int], level: int) -> JsonValue:
-        """`inside` counts the references on the way here. Raises SchemaError, _TooLarge."""
+    def expand(self, node: JsonValue, inside: Mapping[str, int], level: int) -> JsonValue:
+        """Returns a node expanded; `inside` counts the references on the way to it. Raises SchemaError, _TooLarge."""
         self._count(1)
         if level > MOST_NESTED:
             raise _TooLarge
@@ -77,7 +77,7 @@ class _Writer:
         if not isinstance(node, dict):
             raise SchemaError("a part of it is neither an object nor true or false")
         if "$ref" in node:
-            return self._referred(node, inside, level)
+            return self._expand_reference(node, inside, level)
         kept = _modernise(node)
         if self._strict and (unguided := sorted(UNGUIDED & kept.keys())):
             raise SchemaError(f"`{unguided[0]}` cannot be guided")
@@ -88,15 +88,15 @@ class _Writer:
 
     def _part(self, key: str, value: JsonValue, inside: Mapping[str, int], level: int) -> JsonValue:
         if key in SUBSCHEMAS:
-            return self.written(value, inside, level + 1)
+            return self.expand(value, inside, level + 1)
         if key in SCHEMA_LISTS:
             if not isinstance(value, list):
-                raise SchemaError(f"`{key}` is no list")
-            return [self.written(part, inside, level + 1) for part in value]
+                raise SchemaError(f"`{key}` is not a list")
+            return [self.expand(part, inside, level + 1) for part in value]
         if key in SCHEMA_MAPS:
             if not isinstance(value, dict):
-                raise SchemaError(f"`{key}` is no object")
-            return {name: self.written(part, inside, level + 1) for name, part in value.items()}
+                raise SchemaError(f"`{key}` is not an object")
+            return {name: self.expand(part, inside, level + 1) for name, part in value.items()}
         self._count(len(value) if isinstance(value, list | dict) else 0)
         return value
 
@@ -105,23 +105,23 @@ class _Writer:
         if self._nodes > MOST_NODES:
             raise _TooLarge
 
-    def _referred(self, node: Schema, inside: Mapping[str, int], level: int) -> JsonValue:
+    def _expand_reference(self, node: Schema, inside: Mapping[str, int], level: int) -> JsonValue:
         reference = node["$ref"]
         if not isinstance(reference, str):
-            raise SchemaError("`$ref` is no string")
+            raise SchemaError("`$ref` is not a string")
         if inside.get(reference, 0) > self._repeats:
             return False
         target = _resolve_reference(self._root, reference)
         deeper = {**inside, reference: inside.get(reference, 0) + 1}
         beside: Schema = {key: value for key, value in node.items() if key in _KEPT | UNGUIDED}
-        whole = self.written(target, deeper, level + 1)
+        whole = self.expand(target, deeper, level + 1)
         if not beside or whole is False:
             return whole
-        return {"allOf": [whole, self.written(beside, inside, level + 1)]}
+        return {"allOf": [whole, self.expand(beside, inside, level + 1)]}
 
 
 def _resolve_reference(root: Mapping[str, JsonValue], reference: str) -> JsonValue:
-    """Return what a local reference names."""
+    """Returns the node that a local reference names."""
     if reference == "#":
         return dict(root)
     if not reference.startswith("#/"):
@@ -139,7 +139,7 @@ def _resolve_reference(root: Mapping[str, JsonValue], reference: str) -> JsonVal
 
 
 def _modernise(node: Schema) -> Schema:
-    """Return a node in the spelling of draft 2020-12, without what says nothing."""
+    """Returns a node in the spelling of draft 2020-12, without keywords that say nothing."""
     result = dict(node)
     if isinstance(items := result.get("items"), list):
         result["prefixItems"] = items
@@ -159,7 +159,7 @@ def _modernise(node: Schema) -> Schema:
 
 
 def _check_exclusive(alternatives: JsonValue) -> None:
-    """Raises SchemaError where a value could satisfy two alternatives: a grammar only knows that it satisfies one."""
+    """Raises SchemaError where a value could satisfy two alternatives: a grammar cannot exclude that."""
     assert isinstance(alternatives, list)
     for left, right in combinations(alternatives, 2):
         if isinstance(left, dict) and isinstance(right, dict) and not _is_exclusive(left, right):
@@ -179,7 +179,7 @@ def _is_exclusive(left: Schema, right: Schema) -> bool:
 
 
 def _is_tagged(left: Schema, right: Schema) -> bool:
-    """Whether a property that both require tells them apart."""
+    """Returns whether a property that both require distinguishes them."""
     for name in set(_required_names(left)) & set(_required_names(right)):
         one, other = _property(left, name), _property(right, name)
         if one is not None and other is not None and _is_exclusive(one, other):
@@ -188,7 +188,7 @@ def _is_tagged(left: Schema, right: Schema) -> bool:
 
 
 def _lacks(left: Schema, right: Schema) -> bool:
-    """Whether `right` requires a property that objects of `left`, which get no others than it lists, never have."""
+    """Returns whether `right` requires a property that objects of `left`, which is closed, never have."""
     listed = left.get("properties")
     open_ended = left.get("additionalProperties", False) is not False or "patternProperties" in left
     if open_ended or not isinstance(listed, dict) or any(key in left for key in ("allOf", "anyOf", "oneOf")):
@@ -246,7 +246,7 @@ _BY_KEYWORD = {
 
 
 def kinds_of(schema: Mapping[str, JsonValue]) -> tuple[str, ...]:
-    """Types a schema names, or the one that its keywords speak of; none where it says nothing of types."""
+    """Returns the types that a schema names or its keywords imply; none where it has neither."""
     kind = schema.get("type")
     if isinstance(kind, str):
         return (kind,)
@@ -256,7 +256,7 @@ def kinds_of(schema: Mapping[str, JsonValue]) -> tuple[str, ...]:
 
 
 def branches(schema: Mapping[str, JsonValue], *keys: str) -> Iterator[Schema]:
-    """Yield the objects among the alternatives or parts under `keys`."""
+    """Yields the objects among the alternatives or parts under `keys`."""
     for key in keys:
         parts = schema.get(key)
         if isinstance(parts, list):

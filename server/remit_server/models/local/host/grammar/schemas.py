@@ -29,9 +29,9 @@ _COMBINED = ("allOf", "anyOf", "oneOf")
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """Most characters of a string that states none; `matched`: of one with a pattern or format, whatever it states.
+    """The limit of strings that state none; `matched`: that of strings with a pattern or format, whatever they state.
 
-    A string that has to match something cannot be ended anywhere, so it needs a length within which it will.
+    A string that has to match cannot be closed at any point, so it needs a length within which it ends.
     """
 
     longest: int
@@ -39,7 +39,7 @@ class Bounds:
 
 
 def selection_schema(intents: Sequence[str]) -> Schema:
-    """Return the arguments of `select_active_intent`, as a JSON Schema."""
+    """Returns the JSON Schema of `select_active_intent`'s arguments."""
     return {
         "type": "object",
         "properties": {
@@ -52,11 +52,11 @@ def selection_schema(intents: Sequence[str]) -> Schema:
 
 
 def bound_schema(schema: Mapping[str, JsonValue], bounds: Bounds) -> Schema:
-    """Give every string (see `Bounds`), number, array and object of a plain schema that has no bound one.
+    """Adds a bound to every string (see `Bounds`), number, array and object of a plain schema that has none.
 
-    Bounds that are there stay. An object that lists its properties admits no others. Where several schemas hold at once
-    (`allOf`, or alternatives with something beside them) only objects are closed: bounds of one could contradict
-    another.
+    Existing bounds stay. An object that lists its properties admits no others. Where several schemas apply together
+    (`allOf`, or alternatives beside other keywords) only objects are closed: one schema's bounds could contradict
+    another's.
     """
     if any(key in schema for key in _COMBINED):
         return _bound_combination(schema, bounds)
@@ -70,7 +70,7 @@ def bound_schema(schema: Mapping[str, JsonValue], bounds: Bounds) -> Schema:
     if "string" in kinds:
         _bound_string(result, bounds)
     if "integer" in kinds or "number" in kinds:
-        _boundnumber_of(result)
+        _bound_number(result)
     if "array" in kinds:
         result.setdefault("maxItems", max(MOST_ITEMS, number_of(result, "minItems")))
         if result.get("items", True) is True:
@@ -82,7 +82,7 @@ def bound_schema(schema: Mapping[str, JsonValue], bounds: Bounds) -> Schema:
 
 
 def _bound_combination(schema: Mapping[str, JsonValue], bounds: Bounds) -> Schema:
-    """Alternatives that stand alone are bounded each; what holds at once is only closed."""
+    """Bounds alternatives that stand alone each; schemas that apply together are only closed."""
     alone = len(schema) == 1 and "allOf" not in schema
     if alone:
         return {key: _bound_inside(key, value, bounds) for key, value in schema.items()}
@@ -96,7 +96,7 @@ def _bound_combination(schema: Mapping[str, JsonValue], bounds: Bounds) -> Schem
 
 
 def _close_objects(schema: Mapping[str, JsonValue], others: AbstractSet[str]) -> Schema:
-    """Let objects have no properties but those that their own schema, or one that holds with it, speaks of."""
+    """Closes objects: only properties that their own schema, or one that applies with it, names are admitted."""
     result: Schema = dict(schema)
     own = _own_names(schema)
     for key in _COMBINED:
@@ -123,7 +123,7 @@ def _close_part(schema: Mapping[str, JsonValue], key: str, part: JsonValue, othe
 
 
 def _names(schema: Mapping[str, JsonValue]) -> frozenset[str]:
-    """Names of properties that a schema, or one inside its combinations, speaks of."""
+    """Returns the property names in a schema and its combinations."""
     return _own_names(schema).union(*(_names(part) for part in branches(schema, *_COMBINED)))
 
 
@@ -157,13 +157,13 @@ def _bound_part(part: JsonValue, bounds: Bounds) -> JsonValue:
 
 
 def number_of(schema: Schema, key: str) -> int:
-    """The number at a key, 0 where there is none."""
+    """Returns the number under a key, 0 where there is none."""
     value = schema.get(key, 0)
     return int(value) if isinstance(value, int | float) else 0
 
 
 def _admit_prefix_only(schema: Schema) -> None:
-    """An array whose first items alone are described has no others, unless it must have more."""
+    """Closes an array that describes only its first items, unless it must have more."""
     prefix = schema.get("prefixItems")
     if isinstance(prefix, list) and number_of(schema, "minItems") > len(prefix):
         schema["items"] = bound_schema({}, Bounds(64))
@@ -176,7 +176,7 @@ def _bound_string(schema: Schema, bounds: Bounds) -> None:
         schema["maxLength"] = min(number_of(schema, "maxLength"), max(bounds.matched, least))
 
 
-def _boundnumber_of(schema: Schema) -> None:
+def _bound_number(schema: Schema) -> None:
     if "minimum" not in schema and "exclusiveMinimum" not in schema:
         schema["minimum"] = _upper_bound(schema, "maximum", "exclusiveMaximum")
     if "maximum" not in schema and "exclusiveMaximum" not in schema:

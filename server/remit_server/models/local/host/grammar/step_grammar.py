@@ -1,6 +1,6 @@
-"""Intent as grammar: what a step may spell, as one llguidance grammar (MOD-03).
+"""The grammar of a step, with its intent, for llguidance (MOD-03).
 
-A step is text, or calls, or text and then calls; a model that thinks aloud may do so first. Calls come in phases:
+A step is text, or calls, or text and then calls; a model that thinks may do so first. Calls come in phases:
 `select_active_intent` with one intent, then calls of that intent's tools only, with arguments of their schemas. So a
 tool outside its intent cannot even be spelled.
 """
@@ -17,7 +17,7 @@ from llguidance import LLMatcher, LLParserLimits, LLTokenizer
 from pydantic import JsonValue
 
 from remit_server.models.limits import limit_property
-from remit_server.models.local.host.grammar.json_closer import Landing, room_needed
+from remit_server.models.local.host.grammar.json_closer import JsonCloser, room_needed
 from remit_server.models.local.host.grammar.json_schema import Schema, SchemaError, write_out
 from remit_server.models.local.host.grammar.schemas import SELECT, Bounds, bound_schema, selection_schema
 from remit_server.models.local.host.output.calls import CLOSE, OPEN, Markers
@@ -29,7 +29,7 @@ Intents = Mapping[str, Sequence[ToolSchema]]
 
 MOST_PHASES = 4
 MOST_CALLS = 4
-"""Calls in one phase, besides the selection."""
+"""The most calls in one phase, besides the selection."""
 
 _COMPACT: Schema = {
     "whitespace_flexible": False,
@@ -38,7 +38,7 @@ _COMPACT: Schema = {
     "coerce_one_of": True,
 }
 _LENIENT: Schema = {**_COMPACT, "lenient": True}
-"""For tools: what a schema says beyond a grammar's power is checked again where the call is dispatched."""
+"""For tools: keywords that a grammar cannot express are checked again when the call is dispatched."""
 _LEXER_STATES = 100_000
 _WORN_TOKENS = 20_000
 _MOST_COMPILED = 16
@@ -46,7 +46,7 @@ _MOST_COMPILED = 16
 
 @dataclass(frozen=True, slots=True)
 class Paths:
-    """The paths that the named argument of each tool is limited to, besides what its schema says; None: to no other."""
+    """The paths that a tool's named argument is limited to, in addition to its schema; None: to no path."""
 
     paths: tuple[str, ...] | None = None
     arguments: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -57,7 +57,7 @@ ANY_PATH = Paths()
 
 @dataclass(frozen=True, slots=True)
 class Thinking:
-    """A thinking part before the answer, of so many tokens at most; `opened` by the template, or as the model likes."""
+    """Thinking before the answer, of a limited number of tokens; `opened` by the template, or optional."""
 
     markers: ThinkMarkers
     most_tokens: int
@@ -65,7 +65,7 @@ class Thinking:
 
 
 class GrammarError(ValueError):
-    """The tools' schemas cannot be turned into a grammar, or a grammar ran out of its limits."""
+    """The tools' schemas cannot be made into a grammar, or a grammar reached its limits."""
 
 
 def intent_grammar(
@@ -77,10 +77,10 @@ def intent_grammar(
     *,
     must_call: bool = False,
 ) -> str:
-    """Write the grammar of one step in llguidance's Lark dialect; strings without a bound get `longest` characters.
+    """Returns the grammar of one step in llguidance's Lark dialect; strings without a bound get `longest` characters.
 
-    An intent without tools may be declared, and nothing else done in it; a tool whose argument no path is left for is
-    not there. Without intents a step is text. With `must_call` it is calls alone.
+    An intent without tools may be declared, and nothing else then; a tool without a possible path is left out. Without
+    intents a step is text. With `must_call` it is calls only.
     """
     plain_text = _text_without_markers(r"<\/?tool_call", thinking)
     if not intents:
@@ -113,9 +113,9 @@ def intent_grammar(
 
 
 def answer_schema(schema: Mapping[str, JsonValue], bounds: Bounds) -> Schema:
-    """Write out and bound the schema of one JSON value.
+    """Returns the schema of one JSON value, normalised and bounded.
 
-    Raises GrammarError: nobody checks an answer again, so what cannot be held by a grammar is refused.
+    Raises GrammarError for what a grammar cannot express: nothing checks an answer again.
     """
     try:
         return bound_schema(write_out(schema, strict=True), bounds)
@@ -124,12 +124,12 @@ def answer_schema(schema: Mapping[str, JsonValue], bounds: Bounds) -> Schema:
 
 
 def answer_grammar(schema: Schema) -> str:
-    """Write the grammar of one JSON value; `schema` is what `answer_schema` made."""
+    """Returns the grammar of one JSON value; `schema` is from `answer_schema`."""
     return f"start: %json {json.dumps({'x-guidance': _COMPACT, **schema})}\n"
 
 
 def _argument_schema(tool: ToolSchema, longest: int, paths: Paths) -> Schema | None:
-    """Return what a tool's arguments may be; None where no path is left that both its schema and `paths` admit."""
+    """Returns a tool's argument schema; None where no path satisfies both its schema and `paths`."""
     try:
         schema = write_out(tool.parameters, strict=False)
         name = paths.arguments.get(tool.name)
@@ -143,7 +143,7 @@ def _argument_schema(tool: ToolSchema, longest: int, paths: Paths) -> Schema | N
 
 
 def _thinking_rules(thinking: Thinking | None) -> list[str]:
-    """Rules for what comes before the answer's body. Thinking that uses its tokens up has to end."""
+    """Returns the rules for what precedes the answer's body. Thinking that reaches its token limit is closed."""
     if thinking is None:
         return ["start: body"]
     begin, end = _marker(thinking.markers.open_pieces), _marker(thinking.markers.close_pieces)
@@ -158,14 +158,14 @@ def _marker(pieces: Sequence[Piece]) -> str:
 
 
 def _text_without_markers(spelled: str, thinking: Thinking | None) -> str:
-    """Text in which no marker is spelled: as plain text it is none, and must not look like one."""
+    """Returns a rule for text without markers: spelled as plain text they have no effect and must not seem to."""
     markers = [] if thinking is None else [thinking.markers.open, thinking.markers.close]
     banned = "|".join(filter(None, [spelled, *(re.escape(each).replace("/", r"\/") for each in markers)]))
     return rf"/(.|\n)+/ & ~/(.|\n)*({banned})(.|\n)*/"
 
 
 def _body(text: str, opening: str, *, marker_is_token: bool) -> list[str]:
-    """Rules for the text and the first phase. A marker that is plain text has to end the text it follows lazily."""
+    """Returns the rules for the text and the first phase. A marker of plain text ends the preceding text lazily."""
     if marker_is_token:
         return [f"body: TEXT phase{{0,{MOST_PHASES}}} | phase{{1,{MOST_PHASES}}}", f"TEXT: {text}"]
     lead = f"lead[suffix={opening}]: {text.replace('+', '*', 1)}"
@@ -190,10 +190,10 @@ class _Compiled:
 
 
 class Grammars:
-    """Compiled grammars of one tokenizer, found again by their content.
+    """The compiled grammars of one tokenizer, cached by content.
 
-    Copies of a matcher share its lexer, which grows and stays broken once it breaks; so one that has served many
-    tokens, or failed, is compiled anew.
+    Copies of a matcher share its lexer, which grows, and stays unusable after an error; so after many tokens, or an
+    error, a grammar is compiled anew.
     """
 
     def __init__(self, tokenizer: LLTokenizer, markers: Markers) -> None:
@@ -211,25 +211,25 @@ class Grammars:
         *,
         must_call: bool = False,
     ) -> tuple[str, LLMatcher]:
-        """Return a fresh matcher of one step, and the key to give back to `used`. Raises GrammarError."""
+        """Returns a new matcher of one step, and the key for `used`. Raises GrammarError."""
         return self._matcher(self._text(intents, longest, paths, thinking, must_call))
 
-    def answer(self, schema: Mapping[str, JsonValue], longest: int, matched: int) -> tuple[str, LLMatcher, Landing]:
-        """Return a fresh matcher of one JSON value, the key to give back to `used`, and what ends it in time.
+    def answer(self, schema: Mapping[str, JsonValue], longest: int, matched: int) -> tuple[str, LLMatcher, JsonCloser]:
+        """Returns a new matcher of one JSON value, the key for `used`, and what closes the value in time.
 
-        Strings get `longest` characters, those that must match something `matched` where that is enough.
-        Raises GrammarError.
+        Strings get `longest` characters, those with a pattern or format `matched` where that suffices. Raises
+        GrammarError.
         """
         try:
             return self._answer(answer_schema(schema, Bounds(longest, matched)))
         except GrammarError:
             return self._answer(answer_schema(schema, Bounds(longest)))
 
-    def _answer(self, written: Schema) -> tuple[str, LLMatcher, Landing]:
-        return *self._matcher(answer_grammar(written)), Landing(self._tokenizer, room_needed(written))
+    def _answer(self, written: Schema) -> tuple[str, LLMatcher, JsonCloser]:
+        return *self._matcher(answer_grammar(written)), JsonCloser(self._tokenizer, room_needed(written))
 
     def _text(self, intents: Intents, longest: int, paths: Paths, thinking: Thinking | None, must_call: bool) -> str:
-        """Return the grammar of what is offered, rendered only where it was not offered lately: that takes longer."""
+        """Returns the grammar of the offer, from a cache where possible: rendering takes longer."""
         wanted = (intents, longest, paths, thinking, must_call)
         for rendered, text in self._rendered:
             if rendered == wanted:
@@ -248,7 +248,7 @@ class Grammars:
         return key, compiled.matcher.deep_copy()
 
     def used(self, key: str, tokens: int, *, failed: bool) -> None:
-        """Say how many tokens a matcher of that key took, and whether it failed."""
+        """Records the number of tokens that the key's matcher accepted, and whether it failed."""
         compiled = self._compiled.get(key)
         if compiled is None:
             return
@@ -265,5 +265,5 @@ class Grammars:
 
 
 def _shorten(error: str) -> str:
-    """The first line of llguidance's message, without the place in a text that nobody wrote."""
+    """Returns the first line of llguidance's message, without the position in the generated grammar."""
     return error.split("\n", 1)[0].split("JSON schema: ", 1)[-1][:300]

@@ -1,4 +1,4 @@
-"""A generation that no grammar holds: anything may come next, and a wanted value is checked once it is there."""
+"""A generation without a grammar: any token may come next, and a wanted value is checked at its end."""
 
 from __future__ import annotations
 
@@ -18,43 +18,43 @@ _FENCED = re.compile(r"\s*```(?:json)?\s*\n(.*?)\n\s*```\s*", re.DOTALL)
 
 
 class Unguided:
-    """Stands where a `Guide` stands, and leaves every choice to the model."""
+    """Takes the place of a `Guide` and allows every token."""
 
     consumed = 0
     complete = False
-    landed = False
+    closed_early = False
 
     def __init__(self, vocabulary: int) -> None:
-        """`vocabulary`: how many tokens there are; a model may score more than its tokenizer has."""
+        """Allows `vocabulary` tokens; a model may score more than its tokenizer has."""
         spare = -vocabulary % 8
         self._all = ((1 << vocabulary) - 1).to_bytes((vocabulary + spare) // 8, "little")
 
-    def within(self, max_tokens: int) -> None:
-        """Nothing has to end in time."""
+    def set_limit(self, max_tokens: int) -> None:
+        """Does nothing: no value has to be closed."""
 
     def allowed(self) -> bytes | None:
-        """Return a bit for every token."""
+        """Returns a set bit for every token."""
         return self._all
 
     def forces_little(self, allowed: bytes | None) -> bool:
-        """Whether the next token may be read before it is known here: always."""
+        """Returns True: the next token may always be read before it is known here."""
         del allowed
         return True
 
-    def took(self, token: int) -> None:
-        """Any token is right."""
+    def accept(self, token: int) -> None:
+        """Does nothing: any token is allowed."""
 
-    def forced(self, most: int) -> list[int]:
-        """Nothing has to come next."""
+    def accept_forced(self, most: int) -> list[int]:
+        """Returns none."""
         del most
         return []
 
 
 class AnswerReader:
-    """Holds a value of a schema back until it is whole and right: nobody could take back a part of it."""
+    """Holds back a value of a schema until it is complete and valid: sent text cannot be withdrawn."""
 
     def __init__(self, schema: Mapping[str, JsonValue]) -> None:
-        """Raises GrammarError for a schema that could not be guided by either: both ways accept the same schemas."""
+        """Raises GrammarError for a schema that could not be guided: both ways accept the same schemas."""
         try:
             self._schema = write_out(schema, strict=True)
         except SchemaError as error:
@@ -62,24 +62,24 @@ class AnswerReader:
         self._held = ""
 
     def feed(self, piece: str) -> Iterator[str]:
-        """Take more text; nothing is certain before the end."""
+        """Adds text; yields nothing before the end."""
         self._held += piece
         yield from ()
 
     def finish(self, *, cut: bool) -> Iterator[str]:
-        """Yield the value's text. Raises GrammarError where it is no value of the schema."""
+        """Yields the value's text. Raises GrammarError where it is no value of the schema."""
         del cut  # a value that was cut off is refused before it gets here
         yield check_answer(self._held, self._schema)
 
 
 def check_answer(text: str, schema: Mapping[str, JsonValue]) -> str:
-    """Return the JSON of an answer, which may stand in a fence. Raises GrammarError where it breaks the schema."""
+    """Returns the JSON of an answer, which may stand in a fence. Raises GrammarError where it breaks the schema."""
     fenced = _FENCED.fullmatch(text)
     spelled = (fenced[1] if fenced else text).strip()
     try:
         value = json.loads(spelled, parse_constant=_reject_constant)
     except (ValueError, RecursionError) as error:
-        raise GrammarError(f"it is no JSON: {error}") from error
+        raise GrammarError(f"it is not JSON: {error}") from error
     # An empty registry: nothing that a schema refers to is fetched.
     validator = cast(Any, Draft202012Validator)(dict(schema), registry=cast(Any, Registry)())
     problem = next(validator.iter_errors(value), None)
@@ -89,4 +89,4 @@ def check_answer(text: str, schema: Mapping[str, JsonValue]) -> str:
 
 
 def _reject_constant(name: str) -> object:
-    raise ValueError(f"{name} is no JSON number")
+    raise ValueError(f"{name} is not a JSON number")

@@ -1,1 +1,1 @@
-"""What a generation says, read as text, thinking and calls."""
+"""Reads the output of a generation as text, thinking and calls."""

@@ -14,14 +14,14 @@ CLOSE = "</tool_call>"
 
 @dataclass(frozen=True, slots=True)
 class Markers:
-    """Token ids of the call markers, where the tokenizer has single tokens for them."""
+    """The token ids of the call markers, where the tokenizer has single tokens for them."""
 
     open: int | None
     close: int | None
 
 
 class UnreadableCall(ValueError):
-    """What stands between the markers is no call."""
+    """The text between the markers is not a call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,13 +36,13 @@ _CALL = TypeAdapter(ReadCall)
 
 
 def spell_call(name: str, arguments: Mapping[str, JsonValue]) -> str:
-    """Spell a call exactly as the grammar makes a model spell it."""
+    """Spells a call exactly as the grammar requires."""
     body = {"name": name, "arguments": dict(arguments)}
     return OPEN + json.dumps(body, ensure_ascii=False, separators=(",", ":")) + CLOSE
 
 
 class CallReader:
-    """Splits text that arrives in pieces. A call that is never completed is never returned."""
+    """Splits text that arrives in pieces. An incomplete call is never returned."""
 
     def __init__(self) -> None:
         self._held = ""
@@ -50,7 +50,7 @@ class CallReader:
         self._searched = 0
 
     def feed(self, piece: str) -> Iterator[str | ReadCall]:
-        """Take more text; yield text that is certainly no marker, and each call that is complete.
+        """Adds text; yields text that certainly is not a marker, and each complete call.
 
         Raises UnreadableCall when a closed call is not a JSON object with a name and arguments.
         """
@@ -68,8 +68,8 @@ class CallReader:
             yield call
 
     def finish(self, *, cut: bool) -> Iterator[str]:
-        """Yield text that was held back because it might have begun a marker; what is left of a call is dropped."""
-        del cut  # the grammar ends an answer in no call
+        """Yields text that was held back as the possible start of a marker; an unfinished call is dropped."""
+        del cut  # the grammar ends no answer inside a call
         if self._held and not self._in_call:
             yield self._held
         self._held = ""
@@ -85,7 +85,9 @@ class CallReader:
         return text, False
 
     def _take_call(self) -> ReadCall | None:
-        """Cut a complete call off the front. The closing marker may also stand inside a string of the arguments."""
+        """Removes and returns a complete call at the front. The closing marker may also occur in a string of the
+        arguments.
+        """
         while (end := self._held.find(CLOSE, self._searched)) >= 0:
             body = self._held[:end]
             try:
@@ -102,13 +104,13 @@ class CallReader:
 
 
 def partial_marker_length(text: str, marker: str) -> int:
-    """Length of the longest end of `text` with which a marker could begin."""
+    """Returns the length of the longest suffix of `text` that a marker could begin with."""
     longest = min(len(text), len(marker) - 1)
     return next((size for size in range(longest, 0, -1) if marker.startswith(text[-size:])), 0)
 
 
 def read_json(text: str) -> object:
-    """Read what stands between the markers. Raises UnreadableCall."""
+    """Parses the text between the markers. Raises UnreadableCall."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -116,7 +118,7 @@ def read_json(text: str) -> object:
 
 
 def ends_in_string(body: str) -> bool:
-    """Whether JSON text ends inside a string."""
+    """Returns whether JSON text ends inside a string."""
     inside = escaped = False
     for character in body:
         if escaped:
@@ -129,7 +131,7 @@ def ends_in_string(body: str) -> bool:
 
 
 def as_call(value: object) -> ReadCall:
-    """Take an object for a call. Raises UnreadableCall where it has no name or no arguments."""
+    """Reads an object as a call. Raises UnreadableCall where it has no name or no arguments."""
     try:
         return _CALL.validate_python(value)
     except ValidationError as error:

@@ -1,7 +1,8 @@
-"""Calls in the models' own formats, read with mlx-lm's parsers (MOD-04).
+"""Reads calls in the models' own formats, with mlx-lm's parsers (MOD-04).
 
-Those parsers are lenient: what they do not understand they leave out. A call that lost an argument, or the end of one,
-is another call; so a call is believed only where its whole text has the format's shape, and all of it was read.
+Those parsers are lenient: they drop what they do not understand. A call without one of its arguments, or with one cut
+short, is a different call; so a call is accepted only where its whole text has the format's shape, and all of it was
+parsed.
 """
 
 from __future__ import annotations
@@ -25,14 +26,14 @@ from remit_server.models.local.host.output.calls import (
 )
 
 Tools = Sequence[Mapping[str, JsonValue]]
-"""Descriptions of the tools, as chat templates take them: some formats do not tell a number from a text."""
+"""Descriptions of the tools, as chat templates take them: some formats do not distinguish numbers from text."""
 
 
 @dataclass(frozen=True, slots=True)
 class ToolFormat:
-    """How a model spells calls: between which markers, and what reads them. Without `close` the text's end ends them.
+    """The format of a model's calls: its markers and its parser. Without `close` a call ends with the text.
 
-    `parse` gives one call or a list of them, as objects, and may raise anything.
+    `parse` returns one call or a list of them, as objects, and may raise anything.
     """
 
     name: str
@@ -47,11 +48,11 @@ def _own(text: str, tools: Tools) -> object:
 
 
 OWN = ToolFormat("json_tools", OPEN, CLOSE, _own)
-"""The format that the grammar spells, and that many models were trained on."""
+"""The format of the grammar, which many models were trained on."""
 
 
 def _arguments(open_: str, close: str) -> str:
-    """Expression for arguments between two tags; a tag's end in a value ends the value."""
+    """Returns the expression for arguments between two tags; a closing tag in a value ends the value."""
     return rf"(?:{open_}(?:(?!{close}).)*{close}\s*)*"
 
 
@@ -80,20 +81,20 @@ _SHAPES: Mapping[str, tuple[str, str]] = {
     "function_gemma": (r"call:\w+\{[^{}]*\}", ""),
     "kimi_k2": (_arguments(r"<\|tool_call_begin\|>", r"<\|tool_call_end\|>"), "<|tool_call_begin|>"),
 }
-"""What a format's text is as a whole; and the tag of which there is one for each argument (of `kimi_k2`: each call)."""
+"""The shape of a format's whole text, and the tag that occurs once per argument (`kimi_k2`: once per call)."""
 
 _PLAIN = (ast.Constant, ast.List, ast.Dict, ast.UnaryOp, ast.USub, ast.Load)
 _LITERALS = frozenset({"true", "false", "null"})
-"""What plain values are made of: Python's, and these names of JSON's."""
+"""The names of plain values: Python's and JSON's."""
 
 KNOWN: frozenset[str] = frozenset(_SHAPES)
-"""The formats that are read. Any other is new to Remit, and of such a model only calls in `OWN` are."""
+"""The known formats. For a model with any other, only calls in `OWN` are read."""
 
 
 def read_calls(format_: ToolFormat, text: str, tools: Tools) -> tuple[ReadCall, ...]:
-    """Read what stands between the markers: one call, or several where the format has that.
+    """Reads the text between the markers: one call, or several where the format allows that.
 
-    Raises UnreadableCall where any of it is not certain; nothing of it is believed then.
+    Raises UnreadableCall where any part is uncertain; none of it is used then.
     """
     if format_ is OWN or (format_.open == OPEN and text.lstrip().startswith("{")):
         return (as_call(read_json(text)),)
@@ -105,7 +106,7 @@ def read_calls(format_: ToolFormat, text: str, tools: Tools) -> tuple[ReadCall, 
     try:
         parsed = format_.parse(text, tools)
     except Exception as error:
-        raise UnreadableCall(f"it is no call in the model's format, {format_.name}: {error}"[:200]) from error
+        raise UnreadableCall(f"it is not a call in the model's format, {format_.name}: {error}"[:200]) from error
     values = cast("list[object]", parsed) if isinstance(parsed, list) else [parsed]
     calls = tuple(map(as_call, values))
     counted = len(calls) if format_.name == "kimi_k2" else sum(len(call.arguments) for call in calls)
@@ -115,18 +116,18 @@ def read_calls(format_: ToolFormat, text: str, tools: Tools) -> tuple[ReadCall, 
 
 
 def goes_on(text: str) -> bool:
-    """Whether a closing marker after `text` stands inside a string of JSON, and closes nothing."""
+    """Returns whether a closing marker after `text` is inside a JSON string, and closes nothing."""
     return text.lstrip().startswith(("{", "[{")) and ends_in_string(text)
 
 
 def _require_python(text: str) -> None:
-    """mlx-lm guesses at what is no list of calls with plain values. Raises UnreadableCall."""
+    """Raises UnreadableCall unless the text is a list of calls with plain values: mlx-lm guesses at anything else."""
     try:
         tree = ast.parse(text.strip(), mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        raise UnreadableCall(f"it is no Python expression: {error}"[:200]) from error
+        raise UnreadableCall(f"it is not a Python expression: {error}"[:200]) from error
     if not isinstance(tree, ast.List) or not all(map(_is_plain_call, tree.elts)):
-        raise UnreadableCall("it is no list of calls whose arguments have names and plain values")
+        raise UnreadableCall("it is not a list of calls whose arguments have names and plain values")
 
 
 def _is_plain_call(node: ast.expr) -> bool:

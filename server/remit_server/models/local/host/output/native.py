@@ -1,4 +1,4 @@
-"""Reads text that no grammar held: calls in the model's own format or in ours, and what was meant as one."""
+"""Reads text without a grammar: calls in the model's own format or in Remit's, and unreadable ones."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from remit_server.models.local.host.output.calls import ReadCall, UnreadableCall
 from remit_server.models.local.host.output.formats import ToolFormat, Tools, goes_on, read_calls
 
 _MOST_SHOWN = 2000
-"""Characters of an unreadable call that are handed on."""
+"""The most characters of an unreadable call that are passed on."""
 
 
 @dataclass(frozen=True, slots=True)
 class Unreadable:
-    """What was meant as a call, and why it is none."""
+    """A malformed call, and what is wrong with it."""
 
     text: str
     why: str
 
 
 class NativeReader:
-    """Splits text that arrives in pieces, like `CallReader`; what it cannot read it says, and believes nothing of."""
+    """Splits text that arrives in pieces, like `CallReader`; it reports what it cannot read, and uses nothing of it."""
 
     def __init__(self, formats: Sequence[ToolFormat], tools: Tools) -> None:
         self._formats = formats
@@ -32,7 +32,7 @@ class NativeReader:
         self._after_call = False
 
     def feed(self, piece: str) -> Iterator[str | ReadCall | Unreadable]:
-        """Take more text; yield text that is certainly no marker, and what came of each call that was closed."""
+        """Adds text; yields text that certainly is not a marker, and the result for each closed call."""
         self._held += piece
         while True:
             if self._format is None:
@@ -47,7 +47,7 @@ class NativeReader:
             self._format, self._after_call = None, True
 
     def finish(self, *, cut: bool) -> Iterator[str | ReadCall | Unreadable]:
-        """Yield what was held back. A call that the token limit cut off (`cut`) is dropped."""
+        """Yields what was held back. A call that the token limit cut off (`cut`) is dropped."""
         format_, rest = self._format, self._held
         self._format, self._held = None, ""
         if format_ is None:
@@ -65,7 +65,7 @@ class NativeReader:
             yield Unreadable(body[:_MOST_SHOWN], str(error))
 
     def _take_text(self) -> str:
-        """Cut the text before the next call off; space between two calls is no text."""
+        """Removes and returns the text before the next call; white space between two calls is dropped."""
         if self._after_call:
             self._held = self._held.lstrip()
             self._after_call = not self._held
@@ -80,7 +80,7 @@ class NativeReader:
         return text
 
     def _take_body(self, format_: ToolFormat) -> str | None:
-        """Cut what the next closing marker closes off; None where there is none yet."""
+        """Removes and returns the text before the next closing marker; None where there is none yet."""
         if not format_.close:
             return None
         while (end := self._held.find(format_.close, self._searched)) >= 0:

@@ -1,4 +1,4 @@
-"""What a generation says, piece by piece: its thinking, its text, its calls (MOD-04)."""
+"""Reads a model's output piece by piece: its thinking, its text, its calls (MOD-04)."""
 
 from __future__ import annotations
 
@@ -17,47 +17,47 @@ Part = str | ReadCall | Unreadable | Thought
 
 
 class Reader(Protocol):
-    """Splits an answer. Both may raise where the answer cannot be used."""
+    """Splits an answer. Both methods may raise where the answer cannot be used."""
 
     def feed(self, piece: str) -> Iterator[str | ReadCall | Unreadable]:
-        """Take more text; yield what is certain."""
+        """Adds text; yields what is certain."""
         ...
 
     def finish(self, *, cut: bool) -> Iterator[str | ReadCall | Unreadable]:
-        """Yield what was held back; `cut`: the token limit ended it."""
+        """Yields what was held back; `cut`: the token limit ended the text."""
         ...
 
 
 class Verbatim:
-    """Reads an answer in which nothing has to be found: a value that the grammar holds."""
+    """Reads an answer without structure: a value that the grammar guarantees."""
 
     def feed(self, piece: str) -> Iterator[str]:
-        """Hand the text on."""
+        """Yields the text unchanged."""
         yield piece
 
     def finish(self, *, cut: bool) -> Iterator[str]:
-        """Nothing was held back."""
+        """Yields nothing: nothing is held back."""
         del cut
         yield from ()
 
 
 @dataclass(frozen=True, slots=True)
-class Hearing:
-    """Takes the thinking out first, where there may be any, and reads the rest."""
+class OutputReader:
+    """Separates the thinking, where there may be any, and reads the rest."""
 
     id: str
     reader: Reader
     thoughts: ThoughtReader | None = None
 
     def feed(self, piece: str) -> Iterator[Frame]:
-        """Take more text; yield what can be told."""
-        yield from self._told(self._answer(self._split(piece)))
+        """Adds text; yields the frames that are certain."""
+        yield from self._to_frames(self._answer(self._split(piece)))
 
     def finish(self, *, cut: bool) -> Iterator[Frame]:
-        """Yield what was held back. Raises what the reader raises."""
+        """Yields what was held back. Raises what the reader raises."""
         rest = self.thoughts.finish() if self.thoughts is not None else ()
-        yield from self._told(self._answer(rest))
-        yield from self._told(self.reader.finish(cut=cut))
+        yield from self._to_frames(self._answer(rest))
+        yield from self._to_frames(self.reader.finish(cut=cut))
 
     def _split(self, piece: str) -> Iterable[Thought | str]:
         return (piece,) if self.thoughts is None else self.thoughts.feed(piece)
@@ -69,7 +69,7 @@ class Hearing:
             else:
                 yield from self.reader.feed(part)
 
-    def _told(self, parts: Iterable[Part]) -> Iterator[Frame]:
+    def _to_frames(self, parts: Iterable[Part]) -> Iterator[Frame]:
         for part in parts:
             match part:
                 case str():

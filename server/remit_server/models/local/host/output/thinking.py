@@ -1,6 +1,6 @@
-"""Tells what a model thinks aloud from what it answers (MOD-04).
+"""Separates a model's thinking from its answer (MOD-04).
 
-Between the markers everything is thought: a call spelled there is none.
+Everything between the markers is thinking: a call spelled there is not a call.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from remit_server.models.local.host.output.calls import partial_marker_length
 
 Piece = int | str
-"""Of a marker: a token of its own, or text."""
+"""A part of a marker: a single token, or text."""
 
 
 @dataclass(frozen=True, slots=True)
 class ThinkMarkers:
-    """How a model spells the begin and the end of its thinking; `close_pieces` starts with a token of its own."""
+    """The markers of a model's thinking; `close_pieces` begins with a single token."""
 
     open: str
     close: str
@@ -24,17 +24,17 @@ class ThinkMarkers:
     close_pieces: tuple[Piece, ...]
 
     def is_opened_by(self, prompt: str) -> bool:
-        """Whether the template has begun to think in the model's place."""
+        """Returns whether the prompt ends inside thinking that the template opened."""
         return prompt.rstrip().endswith(self.open)
 
-    def closed(self, prompt: str) -> str:
-        """End the thinking that a template has begun, where none is wanted."""
+    def close_thinking(self, prompt: str) -> str:
+        """Returns the prompt with the thinking closed that a template opened, where none is wanted."""
         return f"{prompt.rstrip()}\n\n{self.close}\n\n" if self.is_opened_by(prompt) else prompt
 
 
 @dataclass(frozen=True, slots=True)
 class Thought:
-    """Some more of the thinking."""
+    """The next part of the thinking."""
 
     text: str
 
@@ -52,7 +52,7 @@ class ThoughtReader:
         self._answering = False
 
     def feed(self, piece: str) -> Iterator[Thought | str]:
-        """Take more text; yield what is certainly thought, and what is the answer's."""
+        """Adds text; yields what certainly is thinking, and the answer."""
         self._held += piece
         if not self._begun:
             self._begin()
@@ -67,13 +67,13 @@ class ThoughtReader:
             self._held = ""
 
     def finish(self) -> Iterator[Thought | str]:
-        """Yield what was held back because a marker might have begun; thinking that was cut off stays thinking."""
+        """Yields what was held back as the possible start of a marker; thinking that was cut off stays thinking."""
         if self._held and not self._ended:
             yield Thought(self._held) if self._begun else self._held
         self._held = ""
 
     def _begin(self) -> None:
-        """See whether the text starts with the marker, which may have space before it."""
+        """Checks whether the text begins with the marker, after optional white space."""
         rest = self._held.lstrip()
         if rest.startswith(self._markers.open):
             self._held, self._begun = rest[len(self._markers.open) :], True

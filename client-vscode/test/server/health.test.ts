@@ -1,8 +1,8 @@
 // How it stands with the server: what the chat and the status bar are told, in any order in which things happen.
 import { describe, expect, test } from 'vitest';
-import type { StatusResult } from '../src/contract';
-import { watchHealth, type Condition, type ServerControl } from '../src/health';
-import type { Problem } from '../src/problem';
+import type { StatusResult } from '../../src/contract';
+import type { Problem } from '../../src/problem';
+import { watchHealth, type Condition, type ServerControl } from '../../src/server/health';
 
 const STATUS = { model: 'embedded' } as StatusResult;
 const BROKEN: Problem = { code: 'policy_invalid', what: 'x', why: 'y', fix: 'z' };

@@ -1,6 +1,6 @@
 // The server's process: started, watched for its last words, and surely ended.
 import { spawn, type ChildProcessWithoutNullStreams } from 'node:child_process';
-import type { Problem } from './problem';
+import type { Problem } from '../problem';
 
 /** A server that has not said hello by then is stopped. */
 const START_LIMIT_MS = 60_000;

@@ -1,6 +1,6 @@
 // What VS Code's providers give is told in the server's one shape, and only about files of the workspace.
 import { expect, test } from 'vitest';
-import { answerQuery, type Knowing, type Query } from '../src/queries';
+import { answerQuery, type Knowing, type Query } from '../../src/editor/queries';
 
 const range = (line: number, character: number) => ({ start: { line, character }, end: { line, character: character + 1 } });
 const uri = (path: string) => ({ scheme: 'file', fsPath: path, toString: () => `file://${path}` });

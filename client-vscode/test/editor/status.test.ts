@@ -1,14 +1,14 @@
 // The status bar says the most urgent thing first.
 import { expect, test } from 'vitest';
-import { parseMessage, type ServerState } from '../src/messages';
-import type { ProblemCode } from '../src/problem';
-import { statusText } from '../src/status';
-import { EMPTY, reduce, type View } from '../src/view';
-import { events, question, SESSION, started, TURN, type Sent } from './events';
+import { EMPTY, reduce, type View } from '../../src/chat/view';
+import { statusText } from '../../src/editor/status';
+import type { ProblemCode } from '../../src/problem';
+import type { ServerState } from '../../src/server/health';
+import { asked, events, question, started, type Sent } from '../events';
 
 function view(...all: readonly Sent[]): View {
-  const asked = reduce(EMPTY, { type: 'asked', session_id: SESSION, turn_id: TURN, prompt: 'x' });
-  return events(...all).reduce((each, event) => reduce(each, { type: 'event', event }), asked);
+  const begun = reduce(EMPTY, asked());
+  return events(...all).reduce((each, event) => reduce(each, { type: 'event', event }), begun);
 }
 
 test.each([
@@ -33,14 +33,4 @@ test.each<[ServerState, ProblemCode, string, boolean]>([
   const said = statusText({ state, status: null, problem }, view(started, question()));
   expect(said).toMatchObject({ text, attention });
   expect(said.tooltip).toContain('It failed: so it is. Mend it.');
-});
-
-test.each([
-  null, 'ready', {}, { type: 'eval' }, { type: 'mend', remedy: 'constructor' }, { type: 'mend' }, { type: 'ask' }, { type: 'ask', text: 3 }, { type: 'open_diff', approval_id: 'a' },
-  { type: 'answer', approval_id: 'a', decision: 'allow', scope: 'forever' },
-  { type: 'answer', approval_id: 'a', decision: 'maybe', scope: 'once' },
-])('%j is no message', (value) => { expect(parseMessage(value)).toBeNull(); });
-
-test('a message keeps only what belongs to it', () => {
-  expect(parseMessage({ type: 'ask', text: 'hi', extra: 1 })).toEqual({ type: 'ask', text: 'hi' });
 });

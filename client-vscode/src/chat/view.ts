@@ -3,8 +3,8 @@
 import type {
   AgentEvent, ApprovalReceipt, ApprovalRequired, ApprovalResolved, Intent, JsonValue, RunResult, Scope, TokenUsage,
   ToolOutput, ToolResultEvent,
-} from './contract';
-import type { Problem } from './problem';
+} from '../contract';
+import type { Problem } from '../problem';
 
 /** As many characters as the server shows of a command without leaving lines out. */
 const PRINTED_KEPT = 20_000;
@@ -15,10 +15,21 @@ export interface View {
   readonly mode: string | null;
 }
 
+/** A workspace folder that is open in the window. */
+export interface Folder {
+  readonly name: string;
+  /** Absolute, as the file system spells it. */
+  readonly path: string;
+}
+
 export interface Turn {
   readonly session_id: string;
   readonly turn_id: string;
   readonly prompt: string;
+  /** The folders that were open when it was asked. */
+  readonly folders: readonly Folder[];
+  /** The absolute path of the folder that the server runs it in, as the server says. */
+  readonly workspace: string | null;
   /** The last event's number; events are numbered from 1 without gaps. */
   readonly seq: number;
   readonly status: 'running' | RunResult['status'];
@@ -75,8 +86,16 @@ export interface NoteItem {
   readonly error: Problem | null;
 }
 
+export interface Asked {
+  readonly type: 'asked';
+  readonly session_id: string;
+  readonly turn_id: string;
+  readonly prompt: string;
+  readonly folders: readonly Folder[];
+}
+
 export type Change =
-  | { readonly type: 'asked'; readonly session_id: string; readonly turn_id: string; readonly prompt: string }
+  | Asked
   | { readonly type: 'event'; readonly event: AgentEvent }
   | { readonly type: 'answered'; readonly approval_id: string; readonly decision: 'allow' | 'deny'; readonly scope: Scope }
   | { readonly type: 'receipt'; readonly approval_id: string; readonly receipt: ApprovalReceipt }
@@ -89,7 +108,7 @@ export const EMPTY: View = { turns: [], model: null, mode: null };
 export function reduce(view: View, change: Change): View {
   switch (change.type) {
     case 'asked':
-      return { ...view, turns: [...view.turns, newTurn(change.session_id, change.turn_id, change.prompt)] };
+      return { ...view, turns: [...view.turns, newTurn(change)] };
     case 'event':
       return onEvent(view, change.event);
     case 'answered':
@@ -112,6 +131,16 @@ export function reduce(view: View, change: Change): View {
 /** The turn in progress. There is at most one. */
 export function running(view: View): Turn | null {
   return view.turns.find((turn) => turn.status === 'running') ?? null;
+}
+
+/**
+ * Names the folder that a turn runs in, where the person could doubt which: null with one folder open, or before it has begun.
+ * A name that two folders share says nothing, and a folder that the window does not know has none: then it is the path.
+ */
+export function folderName({ folders, workspace }: Turn): string | null {
+  if (workspace === null || folders.length < 2) return null;
+  const name = folders.find((each) => each.path === workspace)?.name;
+  return name !== undefined && folders.filter((each) => each.name === name).length === 1 ? name : workspace;
 }
 
 /** Questions that still wait for the person, oldest first. */
@@ -140,9 +169,10 @@ export function findApproval(view: View, approvalId: string): ApprovalItem | nul
   return null;
 }
 
-function newTurn(session_id: string, turn_id: string, prompt: string): Turn {
+function newTurn({ session_id, turn_id, prompt, folders }: Asked): Turn {
   return {
-    session_id, turn_id, prompt, seq: 0, status: 'running', reason: null, items: [], usage: null, started: null, ended: null,
+    session_id, turn_id, prompt, folders, workspace: null, seq: 0, status: 'running', reason: null, items: [], usage: null,
+    started: null, ended: null,
   };
 }
 
@@ -181,7 +211,7 @@ function onEvent(view: View, event: AgentEvent): View {
 function applyEvent(turn: Turn, event: AgentEvent): Turn {
   switch (event.kind) {
     case 'run_started':
-      return { ...turn, started: event.time };
+      return { ...turn, started: event.time, workspace: event.workspace };
     case 'intent_selected':
       return append(turn, {
         kind: 'intent', id: `${event.seq}`, intent: event.intent, previous: event.previous,

@@ -1,9 +1,9 @@
 // One chat against a server that is a port: one turn at a time, answers once, a new session after a clear.
 import { describe, expect, test } from 'vitest';
-import type { AgentEvent, ApprovalAnswer, ApprovalReceipt, RunRequest, RunResult } from '../src/contract';
-import { openConversation, type ServerPort } from '../src/conversation';
-import { findApproval, running } from '../src/view';
-import { event, question, result, started } from './events';
+import { openConversation, type ServerPort } from '../../src/chat/conversation';
+import { findApproval, running, type Folder } from '../../src/chat/view';
+import type { AgentEvent, ApprovalAnswer, ApprovalReceipt, RunRequest, RunResult } from '../../src/contract';
+import { event, question, result, started } from '../events';
 
 class FakeServer implements ServerPort {
   readonly requests: RunRequest[] = [];
@@ -32,11 +32,11 @@ class FakeServer implements ServerPort {
   }
 }
 
-function open() {
+function open(folders: readonly Folder[] = []) {
   const server = new FakeServer();
   let next = 0;
   const changes: string[] = [];
-  const chat = openConversation(server, (change) => changes.push(change.type), () => `id-${++next}`);
+  const chat = openConversation(server, (change) => changes.push(change.type), () => `id-${++next}`, () => folders);
   return { server, chat, changes };
 }
 
@@ -47,6 +47,14 @@ describe('asking', () => {
     expect(server.requests).toEqual([
       { session_id: 'id-1', turn_id: 'id-2', input: { type: 'text', text: 'rename a to b' }, context: { open_document: 'a.py' } },
     ]);
+  });
+
+  test('a turn keeps the folders that were open when it was asked, and the one that the server says', () => {
+    const folders = [{ name: 'first', path: '/first' }, { name: 'w', path: '/w' }];
+    const { server, chat } = open(folders);
+    chat.ask('one', null);
+    server.send(event(1, started));
+    expect(chat.view().turns[0]).toMatchObject({ folders, workspace: '/w' });
   });
 
   test('nothing is asked with no text, or while a turn runs', () => {

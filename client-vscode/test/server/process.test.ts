@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { spawnServer } from '../src/process';
+import { spawnServer } from '../../src/server/process';
 
 let folder = '';
 beforeAll(() => { folder = mkdtempSync(path.join(tmpdir(), 'remit-process-')); });

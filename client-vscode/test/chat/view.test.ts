@@ -1,10 +1,10 @@
 // The reducer holds protocol.md §1: contiguous numbers, one end, and answers that count only when the server says so.
 import { describe, expect, test } from 'vitest';
-import type { AgentEvent, ToolResultEvent } from '../src/contract';
-import { EMPTY, findApproval, pending, reduce, running, wentWell, type Change, type View } from '../src/view';
-import { call, completed, event, events, question, result, SESSION, started, toolResult, TURN } from './events';
+import { EMPTY, findApproval, pending, reduce, running, wentWell, type Change, type View } from '../../src/chat/view';
+import type { AgentEvent, ToolResultEvent } from '../../src/contract';
+import { asked, call, completed, event, events, question, result, started, toolResult, TURN } from '../events';
 
-const ASKED: Change = { type: 'asked', session_id: SESSION, turn_id: TURN, prompt: 'do it' };
+const ASKED: Change = asked('do it');
 
 function after(all: readonly AgentEvent[], from: View = reduce(EMPTY, ASKED)): View {
   return all.reduce((view, each) => reduce(view, { type: 'event', event: each }), from);
@@ -132,11 +132,11 @@ describe('approvals', () => {
     expect(pending(before)).toEqual([]);
   });
 
-  const asked = after(events(started, call, question()));
+  const waiting = after(events(started, call, question()));
 
   test('a question waits until the server resolves it, whatever was pressed', () => {
-    expect(pending(asked).map((item) => item.id)).toEqual(['a1']);
-    const pressed = reduce(asked, { type: 'answered', approval_id: 'a1', decision: 'allow', scope: 'session' });
+    expect(pending(waiting).map((item) => item.id)).toEqual(['a1']);
+    const pressed = reduce(waiting, { type: 'answered', approval_id: 'a1', decision: 'allow', scope: 'session' });
     expect(findApproval(pressed, 'a1')).toMatchObject({ answer: { decision: 'allow', scope: 'session' }, outcome: null });
     expect(pending(pressed)).toHaveLength(1);
     const resolved = after([event(4, { kind: 'approval_resolved', approval_id: 'a1', decision: 'deny', scope: 'once', by: 'deadline' })], pressed);
@@ -145,7 +145,7 @@ describe('approvals', () => {
   });
 
   test('an answer that the server does not take can be given again, with the reason shown', () => {
-    const pressed = reduce(asked, { type: 'answered', approval_id: 'a1', decision: 'allow', scope: 'once' });
+    const pressed = reduce(waiting, { type: 'answered', approval_id: 'a1', decision: 'allow', scope: 'once' });
     const refused = reduce(pressed, { type: 'receipt', approval_id: 'a1', receipt: { accepted: false, reason: 'it changed' } });
     expect(findApproval(refused, 'a1')).toMatchObject({ answer: null, refused: 'it changed', outcome: null });
   });
@@ -154,7 +154,7 @@ describe('approvals', () => {
     const resolved = after([
       event(4, { kind: 'approval_resolved', approval_id: 'a1', decision: 'deny', scope: 'once', by: 'person' }),
       event(5, { kind: 'approval_resolved', approval_id: 'a1', decision: 'allow', scope: 'once', by: 'person' }),
-    ], asked);
+    ], waiting);
     expect(findApproval(resolved, 'a1')?.outcome?.decision).toBe('deny');
   });
 
@@ -163,18 +163,18 @@ describe('approvals', () => {
     { type: 'receipt', approval_id: 'nobody', receipt: { accepted: true, reason: null } },
     { type: 'ended', turn_id: 'nobody', result: null, error: null },
   ])('$type for something unknown changes nothing', (change) => {
-    expect(reduce(asked, change)).toBe(asked);
+    expect(reduce(waiting, change)).toBe(waiting);
   });
 
   test('a lost server denies what was open', () => {
-    const lost = reduce(asked, { type: 'ended', turn_id: TURN, result: null, error: { code: 'connection_lost', what: 'gone', why: 'w', fix: 'f' } });
+    const lost = reduce(waiting, { type: 'ended', turn_id: TURN, result: null, error: { code: 'connection_lost', what: 'gone', why: 'w', fix: 'f' } });
     expect(findApproval(lost, 'a1')?.outcome).toEqual({ decision: 'deny', scope: 'once', by: 'disconnected' });
     expect(lost.turns[0]).toMatchObject({ status: 'failed' });
     expect(items(lost).at(-1)).toMatchObject({ kind: 'note', level: 'error', error: { what: 'gone' } });
   });
 
   test('a question that is open when its turn completes was not answered', () => {
-    const view = after([event(4, completed({ status: 'cancelled' }))], asked);
+    const view = after([event(4, completed({ status: 'cancelled' }))], waiting);
     expect(findApproval(view, 'a1')?.outcome).toMatchObject({ decision: 'deny', by: 'cancelled' });
   });
 });

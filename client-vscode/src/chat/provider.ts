@@ -1,12 +1,12 @@
 // The chat view: hands changes to the webview, takes what the person does there. Draws and decides nothing itself.
 import { randomBytes } from 'node:crypto';
 import * as vscode from 'vscode';
+import type { Proposals } from '../editor/proposals';
+import { editorContext, openWorkspaceFile } from '../editor/workspace';
+import { REMEDIES } from '../problem';
 import type { Conversation } from './conversation';
 import { parseMessage, type FromWebview, type ServerView, type ToWebview } from './messages';
-import { REMEDIES } from './problem';
-import type { Proposals } from './proposal';
 import { findApproval, type Change } from './view';
-import { editorContext, openWorkspaceFile } from './workspace';
 
 export interface Chat extends vscode.WebviewViewProvider {
   show(change: Change): void;
@@ -15,7 +15,7 @@ export interface Chat extends vscode.WebviewViewProvider {
   readonly visible: () => boolean;
 }
 
-export function chatView(extension: vscode.Uri, conversation: () => Conversation, proposals: Proposals): Chat {
+export function provideChat(extension: vscode.Uri, conversation: () => Conversation, proposals: Proposals): Chat {
   let current: vscode.WebviewView | null = null;
   let server: ServerView = { state: 'starting', model: null, problem: null };
   const post = (message: ToWebview): void => void current?.webview.postMessage(message);
@@ -37,7 +37,7 @@ export function chatView(extension: vscode.Uri, conversation: () => Conversation
         return item ? proposals.open(item.question, message.index) : undefined;
       }
       case 'open_file':
-        return openWorkspaceFile(message.path);
+        return openWorkspaceFile(chat.view().turns.find((turn) => turn.turn_id === message.turn_id)?.workspace ?? null, message.path);
       case 'mend':
         return void vscode.commands.executeCommand(REMEDIES[message.remedy].command);
     }

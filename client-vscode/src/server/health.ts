@@ -1,7 +1,8 @@
 // How it stands with the server: starting, ready or stopped, and what is wrong. Knows the server as a port.
-import type { StatusResult } from './contract';
-import type { ServerState } from './messages';
-import { problemOf, type Problem } from './problem';
+import type { StatusResult } from '../contract';
+import { problemOf, type Problem } from '../problem';
+
+export type ServerState = 'starting' | 'ready' | 'stopped';
 
 export interface Condition {
   readonly state: ServerState;

@@ -1,8 +1,9 @@
 // What the editor shows, told to the agent, and files of the workspace, opened for the person.
 import path from 'node:path';
 import * as vscode from 'vscode';
-import type { ContextPayload } from './contract';
-import type { Place } from './problem';
+import type { Folder } from '../chat/view';
+import type { ContextPayload } from '../contract';
+import type { Place } from '../problem';
 
 let asked: vscode.WorkspaceFolder | null = null;
 
@@ -19,13 +20,18 @@ export function turnFolder(): vscode.WorkspaceFolder | null {
   return folders.find((folder) => folder.uri.toString() === asked?.uri.toString()) ?? folders[0] ?? null;
 }
 
+/** All folders of the window, under the names that it shows. */
+export function openFolders(): readonly Folder[] {
+  return (vscode.workspace.workspaceFolders ?? []).map(({ name, uri }) => ({ name, path: uri.fsPath }));
+}
+
 /** The folder of the next request with its open document, cursor and visible range, or null without a folder. */
 export function editorContext(): ContextPayload | null {
   const folder = currentFolder();
   if (!folder) return null;
   asked = folder;
   const editor = vscode.window.activeTextEditor;
-  const open = editor && relativePath(folder, editor.document.uri);
+  const open = editor && relativePath(folder.uri.fsPath, editor.document.uri);
   const visible = editor?.visibleRanges[0];
   return {
     workspace_folder: folder.uri.fsPath,
@@ -34,12 +40,11 @@ export function editorContext(): ContextPayload | null {
   };
 }
 
-/** Opens a file that lies in the workspace; a path that leads out of it opens nothing. */
-export async function openWorkspaceFile(relative: string): Promise<void> {
-  const folder = turnFolder();
-  if (!folder) return;
-  const uri = vscode.Uri.joinPath(folder.uri, relative);
-  if (relativePath(folder, uri)) await vscode.window.showTextDocument(uri, { preview: true });
+/** Opens a file of the folder that a turn ran in; a path that leads out of it opens nothing. */
+export async function openWorkspaceFile(workspace: string | null, relative: string): Promise<void> {
+  if (workspace === null) return;
+  const uri = vscode.Uri.joinPath(vscode.Uri.file(workspace), relative);
+  if (relativePath(workspace, uri)) await vscode.window.showTextDocument(uri, { preview: true });
 }
 
 /** Opens the file that a problem names, at the place where it is. */
@@ -49,9 +54,9 @@ export async function openPlace(place: Place | null): Promise<void> {
   await vscode.window.showTextDocument(vscode.Uri.file(place.file), { selection: new vscode.Range(at, at) });
 }
 
-function relativePath(folder: vscode.WorkspaceFolder, uri: vscode.Uri): string | null {
+function relativePath(root: string, uri: vscode.Uri): string | null {
   if (uri.scheme !== 'file') return null;
-  const relative = path.relative(folder.uri.fsPath, uri.fsPath);
+  const relative = path.relative(root, uri.fsPath);
   return relative && !relative.startsWith('..') && !path.isAbsolute(relative) ? relative.split(path.sep).join('/') : null;
 }
 

@@ -1,9 +1,9 @@
 // One chat: asks, stops, answers, and keeps the view. Knows the server as a port and nothing of VS Code.
 import type {
   AgentEvent, ApprovalAnswer, ApprovalReceipt, ContextPayload, RunRequest, RunResult, Scope,
-} from './contract';
-import type { Problem } from './problem';
-import { EMPTY, findApproval, reduce, running, type Change, type View } from './view';
+} from '../contract';
+import type { Problem } from '../problem';
+import { EMPTY, findApproval, reduce, running, type Change, type Folder, type View } from './view';
 
 export interface ServerPort {
   /** Runs one turn; rejects with a `Problem`. Events come in order, `run_completed` last. */
@@ -25,6 +25,7 @@ export function openConversation(
   server: ServerPort,
   changed: (change: Change, view: View) => void,
   newId: () => string,
+  openFolders: () => readonly Folder[],
 ): Conversation {
   let view = EMPTY;
   let session = newId();
@@ -44,7 +45,7 @@ export function openConversation(
       session_id: session, turn_id: newId(), input: { type: 'text', text: prompt }, context,
     };
     abort = new AbortController();
-    apply({ type: 'asked', session_id: session, turn_id: request.turn_id, prompt });
+    apply({ type: 'asked', session_id: session, turn_id: request.turn_id, prompt, folders: openFolders() });
     server.run(request, (event) => apply({ type: 'event', event }), abort.signal).then(
       (result) => apply({ type: 'ended', turn_id: request.turn_id, result, error: null }),
       (error: Problem) => apply({ type: 'ended', turn_id: request.turn_id, result: null, error }),

@@ -1,7 +1,7 @@
 // Which server is started: the person's setting, the workspace's own (asked about elsewhere), the PATH.
 import { homedir } from 'node:os';
 import { describe, expect, test } from 'vitest';
-import { locate } from '../src/find';
+import { locate } from '../../src/server/find';
 
 const NOWHERE = { setting: '', workspace: '/w', searchPath: '/usr/bin:/opt/bin' };
 

@@ -1,6 +1,7 @@
 // What the extension host and the webview say to each other.
-import type { Scope } from './contract';
-import { isRemedy, type Problem, type Remedy } from './problem';
+import type { Scope } from '../contract';
+import { isRemedy, type Problem, type Remedy } from '../problem';
+import type { ServerState } from '../server/health';
 import type { Change, View } from './view';
 
 /** What the chat shows of the server besides its turns. */
@@ -9,8 +10,6 @@ export interface ServerView {
   readonly model: string | null;
   readonly problem: Problem | null;
 }
-
-export type ServerState = 'starting' | 'ready' | 'stopped';
 
 export type ToWebview =
   | { readonly type: 'view'; readonly view: View }
@@ -24,14 +23,14 @@ export type FromWebview =
   | { readonly type: 'stop' }
   | { readonly type: 'answer'; readonly approval_id: string; readonly decision: 'allow' | 'deny'; readonly scope: Scope }
   | { readonly type: 'open_diff'; readonly approval_id: string; readonly index: number }
-  | { readonly type: 'open_file'; readonly path: string }
+  | { readonly type: 'open_file'; readonly turn_id: string; readonly path: string }
   | { readonly type: 'mend'; readonly remedy: Remedy };
 
 /** A message from the webview, or null when it is none. */
 export function parseMessage(value: unknown): FromWebview | null {
   if (typeof value !== 'object' || value === null) return null;
   const message = value as { readonly [key: string]: unknown };
-  const { type, text, approval_id, decision, scope, index, path, remedy } = message;
+  const { type, text, approval_id, decision, scope, index, path, remedy, turn_id } = message;
   switch (type) {
     case 'ready':
     case 'stop':
@@ -45,7 +44,7 @@ export function parseMessage(value: unknown): FromWebview | null {
     case 'open_diff':
       return typeof approval_id === 'string' && typeof index === 'number' ? { type, approval_id, index } : null;
     case 'open_file':
-      return typeof path === 'string' ? { type, path } : null;
+      return typeof turn_id === 'string' && typeof path === 'string' ? { type, turn_id, path } : null;
     case 'mend':
       return isRemedy(remedy) ? { type, remedy } : null;
     default:

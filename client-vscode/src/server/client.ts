@@ -4,13 +4,13 @@ import {
   CloseAction, ErrorAction, ExecuteCommandRequest, LanguageClient, ProgressType, RequestType, RevealOutputChannelOn, State,
   type LanguageClientOptions,
 } from 'vscode-languageclient/node';
-import type { AgentEvent, ApprovalAnswer, ApprovalReceipt, RunRequest, RunResult, StatusResult } from './contract';
-import type { ServerPort } from './conversation';
+import type { ServerPort } from '../chat/conversation';
+import type { AgentEvent, ApprovalAnswer, ApprovalReceipt, RunRequest, RunResult, StatusResult } from '../contract';
+import { answerQuery, type Answer, type Query } from '../editor/queries';
+import { currentFolder } from '../editor/workspace';
+import { problemOf, type Problem } from '../problem';
 import { findServer, serverEnvironment } from './launch';
-import { problemOf, type Problem } from './problem';
 import { spawnServer, type ServerProcess } from './process';
-import { answerQuery, type Answer, type Query } from './queries';
-import { currentFolder } from './workspace';
 
 const RUN = new RequestType<RunRequest & { partialResultToken: string }, RunResult, unknown>('remit/run');
 const ANSWER = new RequestType<ApprovalAnswer, ApprovalReceipt, unknown>('remit/approval/respond');

@@ -1,8 +1,8 @@
 // What a screen reader is told: the step that has begun, the question, and at the end the answer, not every token.
 import { expect, test } from 'vitest';
-import { EMPTY, reduce } from '../src/view';
-import { spoken } from '../src/webview/spoken';
-import { call, completed, events, question, SESSION, started, toolResult, TURN, type Sent } from './events';
+import { EMPTY, reduce } from '../../src/chat/view';
+import { spoken } from '../../src/webview/spoken';
+import { asked, call, completed, events, question, started, toolResult, type Sent } from '../events';
 
 const INTENT: Sent = { kind: 'intent_selected', intent: 'READ_FILE', justification: 'to look', previous: null, allowed_tools: [] };
 const TEXT: Sent = { kind: 'token_delta', text: 'All done.' };
@@ -19,8 +19,8 @@ test.each<[string, readonly Sent[]]>([
   ['denied: you said no. ', [started, completed({ status: 'denied', reason: 'you said no' })]],
   ['timed out. ', [started, completed({ status: 'timed_out' })]],
 ])('%s', (words, sent) => {
-  const asked = reduce(EMPTY, { type: 'asked', session_id: SESSION, turn_id: TURN, prompt: 'x' });
-  expect(spoken(events(...sent).reduce((view, event) => reduce(view, { type: 'event', event }), asked))).toBe(words);
+  const begun = reduce(EMPTY, asked());
+  expect(spoken(events(...sent).reduce((view, event) => reduce(view, { type: 'event', event }), begun))).toBe(words);
 });
 
 test('an empty chat says nothing', () => { expect(spoken(EMPTY)).toBe(''); });

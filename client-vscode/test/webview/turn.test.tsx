@@ -1,15 +1,19 @@
 // What is drawn: the model's text cannot act in the webview, and the card shows what it has to.
 import { renderToString } from 'preact-render-to-string';
 import { describe, expect, test } from 'vitest';
-import { EMPTY, reduce } from '../src/view';
-import { markdown } from '../src/webview/markdown';
-import { TurnView } from '../src/webview/turn';
-import { Welcome } from '../src/webview/welcome';
-import { call, completed, events, question, result, SESSION, started, toolResult, TURN, type Sent } from './events';
+import { EMPTY, reduce, type Folder } from '../../src/chat/view';
+import { markdown } from '../../src/webview/markdown';
+import { TurnView } from '../../src/webview/turn';
+import { Welcome } from '../../src/webview/welcome';
+import { asked, call, completed, events, question, result, started, toolResult, type Sent } from '../events';
 
 function drawn(...all: readonly Sent[]): string {
-  const asked = reduce(EMPTY, { type: 'asked', session_id: SESSION, turn_id: TURN, prompt: '<b>hi</b>' });
-  const view = events(...all).reduce((each, event) => reduce(each, { type: 'event', event }), asked);
+  return drawnAmong([], ...all);
+}
+
+function drawnAmong(folders: readonly Folder[], ...all: readonly Sent[]): string {
+  const begun = reduce(EMPTY, asked('<b>hi</b>', folders));
+  const view = events(...all).reduce((each, event) => reduce(each, { type: 'event', event }), begun);
   return renderToString(<TurnView turn={view.turns[0]!} last send={() => undefined} />);
 }
 
@@ -113,6 +117,33 @@ describe('the approval card', () => {
 
 test('what the person typed is text', () => { expect(drawn(started)).toContain('&lt;b>hi&lt;/b>'); });
 
+describe('the folder of a turn', () => {
+  const folder = (name: string, path = `/home/me/${name}`): Folder => ({ name, path });
+  const runsIn = (workspace: string): Sent => ({ kind: 'run_started', model: 'embedded', workspace });
+  const shop = runsIn('/home/me/shop');
+
+  test('is named where the window has several', () => {
+    const html = drawnAmong([folder('shop'), folder('bank')], shop);
+    expect(html).toMatch(/<div [^>]*class="folder"[^>]*>in the folder <b>shop<\/b>/);
+    expect(html).toContain('title="/home/me/shop"');
+    expect(html).not.toContain('bank');
+  });
+
+  test('is not named where there is no other, or before the turn has begun', () => {
+    expect(drawnAmong([folder('shop')], shop)).not.toContain('class="folder"');
+    expect(drawnAmong([folder('shop'), folder('bank')])).not.toContain('class="folder"');
+  });
+
+  test('is a path where its name is another one\'s too, or none of the window\'s', () => {
+    expect(drawnAmong([folder('shop'), folder('shop', '/srv/shop')], shop)).toContain('<b>/home/me/shop</b>');
+    expect(drawnAmong([folder('shop'), folder('bank')], runsIn('/srv/else'))).toContain('<b>/srv/else</b>');
+  });
+
+  test('hides nothing in its name', () => {
+    expect(drawnAmong([folder('a\u202Eb', '/w'), folder('bank')], runsIn('/w'))).toContain('<b>a⟨U+202E⟩b</b>');
+  });
+});
+
 describe('a tool call', () => {
   const ran: Sent = { kind: 'tool_call', tool_call_id: 'c1', tool: 'run_command', intent: 'EXECUTE', arguments: { command: 'sh work.sh' } };
   const printed = (text: string): Sent => ({ kind: 'tool_output', tool_call_id: 'c1', text });
@@ -175,8 +206,8 @@ describe('a tool call', () => {
 describe('an error', () => {
   const error = { code: 'model_unavailable', message: '', retryable: false, what: 'the model `m` is gone', why: 'w', fix: 'f' } as const;
   const failed = events(started, { kind: 'error', error }, completed({ status: 'failed', error }));
-  const asked = reduce(EMPTY, { type: 'asked', session_id: SESSION, turn_id: TURN, prompt: 'x' });
-  const turn = failed.reduce((view, event) => reduce(view, { type: 'event', event }), asked).turns[0]!;
+  const begun = reduce(EMPTY, asked());
+  const turn = failed.reduce((view, event) => reduce(view, { type: 'event', event }), begun).turns[0]!;
 
   test('says what, why and fix, with buttons that help', () => {
     const html = renderToString(<TurnView turn={turn} last send={() => undefined} />);

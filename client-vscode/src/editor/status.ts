@@ -1,8 +1,8 @@
 // The status bar item and its menu (EDI-03).
 import * as vscode from 'vscode';
-import type { Condition } from './health';
-import { inWords, REMEDIES, remediesFor, sentence, type Problem, type ProblemCode } from './problem';
-import { pending, running, type View } from './view';
+import { pending, running, type View } from '../chat/view';
+import { inWords, REMEDIES, remediesFor, sentence, type Problem, type ProblemCode } from '../problem';
+import type { Condition } from '../server/health';
 
 export interface StatusText {
   readonly text: string;

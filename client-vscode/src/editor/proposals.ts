@@ -1,8 +1,8 @@
 // Shows a proposed change in VS Code's own diff editor; the text comes from the question, never from a file on disk.
 import { createHash } from 'node:crypto';
 import * as vscode from 'vscode';
-import type { ApprovalRequired, FileDiff } from './contract';
-import { patched, visibleLine } from './text';
+import type { ApprovalRequired, FileDiff } from '../contract';
+import { patched, visibleLine } from '../text';
 import { turnFolder } from './workspace';
 
 export const SCHEME = 'remit-proposal';
@@ -16,7 +16,7 @@ export interface Proposals extends vscode.TextDocumentContentProvider {
   close(approvalId: string): Promise<void>;
 }
 
-export function proposals(): Proposals {
+export function openProposals(): Proposals {
   const texts = new Map<string, string>();
   const document = (id: string, side: string, path: string, text: string): vscode.Uri => {
     const uri = vscode.Uri.from({ scheme: SCHEME, path: `/${path}`, query: `${id}&${side}` });

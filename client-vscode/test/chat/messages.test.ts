@@ -1,0 +1,16 @@
+// What the webview may say to the extension host: nothing but the messages of the union.
+import { expect, test } from 'vitest';
+import { parseMessage } from '../../src/chat/messages';
+
+test.each([
+  null, 'ready', {}, { type: 'eval' }, { type: 'mend', remedy: 'constructor' }, { type: 'mend' }, { type: 'ask' }, { type: 'ask', text: 3 }, { type: 'open_diff', approval_id: 'a' },
+  { type: 'open_file', path: 'a.py' }, { type: 'open_file', turn_id: 't1' },
+  { type: 'answer', approval_id: 'a', decision: 'allow', scope: 'forever' },
+  { type: 'answer', approval_id: 'a', decision: 'maybe', scope: 'once' },
+])('%j is no message', (value) => { expect(parseMessage(value)).toBeNull(); });
+
+test('a message keeps only what belongs to it', () => {
+  expect(parseMessage({ type: 'ask', text: 'hi', extra: 1 })).toEqual({ type: 'ask', text: 'hi' });
+  const file = { type: 'open_file', turn_id: 't1', path: 'a.py' };
+  expect(parseMessage({ ...file, extra: 1 })).toEqual(file);
+});
