@@ -22,12 +22,13 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
 
 from remit_governance.intents import INTENT_TOOLS, allowed_tools
 from remit_governance.values import Intent
+from remit_server.models.dialects.spell import spell_call
+from remit_server.models.dialects.table import COMPACT
 from remit_server.models.local.host.cache.session_caches import Prompt
 from remit_server.models.local.host.generation import Generation
 from remit_server.models.local.host.grammar.guide import Guide
 from remit_server.models.local.host.grammar.step_grammar import Grammars
 from remit_server.models.local.host.mlx_backend import LanguageModel, prepare
-from remit_server.models.local.host.output.calls import spell_call
 from remit_server.models.local.host.output.output_reader import OutputReader, Verbatim
 from remit_server.models.local.host.prompts import renderer
 from remit_server.models.local.wire import ChatMessage, Generate, ToolSchema
@@ -81,7 +82,7 @@ def speed(model: LanguageModel, what: str, tokens: int, rounds: int) -> float:
 
     On two cores a token of the small model takes 2.1 or 3.3 ms, as the threads happen to fall: a median is one of both.
     """
-    grammars = Grammars(model.grammar_tokenizer(), model.markers)
+    grammars = Grammars(model.grammar_tokenizer(model.spelling(COMPACT)), model.spelling(COMPACT))
     prompt = model.encode("rename total to subtotal in src/cart.py")
     guided: list[float] = []
     free: list[float] = []
@@ -170,7 +171,7 @@ def unguided(model: LanguageModel, prompt: list[int], tokens: int, cache) -> tup
 
 def switch_us(model: LanguageModel) -> float:
     """The slower of two grammars that take turns, each offered anew as a request brings it."""
-    grammars = Grammars(model.grammar_tokenizer(), model.markers)
+    grammars = Grammars(model.grammar_tokenizer(model.spelling(COMPACT)), model.spelling(COMPACT))
     whole = offered()
     texts = [json.dumps({i: [t.model_dump() for t in ts] for i, ts in whole.items() if i in keep}) for keep in _PARTS]
     times: list[list[float]] = [[], []]
@@ -191,10 +192,10 @@ def stages(model: LanguageModel, rounds: int) -> dict[str, float]:
     intents = offered()
     shown = renderer(model.template(thinking=False), model.control_tokens, model.begin, model.end)
     prompt = model.encode(shown.render([ChatMessage(role="user", content="read src/cart.py")], intents))[-PROMPT:]
-    call = spell_call("read_file", {"path": "src/cart.py"})
-    both = model.encode(spell_call("select_active_intent", {"intent": "READ_FILE"}) + call)
+    call = spell_call(COMPACT, "read_file", {"path": "src/cart.py"})
+    both = model.encode(spell_call(COMPACT, "select_active_intent", {"intent": "READ_FILE"}) + call)
     alone = len(model.encode(call)) + 1  # and the end
-    grammars = Grammars(model.grammar_tokenizer(), model.markers)
+    grammars = Grammars(model.grammar_tokenizer(model.spelling(COMPACT)), model.spelling(COMPACT))
     times: dict[str, list[float]] = {}
     for _ in range(rounds):
         for when in ("cold", "cached"):

@@ -14,10 +14,12 @@ import numpy as np
 from llguidance import LLMatcher
 
 from remit_governance.values import Intent
+from remit_server.models.dialects.table import COMPACT
 from remit_server.models.embedded import load_embedded
 from remit_server.models.embedded.argument_candidates import is_certain, narrow_intents
 from remit_server.models.embedded.closing_text import ending
 from remit_server.models.embedded.turns import turn_of
+from remit_server.models.local.host.decoding import Sampling
 from remit_server.models.local.host.grammar.step_grammar import Grammars
 from remit_server.models.local.host.mlx_backend import LanguageModel, prepare
 from remit_server.models.local.wire import ToolSchema
@@ -49,8 +51,9 @@ class Judge:
     def __init__(self) -> None:
         prepare()
         self._network, tokenizer = load_embedded()
-        self._model = LanguageModel("embedded", self._network, tokenizer, 4096)
-        self._grammars = Grammars(self._model.grammar_tokenizer(), self._model.markers)
+        self._model = LanguageModel("embedded", self._network, tokenizer, 4096, Sampling())
+        spelling = self._model.spelling(COMPACT)
+        self._grammars = Grammars(self._model.grammar_tokenizer(spelling), spelling)
         self._spell, self._end = tokenizer.decode, tokenizer.eos_token_id
 
     def judge(self, conversation: Conversation) -> Verdict:

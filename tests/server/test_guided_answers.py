@@ -42,7 +42,7 @@ async def answered(
     """The answer's text, and why it ended."""
     text, reason = "", ""
     request = GenerateRequest(
-        f"s{seed}", (UserMessage("answer"),), {}, max_tokens, temperature, seed, answer_schema=schema
+        f"s{seed}", (UserMessage("answer"),), {}, max_tokens, temperature, seed=seed, answer_schema=schema
     )
     async with aclosing(provider.generate(request)) as events:
         async for event in events:

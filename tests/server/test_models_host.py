@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import signal
 import subprocess
@@ -16,7 +15,16 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
-from tiny_model import INTENTS, MARKERS, MODELS, TEMPLATE, Select, ask, collect, last, tiny_model
+from tiny_model import (
+    MARKERS,
+    TEMPLATE,
+    ask,
+    collect,
+    comparable,
+    governed_calls,
+    last,
+    tiny_model,
+)
 
 from remit_governance.values import Intent
 from remit_server.errors import ModelFailed, ModelUnavailable
@@ -58,36 +66,6 @@ async def provider(folder: Path) -> AsyncIterator[MlxProvider]:
     provider = MlxProvider(str(folder))
     yield provider
     await provider.close()
-
-
-def comparable(events: Sequence[ModelEvent]) -> tuple[str, list[tuple[str, Any]]]:
-    text = "".join(event.text for event in events if isinstance(event, TextDelta))
-    calls = [(event.call.name, event.call.arguments) for event in events if isinstance(event, CallProposed)]
-    return text, calls
-
-
-def governed_calls(events: Sequence[ModelEvent], said: str | None) -> Counter[str]:
-    """Check every call of a step against its intent and its schema, or that its texts were `said`; count them."""
-    assert isinstance(events[-1], Finished)
-    assert sum(isinstance(event, Finished) for event in events) == 1
-    counts: Counter[str] = Counter()
-    intent: Intent | None = None
-    text, calls = comparable(events)
-    assert "<tool_call" not in text
-    assert "</tool_call" not in text
-    for name, arguments in calls:
-        if name == "select_active_intent":
-            intent = Select.model_validate_json(json.dumps(arguments)).intent
-            assert intent in INTENTS
-        else:
-            assert intent is not None
-            assert name in {tool.name for tool in INTENTS[intent]}
-            if said is None:
-                MODELS[name].model_validate(arguments)
-            else:
-                assert all(value in said for value in arguments.values() if isinstance(value, str))
-        counts[name] += 1
-    return counts
 
 
 async def many_generations(

@@ -68,17 +68,19 @@ def test_the_arguments_that_are_limited_are_there() -> None:
 def test_a_path_that_is_not_on_offer_cannot_be_spelled() -> None:
     from llguidance import LLTokenizer
 
+    from remit_server.models.dialects.spell import spell_call
+    from remit_server.models.dialects.table import COMPACT
+    from remit_server.models.local.host.grammar.lark import Spelling
     from remit_server.models.local.host.grammar.step_grammar import Grammars, Paths
-    from remit_server.models.local.host.output.calls import Markers, spell_call
     from remit_server.models.local.wire import ToolSchema
 
     tokenizer = LLTokenizer("byte")
-    grammars = Grammars(tokenizer, Markers(None, None))
+    grammars = Grammars(tokenizer, Spelling(COMPACT))
     tools = tuple(ToolSchema(name=n, description="", parameters=TOOLS[n].schema) for n in ("read_file", "write_file"))
 
     def admits(tool: str, path: str, paths: Paths) -> bool:
         arguments = {"path": path} | ({"content": "x"} if tool == "write_file" else {})
-        text = spell_call("select_active_intent", {"intent": "CODE"}) + spell_call(tool, arguments)
+        text = spell_call(COMPACT, "select_active_intent", {"intent": "CODE"}) + spell_call(COMPACT, tool, arguments)
         _, matcher = grammars.step({"CODE": tools}, 100, paths)
         return bool(matcher.consume_tokens(tokenizer.tokenize_str(text))) and bool(matcher.is_accepting())
 
@@ -109,19 +111,23 @@ def test_THR_model_a_list_of_paths_does_not_widen_what_the_schema_limits(limit: 
     """Both limits hold at once: neither replaces the other, also where the tool can be called in several forms."""
     from llguidance import LLTokenizer
 
+    from remit_server.models.dialects.spell import spell_call
+    from remit_server.models.dialects.table import COMPACT
+    from remit_server.models.local.host.grammar.lark import Spelling
     from remit_server.models.local.host.grammar.step_grammar import Grammars, Paths
-    from remit_server.models.local.host.output.calls import Markers, spell_call
     from remit_server.models.local.wire import ToolSchema
 
     tokenizer = LLTokenizer("byte")
-    grammars = Grammars(tokenizer, Markers(None, None))
+    grammars = Grammars(tokenizer, Spelling(COMPACT))
     form = {"type": "object", "properties": {"path": limit}, "required": ["path"], "additionalProperties": False}
     other = {"type": "object", "properties": {"id": {"const": 1}}, "required": ["id"], "additionalProperties": False}
     schema = {"anyOf": [form, other]} if in_forms else form
     tool = ToolSchema(name="read_file", description="", parameters=schema)
 
     def admits(path: str, *listed: str) -> bool:
-        text = spell_call("select_active_intent", {"intent": "CODE"}) + spell_call("read_file", {"path": path})
+        text = spell_call(COMPACT, "select_active_intent", {"intent": "CODE"}) + spell_call(
+            COMPACT, "read_file", {"path": path}
+        )
         _, matcher = grammars.step({"CODE": (tool,)}, 100, Paths(listed, NEEDS_A_FILE))
         return bool(matcher.consume_tokens(tokenizer.tokenize_str(text))) and bool(matcher.is_accepting())
 

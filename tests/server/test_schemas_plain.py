@@ -14,10 +14,11 @@ if find_spec("llguidance") is None:
 
 from llguidance import LLMatcher, LLTokenizer
 
+from remit_server.models.dialects.table import COMPACT
 from remit_server.models.local.host.grammar.guide import Guide
+from remit_server.models.local.host.grammar.lark import Spelling
 from remit_server.models.local.host.grammar.schemas import Bounds
 from remit_server.models.local.host.grammar.step_grammar import GrammarError, Grammars, answer_grammar, answer_schema
-from remit_server.models.local.host.output.calls import Markers
 from remit_server.models.local.wire import ToolSchema
 
 TOKENIZER = LLTokenizer("byte")
@@ -38,7 +39,7 @@ def admits(schema: Object, text: str) -> bool:
 
 def refusal(schema: Object) -> str:
     with pytest.raises(GrammarError) as raised:
-        Grammars(TOKENIZER, Markers(None, None)).answer(schema, 1000, 40)
+        Grammars(TOKENIZER, Spelling(COMPACT)).answer(schema, 1000, 40)
     return str(raised.value)
 
 
@@ -104,7 +105,7 @@ def test_what_a_grammar_admits(schema: Object, text: str, ok: bool) -> None:
 
 def landed(schema: Object, max_tokens: int, prefer: str) -> str:
     """Generate with a model that always says `prefer` where it may, and else the lowest byte."""
-    grammars = Grammars(TOKENIZER, Markers(None, None))
+    grammars = Grammars(TOKENIZER, Spelling(COMPACT))
     _, matcher, closer = grammars.answer(schema, 10_000, 40)
     closer.set_limit(max_tokens)
     guide = Guide(matcher, {END}, closer)
@@ -131,7 +132,7 @@ def test_a_value_ends_within_its_tokens_whatever_the_model_wants(prefer: str) ->
 
 
 def test_what_is_offered_again_is_not_rendered_again() -> None:
-    grammars = Grammars(TOKENIZER, Markers(None, None))
+    grammars = Grammars(TOKENIZER, Spelling(COMPACT))
 
     def offered() -> dict[str, tuple[ToolSchema, ...]]:
         return {"CODE": (ToolSchema(name="t", description="d", parameters=an({"a": {"type": "string"}}, "a")),)}

@@ -12,6 +12,9 @@ from tiny_model import INTENTS, MARKERS, MODELS, TEMPLATE, TOOLS, ask, collect, 
 
 from remit_governance.values import Intent
 from remit_server.errors import ModelFailed
+from remit_server.models.dialects.dialect import Dialect
+from remit_server.models.local.host.grammar.lark import Spelling
+from remit_server.models.local.host.output.formats import ToolFormat, dialect_formats
 from remit_server.models.local.options import EngineOptions
 from remit_server.models.local.provider import MlxProvider
 from remit_server.models.ports import (
@@ -156,9 +159,18 @@ async def test_a_tokenizer_that_cannot_be_guided_is_used_without() -> None:
 
     class Unreadable:
         name, begin, end = "other", "", ""
-        control_tokens, tool_formats, think_markers = (), (), None
+        control_tokens, template_source = (), ""
 
-        def grammar_tokenizer(self) -> object:
+        def spelling(self, dialect: Dialect) -> Spelling:
+            return Spelling(dialect)
+
+        def think_markers(self, spelling: Spelling) -> None:
+            return None
+
+        def tool_formats(self, dialect: Dialect) -> tuple[ToolFormat, ...]:
+            return dialect_formats(dialect)
+
+        def grammar_tokenizer(self, spelling: Spelling) -> object:
             raise ValueError("not a fast tokenizer")
 
         def template(self, *, thinking: bool) -> None:

@@ -17,9 +17,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import JsonValue
 
+from remit_server.models.dialects import spell
+from remit_server.models.dialects.read import Schemas
+from remit_server.models.dialects.table import COMPACT, DIALECTS
 from remit_server.models.local.host.mlx_backend import prepare
-from remit_server.models.local.host.output.calls import OPEN, spell_call
-from remit_server.models.local.host.output.formats import OWN, ToolFormat, Tools
+from remit_server.models.local.host.output.formats import FOREIGN, ToolFormat, dialect_formats, foreign_format
 from remit_server.models.local.host.output.native import NativeReader
 from remit_server.models.local.host.output.output_reader import OutputReader
 from remit_server.models.local.host.output.thinking import ThinkMarkers, ThoughtReader
@@ -32,11 +34,8 @@ CASES: list[dict[str, Any]] = yaml.safe_load(
     (Path(__file__).parents[1] / "cases" / "calls" / "formats.yaml").read_text("utf-8")
 )
 STRING = {"type": "string"}
-TOOLS: Tools = [
-    {
-        "type": "function",
-        "function": {"name": name, "description": "", "parameters": {"type": "object", "properties": properties}},
-    }
+TOOLS: Schemas = {
+    name: {"type": "object", "properties": properties}
     for name, properties in {
         "select_active_intent": {"intent": STRING},
         "read_file": {"path": STRING, "offset": {"type": "integer"}},
@@ -44,17 +43,23 @@ TOOLS: Tools = [
         "delete_file": {"path": STRING},
         "edit_file": {"path": STRING, "old_text": STRING, "new_text": STRING, "replace_all": {"type": "boolean"}},
     }.items()
-]
+}
 MARKERS = ThinkMarkers("<think>", "</think>", (1,), (2,))
 
 
+OWN = dialect_formats(COMPACT)
+
+
+def spell_call(name: str, arguments: dict[str, JsonValue]) -> str:
+    return spell.spell_call(COMPACT, name, arguments)
+
+
 def formats(name: str) -> tuple[ToolFormat, ...]:
+    if name in DIALECTS:
+        return dialect_formats(DIALECTS[name])
     prepare()  # else the import lowers this process's limit of open files
     module = import_module(f"mlx_lm.tool_parsers.{name}")
-    if name == "json_tools":
-        return (OWN,)
-    own = ToolFormat(name, module.tool_call_start, module.tool_call_end, module.parse_tool_call)
-    return (own,) if own.open == OPEN else (own, OWN)
+    return foreign_format(name, module.tool_call_start, module.tool_call_end, module.parse_tool_call), *OWN
 
 
 @dataclass
@@ -104,9 +109,7 @@ def test_004_calls_of_models_formats(case: dict[str, Any], size: int) -> None:
 
 
 def test_every_format_that_is_known_has_samples() -> None:
-    from remit_server.models.local.host.output.formats import KNOWN
-
-    assert {case["format"] for case in CASES} - {"json_tools"} == KNOWN
+    assert {case["format"] for case in CASES} | {"compact", "harmony"} == FOREIGN | DIALECTS.keys()
 
 
 @pytest.mark.slow
@@ -127,7 +130,7 @@ def test_004_a_damaged_call_is_never_another_tool(data: st.DataObject, case: dic
 
 def split(said: str, size: int, *, opened: bool = False) -> Heard:
     pieces = [said[at : at + size] for at in range(0, len(said), size)]
-    return hear(pieces, NativeReader((OWN,), TOOLS), thoughts=ThoughtReader(MARKERS, opened=opened))
+    return hear(pieces, NativeReader(OWN, TOOLS), thoughts=ThoughtReader(MARKERS, opened=opened))
 
 
 @pytest.mark.parametrize("size", [1, 5, 1000])

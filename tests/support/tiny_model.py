@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sysconfig
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -13,12 +14,14 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from remit_governance.values import Intent
 from remit_server.models.ports import (
+    CallProposed,
     Finished,
     GenerateRequest,
     Message,
     ModelEvent,
     ModelProvider,
     SystemMessage,
+    TextDelta,
     ToolSpec,
     UserMessage,
 )
@@ -73,7 +76,9 @@ TEMPLATE = (
 )
 
 
-def tiny_model(kind: str, markers: Sequence[str], template: str | None) -> Path:
+def tiny_model(
+    kind: str, markers: Sequence[str], template: str | None, begins: Sequence[str] = ("<tool_call>",)
+) -> Path:
     """A folder with a qwen3 of random weights. Calls begin, and strings end, more often than by chance."""
     folder = CACHE / f"{kind}-v5"
     if (folder / "done").exists():
@@ -88,7 +93,7 @@ def tiny_model(kind: str, markers: Sequence[str], template: str | None) -> Path:
     tokenizer.decoder = decoders.ByteLevel()
     trainer = trainers.BpeTrainer(
         vocab_size=2000,
-        special_tokens=[AddedToken(m, special="|" in m, normalized=False) for m in markers],
+        special_tokens=[AddedToken(m, special="|" in m or m.startswith("["), normalized=False) for m in markers],
         initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
         show_progress=False,
     )
@@ -113,7 +118,7 @@ def tiny_model(kind: str, markers: Sequence[str], template: str | None) -> Path:
 
     embedding, output = random(vocabulary, width, scale=1.0), random(vocabulary, width, scale=0.2)
     embedding[:, 0], output[:, 0] = 8.0, 0.0  # every hidden state has this part, so it works as a bias
-    for text, bias in (("<tool_call>", 1.2), ("<", 1.1), ('"', 1.3), ("<|end|>", 1.1)):
+    for text, bias in (*((each, 1.2) for each in begins), ("<", 1.1), ('"', 1.3), ("<|end|>", 1.1)):
         if (token := tokenizer.token_to_id(text)) is not None:
             output[token, 0] = bias
     for before, after in pairwise(tokenizer.encode("<tool_call>").ids):
@@ -170,3 +175,34 @@ def last(events: Sequence[ModelEvent]) -> Finished:
     finished = events[-1]
     assert isinstance(finished, Finished)
     return finished
+
+
+def comparable(events: Sequence[ModelEvent]) -> tuple[str, list[tuple[str, Any]]]:
+    text = "".join(event.text for event in events if isinstance(event, TextDelta))
+    calls = [(event.call.name, event.call.arguments) for event in events if isinstance(event, CallProposed)]
+    return text, calls
+
+
+def governed_calls(
+    events: Sequence[ModelEvent], said: str | None, markers: Sequence[str] = ("<tool_call", "</tool_call")
+) -> Counter[str]:
+    """Check every call of a step against its intent and its schema, or that its texts were `said`; count them."""
+    assert isinstance(events[-1], Finished)
+    assert sum(isinstance(event, Finished) for event in events) == 1
+    counts: Counter[str] = Counter()
+    intent: Intent | None = None
+    text, calls = comparable(events)
+    assert not any(marker in text for marker in markers)
+    for name, arguments in calls:
+        if name == "select_active_intent":
+            intent = Select.model_validate_json(json.dumps(arguments)).intent
+            assert intent in INTENTS
+        else:
+            assert intent is not None
+            assert name in {tool.name for tool in INTENTS[intent]}
+            if said is None:
+                MODELS[name].model_validate(arguments)
+            else:
+                assert all(value in said for value in arguments.values() if isinstance(value, str))
+        counts[name] += 1
+    return counts

@@ -55,10 +55,10 @@ TRIED: dict[str, list[Json]] = {
 """What a model says, turn by turn; after each of its steps it says that it is done."""
 
 
-def _served(folder: Path, script: list[Json]) -> RunningServer:
+def _served(folder: Path, script: list[Json], **environment: str) -> RunningServer:
     """A server whose model says this, generation by generation."""
     (folder / "script.json").write_text(json.dumps(script))
-    return RunningServer(folder, REMIT_MODEL=f"script:{folder / 'script.json'}")
+    return RunningServer(folder, REMIT_MODEL=f"script:{folder / 'script.json'}", **environment)
 
 
 def _turns(steps: list[Json]) -> list[Json]:
@@ -116,7 +116,7 @@ def test_THR_model_nothing_runs_after_a_running_server_was_told_to_stop(tmp_path
 
 def test_THR_model_text_without_end_is_cut_off_by_a_running_server(tmp_path: Path) -> None:
     """THR-model-server-endless-text: a provider that does not count its tokens is stopped, and the next turn is served."""
-    with _served(tmp_path, [{"text": "endless " * 200_000}, {"text": "done"}]) as server:
+    with _served(tmp_path, [{"text": "endless " * 200_000}, {"text": "done"}], REMIT_MAX_TOKENS="1024") as server:
         events = _ask(server, "1")
         assert [event["error"]["code"] for event in _of(events, "error")] == ["limit_reached"]
         assert sum(len(event["text"]) for event in _of(events, "token_delta")) < 300_000

@@ -19,7 +19,6 @@ from remit_server.models.local.host.grammar.step_grammar import GrammarError
 from remit_server.models.local.host.loading import HostError
 from remit_server.models.local.host.mlx_backend import LanguageModel
 from remit_server.models.local.host.model_adapter import ModelAdapter
-from remit_server.models.local.host.output.calls import UnreadableCall
 from remit_server.models.local.host.stats import Counts
 from remit_server.models.local.wire import Error, Finished, Generate, Stats
 
@@ -164,7 +163,7 @@ def _error_frame(request_id: str, error: Exception) -> Error:
     match error:
         case HostError(what=what, why=why, fix=fix, tokens=tokens, window=window):
             return Error(id=request_id, what=what, why=why, fix=fix, tokens=tokens, window=window)
-        case GrammarError() | UnreadableCall():
+        case GrammarError():
             fix = "ask again, or use another model"
             return Error(id=request_id, what="the model's answer cannot be used", why=str(error), fix=fix)
         case _:

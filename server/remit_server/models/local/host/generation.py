@@ -85,7 +85,7 @@ class Generation:
     def take_token(self) -> None:
         """Chooses the token that was begun, and emits the text that it and its forced tokens complete.
 
-        Raises GrammarError, UnreadableCall and HostError where the answer cannot be used.
+        Raises GrammarError and HostError where the answer cannot be used.
         """
         generated = self._row.decide()
         if self._first is None:
@@ -107,7 +107,7 @@ class Generation:
         held = self._held + self._row.held
         if self._reason != "stop":
             return Session(tokens[:held], None, self.prompt.cache, held, self._whole)
-        text = self._text + self._said + self._model.spelling(tokens[-1])
+        text = self._text + self._said + self._model.decode(tokens[-1])
         return Session(tokens, text, self.prompt.cache, held, self._whole)
 
     def finished(self) -> Finished:

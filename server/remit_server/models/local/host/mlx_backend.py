@@ -18,12 +18,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, cast
 
+from remit_server.models.dialects.dialect import Dialect
 from remit_server.models.local.host.cache.token_caches import Cache
 from remit_server.models.local.host.decoding import Row, Sampling, TokenConstraint, read
-from remit_server.models.local.host.output.calls import CLOSE, OPEN, Markers
-from remit_server.models.local.host.output.formats import KNOWN, OWN, ToolFormat
-from remit_server.models.local.host.output.thinking import Piece, ThinkMarkers
-from remit_server.models.local.host.prompts import Template, TemplateMessage
+from remit_server.models.local.host.grammar.lark import Spelling
+from remit_server.models.local.host.output.formats import FOREIGN, ToolFormat, dialect_formats, foreign_format
+from remit_server.models.local.host.output.thinking import ThinkMarkers
+from remit_server.models.local.host.prompts import Template, TemplateMessage, split_at_seams
 
 _LOAD_REPORTS = 20
 _NO_LIMIT = 10_000_000
@@ -123,45 +124,38 @@ class LanguageModel:
         return str(self._tokenizer.eos_token or "")
 
     @property
-    def markers(self) -> Markers:
-        """The ids of the call markers, where both are single tokens."""
-        vocabulary = cast(dict[str, int], self._tokenizer.get_vocab())
-        if OPEN in vocabulary and CLOSE in vocabulary:
-            return Markers(vocabulary[OPEN], vocabulary[CLOSE])
-        return Markers(None, None)
+    def template_source(self) -> str:
+        """The text of the chat template; empty where there is none, or several."""
+        source = self._tokenizer.chat_template
+        return source if isinstance(source, str) else ""
 
-    @property
-    def think_markers(self) -> ThinkMarkers | None:
-        """The spelling of its thinking, where mlx-lm knows it and its closing marker begins with a single token."""
-        if not self._tokenizer.has_thinking:
+    def spelling(self, dialect: Dialect) -> Spelling:
+        """Returns a dialect as this tokenizer spells it."""
+        vocabulary = cast(dict[str, int], self._tokenizer.get_vocab())
+        known = (*self.control_tokens, dialect.marker, dialect.end)
+        return Spelling(dialect, {token: vocabulary[token] for token in known if token in vocabulary})
+
+    def think_markers(self, spelling: Spelling) -> ThinkMarkers | None:
+        """Returns the spelling of its thinking, where its dialect or mlx-lm knows it and the closing marker begins with
+        a single token.
+        """
+        if spelling.dialect.thinking is not None:
+            begin, end = spelling.dialect.thinking
+        elif self._tokenizer.has_thinking:
+            begin, end = str(self._tokenizer.think_start), str(self._tokenizer.think_end)
+        else:
             return None
-        begin, end = str(self._tokenizer.think_start), str(self._tokenizer.think_end)
-        pieces = self._pieces(begin), self._pieces(end)
+        pieces = spelling.pieces(begin), spelling.pieces(end)
         return ThinkMarkers(begin, end, *pieces) if isinstance(pieces[1][0], int) else None
 
-    def _pieces(self, marker: str) -> tuple[Piece, ...]:
-        """Splits a marker into single tokens and the text between them."""
-        control = set(self.control_tokens)
-        pieces: list[Piece] = []
-        for token in self.encode(marker):
-            spelled = self.spelling(token)
-            if spelled in control:
-                pieces.append(token)
-            elif pieces and isinstance(pieces[-1], str):
-                pieces[-1] += spelled
-            else:
-                pieces.append(spelled)
-        return tuple(pieces)
-
-    @property
-    def tool_formats(self) -> tuple[ToolFormat, ...]:
-        """The formats of its calls: its own, where mlx-lm and Remit know it, and Remit's."""
+    def tool_formats(self, dialect: Dialect) -> tuple[ToolFormat, ...]:
+        """Returns the formats of its calls: its dialect's, and one that only mlx-lm reads."""
         parse = self._tokenizer.tool_parser
         name = parse.__module__.rpartition(".")[2] if parse is not None else ""
-        if parse is None or name not in KNOWN:
-            return (OWN,)
-        own = ToolFormat(name, self._tokenizer.tool_call_start, self._tokenizer.tool_call_end, parse)
-        return (own,) if own.open == OPEN else (own, OWN)
+        if parse is None or name not in FOREIGN:
+            return dialect_formats(dialect)
+        own = foreign_format(name, self._tokenizer.tool_call_start, self._tokenizer.tool_call_end, parse)
+        return own, *dialect_formats(dialect)
 
     @property
     def vocabulary(self) -> int:
@@ -173,17 +167,24 @@ class LanguageModel:
         """The ids of the tokens that end a generation."""
         return frozenset(cast(set[int], self._tokenizer.eos_token_ids))
 
-    def grammar_tokenizer(self) -> Any:
+    def ends_under(self, spelling: Spelling) -> frozenset[int]:
+        """Returns the ids that end a generation which a grammar holds: not those that a dialect ends a call with."""
+        pieces = spelling.pieces(spelling.dialect.end)
+        return (self.end_tokens - {piece for piece in pieces if isinstance(piece, int)}) or self.end_tokens
+
+    def grammar_tokenizer(self, spelling: Spelling) -> Any:
         """Returns the tokenizer for llguidance. Raises ValueError for tokenizers that are not fast ones."""
         from llguidance.hf import from_tokenizer
 
-        return from_tokenizer(self._tokenizer._tokenizer, eos_token=sorted(self.end_tokens))  # noqa: SLF001
+        ends = sorted(self.ends_under(spelling))
+        return from_tokenizer(self._tokenizer._tokenizer, eos_token=ends)  # noqa: SLF001
 
     def encode(self, text: str) -> list[int]:
-        """Tokenizes text, in which markers become their tokens; nothing is added."""
-        return cast(list[int], self._tokenizer.encode(text, add_special_tokens=False))
+        """Tokenizes text, in which markers become their tokens unless they have a seam; nothing is added."""
+        parts = split_at_seams(text)
+        return [token for part in parts for token in self._tokenizer.encode(part, add_special_tokens=False)]
 
-    def spelling(self, token: int) -> str:
+    def decode(self, token: int) -> str:
         """Returns the text of one token, as in a prompt."""
         return cast(str, self._tokenizer.decode([token], skip_special_tokens=False))
 

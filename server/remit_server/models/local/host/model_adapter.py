@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import logging
 
+from remit_server.models.dialects.read import Schemas
+from remit_server.models.dialects.table import HARMONY
 from remit_server.models.local.host.grammar.guide import Guide
+from remit_server.models.local.host.grammar.lark import Spelling
+from remit_server.models.local.host.grammar.schemas import SELECT, selection_schema
 from remit_server.models.local.host.grammar.step_grammar import GrammarError, Grammars, Paths, Thinking
 from remit_server.models.local.host.grammar.unguided import AnswerReader, Unguided
 from remit_server.models.local.host.loading import HostError
 from remit_server.models.local.host.mlx_backend import LanguageModel
-from remit_server.models.local.host.output.calls import CallReader
-from remit_server.models.local.host.output.formats import ToolFormat
+from remit_server.models.local.host.output.formats import held_format
+from remit_server.models.local.host.output.harmony import HarmonyReader
 from remit_server.models.local.host.output.native import NativeReader
 from remit_server.models.local.host.output.output_reader import OutputReader, Reader, Verbatim
 from remit_server.models.local.host.output.thinking import ThoughtReader
-from remit_server.models.local.host.prompts import Renderer, describe_tools, renderer, with_schema
+from remit_server.models.local.host.prompts import Renderer, renderer, with_schema
 from remit_server.models.local.wire import Generate
 
 log = logging.getLogger("remit.model")
@@ -36,12 +40,16 @@ class ModelAdapter:
 
     def __init__(self, model: LanguageModel, *, guided: bool, thinking: bool) -> None:
         self._model = model
-        self._grammars = _grammars(model) if guided else None
-        self._markers = model.think_markers
+        self._plain = self._renderer(thinking=False, guided=guided)
+        self._spelling = model.spelling(self._plain.dialect)
+        self._grammars = _grammars(model, self._spelling) if guided else None
+        if guided and self._grammars is None:
+            self._plain = self._renderer(thinking=False, guided=False)
+        self._markers = model.think_markers(self._spelling)
         self._thinking = thinking and self._markers is not None
-        self._formats: tuple[ToolFormat, ...] = model.tool_formats
-        self._plain = self._renderer(thinking=False)
-        self._thoughtful = self._renderer(thinking=True) if self._thinking else self._plain
+        dialect = self._plain.dialect
+        self._formats = (held_format(dialect),) if self.guided else model.tool_formats(dialect)
+        self._thoughtful = self._renderer(thinking=True, guided=self.guided) if self._thinking else self._plain
         if thinking and not self._thinking:
             log.warning("model `%s` has no markers for thinking aloud, so it is not asked to", model.name)
 
@@ -68,7 +76,7 @@ class ModelAdapter:
         if self._grammars is None:
             return None, Unguided(self._model.vocabulary)
         longest = request.max_tokens * CHARACTERS_PER_TOKEN
-        ends = self._model.end_tokens
+        ends = self._model.ends_under(self._spelling)
         try:
             if request.answer_schema is not None:
                 matched = max(MATCHED_CHARACTERS, request.max_tokens // 8)
@@ -84,7 +92,7 @@ class ModelAdapter:
     def open_reader(self, request: Generate, prompt: str) -> OutputReader:
         """Returns the reader of the output. Raises HostError where a schema cannot be used."""
         markers = self._markers
-        if markers is None or (self.guided and not self._thinks(request)):
+        if markers is None or self._is_harmony or (self.guided and not self._thinks(request)):
             return OutputReader(request.id, self._reader(request))
         return OutputReader(
             request.id, self._reader(request), ThoughtReader(markers, opened=markers.is_opened_by(prompt))
@@ -107,26 +115,37 @@ class ModelAdapter:
         return Thinking(self._markers, max(1, request.max_tokens // 2), opened=self._markers.is_opened_by(prompt))
 
     def _reader(self, request: Generate) -> Reader:
+        if request.answer_schema is None:
+            return HarmonyReader() if self._is_harmony else NativeReader(self._formats, argument_schemas(request))
         if self.guided:
             # An answer is one JSON value; a call spelled in one of its strings is not a call.
-            return CallReader() if request.answer_schema is None else Verbatim()
-        if request.answer_schema is None:
-            return NativeReader(self._formats, describe_tools(request.intents))
+            return Verbatim()
         try:
             return AnswerReader(request.answer_schema)
         except GrammarError as error:
             raise _unusable(request, error) from error
 
-    def _renderer(self, *, thinking: bool) -> Renderer:
-        model = self._model
+    @property
+    def _is_harmony(self) -> bool:
+        """Whether everything it says, text too, stands in messages of channels."""
+        return self._plain.dialect is HARMONY
+
+    def _renderer(self, *, thinking: bool, guided: bool) -> Renderer:
+        model, source = self._model, self._model.template_source
         template = model.template(thinking=thinking)
-        return renderer(template, model.control_tokens, model.begin, model.end, own_calls=not self.guided)
+        return renderer(template, model.control_tokens, model.begin, model.end, source=source, own=not guided)
 
 
-def _grammars(model: LanguageModel) -> Grammars | None:
+def argument_schemas(request: Generate) -> Schemas:
+    """Returns the schema of each tool's arguments, the declaration of an intent among them."""
+    offered = {tool.name: tool.parameters for tools in request.intents.values() for tool in tools}
+    return {SELECT: selection_schema(list(request.intents)), **offered}
+
+
+def _grammars(model: LanguageModel, spelling: Spelling) -> Grammars | None:
     """Returns the grammars of a model; None for a tokenizer that llguidance cannot read."""
     try:
-        return Grammars(model.grammar_tokenizer(), model.markers)
+        return Grammars(model.grammar_tokenizer(spelling), spelling)
     except Exception as error:
         log.warning("model `%s` is not guided: its tokenizer cannot be read: %s", model.name, error)
         return None

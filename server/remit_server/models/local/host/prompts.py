@@ -14,32 +14,49 @@ from dataclasses import dataclass
 
 from pydantic import JsonValue
 
+from remit_server.models.dialects.dialect import Dialect
+from remit_server.models.dialects.spell import spell_call
+from remit_server.models.dialects.table import COMPACT, DIALECTS, SIGNS
 from remit_server.models.local.host.grammar.schemas import SELECT, selection_schema
-from remit_server.models.local.host.output.calls import spell_call
 from remit_server.models.local.wire import ChatMessage, ToolSchema
 
 TemplateMessage = dict[str, JsonValue]
 Template = Callable[[list[TemplateMessage], list[TemplateMessage]], str]
-"""Renders messages and tool descriptions, up to the assistant's next message. May raise anything."""
+"""Renders messages and tool descriptions, up to where the assistant is to speak. May raise anything."""
+
+SEAM = "\ufdd0"
+"""Stands in a prompt where a text that looks like a marker is put together: its parts are tokenized one by one, so that
+the model reads the very characters and no marker. A seam in the text itself is doubled.
+"""
 
 _PROBE_CALL = ("probe_tool", {"path": "a/b.py"})
 
 
 @dataclass(frozen=True, slots=True)
 class Renderer:
-    """Renders prompts for one model. `native_calls`: its template spells calls as the grammar does."""
+    """How one model wants its prompts.
+
+    `native_calls`: its template spells calls, as the dialect does; else they are spelled into the text. With `turns`
+    it knows no role but the person's and the model's.
+    """
 
     template: Template
     markers: re.Pattern[str] | None
+    dialect: Dialect
     native_calls: bool
     shows_tools: bool
+    turns: bool = False
 
     def render(self, messages: Sequence[ChatMessage], intents: Mapping[str, Sequence[ToolSchema]]) -> str:
-        """Returns the prompt text. Errors of the template are defects of the model folder and are passed on."""
+        """Returns the prompt text. Whatever the template raises is a defect of the model folder and comes through."""
         tools = describe_tools(intents)
-        shown = list(messages) if self.shows_tools or not intents else with_tools(messages, intents)
+        shown = list(messages) if self.shows_tools or not intents else with_tools(messages, intents, self.dialect)
+        shown = join_requests(shown)
+        if self.native_calls and not self.dialect.several:
+            shown = one_call_a_message(shown)
+        rendered = [self._message(message) for message in shown]
         return self.template(
-            [self._message(message) for message in shown], [_as_object(self._defuse(tool)) for tool in tools]
+            as_turns(rendered) if self.turns else rendered, [_as_object(self._defuse(tool)) for tool in tools]
         )
 
     def _message(self, message: ChatMessage) -> TemplateMessage:
@@ -52,12 +69,14 @@ class Renderer:
                 _template_call(_short(call.id), call.name, self._defuse(call.arguments)) for call in message.tool_calls
             ]
         elif message.tool_calls:
-            calls = (spell_call(call.name, _as_object(self._defuse(call.arguments))) for call in message.tool_calls)
-            rendered["content"] = content + "".join(calls)
+            rendered["content"] = content + self.dialect.between.join(
+                spell_call(self.dialect, call.name, _as_object(self._defuse(call.arguments)), _short(call.id))
+                for call in message.tool_calls
+            )
         return rendered
 
     def _defuse(self, value: JsonValue) -> JsonValue:
-        """Escapes control tokens in every string of a JSON value."""
+        """Defuses every string of a JSON value."""
         if isinstance(value, str):
             return self._text(value)
         if isinstance(value, list):
@@ -67,29 +86,91 @@ class Renderer:
         return value
 
     def _text(self, text: str) -> str:
-        return self.markers.sub(_split, text) if self.markers is not None else text
+        whole = text.replace(SEAM, SEAM + SEAM)
+        return self.markers.sub(_split, whole) if self.markers is not None else whole
 
 
 def renderer(
-    template: Template | None, control_tokens: Sequence[str], begin: str, end: str, *, own_calls: bool = False
+    template: Template | None,
+    control_tokens: Sequence[str],
+    begin: str,
+    end: str,
+    *,
+    source: str = "",
+    own: bool = False,
 ) -> Renderer:
-    """Returns the renderer for a template, whose behaviour is found by trying it; without a working one, for the plain
-    template.
+    """Finds out how a template behaves by trying it; without one, or with one that fails, uses the plain template.
 
-    `control_tokens` are the spellings of the tokenizer's own markers, `begin` and `end` of its first and last token.
-    With `own_calls` the template spells calls in its own format.
+    `control_tokens` are the spellings of the tokenizer's own markers, `begin` and `end` of its first and last token,
+    `source` is the template's text. With `own` the template spells calls in whatever format it has.
     """
     spellings = sorted((token for token in control_tokens if len(token) > 1), key=len, reverse=True)
     markers = re.compile("|".join(map(re.escape, spellings))) if spellings else None
-    for candidate in (template, plain_template(begin, end)):
+    plain = plain_template(begin, end)
+    for candidate, turns, signs in ((template, False, source), (template, True, source), (plain, False, "")):
         if candidate is None:
             continue
         try:
-            native = _spells_calls(candidate, _PROBE_CALL[0] if own_calls else spell_call(*_PROBE_CALL))
-            return Renderer(candidate, markers, native, _shows_tools(candidate))
-        except Exception:  # noqa: S112 - a template is a program of the model folder; a failing one is not used
+            dialect, native = _find_dialect(candidate, signs, turns=turns, own=own)
+            return Renderer(candidate, markers, dialect, native, not turns and _shows_tools(candidate), turns)
+        except Exception:  # noqa: S112 - a template is a program of the model folder; one that fails is not used
             continue
     raise AssertionError("the plain template renders every role")
+
+
+def split_at_seams(text: str) -> list[str]:
+    """Returns the parts of a prompt that are tokenized one by one."""
+    parts = [""]
+    for number, part in enumerate(re.split(f"({SEAM}{SEAM}|{SEAM})", text)):
+        if number % 2 == 0:
+            parts[-1] += part
+        elif len(part) > 1:
+            parts[-1] += SEAM
+        else:
+            parts.append("")
+    return [part for part in parts if part]
+
+
+def join_requests(messages: Sequence[ChatMessage]) -> list[ChatMessage]:
+    """Joins requests that stand in a row, after a turn without an answer: some templates refuse them."""
+    joined: list[ChatMessage] = []
+    for message in messages:
+        if joined and joined[-1].role == message.role == "user":
+            joined[-1] = joined[-1].model_copy(update={"content": f"{joined[-1].content}\n\n{message.content}"})
+        else:
+            joined.append(message)
+    return joined
+
+
+def one_call_a_message(messages: Sequence[ChatMessage]) -> list[ChatMessage]:
+    """Gives each call a message of its own, with its result behind it."""
+    results = {message.tool_call_id: message for message in messages if message.role == "tool"}
+    split: list[ChatMessage] = []
+    for message in messages:
+        if len(message.tool_calls) > 1:
+            for number, call in enumerate(message.tool_calls):
+                content = message.content if number == 0 else ""
+                split.append(message.model_copy(update={"content": content, "tool_calls": (call,)}))
+                if (result := results.pop(call.id, None)) is not None:
+                    split.append(result)
+        elif message.role != "tool" or results.pop(message.tool_call_id, None) is not None:
+            split.append(message)
+    return split
+
+
+def as_turns(messages: Sequence[TemplateMessage]) -> list[TemplateMessage]:
+    """Puts what such a template refuses into the person's turns: the system message and results. Turns alternate."""
+    turns: list[TemplateMessage] = []
+    for message in messages:
+        role, content = message["role"], message["content"]
+        if role == "tool":
+            content = f"<tool_response>\n{content}\n</tool_response>"
+        role = "assistant" if role == "assistant" else "user"
+        if turns and turns[-1]["role"] == role:
+            turns[-1]["content"] = f"{turns[-1]['content']}\n\n{content}"
+        else:
+            turns.append({"role": role, "content": content})
+    return turns
 
 
 def plain_template(begin: str, end: str) -> Template:
@@ -106,12 +187,19 @@ def plain_template(begin: str, end: str) -> Template:
     return template
 
 
-def with_tools(messages: Sequence[ChatMessage], intents: Mapping[str, Sequence[ToolSchema]]) -> list[ChatMessage]:
+def with_tools(
+    messages: Sequence[ChatMessage], intents: Mapping[str, Sequence[ToolSchema]], dialect: Dialect
+) -> list[ChatMessage]:
     """Adds the tools to the system message, for templates that do not render them."""
     schemas = [json.dumps(tool, ensure_ascii=False) for tool in describe_tools(intents)]
     lines = [
         "Answer in plain text, or call tools. Before any other tool, declare an intent:",
-        spell_call(SELECT, {"intent": next(iter(intents))}) + spell_call("tool_name", {"argument": "value"}),
+        dialect.between.join(
+            (
+                spell_call(dialect, SELECT, {"intent": next(iter(intents))}),
+                spell_call(dialect, "tool_name", {"argument": "value"}),
+            )
+        ),
         "Intents and their tools:",
         *(f"{intent}: {', '.join(tool.name for tool in tools)}" for intent, tools in intents.items()),
         "Tools:",
@@ -148,16 +236,24 @@ def describe_tools(intents: Mapping[str, Sequence[ToolSchema]]) -> list[Template
     return [{"type": "function", "function": tool.model_dump(mode="json")} for tool in (select, *tools.values())]
 
 
-def _spells_calls(template: Template, spelled: str) -> bool:
-    """Returns whether the template renders a call with `spelled` in it. Raises what the template raises."""
+def _find_dialect(template: Template, source: str, *, turns: bool, own: bool) -> tuple[Dialect, bool]:
+    """Tries the template on a call; returns the dialect that it is spelled in, and whether the template spelled it.
+
+    Raises what the template raises.
+    """
     name, arguments = _PROBE_CALL
+    call_id = _short("1")
     conversation: list[TemplateMessage] = [
         {"role": "system", "content": "s"},
         {"role": "user", "content": "u"},
-        {"role": "assistant", "content": "", "tool_calls": [_template_call(_short("1"), name, dict(arguments))]},
-        {"role": "tool", "content": "r", "name": "", "tool_call_id": _short("1")},
+        {"role": "assistant", "content": "", "tool_calls": [_template_call(call_id, name, dict(arguments))]},
+        {"role": "tool", "content": "r", "name": name, "tool_call_id": call_id},
     ]
-    return spelled in template(conversation, [])
+    said = template(as_turns(conversation) if turns else conversation, [])
+    for dialect in DIALECTS.values():
+        if spell_call(dialect, name, arguments, call_id) in said:
+            return dialect, True
+    return next((row for sign, row in SIGNS if sign in source), COMPACT), own and name in said
 
 
 def _shows_tools(template: Template) -> bool:
@@ -180,7 +276,7 @@ def _short(call_id: str) -> str:
 
 def _split(match: re.Match[str]) -> str:
     spelled = match.group()
-    return f"{spelled[0]} {spelled[1:]}"
+    return f"{spelled[0]}{SEAM}{spelled[1:]}"
 
 
 def _as_object(value: JsonValue) -> dict[str, JsonValue]:

@@ -8,7 +8,6 @@ tool outside its intent cannot even be spelled.
 from __future__ import annotations
 
 import json
-import re
 from collections import OrderedDict, deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,11 +16,12 @@ from llguidance import LLMatcher, LLParserLimits, LLTokenizer
 from pydantic import JsonValue
 
 from remit_server.models.limits import limit_property
+from remit_server.models.local.host.grammar.arguments import ArgumentRules
 from remit_server.models.local.host.grammar.json_closer import JsonCloser, room_needed
 from remit_server.models.local.host.grammar.json_schema import Schema, SchemaError, write_out
+from remit_server.models.local.host.grammar.lark import Spelling, literal, text_without
 from remit_server.models.local.host.grammar.schemas import SELECT, Bounds, bound_schema, selection_schema
-from remit_server.models.local.host.output.calls import CLOSE, OPEN, Markers
-from remit_server.models.local.host.output.thinking import Piece, ThinkMarkers
+from remit_server.models.local.host.output.thinking import ThinkMarkers
 from remit_server.models.local.wire import ToolSchema
 
 Intents = Mapping[str, Sequence[ToolSchema]]
@@ -37,8 +37,6 @@ _COMPACT: Schema = {
     "key_separator": ":",
     "coerce_one_of": True,
 }
-_LENIENT: Schema = {**_COMPACT, "lenient": True}
-"""For tools: keywords that a grammar cannot express are checked again when the call is dispatched."""
 _LEXER_STATES = 100_000
 _WORN_TOKENS = 20_000
 _MOST_COMPILED = 16
@@ -70,7 +68,7 @@ class GrammarError(ValueError):
 
 def intent_grammar(
     intents: Intents,
-    markers: Markers,
+    spelling: Spelling,
     longest: int,
     paths: Paths = ANY_PATH,
     thinking: Thinking | None = None,
@@ -82,34 +80,34 @@ def intent_grammar(
     An intent without tools may be declared, and nothing else then; a tool without a possible path is left out. Without
     intents a step is text. With `must_call` it is calls only.
     """
-    plain_text = _text_without_markers(r"<\/?tool_call", thinking)
+    dialect = spelling.dialect
+    thought = [] if thinking is None else [thinking.markers.open, thinking.markers.close]
+    # Without its last character a marker is still none, and what looks like a broken one is not written either.
+    plain_text = text_without([dialect.marker[:-1], dialect.end[:-1], *thought] if intents else thought)
     if not intents:
-        return "\n".join([*_thinking_rules(thinking), "body: TEXT", f"TEXT: {plain_text}"]) + "\n"
-    opening = f"<[{markers.open}]>" if markers.open is not None else json.dumps(OPEN)
-    closing = f"<[{markers.close}]>" if markers.close is not None else json.dumps(CLOSE)
+        return "\n".join([*_thinking_rules(thinking), *_answer(spelling, "body"), f"TEXT: {plain_text}"]) + "\n"
     written = {tool.name: _argument_schema(tool, longest, paths) for offered in intents.values() for tool in offered}
     tools = {name: arguments for name, arguments in written.items() if arguments is not None}
     rule = {name: f"tool_{number}" for number, name in enumerate(tools)}
+    arguments = ArgumentRules(spelling, longest)
+    marker, again = spelling.literal(dialect.marker), spelling.literal(dialect.between + dialect.marker)
     lines = [
         *_thinking_rules(thinking),
-        *(
-            [f"body: phase{{1,{MOST_PHASES}}}"]
-            if must_call
-            else _body(plain_text, opening, marker_is_token=markers.open is not None)
-        ),
-        "phase: " + " | ".join(f"{opening} rest_{number}" for number in range(len(intents))),
+        *(["body: phases"] if must_call else _body(spelling, plain_text)),
+        f"phases: {marker} first more{{0,{MOST_PHASES - 1}}}",
+        f"more: {again} first",
         "first: " + " | ".join(f"rest_{number}" for number in range(len(intents))),
     ]
     for number, (intent, specs) in enumerate(intents.items()):
         offered = [tool for tool in specs if tool.name in tools]
         calls = f" call_{number}{{1,{MOST_CALLS}}}" if offered else ""
-        lines.append(f"rest_{number}: select_{number} {closing}{calls}")
-        lines.append(f"select_{number}: {_call_rule(SELECT, selection_schema([intent]))}")
+        lines.append(f"rest_{number}: select_{number}{calls}")
+        lines.append(f"select_{number}: {_call(SELECT, f'intent_{number}', selection_schema([intent]), arguments)}")
         if offered:
             alternatives = " | ".join(dict.fromkeys(rule[tool.name] for tool in offered))
-            lines.append(f"call_{number}: {opening} ({alternatives}) {closing}")
-    lines += [f"{rule[name]}: {_call_rule(name, arguments)}" for name, arguments in tools.items()]
-    return "\n".join(lines) + "\n"
+            lines.append(f"call_{number}: {again} ({alternatives})")
+    lines += [f"{rule[name]}: {_call(name, f'{rule[name]}_with', schema, arguments)}" for name, schema in tools.items()]
+    return "\n".join([*lines, *arguments.lines]) + "\n"
 
 
 def answer_schema(schema: Mapping[str, JsonValue], bounds: Bounds) -> Schema:
@@ -146,41 +144,41 @@ def _thinking_rules(thinking: Thinking | None) -> list[str]:
     """Returns the rules for what precedes the answer's body. Thinking that reaches its token limit is closed."""
     if thinking is None:
         return ["start: body"]
-    begin, end = _marker(thinking.markers.open_pieces), _marker(thinking.markers.close_pieces)
+    begin, end = literal(thinking.markers.open_pieces), literal(thinking.markers.close_pieces)
+    text = text_without([thinking.markers.open, thinking.markers.close], "*")
     return [
         f"start: thought {end} body" if thinking.opened else f"start: body | {begin} thought {end} body",
-        f"thought[max_tokens={thinking.most_tokens}]: {_text_without_markers('', thinking).replace('+', '*', 1)}",
+        f"thought[max_tokens={thinking.most_tokens}]: {text}",
     ]
 
 
-def _marker(pieces: Sequence[Piece]) -> str:
-    return " ".join(f"<[{piece}]>" if isinstance(piece, int) else json.dumps(piece) for piece in pieces)
+def _answer(spelling: Spelling, rule: str) -> list[str]:
+    """Returns the rule of an answer in text, in the frame that the dialect puts around one."""
+    return [f"{rule}: {spelling.literal(spelling.dialect.answer)} TEXT" if spelling.dialect.answer else f"{rule}: TEXT"]
 
 
-def _text_without_markers(spelled: str, thinking: Thinking | None) -> str:
-    """Returns a rule for text without markers: spelled as plain text they have no effect and must not seem to."""
-    markers = [] if thinking is None else [thinking.markers.open, thinking.markers.close]
-    banned = "|".join(filter(None, [spelled, *(re.escape(each).replace("/", r"\/") for each in markers)]))
-    return rf"/(.|\n)+/ & ~/(.|\n)*({banned})(.|\n)*/"
+def _body(spelling: Spelling, text: str) -> list[str]:
+    """Returns the rules for the text and the calls. A marker of plain text ends the preceding text lazily."""
+    dialect = spelling.dialect
+    written = f"TEXT: {text}"
+    if not dialect.several:
+        return ["body: answer | phases", *_answer(spelling, "answer"), written]
+    marker = spelling.pieces(dialect.marker)
+    if isinstance(marker[0], int):
+        return ["body: TEXT phases | TEXT | phases", written]
+    lead = f"lead[suffix={json.dumps(dialect.marker)}]: {text.replace('+', '*', 1)}"
+    return [f"body: TEXT | lead first more{{0,{MOST_PHASES - 1}}}", lead, written]
 
 
-def _body(text: str, opening: str, *, marker_is_token: bool) -> list[str]:
-    """Returns the rules for the text and the first phase. A marker of plain text ends the preceding text lazily."""
-    if marker_is_token:
-        return [f"body: TEXT phase{{0,{MOST_PHASES}}} | phase{{1,{MOST_PHASES}}}", f"TEXT: {text}"]
-    lead = f"lead[suffix={opening}]: {text.replace('+', '*', 1)}"
-    return [f"body: TEXT | lead first phase{{0,{MOST_PHASES - 1}}}", lead, f"TEXT: {text}"]
-
-
-def _call_rule(name: str, arguments: Schema) -> str:
-    schema: Schema = {
-        "x-guidance": _LENIENT,
-        "type": "object",
-        "properties": {"name": {"const": name}, "arguments": arguments},
-        "required": ["name", "arguments"],
-        "additionalProperties": False,
-    }
-    return f"%json {json.dumps(schema)}"
+def _call(name: str, rule: str, schema: Schema, arguments: ArgumentRules) -> str:
+    """Returns the expression of one call without its marker."""
+    spelling, dialect = arguments.spelling, arguments.spelling.dialect
+    head = spelling.literal(f"{dialect.before_name}{name}{dialect.after_name}")
+    if dialect.call_id:
+        opening = spelling.literal(f"{dialect.before_name}{name}{dialect.call_id}")
+        head = f"{opening} /[a-zA-Z0-9]{{9}}/ {spelling.literal(dialect.after_name)}"
+    tail = spelling.pieces(dialect.after_arguments + dialect.end)
+    return f"{head} {arguments.write(rule, schema)} {literal(tail)}".rstrip()
 
 
 @dataclass(slots=True)
@@ -196,9 +194,9 @@ class Grammars:
     error, a grammar is compiled anew.
     """
 
-    def __init__(self, tokenizer: LLTokenizer, markers: Markers) -> None:
+    def __init__(self, tokenizer: LLTokenizer, spelling: Spelling) -> None:
         self._tokenizer = tokenizer
-        self._markers = markers
+        self._spelling = spelling
         self._compiled: OrderedDict[str, _Compiled] = OrderedDict()
         self._rendered: deque[tuple[tuple[Intents, int, Paths, Thinking | None, bool], str]] = deque(maxlen=4)
 
@@ -234,7 +232,7 @@ class Grammars:
         for rendered, text in self._rendered:
             if rendered == wanted:
                 return text
-        text = intent_grammar(intents, self._markers, longest, paths, thinking, must_call=must_call)
+        text = intent_grammar(intents, self._spelling, longest, paths, thinking, must_call=must_call)
         self._rendered.appendleft((wanted, text))
         return text
 

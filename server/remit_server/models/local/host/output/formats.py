@@ -1,54 +1,81 @@
-"""Reads calls in the models' own formats, with mlx-lm's parsers (MOD-04).
+"""What a model's calls stand between, and how they are read: the table of dialects, else mlx-lm's parsers (MOD-04).
 
 Those parsers are lenient: they drop what they do not understand. A call without one of its arguments, or with one cut
-short, is a different call; so a call is accepted only where its whole text has the format's shape, and all of it was
+short, is a different call; so theirs is accepted only where its whole text has the format's shape, and all of it was
 parsed.
 """
 
 from __future__ import annotations
 
-import ast
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import cast
 
 from pydantic import JsonValue
 
-from remit_server.models.local.host.output.calls import (
-    CLOSE,
-    OPEN,
-    ReadCall,
-    UnreadableCall,
-    as_call,
-    ends_in_string,
-    read_json,
-)
+from remit_server.models.dialects.dialect import Dialect
+from remit_server.models.dialects.read import ReadCall, Schemas, UnreadableCall, as_call, read_calls, read_objects
+from remit_server.models.dialects.table import COMPACT, LLAMA, QWEN_XML
+from remit_server.models.local.host.output.markers import ends_in_string
 
-Tools = Sequence[Mapping[str, JsonValue]]
-"""Descriptions of the tools, as chat templates take them: some formats do not distinguish numbers from text."""
+Parse = Callable[[str, Sequence[Mapping[str, JsonValue]]], object]
+"""A parser of mlx-lm: takes the descriptions of the tools too, and may raise anything."""
 
 
 @dataclass(frozen=True, slots=True)
 class ToolFormat:
-    """The format of a model's calls: its markers and its parser. Without `close` a call ends with the text.
+    """The markers of calls and their reader, which raises UnreadableCall. Without `close` a call ends with the text.
 
-    `parse` returns one call or a list of them, as objects, and may raise anything.
+    With `only_first` what stands after other text is no call.
     """
 
     name: str
     open: str
     close: str
-    parse: Callable[[str, Tools], object]
+    read: Callable[[str, Schemas], tuple[ReadCall, ...]]
+    only_first: bool = False
 
 
-def _own(text: str, tools: Tools) -> object:
-    del tools
-    return read_json(text)
+def held_format(dialect: Dialect) -> ToolFormat:
+    """Returns the only way in which a grammar lets a model of a dialect spell a call."""
+    read = partial(read_calls, dialect)
+    return ToolFormat(dialect.name, dialect.marker, dialect.end, read, only_first=not dialect.several)
 
 
-OWN = ToolFormat("json_tools", OPEN, CLOSE, _own)
-"""The format of the grammar, which many models were trained on."""
+def dialect_formats(dialect: Dialect) -> tuple[ToolFormat, ...]:
+    """Returns the ways in which models of a dialect spell calls, and Remit's own, which some fall into."""
+    row = held_format(dialect)
+    match dialect:
+        case _ if dialect is LLAMA:
+            # The smaller ones put the kind before the name, or leave out white space.
+            opens = ('{"name"', '{"type": "function", "name"', "<|python_tag|>{")
+            return tuple(
+                ToolFormat(row.name, open_, "", partial(_read_llama, open_), only_first=True) for open_ in opens
+            )
+        case _ if dialect is QWEN_XML:
+            # Qwen3-Coder leaves out the outer marker at times.
+            bare = ToolFormat(row.name, "<function=", "</function>", _read_bare_function)
+            return row, bare
+        case _ if dialect.marker == COMPACT.marker:
+            return (row,)
+        case _:
+            return row, ToolFormat(COMPACT.name, COMPACT.marker, COMPACT.end, partial(read_calls, COMPACT))
+
+
+def _read_llama(opened: str, body: str, schemas: Schemas) -> tuple[ReadCall, ...]:
+    del schemas
+    return tuple(read_objects((opened + body).removeprefix("<|python_tag|>")))
+
+
+def _read_bare_function(body: str, schemas: Schemas) -> tuple[ReadCall, ...]:
+    return read_calls(QWEN_XML, f"<function={body}</function>", schemas)
+
+
+def foreign_format(name: str, open_: str, close: str, parse: Parse) -> ToolFormat:
+    """Returns a format that mlx-lm reads: one of `FOREIGN`."""
+    return ToolFormat(name, open_, close, partial(_read_foreign, name, parse))
 
 
 def _arguments(open_: str, close: str) -> str:
@@ -62,54 +89,36 @@ def _pairs(prefix: str) -> str:
 
 
 _QUOTED = r'"[^"<>]+"'
-_QWEN_PARAMETER = r"<parameter=[^\s<>]+>"
 _SHAPES: Mapping[str, tuple[str, str]] = {
-    "qwen3_coder": (
-        rf"<function=[^\s<>]+>\s*{_arguments(_QWEN_PARAMETER, '</parameter>')}</function>",
-        "<parameter=",
-    ),
-    "glm47": (rf"[\w.-]+\s*{_pairs('')}", "<arg_key>"),
     "longcat": (rf"[\w.-]+\s*{_pairs('longcat_')}", "<longcat_arg_key>"),
     "minimax_m2": (
         rf"(?:<invoke name={_QUOTED}>\s*{_arguments(rf'<parameter name={_QUOTED}>', '</parameter>')}</invoke>\s*)+",
         "<parameter name=",
     ),
     "minicpm5": (rf"{_QUOTED}>\s*{_arguments(rf'<param name={_QUOTED}>', '</param>')}", "<param name="),
-    "pythonic": (r"\[.*\]", ""),
-    "mistral": (r"\[\s*\{.*\}\s*\]|[\w-]+\s*\[ARGS\]\s*\{.*\}", ""),
-    "gemma4": (r"call:[\w-]+\{.*\}", ""),
     "function_gemma": (r"call:\w+\{[^{}]*\}", ""),
     "kimi_k2": (_arguments(r"<\|tool_call_begin\|>", r"<\|tool_call_end\|>"), "<|tool_call_begin|>"),
 }
 """The shape of a format's whole text, and the tag that occurs once per argument (`kimi_k2`: once per call)."""
 
-_PLAIN = (ast.Constant, ast.List, ast.Dict, ast.UnaryOp, ast.USub, ast.Load)
-_LITERALS = frozenset({"true", "false", "null"})
-"""The names of plain values: Python's and JSON's."""
-
-KNOWN: frozenset[str] = frozenset(_SHAPES)
-"""The known formats. For a model with any other, only calls in `OWN` are read."""
+FOREIGN: frozenset[str] = frozenset(_SHAPES)
+"""The formats outside the table that are read. For a model with any other, only Remit's own is."""
 
 
-def read_calls(format_: ToolFormat, text: str, tools: Tools) -> tuple[ReadCall, ...]:
-    """Reads the text between the markers: one call, or several where the format allows that.
-
-    Raises UnreadableCall where any part is uncertain; none of it is used then.
-    """
-    if format_ is OWN or (format_.open == OPEN and text.lstrip().startswith("{")):
-        return (as_call(read_json(text)),)
-    shape, tag = _SHAPES[format_.name]
+def _read_foreign(name: str, parse: Parse, text: str, schemas: Schemas) -> tuple[ReadCall, ...]:
+    shape, tag = _SHAPES[name]
     if re.fullmatch(shape, text.strip(), re.DOTALL) is None:
-        raise UnreadableCall(f"it does not have the shape of a call in the model's format, {format_.name}")
-    if format_.name == "pythonic":
-        _require_python(text)
+        raise UnreadableCall(f"it does not have the shape of a call in the model's format, {name}")
+    tools: list[Mapping[str, JsonValue]] = [
+        {"type": "function", "function": {"name": tool, "parameters": dict(schema)}} for tool, schema in schemas.items()
+    ]
     try:
-        parsed = format_.parse(text, tools)
+        parsed = parse(text, tools)
     except Exception as error:
-        raise UnreadableCall(f"it is not a call in the model's format, {format_.name}: {error}"[:200]) from error
+        raise UnreadableCall(f"it is not a call in the model's format, {name}: {error}"[:200]) from error
     values = cast("list[object]", parsed) if isinstance(parsed, list) else [parsed]
     calls = tuple(map(as_call, values))
-    counted = len(calls) if format_.name == "kimi_k2" else sum(len(call.arguments) for call in calls)
+    counted = len(calls) if name == "kimi_k2" else sum(len(call.arguments) for call in calls)
     if not calls or (tag and text.count(tag) != counted):
         raise UnreadableCall("an argument stands in it twice, or is not closed")
     return calls
@@ -118,20 +127,3 @@ def read_calls(format_: ToolFormat, text: str, tools: Tools) -> tuple[ReadCall, 
 def goes_on(text: str) -> bool:
     """Returns whether a closing marker after `text` is inside a JSON string, and closes nothing."""
     return text.lstrip().startswith(("{", "[{")) and ends_in_string(text)
-
-
-def _require_python(text: str) -> None:
-    """Raises UnreadableCall unless the text is a list of calls with plain values: mlx-lm guesses at anything else."""
-    try:
-        tree = ast.parse(text.strip(), mode="eval").body
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        raise UnreadableCall(f"it is not a Python expression: {error}"[:200]) from error
-    if not isinstance(tree, ast.List) or not all(map(_is_plain_call, tree.elts)):
-        raise UnreadableCall("it is not a list of calls whose arguments have names and plain values")
-
-
-def _is_plain_call(node: ast.expr) -> bool:
-    if not isinstance(node, ast.Call) or node.args or not all(keyword.arg for keyword in node.keywords):
-        return False
-    parts = [part for keyword in node.keywords for part in ast.walk(keyword.value)]
-    return all(isinstance(part, _PLAIN) or (isinstance(part, ast.Name) and part.id in _LITERALS) for part in parts)

@@ -1,14 +1,15 @@
-"""Reads text without a grammar: calls in the model's own format or in Remit's, and unreadable ones."""
+"""Reads a growing text: plain text, calls in the formats of the model, and unreadable ones (MOD-04)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from remit_server.models.local.host.output.calls import ReadCall, UnreadableCall, partial_marker_length
-from remit_server.models.local.host.output.formats import ToolFormat, Tools, goes_on, read_calls
+from remit_server.models.dialects.read import ReadCall, Schemas, UnreadableCall
+from remit_server.models.local.host.output.formats import ToolFormat, goes_on
+from remit_server.models.local.host.output.markers import partial_marker_length
 
-_MOST_SHOWN = 2000
+MOST_SHOWN = 2000
 """The most characters of an unreadable call that are passed on."""
 
 
@@ -21,15 +22,16 @@ class Unreadable:
 
 
 class NativeReader:
-    """Splits text that arrives in pieces, like `CallReader`; it reports what it cannot read, and uses nothing of it."""
+    """Splits text that arrives in pieces; it reports what it cannot read, and uses nothing of it."""
 
-    def __init__(self, formats: Sequence[ToolFormat], tools: Tools) -> None:
+    def __init__(self, formats: Sequence[ToolFormat], schemas: Schemas) -> None:
         self._formats = formats
-        self._tools = tools
+        self._schemas = schemas
         self._format: ToolFormat | None = None
         self._held = ""
         self._searched = 0
         self._after_call = False
+        self._said = False
 
     def feed(self, piece: str) -> Iterator[str | ReadCall | Unreadable]:
         """Adds text; yields text that certainly is not a marker, and the result for each closed call."""
@@ -56,28 +58,35 @@ class NativeReader:
         elif not cut and not format_.close:
             yield from self._read(format_, rest)
         elif not cut:
-            yield Unreadable(rest[:_MOST_SHOWN], f"the answer ends before `{format_.close}`")
+            yield Unreadable(rest[:MOST_SHOWN], f"the answer ends before `{format_.close}`")
 
     def _read(self, format_: ToolFormat, body: str) -> Iterator[ReadCall | Unreadable]:
         try:
-            yield from read_calls(format_, body, self._tools)
+            yield from format_.read(body, self._schemas)
         except UnreadableCall as error:
-            yield Unreadable(body[:_MOST_SHOWN], str(error))
+            yield Unreadable(body[:MOST_SHOWN], str(error))
 
     def _take_text(self) -> str:
         """Removes and returns the text before the next call; white space between two calls is dropped."""
         if self._after_call:
             self._held = self._held.lstrip()
             self._after_call = not self._held
-        found = [(at, each) for each in self._formats if (at := self._held.find(each.open)) >= 0]
+        found = [(at, each) for each in self._formats if (at := self._find(each)) >= 0]
         if found:
             start, format_ = min(found, key=lambda each: each[0])
             text, self._held = self._held[:start], self._held[start + len(format_.open) :]
             self._format, self._searched = format_, 0
+            self._said = self._said or bool(text.strip())
             return text
         cut = len(self._held) - max(partial_marker_length(self._held, each.open) for each in self._formats)
         text, self._held = self._held[:cut], self._held[cut:]
+        self._said = self._said or bool(text.strip())
         return text
+
+    def _find(self, format_: ToolFormat) -> int:
+        """Returns where the next call of a format begins; -1 where none does."""
+        at = self._held.find(format_.open)
+        return -1 if format_.only_first and (self._said or self._held[: max(at, 0)].strip()) else at
 
     def _take_body(self, format_: ToolFormat) -> str | None:
         """Removes and returns the text before the next closing marker; None where there is none yet."""

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Protocol, assert_never
 
-from remit_server.models.local.host.output.calls import ReadCall
+from remit_server.models.dialects.read import ReadCall
 from remit_server.models.local.host.output.native import Unreadable
 from remit_server.models.local.host.output.thinking import Thought, ThoughtReader
 from remit_server.models.local.wire import Call, Delta, Frame
@@ -19,11 +19,11 @@ Part = str | ReadCall | Unreadable | Thought
 class Reader(Protocol):
     """Splits an answer. Both methods may raise where the answer cannot be used."""
 
-    def feed(self, piece: str) -> Iterator[str | ReadCall | Unreadable]:
+    def feed(self, piece: str) -> Iterator[Part]:
         """Adds text; yields what is certain."""
         ...
 
-    def finish(self, *, cut: bool) -> Iterator[str | ReadCall | Unreadable]:
+    def finish(self, *, cut: bool) -> Iterator[Part]:
         """Yields what was held back; `cut`: the token limit ended the text."""
         ...
 

@@ -8,10 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from remit_server.models.local.host.output.calls import partial_marker_length
-
-Piece = int | str
-"""A part of a marker: a single token, or text."""
+from remit_server.models.local.host.grammar.lark import Piece
+from remit_server.models.local.host.output.markers import partial_marker_length
 
 
 @dataclass(frozen=True, slots=True)
