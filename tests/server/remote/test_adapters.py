@@ -16,6 +16,8 @@ from chat_server import ChatServer, Refused, Said, chat_server
 from remit_governance.intents import SELECT_INTENT
 from remit_governance.values import Intent
 from remit_server.errors import ModelFailed, ModelUnavailable, PromptTooLong
+from remit_server.models.dialects.spell import spell_call
+from remit_server.models.dialects.table import DIALECTS
 from remit_server.models.ports import (
     AssistantMessage,
     CallProposed,
@@ -210,6 +212,8 @@ async def test_MOD_14_thinking_is_a_region_of_its_own(kind: str) -> None:
         '<tool_call>\n{"name": "read_file", "arguments": {"path": "a.py"}}\n</tool_call>',
         "<tool_call>\n<function=read_file>\n<parameter=path>\na.py\n</parameter>\n</function>\n</tool_call>",
         '[TOOL_CALLS]read_file[ARGS]{"path": "a.py"}</s>',
+        "<function=read_file>\n<parameter=path>\na.py\n</parameter>\n</function>",
+        *(spell_call(row, "read_file", {"path": "a.py"}, "abcdefgh1") for row in DIALECTS.values()),
         '<think>[TOOL_CALLS]write_file[ARGS]{"path": "x"}</think>[TOOL_CALLS]read_file[ARGS]{"path": "a.py"}',
     ],
 )
@@ -220,6 +224,14 @@ async def test_MOD_14_a_call_that_came_as_text_is_read(kind: str, text: str) -> 
     assert calls_of(events) == [(SELECT_INTENT, {"intent": "READ_FILE"}), ("read_file", {"path": "a.py"})] or (
         calls_of(events) == [("read_file", {"path": "a.py"})]
     )
+
+
+@EACH
+@pytest.mark.parametrize("text", ["It is plain.", '{"name": "Remit"}', "a < b, and `tool_call` is a word", "[ARGS]"])
+async def test_MOD_14_text_that_holds_no_call_is_text(kind: str, text: str) -> None:
+    with chat_server(DECLARED, Said(text)) as server:
+        events = await generated(server, kind)
+    assert [name for name, _ in calls_of(events)] in ([], [SELECT_INTENT])
 
 
 @EACH

@@ -6,65 +6,55 @@ never looked at.
 
 from __future__ import annotations
 
-import json
 import re
 import uuid
-from collections.abc import Collection, Iterator
-from typing import cast
-
-from pydantic import JsonValue
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 
 from remit_server.errors import ModelFailed
-from remit_server.models.ports import ProposedCall
+from remit_server.models.dialects.dialect import Dialect
+from remit_server.models.dialects.read import ReadCall, Schemas, UnreadableCall, read_calls
+from remit_server.models.dialects.table import DIALECTS, QWEN_XML
+from remit_server.models.ports import ProposedCall, ToolSpec
 
-_THINKING = re.compile(r"<think>.*?(?:</think>|\Z)|\[THINK\].*?(?:\[/THINK\]|\Z)", re.DOTALL)
-_MARKERS = re.compile(
-    r"<tool_call>|<function=|\[TOOL_CALLS\]|<\|tool_call\|?>|<\|tool_call_start\|>|<\|channel\|>commentary to="
-)
-_HERMES = re.compile(r"<tool_call>\s*(\{.*?\})\s*</tool_call>", re.DOTALL)
-_MISTRAL = re.compile(r"\[TOOL_CALLS\]\s*([A-Za-z0-9_]+)\[ARGS\]\s*(\{.*?\})\s*(?=\[TOOL_CALLS\]|</s>|\Z)", re.DOTALL)
-_FUNCTION = re.compile(r"<function=([A-Za-z0-9_]+)>(.*?)</function>", re.DOTALL)
-_PARAMETER = re.compile(r"<parameter=([A-Za-z0-9_]+)>\n?(.*?)\n?</parameter>", re.DOTALL)
+_FRAMES = (("<think>", "</think>"), *{row.thinking for row in DIALECTS.values() if row.thinking is not None})
+_THINKING = re.compile("|".join(rf"{re.escape(begin)}.*?(?:{re.escape(end)}|\Z)" for begin, end in _FRAMES), re.DOTALL)
+_END_OF_TEXT = re.compile(r"(?:</s>|<\|im_end\|>|<\|eot_id\|>)\s*\Z")
+_BARE = "<function="
+"""What Qwen3-Coder begins with where it leaves out its marker."""
 
 
-def find_leaked_call(text: str, tools: Collection[str]) -> Iterator[ProposedCall]:
+def find_leaked_call(text: str, tools: Sequence[ToolSpec]) -> Iterator[ProposedCall]:
     """Yields the calls of `tools` in a text. Raises ModelFailed where there is one that cannot be read."""
-    said = _THINKING.sub("", text)
-    marker = _MARKERS.search(said)
-    if marker is None:
+    said = _END_OF_TEXT.sub("", _THINKING.sub("", text))
+    marked = [row for row in DIALECTS.values() if _begins_call(row, said)]
+    if not marked and _BARE not in said:
         return
-    found = [(name, arguments) for name, arguments in _spelled(said) if name in tools]
-    if not found:
-        why = f"its text holds `{marker[0]}`, and what follows is no call of a tool that was offered"
-        fix = "let the server parse the model's tool calls (llama-server: `--jinja`), or use another model"
-        raise ModelFailed("the model's call came as text", why, fix)
-    for name, arguments in found:
-        yield ProposedCall(uuid.uuid4().hex[:12], name, arguments)
+    schemas = {tool.name: tool.parameters for tool in tools}
+    for row in marked or [QWEN_XML]:
+        with suppress(UnreadableCall):
+            calls = list(_split(row, said, schemas))
+            if calls and all(call.name in schemas for call in calls):
+                yield from (ProposedCall(uuid.uuid4().hex[:12], call.name, call.arguments) for call in calls)
+                return
+    marker = marked[0].marker if marked else _BARE
+    why = f"its text holds `{marker}`, and what follows is no call of a tool that was offered"
+    fix = "let the server parse the model's tool calls (llama-server: `--jinja`), or use another model"
+    raise ModelFailed("the model's call came as text", why, fix)
 
 
-def _spelled(text: str) -> Iterator[tuple[str, dict[str, JsonValue]]]:
-    for match in _HERMES.finditer(text):
-        value = _json(match[1])
-        if isinstance(name := value.get("name"), str) and isinstance(arguments := value.get("arguments"), dict):
-            yield name, arguments
-    for match in _MISTRAL.finditer(text):
-        yield match[1], _json(match[2])
-    for match in _FUNCTION.finditer(text):
-        yield match[1], {key: _value(value) for key, value in _PARAMETER.findall(match[2])}
+def _begins_call(row: Dialect, said: str) -> bool:
+    """Whether a call of this dialect stands in the text; bare JSON is one only at its beginning, and with arguments."""
+    if row.several or row.end:
+        return row.marker in said
+    return said.lstrip().startswith(row.marker) and ('"parameters"' in said or '"arguments"' in said)
 
 
-def _json(text: str) -> dict[str, JsonValue]:
-    try:
-        value = json.loads(text)
-    except ValueError:
-        return {}
-    return cast("dict[str, JsonValue]", value) if isinstance(value, dict) else {}
-
-
-def _value(text: str) -> JsonValue:
-    """Strings stand there as they are, everything else as JSON."""
-    try:
-        value = json.loads(text)
-    except ValueError:
-        return text
-    return cast("JsonValue", value) if isinstance(value, bool | int | float | list | dict) else text
+def _split(row: Dialect, said: str, schemas: Schemas) -> Iterator[ReadCall]:
+    """Yields the calls of a text. Raises UnreadableCall where one of them cannot be read."""
+    marker = row.marker if row.marker in said else _BARE
+    first, *bodies = said.split(marker) if row.end else (said.partition(marker)[0], said.partition(marker)[2])
+    del first
+    for body in bodies:
+        whole = body.partition(row.end)[0] if row.end else body
+        yield from read_calls(row, whole if marker == row.marker else f"{_BARE}{whole}", schemas)

@@ -263,7 +263,7 @@ class RemoteProvider:
                     case Ended():
                         counted.add(piece)
                         if not called:
-                            for call in find_leaked_call(text, {tool.name for tool in ask.tools}):
+                            for call in find_leaked_call(text, ask.tools):
                                 yield CallProposed(call)
                         yield counted.finished(piece)
                     case CallProposed():
