@@ -118,6 +118,7 @@ def test_a_pulled_model_is_listed_and_answers(
     assert {path.name for path in snapshot.iterdir()} == HARMLESS
     assert all((snapshot / name).read_bytes() == files[name] for name in HARMLESS)
     assert not any(word in path for path in hub.requests for word in (".py", ".bin", "original", "README"))
+    assert all(NAME in path for path in hub.requests), "nothing is asked but what the pull is about"
 
     listed = reported(remit)
     assert listed is not None

@@ -7,10 +7,11 @@ Everything here must be called from the model's thread, like `mlx_backend.py`.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Literal, Protocol, cast
 
 from remit_server.models.local.host.cache.token_caches import Cache
@@ -60,12 +61,11 @@ class Sampling:
 
     @classmethod
     def stated(cls, folder: Path) -> Sampling:
-        """What a model's folder states."""
-        try:
-            stated = json.loads((folder / "generation_config.json").read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            return cls()
-        if not isinstance(stated, dict) or not stated.get("do_sample"):
+        """What a model's folder states, else what its family's authors advise."""
+        stated = _read_object(folder / "generation_config.json")
+        if not stated:
+            return FAMILIES.get(str(_read_object(folder / "config.json").get("model_type")), cls())
+        if not stated.get("do_sample"):
             return cls()
         temperature, top_p = stated.get("temperature", 1.0), stated.get("top_p", 1.0)
         if not all(isinstance(each, int | float) and 0 < each <= 2 for each in (temperature, top_p)):
@@ -77,6 +77,31 @@ class Sampling:
         return Sampling(
             self.temperature if temperature is None else temperature, self.top_p if top_p is None else top_p, seed
         )
+
+
+def _read_object(file: Path) -> dict[str, Any]:
+    try:
+        value = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+
+
+FAMILIES: Mapping[str, Sampling] = MappingProxyType(
+    {
+        "qwen3": Sampling(0.7, 0.8),
+        "qwen3_moe": Sampling(0.7, 0.8),
+        "qwen3_next": Sampling(0.7, 0.8),
+        "gpt_oss": Sampling(1.0, 1.0),
+        "glm4_moe": Sampling(1.0, 0.95),
+        "glm4_moe_lite": Sampling(1.0, 0.95),
+        "gemma3": Sampling(1.0, 0.95),
+        "gemma4": Sampling(1.0, 0.95),
+        "mistral3": Sampling(0.15, 1.0),
+        "ministral3": Sampling(0.15, 1.0),
+    }
+)
+"""By the `model_type` of `config.json`, for conversions that lost the file with the settings."""
 
 
 def read(model: Any, tokens: Sequence[int], cache: Cache) -> None:

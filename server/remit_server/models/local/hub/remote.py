@@ -29,6 +29,9 @@ from remit_server.models.local.hub.cache import is_commit
 from remit_server.models.local.hub.names import HubName
 from remit_server.models.local.hub.plan import RemoteFile
 
+# The client would fetch a list of agents too, and tell the hub which of them runs it.
+constants.HF_HUB_DISABLE_TELEMETRY = True
+
 _SIGN_IN = "sign in with `hf auth login`, or set HF_TOKEN"
 _UNAUTHORISED, _FORBIDDEN = 401, 403
 # Received bytes survive a killed pull, so they are written often; the client's own blocks are ten times larger.
