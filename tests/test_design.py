@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from collections import Counter
 from pathlib import Path
 
@@ -50,3 +51,19 @@ def test_no_page_is_cited_that_is_not_here() -> None:
 @pytest.mark.parametrize("page", sorted(DESIGN.glob("*.md")), ids=lambda page: page.name)
 def test_the_index_names_every_page(page: Path) -> None:
     assert page.name == "README.md" or f"({page.name})" in (DESIGN / "README.md").read_text("utf-8")
+
+
+TRANSPORTS = ROOT / "server" / "remit_server" / "transports"
+
+
+@pytest.mark.parametrize("name", sorted(path.parent.name for path in TRANSPORTS.glob("*/__init__.py")))
+def test_import_contracts_hold_every_transport(name: str) -> None:
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["importlinter"]["contracts"]
+    module = f"remit_server.transports.{name}"
+    held = {
+        each["name"]
+        for each in contracts
+        if module in re.findall(r"[\w.]+", str(each.get("layers")) + str(each.get("source_modules")))
+    }
+    speaks_lsp = set() if name == "lsp" else {"only remit_server.transports.lsp speaks LSP"}
+    assert held >= {"the server's layers point one way"} | speaks_lsp

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from remit_server.agent.offer import MOST_PATHS, NEEDS_A_FILE, find_named_paths, nameable_paths
+from remit_server.agent.offer import MOST_PATHS, find_named_paths, nameable_paths
 from remit_server.models.ports import AssistantMessage, Message, UserMessage
-from remit_server.tools.table import TOOLS
+from remit_server.tools.table import FILE_ARGUMENTS, TOOLS
 from remit_server.workspace.paths.workspace_path import Workspace
 from remit_server.workspace.ports import NoDocuments
 
@@ -60,7 +60,7 @@ def test_in_an_empty_workspace_only_what_the_person_said_can_be_named(tmp_path: 
 
 
 def test_the_arguments_that_are_limited_are_there() -> None:
-    for tool, argument in NEEDS_A_FILE.items():
+    for tool, argument in FILE_ARGUMENTS.items():
         assert argument in TOOLS[tool].schema["properties"]
 
 
@@ -84,15 +84,15 @@ def test_a_path_that_is_not_on_offer_cannot_be_spelled() -> None:
         _, matcher = grammars.step({"CODE": tools}, 100, paths)
         return bool(matcher.consume_tokens(tokenizer.tokenize_str(text))) and bool(matcher.is_accepting())
 
-    some = Paths(("src/a.py", 'ü "b".py'), NEEDS_A_FILE)
+    some = Paths(("src/a.py", 'ü "b".py'), FILE_ARGUMENTS)
     assert admits("read_file", "src/a.py", some)
     assert admits("read_file", 'ü "b".py', some)
     assert not admits("read_file", "src/b.py", some)
     assert admits("write_file", "src/b.py", some)
-    assert admits("read_file", "src/b.py", Paths(None, NEEDS_A_FILE))
-    assert not admits("read_file", "src/b.py", Paths((), NEEDS_A_FILE))
-    assert admits("write_file", "src/b.py", Paths((), NEEDS_A_FILE))
-    assert not admits("read_file", "src/b.py", Paths(("a<tool_call>.py",), NEEDS_A_FILE))
+    assert admits("read_file", "src/b.py", Paths(None, FILE_ARGUMENTS))
+    assert not admits("read_file", "src/b.py", Paths((), FILE_ARGUMENTS))
+    assert admits("write_file", "src/b.py", Paths((), FILE_ARGUMENTS))
+    assert not admits("read_file", "src/b.py", Paths(("a<tool_call>.py",), FILE_ARGUMENTS))
 
 
 LIMITS = {
@@ -128,7 +128,7 @@ def test_THR_model_a_list_of_paths_does_not_widen_what_the_schema_limits(limit: 
         text = spell_call(COMPACT, "select_active_intent", {"intent": "CODE"}) + spell_call(
             COMPACT, "read_file", {"path": path}
         )
-        _, matcher = grammars.step({"CODE": (tool,)}, 100, Paths(listed, NEEDS_A_FILE))
+        _, matcher = grammars.step({"CODE": (tool,)}, 100, Paths(listed, FILE_ARGUMENTS))
         return bool(matcher.consume_tokens(tokenizer.tokenize_str(text))) and bool(matcher.is_accepting())
 
     assert admits("src/a.py", "src/a.py", "b.py")

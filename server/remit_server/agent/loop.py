@@ -16,7 +16,7 @@ from remit_server.agent.context.conversation import Conversation
 from remit_server.agent.context.generation import Generation
 from remit_server.agent.context.window import Window
 from remit_server.agent.loops import History, Loop, Seen, after_step
-from remit_server.agent.offer import NEEDS_A_FILE, nameable_paths
+from remit_server.agent.offer import nameable_paths
 from remit_server.agent.prompt import SYSTEM_PROMPT, user_text
 from remit_server.contract import ContextPayload, ErrorCode, TextInput, TokenDelta, TokenUsage, UsageEvent, WarningEvent
 from remit_server.contract import ThinkingDelta as ThinkingEvent
@@ -41,6 +41,7 @@ from remit_server.models.ports import (
     ToolSpec,
     UserMessage,
 )
+from remit_server.tools.table import FILE_ARGUMENTS
 
 MAX_CALLS_PER_STEP = 32
 MAX_CHARS_PER_TOKEN = 256
@@ -146,7 +147,7 @@ class Agent:
     def _paths(self, messages: tuple[Message, ...], turn: Turn) -> PathsOnOffer:
         readable = partial(self.dispatcher.may_be_read, turn=turn)
         workspace, documents = self.dispatcher.parts.workspace, self.dispatcher.parts.documents
-        return PathsOnOffer(NEEDS_A_FILE, lambda: nameable_paths(workspace, documents, messages, readable))
+        return PathsOnOffer(FILE_ARGUMENTS, lambda: nameable_paths(workspace, documents, messages, readable))
 
     async def _stream(self, request: GenerateRequest, turn: Turn) -> tuple[Reply, Finished]:
         text: list[str] = []

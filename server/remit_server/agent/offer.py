@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
-from types import MappingProxyType
 
 from remit_server.errors import ToolError
 from remit_server.models.ports import Message, Nameable, UserMessage
@@ -18,10 +17,6 @@ from remit_server.workspace.paths.workspace_path import Workspace
 from remit_server.workspace.ports import Documents
 from remit_server.workspace.trees.walk import Limits, walk
 
-NEEDS_A_FILE: Mapping[str, str] = MappingProxyType(
-    dict.fromkeys(("read_file", "edit_file", "delete_file", "move_file"), "path")
-)
-"""Tools, and the argument of each that names a file which has to be there."""
 MOST_PATHS = 2_000
 MOST_NAMED = 100
 MOST_SECONDS = 0.25

@@ -181,7 +181,8 @@ class ToolContext:
 class Tool(Generic[A]):
     """One row of the tool table. A model sees `most_chars` characters of a result: head, tail, how much is missing.
 
-    `only_resolves`: `targets` resolves a path or two and no more, which is not worth a thread.
+    `only_resolves`: `targets` resolves a path or two and no more, which is not worth a thread. `file_argument` is the
+    argument that names a file which has to be there: a model under a grammar spells only such files.
     """
 
     name: str
@@ -192,6 +193,7 @@ class Tool(Generic[A]):
     prepare: Callable[[A, ToolContext], Awaitable[Plan]]
     most_chars: int = 16_000
     only_resolves: bool = False
+    file_argument: str | None = None
 
     @property
     def schema(self) -> dict[str, Any]:

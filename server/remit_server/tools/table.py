@@ -48,3 +48,8 @@ TOOLS: Mapping[str, Tool[Any]] = MappingProxyType(
         "get_references": GET_REFERENCES,
     }
 )
+
+FILE_ARGUMENTS: Mapping[str, str] = MappingProxyType(
+    {name: tool.file_argument for name, tool in TOOLS.items() if tool.file_argument is not None}
+)
+"""The argument of each tool that names a file which has to be there."""

@@ -46,5 +46,6 @@ DELETE_FILE = Tool(
     arguments=DeleteFileArguments,
     targets=_targets,
     prepare=_prepare,
+    file_argument="path",
     most_chars=6_000,
 )

@@ -137,5 +137,6 @@ EDIT_FILE = Tool(
     arguments=EditFileArguments,
     targets=_targets,
     prepare=_prepare,
+    file_argument="path",
     most_chars=8_000,
 )

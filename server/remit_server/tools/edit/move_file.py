@@ -57,5 +57,6 @@ MOVE_FILE = Tool(
     arguments=MoveFileArguments,
     targets=_targets,
     prepare=_prepare,
+    file_argument="path",
     most_chars=6_000,
 )

@@ -149,6 +149,7 @@ READ_FILE = Tool(
     arguments=ReadFileArguments,
     targets=_targets,
     prepare=_prepare,
+    file_argument="path",
     only_resolves=True,
     most_chars=MOST_CHARS,
 )

@@ -6,7 +6,7 @@ than an editor should wait for `initialize`.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from itertools import chain, islice
 from typing import Any, TypeAlias, cast
 
@@ -127,9 +127,10 @@ PLAIN_MESSAGES: frozenset[type] = frozenset({*CUSTOM_MESSAGES.values(), *CUSTOM_
 def converter() -> cattrs.Converter:
     """Returns the LSP converter, which leaves the payload of custom methods alone and stops at the first error."""
     made = get_converter(cattrs.Converter(detailed_validation=False))
-    made.register_structure_hook(StreamedParams, _streamed_params)
-    made.register_structure_hook(AnswerParams, _answer_params)
-    made.register_structure_hook(StatusParams, _status_params)
+    for message in CUSTOM_MESSAGES.values():
+        # A message without a row fails here, when the server starts: nothing else would look at its params.
+        params = attrs.fields_dict(attrs.resolve_types(message))["params"].type
+        made.register_structure_hook(params, READERS[params])
     return made
 
 
@@ -175,3 +176,11 @@ def _inside(value: Json) -> Collection[Json]:
     if isinstance(value, dict):
         return cast("Collection[Json]", value.values())
     return cast("Collection[Json]", value) if isinstance(value, list) else ()
+
+
+READERS: Mapping[Any, Callable[[Json, type], Any]] = {
+    StreamedParams: _streamed_params,
+    AnswerParams: _answer_params,
+    StatusParams: _status_params,
+}
+"""What reads each message's params."""
