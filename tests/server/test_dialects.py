@@ -1,4 +1,4 @@
-"""MOD-04: the syntaxes of calls. Each row of the table is spelled, read, held by a grammar, and compared with templates."""
+"""MOD-16: the syntaxes of calls. Each row of the table is spelled, read, held by a grammar, and compared with templates."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def cannot_spell(dialect: Dialect, arguments: Mapping[str, Any]) -> bool:
 
 @EACH
 @given(arguments=ARGUMENTS)
-def test_MOD_04_what_is_spelled_is_read(dialect: Dialect, arguments: dict[str, Any]) -> None:
+def test_MOD_16_what_is_spelled_is_read(dialect: Dialect, arguments: dict[str, Any]) -> None:
     if cannot_spell(dialect, arguments):
         return
     spelled = spell_call(dialect, "edit_file", arguments, "abcdefgh1")
@@ -260,7 +260,7 @@ def spelled_by(shown: Renderer, message: ChatMessage) -> str:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", GOLDEN)
-def test_MOD_04_call_result_call_is_the_models_template_byte_for_byte(templates: Mapping[str, str], name: str) -> None:
+def test_MOD_16_call_result_call_is_the_models_template_byte_for_byte(templates: Mapping[str, str], name: str) -> None:
     """What a model writes under the grammar is what its template writes of it afterwards: prompts are only added to."""
     dialect, native = GOLDEN[name]
     source = templates[name]

@@ -1,1 +1,1 @@
-"""The syntaxes in which models spell tool calls, as one table (MOD-04)."""
+"""The syntaxes in which models spell tool calls, as one table (MOD-16)."""

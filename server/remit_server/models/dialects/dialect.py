@@ -1,4 +1,4 @@
-"""What a dialect is: the syntax in which a family of models spells its calls (MOD-04)."""
+"""What a dialect is: the syntax in which a family of models spells its calls (MOD-16)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Spells a call in a dialect, byte for byte as the templates of its models do (MOD-04)."""
+"""Spells a call in a dialect, byte for byte as the templates of its models do (MOD-16)."""
 
 from __future__ import annotations
 

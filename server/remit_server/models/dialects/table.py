@@ -1,4 +1,4 @@
-"""The table of dialects (MOD-04). Grammar, spelling and reading come from a row; nothing else knows a syntax."""
+"""The table of dialects (MOD-16). Grammar, spelling and reading come from a row; nothing else knows a syntax."""
 
 from __future__ import annotations
 
