@@ -45,6 +45,7 @@ async def _reload(slot: RuntimeSlot) -> Notice | None:
 
     if slot.unopened:
         return None
+    await slot.settle()  # whoever asked for it is told of its failure: that is not news
     before = slot.failure
     try:
         runtime = await slot.get()

@@ -74,6 +74,11 @@ class RuntimeSlot:
             self._opening = asyncio.ensure_future(self._open())
         return await asyncio.shield(self._opening)
 
+    async def settle(self) -> None:
+        """Waits for an opening under way, whatever it comes to."""
+        if self._opening is not None and not self._opening.done():
+            await asyncio.wait((self._opening,))
+
     async def close(self) -> None:
         """Closes the runtime, or stops opening it. Idempotent."""
         self._closed = True
