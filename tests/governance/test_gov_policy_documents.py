@@ -52,6 +52,7 @@ def test_a_document_is_what_yaml_loads(value: object, flow: bool | None) -> None
     assert read_document("p", text).value == yaml.safe_load(text)
 
 
+@pytest.mark.slow
 def test_ten_thousand_rules_can_be_loaded() -> None:
     """In every form that such a file has: folders, names, endings, wildcards in a folder of each, tools."""
     globs = ("packages/p{0}/src/**", "packages/p{0}/**/*.ts", "**/test_{0}_*.py", "**/*.e{0}", "docs/{0}/README.md")

@@ -64,7 +64,7 @@ def chat_server(*answers: Answer, owner: str | None = "other", **model: Any) -> 
     state = ChatServer(list(answers), owner, model)
     listener = ThreadingHTTPServer(("127.0.0.1", 0), _handler(state))
     listener.daemon_threads = True
-    thread = threading.Thread(target=listener.serve_forever, daemon=True)
+    thread = threading.Thread(target=listener.serve_forever, args=(0.01,), daemon=True)
     thread.start()
     state.url = f"http://127.0.0.1:{listener.server_port}"
     try:

@@ -198,7 +198,9 @@ async def test_THR_config_the_persons_files_are_not_written_wherever_they_lie(tm
     assert (shop / "dotfiles/remit/policy.yaml").read_text() == LAX
 
 
-@pytest.mark.parametrize("kind", ["pipe", "link", "dangling", "loop", "folder", "bomb", "allows"])
+@pytest.mark.parametrize(
+    "kind", ["pipe", "link", "dangling", "loop", "folder", pytest.param("bomb", marks=pytest.mark.slow), "allows"]
+)
 async def test_THR_config_a_hostile_project_policy_stops_the_start_and_shows_nothing(
     make_bench: Any, tmp_path: Path, kind: str
 ) -> None:
