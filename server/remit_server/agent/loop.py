@@ -14,7 +14,8 @@ from remit_governance.intents import SELECT_INTENT, canonical_tool
 from remit_governance.values import Intent
 from remit_server.agent.context.conversation import Conversation
 from remit_server.agent.context.generation import Generation
-from remit_server.agent.context.window import Window
+from remit_server.agent.context.tool_budget import fit_tools
+from remit_server.agent.context.window import Window, smallest_window
 from remit_server.agent.loops import History, Loop, Seen, after_step
 from remit_server.agent.offer import nameable_paths
 from remit_server.agent.prompt import SYSTEM_PROMPT, user_text
@@ -80,7 +81,7 @@ class Agent:
         Raises RemitError with `limit_reached` after `max_steps`, or where the model goes round in circles though it was
         warned; ModelUnavailable and ModelFailed where the model gives out.
         """
-        intents = self.dispatcher.offered(turn)
+        intents = fit_tools(self.dispatcher.offered(turn), smallest_window(self.provider, self.generation))
         if not conversation.messages:
             conversation.messages.append(SystemMessage(SYSTEM_PROMPT))
         conversation.messages.append(UserMessage(user_text(request, context if self.provider.reads_context else None)))

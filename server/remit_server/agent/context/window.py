@@ -24,6 +24,11 @@ _HARDER = 0.6
 """What is left of that each time that it was still too long."""
 
 
+def smallest_window(provider: ModelProvider, generation: Generation) -> int | None:
+    """Returns the model's window in tokens, or the smaller one that was set; None where neither is known."""
+    return min((size for size in (provider.context_tokens, generation.context_tokens) if size), default=None)
+
+
 @dataclass(slots=True)
 class Window:
     """One step's look at the window. `tightened` is how often the model said that it was sent too much."""
@@ -36,8 +41,8 @@ class Window:
 
     def budget(self, intents: Intents) -> Budget | None:
         """Returns the budget of the model's window, or of the smaller one that was set; None where neither is known."""
-        known = [size for size in (self.provider.context_tokens, self.generation.context_tokens) if size]
-        return self._budget(min(known), intents) if known else None
+        window = smallest_window(self.provider, self.generation)
+        return self._budget(window, intents) if window else None
 
     async def fit(self, intents: Intents) -> None:
         """Has the conversation condensed where it comes near the end of the window."""

@@ -25,6 +25,7 @@ from remit_server.models.remote.patience import Patience
 from remit_server.models.remote.reference import RemoteReference
 from remit_server.models.remote.service_errors import RETRIED, TOO_LONG, numbers_in, retry_after, told_cause
 from remit_server.models.remote.stages import PROVIDERS
+from remit_server.models.tool_words import shown_parameters
 
 _CACHED = {"cache_control": {"type": "ephemeral"}}
 """What stands before this is kept by the service for the next request."""
@@ -223,7 +224,7 @@ def _spell_message(message: Message) -> tuple[str, list[dict[str, Any]]]:
 
 def spell_tool(tool: ToolSpec) -> dict[str, Any]:
     """Returns a tool as messages take it."""
-    return {"name": tool.name, "description": tool.description, "input_schema": dict(tool.parameters)}
+    return {"name": tool.name, "description": tool.description, "input_schema": shown_parameters(tool.parameters)}
 
 
 def spell_choice(choice: Choice) -> Mapping[str, Any] | None:

@@ -29,6 +29,7 @@ from remit_server.models.remote.patience import Patience
 from remit_server.models.remote.reference import RemoteReference
 from remit_server.models.remote.service_errors import RETRIED, TOO_LONG, numbers_in, retry_after, told_cause
 from remit_server.models.remote.stages import OWNERS, PROVIDERS
+from remit_server.models.tool_words import shown_parameters
 
 _DESCRIBE_S = 10.0
 
@@ -253,7 +254,7 @@ def _spell_message(message: Message) -> dict[str, Any]:
 
 def spell_tool(tool: ToolSpec) -> dict[str, Any]:
     """Returns a tool as chat completions take it."""
-    function = {"name": tool.name, "description": tool.description, "parameters": dict(tool.parameters)}
+    function = {"name": tool.name, "description": tool.description, "parameters": shown_parameters(tool.parameters)}
     return {"type": "function", "function": function}
 
 

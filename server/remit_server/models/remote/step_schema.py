@@ -28,6 +28,7 @@ from remit_server.models.ports import (
     ToolSpec,
     UserMessage,
 )
+from remit_server.models.tool_words import matrix_lines
 
 MOST_CALLS = 8
 _LONGEST = 2_000
@@ -107,7 +108,7 @@ def _is_result(message: UserMessage) -> bool:
 def describe_step(intents: Intents) -> str:
     """Returns how a step is written, and the tools: the same text as long as the same is offered."""
     tools = {tool.name: tool for offered in intents.values() for tool in offered}
-    matrix = "\n".join(f"- {intent}: {', '.join(tool.name for tool in offered)}" for intent, offered in intents.items())
+    matrix = "\n".join(matrix_lines({each.value: [tool.name for tool in offered] for each, offered in intents.items()}))
     listed = "\n".join(
         f"- {tool.name}: {tool.description} {json.dumps(plain_words(dict(tool.parameters)), ensure_ascii=False)}"
         for tool in tools.values()

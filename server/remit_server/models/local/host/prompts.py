@@ -19,6 +19,7 @@ from remit_server.models.dialects.spell import spell_call
 from remit_server.models.dialects.table import COMPACT, DIALECTS, SIGNS
 from remit_server.models.local.host.grammar.schemas import SELECT, selection_schema
 from remit_server.models.local.wire import ChatMessage, ToolSchema
+from remit_server.models.tool_words import matrix_lines, shown_parameters
 
 TemplateMessage = dict[str, JsonValue]
 Template = Callable[[list[TemplateMessage], list[TemplateMessage]], str]
@@ -200,8 +201,6 @@ def with_tools(
                 spell_call(dialect, "tool_name", {"argument": "value"}),
             )
         ),
-        "Intents and their tools:",
-        *(f"{intent}: {', '.join(tool.name for tool in tools)}" for intent, tools in intents.items()),
         "Tools:",
         *schemas,
     ]
@@ -226,14 +225,18 @@ def describe_tools(intents: Mapping[str, Sequence[ToolSchema]]) -> list[Template
     """Describes the callable tools as chat templates take them, the declaration of an intent first."""
     if not intents:
         return []
-    matrix = "; ".join(f"{intent}: {', '.join(tool.name for tool in tools)}" for intent, tools in intents.items())
+    matrix = "; ".join(matrix_lines({intent: [tool.name for tool in offered] for intent, offered in intents.items()}))
     select = ToolSchema(
         name=SELECT,
         description=f"Declare what this step is about to do, before any other tool. Tools by intent: {matrix}",
         parameters=selection_schema(list(intents)),
     )
     tools = {tool.name: tool for offered in intents.values() for tool in offered}
-    return [{"type": "function", "function": tool.model_dump(mode="json")} for tool in (select, *tools.values())]
+    return [{"type": "function", "function": _describe_tool(tool)} for tool in (select, *tools.values())]
+
+
+def _describe_tool(tool: ToolSchema) -> TemplateMessage:
+    return {"name": tool.name, "description": tool.description, "parameters": shown_parameters(tool.parameters)}
 
 
 def _find_dialect(template: Template, source: str, *, turns: bool, own: bool) -> tuple[Dialect, bool]:

@@ -1,0 +1,58 @@
+"""What a model is told of the tools: as much as it needs to call them, once (AGT-11).
+
+What a grammar holds it to, and what the dispatcher checks, is the whole schema.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from pydantic import JsonValue
+
+_LIMITS = frozenset({"minLength", "maxLength", "pattern", "format", "minimum", "maximum", "minItems", "maxItems"})
+_UNTOLD = _LIMITS | {"title", "additionalProperties", "exclusiveMinimum", "exclusiveMaximum"}
+
+
+def shown_parameters(schema: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
+    """Returns the schema of a tool's arguments without what only a check needs: limits, and that nothing is null."""
+    shown = _shown(dict(schema))
+    assert isinstance(shown, dict)
+    shown.pop("description", None)  # the tool has one
+    return shown
+
+
+def _shown(value: JsonValue) -> JsonValue:
+    if isinstance(value, list):
+        return [_shown(part) for part in value]
+    if not isinstance(value, dict):
+        return value
+    kept = {key: _shown(part) for key, part in value.items() if key not in _UNTOLD and (key != "default" or part)}
+    if isinstance(properties := value.get("properties"), dict):  # whose names are no keywords
+        kept["properties"] = {name: _shown(part) for name, part in properties.items()}
+    options = kept.get("anyOf")
+    if isinstance(options, list):
+        others = [option for option in options if option != {"type": "null"}]
+        if len(others) == 1 and isinstance(others[0], dict):
+            del kept["anyOf"]
+            kept = {**others[0], **kept}
+    return kept
+
+
+def matrix_lines(intents: Mapping[str, Iterable[str]]) -> list[str]:
+    """Returns the tools of each intent, a line for those that open the same."""
+    opened: dict[tuple[str, ...], list[str]] = {}
+    for intent, tools in intents.items():
+        opened.setdefault(tuple(tools), []).append(intent)
+    return [f"{', '.join(names)}: {', '.join(tools) or 'nothing'}" for tools, names in opened.items()]
+
+
+def without_words(schema: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
+    """Returns a schema without the descriptions of the arguments."""
+    properties = schema.get("properties")
+    if not isinstance(properties, dict):
+        return dict(schema)
+    bare: dict[str, JsonValue] = {
+        name: {key: value for key, value in part.items() if key != "description"} if isinstance(part, dict) else part
+        for name, part in properties.items()
+    }
+    return {**schema, "properties": bare}

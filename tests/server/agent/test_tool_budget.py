@@ -1,0 +1,99 @@
+"""AGT-11: what a model is told of the tools fits its window, and says everything once."""
+
+from __future__ import annotations
+
+import json
+import sysconfig
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from remit_governance.intents import INTENT_TOOLS
+from remit_server.agent.context.tool_budget import DROPPED_FIRST, MOST_TOOL_TOKENS, context_cost, fit_tools
+from remit_server.agent.prompt import SYSTEM_PROMPT
+from remit_server.models.ports import ToolSpec
+from remit_server.models.remote.step_schema import describe_step
+from remit_server.models.tool_words import shown_parameters, without_words
+from remit_server.tools.table import TOOLS
+
+SPECS = {name: ToolSpec(name, tool.summary, tool.schema) for name, tool in TOOLS.items()}
+OFFERED = {
+    intent: tools
+    for intent, row in INTENT_TOOLS.items()
+    if (tools := tuple(SPECS[name] for name in row.tools if name in SPECS))
+}
+
+
+def names(intents: Any) -> set[str]:
+    return {tool.name for offered in intents.values() for tool in offered}
+
+
+def test_AGT_11_every_tool_fits_a_usual_window() -> None:
+    assert sum(map(context_cost, SPECS.values())) <= MOST_TOOL_TOKENS
+    assert fit_tools(OFFERED, 16_000) == OFFERED == fit_tools(OFFERED, None)
+
+
+@pytest.mark.parametrize("window", [1_000, 2_000, 4_096, 8_192, 12_000])
+def test_AGT_11_a_small_window_is_not_filled_by_tools(window: int) -> None:
+    offer = fit_tools(OFFERED, window)
+    assert offer == fit_tools(OFFERED, window)
+    assert {"read_file", "write_file", "edit_file"} <= names(offer)
+    tools = {tool.name: tool for offered in offer.values() for tool in offered}.values()
+    assert sum(map(context_cost, tools)) <= window / 5 or names(offer) & set(DROPPED_FIRST) == set()
+    assert all(offer.values())
+
+
+def test_AGT_11_every_tool_is_kept_or_dropped_by_name() -> None:
+    assert set(DROPPED_FIRST) | {"read_file", "write_file", "edit_file"} == set(TOOLS)
+
+
+def test_AGT_11_what_is_shown_of_a_schema_tells_names_types_and_words() -> None:
+    shown = shown_parameters(TOOLS["edit_file"].schema)
+    assert shown["required"] == ["path", "old_text", "new_text"]
+    properties = shown["properties"]
+    assert isinstance(properties, dict)
+    assert properties["line"] == {"description": "only where old_text starts on this line", "type": "integer"}
+    assert properties.keys() == TOOLS["edit_file"].schema["properties"].keys()
+    assert "description" not in json.dumps(without_words(shown))
+
+
+def test_AGT_11_the_matrix_stands_in_a_step_once() -> None:
+    told = describe_step(OFFERED)
+    assert told.count("ANALYZE") == told.count("get_symbols,") == 1
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(find_spec("tokenizers") is None, reason="needs the mlx extra")
+def test_AGT_11_with_4096_tokens_the_prompt_leaves_room() -> None:
+    """Counted by a tokenizer of 16,000 tokens, a tenth of what most models have: with theirs it is less."""
+    from tokenizers import Tokenizer, models, pre_tokenizers, trainers
+
+    from remit_server.models.local.host.prompts import renderer
+    from remit_server.models.local.wire import ChatMessage, ToolSchema
+
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    sources = sorted(Path(sysconfig.get_paths()["stdlib"]).glob("*.py"))[:80]
+    trainer = trainers.BpeTrainer(
+        vocab_size=16_000, initial_alphabet=pre_tokenizers.ByteLevel.alphabet(), show_progress=False
+    )
+    tokenizer.train_from_iterator((path.read_text(encoding="utf-8") for path in sources), trainer)
+
+    def count(window: int | None) -> int:
+        shown = {
+            intent.value: tuple(
+                ToolSchema(name=tool.name, description=tool.description, parameters=dict(tool.parameters))
+                for tool in offered
+            )
+            for intent, offered in fit_tools(OFFERED, window).items()
+        }
+        prompt = renderer(None, (), "", "").render([ChatMessage(role="system", content=SYSTEM_PROMPT)], shown)
+        return len(tokenizer.encode(prompt).ids)
+
+    counted = {window: count(window) for window in (4_096, 8_192, None)}
+    print(counted)
+    assert counted[4_096] <= 1_500
+    assert counted[8_192] <= 2_600
+    assert counted[None] <= 3_800
