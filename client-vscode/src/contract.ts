@@ -133,6 +133,13 @@ export interface ContextPayload {
   readonly workspace_folder?: string | null;
 }
 
+/** What the editor, else a language server, finds wrong in a file or folder, or in the whole workspace. */
+export interface DiagnosticsAttachment {
+  readonly pinned?: boolean;
+  readonly type?: "diagnostics";
+  readonly path?: string | null;
+}
+
 /** An effect of a tool on the world; declared by the tool, used by the intent matrix. */
 export type Effect = "read" | "write" | "execute" | "network" | "control";
 
@@ -198,8 +205,9 @@ export interface ExecutionPolicy {
   readonly allow_tools?: readonly string[] | null;
 }
 
-/** A whole file the person attached; `path` is relative to the workspace. */
+/** A file, which is read as the person's own call; `path` is relative to the workspace. */
 export interface FileAttachment {
+  readonly pinned?: boolean;
   readonly type?: "file";
   readonly path: string;
 }
@@ -381,6 +389,7 @@ export interface Selection {
 
 /** Selected text the person attached. */
 export interface SelectionAttachment {
+  readonly pinned?: boolean;
   readonly type?: "selection";
   readonly path: string;
   readonly range: Selection;
@@ -428,11 +437,18 @@ export interface StatusResult {
   readonly sandbox: string;
 }
 
+/** Where a name is defined. */
+export interface SymbolAttachment {
+  readonly pinned?: boolean;
+  readonly type?: "symbol";
+  readonly name: string;
+}
+
 /** A message of the person, for the model. */
 export interface TextInput {
   readonly type?: "text";
   readonly text: string;
-  readonly attachments?: readonly (FileAttachment | SelectionAttachment)[];
+  readonly attachments?: readonly (FileAttachment | SelectionAttachment | DiagnosticsAttachment | SymbolAttachment)[];
 }
 
 /** Text the model thinks aloud, apart from its answer. */

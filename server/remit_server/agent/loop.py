@@ -18,7 +18,7 @@ from remit_server.agent.context.tool_budget import fit_tools
 from remit_server.agent.context.window import Window, smallest_window
 from remit_server.agent.loops import History, Loop, Seen, after_step
 from remit_server.agent.offer import nameable_paths
-from remit_server.agent.prompt import SYSTEM_PROMPT, user_text
+from remit_server.agent.prompt import SYSTEM_PROMPT, attached_names, user_text
 from remit_server.contract import ContextPayload, ErrorCode, TextInput, TokenDelta, TokenUsage, UsageEvent, WarningEvent
 from remit_server.contract import ThinkingDelta as ThinkingEvent
 from remit_server.errors import ModelUnavailable, PromptTooLong, RemitError
@@ -74,9 +74,15 @@ class Agent:
         return self if max_steps is None else replace(self, max_steps=min(max_steps, self.max_steps))
 
     async def answer(
-        self, request: TextInput, conversation: Conversation, turn: Turn, context: ContextPayload | None = None
+        self,
+        request: TextInput,
+        conversation: Conversation,
+        turn: Turn,
+        context: ContextPayload | None = None,
+        attached: Sequence[str] = (),
     ) -> Reply:
-        """Work off one message of the person, in whose editor `context` is open; returns the last reply.
+        """Works off one message of the person, in whose editor `context` is open; returns the last reply. What was
+        `attached` stands below the message.
 
         Raises RemitError with `limit_reached` after `max_steps`, or where the model goes round in circles though it was
         warned; ModelUnavailable and ModelFailed where the model gives out.
@@ -84,7 +90,8 @@ class Agent:
         intents = fit_tools(self.dispatcher.offered(turn), smallest_window(self.provider, self.generation))
         if not conversation.messages:
             conversation.messages.append(SystemMessage(SYSTEM_PROMPT))
-        conversation.messages.append(UserMessage(user_text(request, context if self.provider.reads_context else None)))
+        known = (attached, context) if self.provider.reads_context else (attached_names(request), None)
+        conversation.messages.append(UserMessage(user_text(request, *known)))
         history = History()
         for _ in range(self.max_steps):
             turn.begin_step()

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import assert_never
+from collections.abc import Sequence
 
 from remit_governance.intents import SELECT_INTENT
 from remit_governance.secrets.redaction import truncate
 from remit_governance.visible import visible
-from remit_server.contract import Attachment, ContextPayload, FileAttachment, SelectionAttachment, TextInput
+from remit_server.contract import ContextPayload, FileAttachment, SelectionAttachment, TextInput
 
 MAX_NAME = 400
 """Characters of a name that the editor shows, which are 100 tokens, roughly."""
@@ -22,10 +22,16 @@ When the work is done, answer in a sentence or two without calling a tool.
 """
 
 
-def user_text(request: TextInput, context: ContextPayload | None = None) -> str:
-    """What the person asked, with what they attached and what their editor shows below it."""
+def user_text(request: TextInput, attached: Sequence[str] = (), context: ContextPayload | None = None) -> str:
+    """What the person asked, with what was read for it and what their editor shows below it."""
     shown = _context(context) if context else ""
-    return "\n\n".join([request.text, *(_attachment(a) for a in request.attachments), *([shown] if shown else [])])
+    return "\n\n".join([request.text, *attached, *([shown] if shown else [])])
+
+
+def attached_names(request: TextInput) -> tuple[str, ...]:
+    """What is told of attachments to a model that reads none: their names."""
+    paths = (each.path for each in request.attachments if isinstance(each, FileAttachment | SelectionAttachment))
+    return tuple(f"Attached file: {path}" for path in paths)
 
 
 def _context(context: ContextPayload) -> str:
@@ -44,13 +50,3 @@ def _context(context: ContextPayload) -> str:
 def _name(text: str) -> str:
     """In one line, without what could end the fence, and within `MAX_NAME` characters."""
     return truncate(visible(text, "show").replace("`", "'"), MAX_NAME, "middle").replace("\n", " ")
-
-
-def _attachment(attachment: Attachment) -> str:
-    match attachment:
-        case FileAttachment(path=path):
-            return f"Attached file: {path}"
-        case SelectionAttachment(path=path, range=selection, text=text):
-            return f"Selected in {path}, lines {selection.start.line + 1}-{selection.end.line + 1}:\n{text}"
-        case _:
-            assert_never(attachment)

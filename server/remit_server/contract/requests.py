@@ -10,14 +10,34 @@ from remit_governance.values import Intent
 from remit_server.contract.values import Position, Scope, Selection, Wire
 
 
-class FileAttachment(Wire):
-    """A whole file the person attached; `path` is relative to the workspace."""
+class AnyAttachment(Wire):
+    """What the person attached to a message; what is `pinned` stays when the conversation is condensed."""
+
+    pinned: bool = False
+
+
+class FileAttachment(AnyAttachment):
+    """A file, which is read as the person's own call; `path` is relative to the workspace."""
 
     type: Literal["file"] = "file"
     path: str
 
 
-class SelectionAttachment(Wire):
+class DiagnosticsAttachment(AnyAttachment):
+    """What the editor, else a language server, finds wrong in a file or folder, or in the whole workspace."""
+
+    type: Literal["diagnostics"] = "diagnostics"
+    path: str | None = None
+
+
+class SymbolAttachment(AnyAttachment):
+    """Where a name is defined."""
+
+    type: Literal["symbol"] = "symbol"
+    name: str = Field(min_length=1, max_length=200)
+
+
+class SelectionAttachment(AnyAttachment):
     """Selected text the person attached."""
 
     type: Literal["selection"] = "selection"
@@ -26,7 +46,9 @@ class SelectionAttachment(Wire):
     text: str = Field(max_length=100_000)
 
 
-Attachment = Annotated[FileAttachment | SelectionAttachment, Field(discriminator="type")]
+Attachment = Annotated[
+    FileAttachment | SelectionAttachment | DiagnosticsAttachment | SymbolAttachment, Field(discriminator="type")
+]
 
 
 class TextInput(Wire):
@@ -34,7 +56,7 @@ class TextInput(Wire):
 
     type: Literal["text"] = "text"
     text: str = Field(min_length=1, max_length=200_000)
-    attachments: tuple[Attachment, ...] = ()
+    attachments: Annotated[tuple[Attachment, ...], Field(max_length=32)] = ()
 
 
 class CallInput(Wire):

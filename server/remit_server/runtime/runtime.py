@@ -23,6 +23,7 @@ from remit_server.contract import (
     ErrorCode,
     ErrorEvent,
     ErrorPayload,
+    FileAttachment,
     GenerationRequest,
     GenerationResult,
     ModelStats,
@@ -30,6 +31,7 @@ from remit_server.contract import (
     RunRequest,
     RunResult,
     RunStarted,
+    SelectionAttachment,
     StatusResult,
     TextInput,
     WarningEvent,
@@ -42,6 +44,7 @@ from remit_server.harness.ports import Asker, Emit
 from remit_server.harness.turn import SessionMemory, Turn
 from remit_server.models.answers import OnText
 from remit_server.models.ports import LocalEngine
+from remit_server.runtime.attachments import Reader
 from remit_server.runtime.generating import generate
 from remit_server.runtime.outcome import Outcome, judge_turn
 from remit_server.runtime.policy.live_policy import LivePolicy
@@ -61,6 +64,7 @@ class Session:
     memory: SessionMemory
     conversation: Conversation = field(default_factory=Conversation)
     turn_lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    instructions: set[str] = field(default_factory=set[str])
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,11 +238,26 @@ class Runtime:
         for number, part in enumerate(request.parts):
             match part:
                 case TextInput():
-                    reply = await agent.answer(part, session.conversation, turn, request.context)
+                    attached = await self._attach(part, number, request, session, turn)
+                    reply = await agent.answer(part, session.conversation, turn, request.context, attached)
                     output, declined = reply.message.text, reply.declined
                 case CallInput():
                     await self._own_call(part, number, turn)
         return judge_turn(turn.ended, output, declined=declined)
+
+    async def _attach(
+        self, part: TextInput, number: int, request: RunRequest, session: Session, turn: Turn
+    ) -> tuple[str, ...]:
+        """Reads what goes with a message, for a model that reads it (AGT-12)."""
+        if not self._agent.provider.reads_context:
+            return ()
+        reader = Reader(self.dispatcher, turn, f"{turn.turn_id}-{number}")
+        shown = [request.context.open_document] if request.context and request.context.open_document else []
+        named = [each.path for each in part.attachments if isinstance(each, FileAttachment | SelectionAttachment)]
+        told = await reader.instruct([*named, *shown], session.instructions)
+        attached = await reader.attach(part.attachments)
+        session.conversation.pins += told.pins + attached.pins
+        return told.texts + attached.texts
 
     def _warn(self, turn: Turn) -> None:
         """Say once what maintaining the audit log has found since the last turn."""

@@ -17,7 +17,15 @@ from remit_server.cli.approval import TerminalAsker, can_ask
 from remit_server.cli.console import sink
 from remit_server.cli.main import DENIED, DONE, FAILED, INTERRUPTED
 from remit_server.cli.usage import WrongUsage, first_problem
-from remit_server.contract import ApprovalAnswer, ApprovalRequired, RunRequest, RunResult, RunStatus, TextInput
+from remit_server.contract import (
+    ApprovalAnswer,
+    ApprovalRequired,
+    FileAttachment,
+    RunRequest,
+    RunResult,
+    RunStatus,
+    TextInput,
+)
 from remit_server.harness.ports import Asker, AskingStyle, Emit, NobodyToAsk
 from remit_server.models.remote.stages import PROVIDERS
 from remit_server.runtime.opening import open_runtime
@@ -59,6 +67,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--endpoint", metavar="URL", help="the server's address (default: the provider's own service)")
     parser.add_argument(
+        "--attach",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="a file for the prompt; can be repeated",
+    )
+    parser.add_argument(
         "--record", type=Path, metavar="FILE", help="record the model's traffic; `replay:FILE` plays it"
     )
     parser.add_argument(
@@ -93,7 +108,9 @@ def run(arguments: argparse.Namespace) -> int:
     settings = Settings.from_environment(arguments.workspace, model=model_reference(arguments))
     if arguments.record is not None:
         settings = replace(settings, record=arguments.record.absolute())
-    request = RunRequest(session_id=new_session(), turn_id="1", input=text)
+    attachments = tuple(FileAttachment(path=path) for path in arguments.attach)
+    message = TextInput(text=text.text, attachments=attachments)
+    request = RunRequest(session_id=new_session(), turn_id="1", input=message)
     asker = choose_asker(arguments.approve, as_json=arguments.json)
     return EXIT_CODES[asyncio.run(run_request(settings, request, asker, sink(as_json=arguments.json))).status]
 
