@@ -25,6 +25,7 @@ class Said:
     reason: str | None = "stop"
     pause_s: float = 0.0
     endless: bool = False
+    prompt_tokens: int = 11
 
 
 @dataclass(frozen=True)
@@ -88,16 +89,21 @@ def _handler(state: ChatServer) -> type[BaseHTTPRequestHandler]:
             self._json(200, {"object": "list", "data": [row]})
 
         def do_POST(self) -> None:
-            state.requests.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+            asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            if self.path == "/api/show":
+                self._show(asked)
+                return
+            state.requests.append(asked)
             state.headers.append(dict(self.headers))
             answer = state.next()
             if isinstance(answer, Refused):
                 error = {"message": answer.message, "type": "error", **answer.body}
-                self._json(answer.status, {"type": "error", "error": error}, answer.headers)
+                told = answer.message if self.path == "/api/chat" else error
+                self._json(answer.status, {"type": "error", "error": told}, answer.headers)
                 return
-            play = _messages if self.path.endswith("/messages") else _completions
+            play = _PROTOCOLS.get(self.path, _completions)
             self.send_response(200)
-            self.send_header("Content-Type", "text/event-stream")
+            self.send_header("Content-Type", "application/x-ndjson" if play is _chunks else "text/event-stream")
             self.send_header("Connection", "close")
             self.end_headers()
             self.close_connection = True
@@ -107,11 +113,17 @@ def _handler(state: ChatServer) -> type[BaseHTTPRequestHandler]:
                     self.wfile.write(event)
                     self.wfile.flush()
                 while answer.endless:
-                    self.wfile.write(b": still here\n\n")
+                    self.wfile.write(next(_chunks(Said(".", reason=None))) if play is _chunks else b": still here\n\n")
                     self.wfile.flush()
                     time.sleep(0.02)
             except OSError:
                 state.left.set()
+
+        def _show(self, asked: Any) -> None:
+            if asked["model"] != "m":
+                self._json(404, {"error": f"model '{asked['model']}' not found"})
+                return
+            self._json(200, {"model_info": {"llama.context_length": 8192}, "capabilities": ["tools"], **state.model})
 
         def _json(self, status: int, value: Any, headers: Mapping[str, str] | None = None) -> None:
             data = json.dumps(value).encode()
@@ -185,8 +197,26 @@ def _messages(said: Said) -> Iterator[bytes]:
         yield event("message_stop")
 
 
+def _chunks(said: Said) -> Iterator[bytes]:
+    from ollama import ChatResponse
+
+    def chunk(message: Mapping[str, Any], **fields: Any) -> bytes:
+        value = {"model": "m", "message": {"role": "assistant", "content": "", **message}, "done": False, **fields}
+        ChatResponse.model_validate(value)
+        return json.dumps(value).encode() + b"\n"
+
+    for part in _parts(said.thinking):
+        yield chunk({"thinking": part})
+    for part in _parts(said.text):
+        yield chunk({"content": part})
+    for name, arguments in said.calls:
+        yield chunk({"tool_calls": [{"function": {"name": name, "arguments": arguments}}]})
+    if said.reason is not None:
+        yield chunk({}, done=True, done_reason=said.reason, prompt_eval_count=said.prompt_tokens, eval_count=3)
+
+
+_PROTOCOLS: Mapping[str, Callable[[Said], Iterator[bytes]]] = {"/v1/messages": _messages, "/api/chat": _chunks}
+
+
 def _parts(text: str) -> Iterator[str]:
     return (text[n : n + 5] for n in range(0, len(text), 5))
-
-
-Check = Callable[[ChatServer], None]

@@ -50,6 +50,12 @@ def _anthropic(reference: RemoteReference, patience: Patience, key: str | None) 
     return AnthropicClient(reference, patience, key)
 
 
+def _ollama(reference: RemoteReference, patience: Patience, key: str | None) -> Client:
+    from remit_server.models.remote.ollama_client import OllamaClient
+
+    return OllamaClient(reference, patience, key)
+
+
 _CLIENTS: Mapping[str, Callable[[RemoteReference, Patience, str | None], Client]] = MappingProxyType(
-    {"openai": _openai, "anthropic": _anthropic}
+    {"openai": _openai, "anthropic": _anthropic, "ollama": _ollama}
 )

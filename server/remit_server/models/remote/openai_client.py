@@ -32,6 +32,8 @@ from remit_server.models.remote.stages import OWNERS, PROVIDERS
 from remit_server.models.tool_words import shown_parameters
 
 _DESCRIBE_S = 10.0
+_OLLAMA_WINDOW = 4_096
+"""What Ollama reads of a conversation over this protocol, which cannot ask for more; the rest it cuts off silently."""
 
 
 class OpenAIClient:
@@ -283,6 +285,8 @@ def _engine_of(row: Mapping[str, Any]) -> str:
 
 
 def _window_of(row: Mapping[str, Any]) -> int | None:
+    if row.get("owned_by") == "library":
+        return _OLLAMA_WINDOW
     meta = row.get("meta")
     places = (row.get("max_model_len"), row.get("context_length"), *_meta_windows(meta))
     return next((size for size in places if isinstance(size, int) and size > 0), None)

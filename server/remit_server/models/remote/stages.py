@@ -91,6 +91,7 @@ PROVIDERS: Mapping[str, Provider] = MappingProxyType(
         "anthropic": Provider(
             "https://api.anthropic.com", "anthropic", "anthropic", "anthropic", ("ANTHROPIC_API_KEY",)
         ),
+        "ollama": Provider("http://127.0.0.1:11434", "ollama", "ollama", "ollama"),
     }
 )
 """By the word that a reference begins with."""

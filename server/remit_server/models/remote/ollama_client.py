@@ -1,0 +1,196 @@
+"""Ollama's own protocol, through its own library: the one that takes a window for the conversation (MOD-11)."""
+# pyright: basic
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
+from contextlib import aclosing
+from typing import Any, assert_never
+
+from remit_server.errors import ModelFailed, ModelUnavailable, PromptTooLong
+from remit_server.models.ports import (
+    AssistantMessage,
+    CallProposed,
+    Message,
+    ProposedCall,
+    SystemMessage,
+    TextDelta,
+    ThinkingDelta,
+    ToolMessage,
+    UserMessage,
+)
+from remit_server.models.remote.ask import Ask, Busy, Ended, Piece, Served
+from remit_server.models.remote.openai_client import spell_tool
+from remit_server.models.remote.patience import Patience
+from remit_server.models.remote.reference import RemoteReference
+from remit_server.models.remote.service_errors import RETRIED, TOO_LONG, numbers_in, told_cause
+from remit_server.models.remote.stages import PROVIDERS
+
+MOST_CONTEXT = 32_768
+"""Of a model that reads more: memory for a conversation is taken when it is loaded. A model file may say more."""
+
+KEEP_ALIVE = "30m"
+"""A person thinks longer than the five minutes after which Ollama unloads a model."""
+
+
+class OllamaClient:
+    """One address, one key. Retries are `patience`'s."""
+
+    def __init__(self, reference: RemoteReference, patience: Patience, key: str | None) -> None:
+        """Imports the library. Raises ImportError where it is not installed."""
+        import httpx
+        import ollama
+
+        self._ollama = ollama
+        self._host = reference.host
+        self._window: int | None = None
+        # The library would else send OLLAMA_API_KEY, whatever the address.
+        headers = {"authorization": f"Bearer {key}" if key else "none"}
+        self._client = ollama.AsyncClient(
+            reference.endpoint or PROVIDERS["ollama"].endpoint,
+            follow_redirects=False,
+            timeout=httpx.Timeout(connect=patience.connect_s, read=None, write=60.0, pool=patience.connect_s),
+            headers=headers,
+            trust_env=not reference.is_local,
+        )
+
+    async def describe(self, model: str) -> Served:
+        """Ask for the model's context: what is not asked for is cut off at 4,096 tokens without a word."""
+        try:
+            shown = await self._client.show(model)
+        except self._ollama.ResponseError as error:
+            raise self._unavailable(error, model) from error
+        except ConnectionError as error:
+            fix = "start it with `ollama serve`, or correct its address"
+            raise ModelUnavailable(f"`{self._host}` cannot be reached", told_cause(error), fix) from error
+        self._window = context_of(shown.modelinfo or {}, shown.parameters or "")
+        return Served("ollama", self._window)
+
+    async def stream(self, ask: Ask) -> AsyncGenerator[Piece]:
+        """Ask, and stream the answer."""
+        try:
+            answer = await self._client.chat(**self._request(ask))
+            ended = False
+            async with aclosing(answer):
+                async for chunk in answer:
+                    for piece in self._pieces(chunk):
+                        ended = ended or isinstance(piece, Ended)
+                        yield piece
+        except self._ollama.ResponseError as error:
+            raise self._status(error, ask.model) from error
+        except ConnectionError as error:
+            raise Busy(f"it cannot be reached: {told_cause(error)}") from error
+        except self._transport_errors() as error:
+            raise Busy(f"it cannot be reached: {told_cause(error)}") from error
+        if not ended:
+            why = "the stream ended without saying how the answer ends"
+            raise ModelFailed("the model's answer is not complete", why, "ask again; the server's log says more")
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._client.close()  # type: ignore[no-untyped-call]
+
+    def _transport_errors(self) -> type[Exception]:
+        import httpx
+
+        return httpx.TransportError
+
+    def _request(self, ask: Ask) -> dict[str, Any]:
+        wanted = {"temperature": ask.temperature, "top_p": ask.top_p, "num_ctx": self._window}
+        options = {name: value for name, value in wanted.items() if value is not None}
+        request: dict[str, Any] = {
+            "model": ask.model,
+            "messages": spell_messages(ask.messages),
+            "stream": True,
+            "keep_alive": KEEP_ALIVE,
+            "options": {**options, "num_predict": ask.max_tokens, **({"seed": ask.seed} if ask.seed else {})},
+        }
+        if ask.tools:
+            request["tools"] = [spell_tool(tool) for tool in ask.tools]
+        if ask.schema is not None:
+            request["format"] = dict(ask.schema)
+        if ask.effort is not None:
+            request["think"] = ask.effort
+        return request
+
+    def _pieces(self, chunk: Any) -> Iterator[Piece]:
+        message = chunk.message
+        if message.thinking:
+            yield ThinkingDelta(message.thinking)
+        if message.content:
+            yield TextDelta(message.content)
+        for call in message.tool_calls or ():
+            found = ProposedCall(uuid.uuid4().hex[:12], call.function.name, dict(call.function.arguments))
+            yield CallProposed(found)
+        if chunk.done:
+            yield self._ended(chunk)
+
+    def _ended(self, chunk: Any) -> Ended:
+        """Returns the end. Raises ModelFailed where the server has cut the conversation to make it fit."""
+        prompt, completion = chunk.prompt_eval_count or 0, chunk.eval_count or 0
+        if self._window is not None and prompt >= self._window:
+            why = f"its prompt fills all {self._window:,} tokens of the context, so the beginning was left out"
+            fix = "set `num_ctx` in the model's file to more, or ask for less at once"
+            raise ModelFailed(f"`{self._host}` has cut the conversation", why, fix)
+        cut = chunk.done_reason == "length"
+        return Ended("length" if cut else "stop", prompt_tokens=prompt, completion_tokens=completion)
+
+    def _status(self, error: Any, model: str) -> Exception:
+        said = str(error.error)[:300]
+        if error.status_code in {400, 413, 500} and TOO_LONG.search(said):
+            window, tokens = numbers_in(said)
+            what, fix = "the conversation does not fit the model", "ask for less at once, or use a larger model"
+            return PromptTooLong(what, said, fix, tokens=tokens, window=window)
+        if error.status_code in RETRIED:
+            return Busy(f"it answered {error.status_code}: {said}")
+        if error.status_code in {401, 403, 404}:
+            return self._unavailable(error, model)
+        fix = "see `remit model check`, and the server's log"
+        return ModelFailed(f"`{self._host}` refused the request ({error.status_code})", said, fix)
+
+    def _unavailable(self, error: Any, model: str) -> ModelUnavailable:
+        said = str(error.error)[:300]
+        if error.status_code == 404:
+            fix = f"fetch it with `ollama pull {model}`"
+            return ModelUnavailable(f"`{self._host}` has no model `{model}`", said, fix)
+        if error.status_code in {401, 403}:
+            fix = "store a key with `remit auth set ollama`"
+            return ModelUnavailable(f"`{self._host}` does not accept the key", f"it answered {error.status_code}", fix)
+        return ModelUnavailable(f"`{self._host}` cannot be used", said, "see the server's log")
+
+
+def context_of(info: Mapping[str, Any], parameters: str) -> int | None:
+    """Returns the tokens that a conversation may have: as the model's file says, else as the model can, bounded."""
+    for line in parameters.splitlines():
+        match line.split():
+            case ["num_ctx", number] if number.isdecimal():
+                return int(number)
+            case _:
+                pass
+    stated = [value for key, value in info.items() if key.endswith(".context_length") and isinstance(value, int)]
+    return min(stated[0], MOST_CONTEXT) if stated else None
+
+
+def spell_messages(messages: Sequence[Message]) -> list[dict[str, Any]]:
+    """Returns the conversation as Ollama takes it: calls have no ids, results name their tool."""
+    return [_spell_message(message) for message in messages]
+
+
+def _spell_message(message: Message) -> dict[str, Any]:
+    match message:
+        case SystemMessage(text=text):
+            return {"role": "system", "content": text}
+        case UserMessage(text=text):
+            return {"role": "user", "content": text}
+        case ToolMessage(tool=tool, text=text):
+            return {"role": "tool", "tool_name": tool, "content": text}
+        case AssistantMessage(text=text, calls=calls):
+            spelled: dict[str, Any] = {"role": "assistant", "content": text}
+            if calls:
+                spelled["tool_calls"] = [
+                    {"function": {"name": call.name, "arguments": dict(call.arguments)}} for call in calls
+                ]
+            return spelled
+        case _:
+            assert_never(message)
