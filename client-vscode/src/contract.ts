@@ -338,7 +338,8 @@ export interface RunCompleted {
 /**
  * One turn. The same `session_id` and `turn_id` given twice yield the first one's result.
  *
- * `input` is one part or several, worked off in order inside the one turn.
+ * `input` is one part or several, worked off in order inside the one turn. `model` is the person's choice for this
+ * turn and the session's later ones, as `REMIT_MODEL` takes it; the conversation goes on.
  */
 export interface RunRequest {
   readonly session_id: string;
@@ -346,6 +347,7 @@ export interface RunRequest {
   readonly input: TextInput | CallInput | readonly (TextInput | CallInput)[];
   readonly context?: ContextPayload | null;
   readonly policy?: ExecutionPolicy | null;
+  readonly model?: string | null;
   readonly metadata?: { readonly [key: string]: string } | null;
 }
 
@@ -366,7 +368,7 @@ export interface RunResult {
   readonly error: ErrorPayload | null;
 }
 
-/** The turn was accepted. */
+/** The turn was accepted. `sent_to` is the host that the conversation is sent to, null where it stays here. */
 export interface RunStarted {
   readonly seq: number;
   readonly session_id: string;
@@ -376,6 +378,7 @@ export interface RunStarted {
   readonly kind: "run_started";
   readonly model: string;
   readonly workspace: string;
+  readonly sent_to: string | null;
 }
 
 /** For how long and where an answer holds; `always` is for good in this workspace, `everywhere` in every one. */
@@ -412,7 +415,8 @@ export interface StateChanged {
  * `remit/status`: what a status bar shows.
  *
  * `model_loaded` is the share of a model's weights that is in memory, while it is loaded; `model_stats` is there while
- * a local model runs. `abilities` are what the model can be asked for: an editor offers nothing else. `mode` and
+ * a local model runs; `sent_to` is the host that conversations are sent to, null where they stay on this machine.
+ * `abilities` are what the model can be asked for: an editor offers nothing else. `mode` and
  * `state` are null as long as no workflow is enforced. `policy` is the version in force; `policy_problem` says why
  * it is not that of the files on disk, `audit_problem` what was last found wrong with the audit log. `folders` are
  * the roots of all workspace folders that the client has open; each has its own status.
@@ -426,6 +430,7 @@ export interface StatusResult {
   readonly model_state: "stopped" | "starting" | "ready" | "busy" | "failed";
   readonly model_loaded: number | null;
   readonly model_stats: ModelStats | null;
+  readonly sent_to: string | null;
   readonly abilities: readonly Ability[];
   readonly mode: string | null;
   readonly state: string | null;

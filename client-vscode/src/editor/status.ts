@@ -22,7 +22,7 @@ export function statusText({ state, status, problem }: Condition, view: View): S
   const model = status?.model ?? view.model;
   const about = [
     problem && inWords(problem),
-    model && `Model: ${model}`,
+    model && `Model: ${model}${status?.sent_to ? `, sent to ${status.sent_to}` : ''}`,
     status?.mode && `Mode: ${status.mode}`,
     status && `Policy: ${status.policy}`,
     status?.policy_problem && `Policy on disk is not in force: ${status.policy_problem.why}`,

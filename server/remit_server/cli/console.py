@@ -95,7 +95,8 @@ def draw_event(event: AgentEvent) -> Iterable[str]:
     """Returns one event as lines of text."""
     match event:
         case RunStarted():
-            yield style_text(f"model {event.model} · workspace {event.workspace}", "dim")
+            where = f" · sent to {event.sent_to}" if event.sent_to else ""
+            yield style_text(f"model {event.model}{where} · workspace {event.workspace}", "dim")
         case IntentSelected():
             switch = f" (was {event.previous})" if event.previous else ""
             yield f"{style_text(f'[{event.intent}]', 'magenta')}{switch} step {event.step}"

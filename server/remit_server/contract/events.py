@@ -22,11 +22,12 @@ class Event(Wire):
 
 
 class RunStarted(Event):
-    """The turn was accepted."""
+    """The turn was accepted. `sent_to` is the host that the conversation is sent to, null where it stays here."""
 
     kind: Literal["run_started"] = "run_started"
     model: str
     workspace: str
+    sent_to: str | None = None
 
 
 class IntentSelected(Event):

@@ -102,7 +102,8 @@ class ExecutionPolicy(Wire):
 class RunRequest(Wire):
     """One turn. The same `session_id` and `turn_id` given twice yield the first one's result.
 
-    `input` is one part or several, worked off in order inside the one turn.
+    `input` is one part or several, worked off in order inside the one turn. `model` is the person's choice for this
+    turn and the session's later ones, as `REMIT_MODEL` takes it; the conversation goes on.
     """
 
     session_id: str = Field(min_length=1, max_length=128)
@@ -110,6 +111,7 @@ class RunRequest(Wire):
     input: InputPart | Annotated[tuple[InputPart, ...], Field(min_length=1, max_length=32)]
     context: ContextPayload | None = None
     policy: ExecutionPolicy | None = None
+    model: str | None = Field(default=None, min_length=1, max_length=1024)
     metadata: dict[str, str] | None = None
 
     @property

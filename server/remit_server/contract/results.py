@@ -84,7 +84,8 @@ class StatusResult(Wire):
     """`remit/status`: what a status bar shows.
 
     `model_loaded` is the share of a model's weights that is in memory, while it is loaded; `model_stats` is there while
-    a local model runs. `abilities` are what the model can be asked for: an editor offers nothing else. `mode` and
+    a local model runs; `sent_to` is the host that conversations are sent to, null where they stay on this machine.
+    `abilities` are what the model can be asked for: an editor offers nothing else. `mode` and
     `state` are null as long as no workflow is enforced. `policy` is the version in force; `policy_problem` says why
     it is not that of the files on disk, `audit_problem` what was last found wrong with the audit log. `folders` are
     the roots of all workspace folders that the client has open; each has its own status.
@@ -98,6 +99,7 @@ class StatusResult(Wire):
     model_state: Literal["stopped", "starting", "ready", "busy", "failed"]
     model_loaded: float | None = Field(default=None, ge=0, le=1)
     model_stats: ModelStats | None = None
+    sent_to: str | None = None
     abilities: tuple[Ability, ...] = ()
     mode: str | None = None
     state: str | None = None

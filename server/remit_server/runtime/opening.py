@@ -24,6 +24,7 @@ from remit_server.models.ports import ModelProvider
 from remit_server.models.recorded.recorder import Recorder
 from remit_server.models.shared import SharedModels
 from remit_server.runtime.audit.audit_service import ServerRecord, open_log
+from remit_server.runtime.chosen_models import ChosenModels
 from remit_server.runtime.policy.live_policy import LivePolicy
 from remit_server.runtime.policy.policies import load_in_force
 from remit_server.runtime.runtime import Runtime
@@ -89,7 +90,8 @@ def _open(settings: Settings, documents: Documents, code: CodeIntelligence, mode
             code=code,
         )
         dispatcher = Dispatcher(parts)
-        agent = Agent(open_model(settings, redactor, models), dispatcher, settings.max_steps, settings.generation)
+        chosen = ChosenModels(settings.model, lambda reference: open_model(reference, settings, redactor, models))
+        agent = Agent(chosen.get(), dispatcher, settings.max_steps, settings.generation)
         close = opened.pop_all().close
     told = (*settings.unknown, *(f"your policy: {warning}" for warning in loaded.policy.warnings), *recovered)
     return Runtime(
@@ -98,6 +100,7 @@ def _open(settings: Settings, documents: Documents, code: CodeIntelligence, mode
         dispatcher,
         desk,
         live,
+        models=chosen,
         close=close,
         warnings=lambda: (*told, *maintenance.warnings),
         audit_warnings=lambda: maintenance.warnings,
@@ -112,17 +115,17 @@ def _last(write: Callable[[], object]) -> None:
         log.warning("the last records of the audit log could not be written: %s: %s", error.what, error.why)
 
 
-def open_model(settings: Settings, redactor: Redactor, models: SharedModels) -> ModelProvider:
-    """Returns the model, recorded where that is asked for. Raises SetupError.
+def open_model(reference: str, settings: Settings, redactor: Redactor, models: SharedModels) -> ModelProvider:
+    """Returns a model, recorded where that is asked for. Raises SetupError.
 
     Folders share only a model that takes memory here: what goes to a server is redacted by the rules of its own folder.
     """
 
     def choose() -> ModelProvider:
-        return choose_provider(settings.model, redactor.redact, settings.engine)
+        return choose_provider(reference, redactor.redact, settings.engine)
 
-    shared = is_on_this_machine(settings.model)
-    model = models.borrow((settings.model, settings.engine), choose) if shared else choose()
+    shared = is_on_this_machine(reference)
+    model = models.borrow((reference, settings.engine), choose) if shared else choose()
     return model if settings.record is None else Recorder(model, settings.record, redactor.redact)
 
 

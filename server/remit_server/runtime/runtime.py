@@ -8,7 +8,7 @@ import logging
 import os
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 from remit_governance.errors import AuditError
@@ -45,6 +45,7 @@ from remit_server.harness.turn import SessionMemory, Turn
 from remit_server.models.answers import OnText
 from remit_server.models.ports import LocalEngine
 from remit_server.runtime.attachments import Reader
+from remit_server.runtime.chosen_models import ChosenModels
 from remit_server.runtime.generating import generate
 from remit_server.runtime.outcome import Outcome, judge_turn
 from remit_server.runtime.policy.live_policy import LivePolicy
@@ -65,6 +66,7 @@ class Session:
     conversation: Conversation = field(default_factory=Conversation)
     turn_lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     instructions: set[str] = field(default_factory=set[str])
+    model: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,11 +92,13 @@ class Runtime:
         desk: ApprovalDesk,
         live: LivePolicy,
         *,
+        models: ChosenModels,
         close: Callable[[], None],
         warnings: Callable[[], Sequence[str]] = tuple,
         audit_warnings: Callable[[], Sequence[str]] = tuple,
     ) -> None:
-        self._settings, self._agent, self.dispatcher, self._desk = settings, agent, dispatcher, desk
+        self._settings, self._agent, self._models = settings, agent, models
+        self.dispatcher, self._desk = dispatcher, desk
         self._live, self._close_resources = live, close
         self._warnings, self._warned, self._audit_warnings = warnings, 0, audit_warnings
         self._sandbox = dispatcher.parts.sandbox.isolation().name
@@ -159,6 +163,7 @@ class Runtime:
             model=provider.name,
             model_state=provider.state,
             model_loaded=provider.loaded_share if isinstance(provider, LocalEngine) else None,
+            sent_to=self._models.sent_to(),
             abilities=tuple(sorted(provider.abilities)),
             running_turns=sum(not turn.task.done() for turn in self._turns.values()),
             pending_approvals=self._desk.pending,
@@ -194,7 +199,7 @@ class Runtime:
         running = [turn.task for turn in self._turns.values() if not turn.task.done()]
         if running:
             await asyncio.wait(running, timeout=5)
-        await self._agent.provider.close()
+        await self._models.close()
         self._close_resources()
 
     async def _turn(self, request: RunRequest, emit: Emit, asker: Asker) -> RunResult:
@@ -230,27 +235,39 @@ class Runtime:
             return Outcome("failed", error=internal())
 
     async def _work(self, request: RunRequest, session: Session, turn: Turn) -> Outcome:
-        turn.emit(RunStarted, model=self._agent.provider.name, workspace=str(self._settings.workspace))
+        agent = self._choose_model(request, session).limited(request.policy.max_steps if request.policy else None)
+        folder, sent_to = str(self._settings.workspace), self._models.sent_to(session.model)
+        turn.emit(RunStarted, model=agent.provider.name, workspace=folder, sent_to=sent_to)
         self._warn(turn)
         output: str | None = None
         declined = False
-        agent = self._agent.limited(request.policy.max_steps if request.policy else None)
         for number, part in enumerate(request.parts):
             match part:
                 case TextInput():
-                    attached = await self._attach(part, number, request, session, turn)
+                    attached = (
+                        await self._attach(part, number, request, session, turn) if agent.provider.reads_context else ()
+                    )
                     reply = await agent.answer(part, session.conversation, turn, request.context, attached)
                     output, declined = reply.message.text, reply.declined
                 case CallInput():
                     await self._own_call(part, number, turn)
         return judge_turn(turn.ended, output, declined=declined)
 
+    def _choose_model(self, request: RunRequest, session: Session) -> Agent:
+        """Returns the agent with the session's model, which the person may have switched with this request (AGT-13).
+
+        Raises SetupError for a reference that means no model; the session keeps its own then.
+        """
+        provider = self._models.get(request.model or session.model)
+        if request.model is not None and request.model != session.model:
+            session.model = request.model
+            session.conversation.counted = None  # tokens of another model
+        return replace(self._agent, provider=provider)
+
     async def _attach(
         self, part: TextInput, number: int, request: RunRequest, session: Session, turn: Turn
     ) -> tuple[str, ...]:
-        """Reads what goes with a message, for a model that reads it (AGT-12)."""
-        if not self._agent.provider.reads_context:
-            return ()
+        """Reads what goes with a message (AGT-12)."""
         reader = Reader(self.dispatcher, turn, f"{turn.turn_id}-{number}")
         shown = [request.context.open_document] if request.context and request.context.open_document else []
         named = [each.path for each in part.attachments if isinstance(each, FileAttachment | SelectionAttachment)]

@@ -1,0 +1,35 @@
+"""The models that a workspace's turns ask: the configured one, and those that the person switched to (AGT-13)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from remit_server.models.ports import ModelProvider
+from remit_server.models.remote.reference import parse_reference
+
+
+@dataclass(slots=True)
+class ChosenModels:
+    """Opens each model with its first turn, and keeps it until `close`."""
+
+    configured: str
+    open: Callable[[str], ModelProvider]
+    opened: dict[str, ModelProvider] = field(default_factory=dict[str, ModelProvider])
+
+    def get(self, reference: str | None = None) -> ModelProvider:
+        """Returns a model; None is the configured one. Raises SetupError for a reference that means none."""
+        wanted = reference or self.configured
+        if wanted not in self.opened:
+            self.opened[wanted] = self.open(wanted)
+        return self.opened[wanted]
+
+    def sent_to(self, reference: str | None = None) -> str | None:
+        """Returns the host that a conversation with this model is sent to; None where it stays on this machine."""
+        remote = parse_reference(reference or self.configured)
+        return None if remote is None or remote.is_local else remote.host
+
+    async def close(self) -> None:
+        """Closes all of them."""
+        for model in self.opened.values():
+            await model.close()

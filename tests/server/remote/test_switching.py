@@ -1,0 +1,90 @@
+"""AGT-13: a conversation goes on over other models, of other protocols, with its calls and results."""
+
+from __future__ import annotations
+
+import json
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+from bench_runtime import Bench, call, intent
+from chat_server import ChatServer, Said, chat_server
+from random_model import random_model
+
+from remit_governance.intents import SELECT_INTENT
+from remit_server.contract import RunResult
+
+READS = {"name": "read_file", "arguments": {"path": "a.py"}}
+STEP = Said(json.dumps({"intent": "READ_FILE", "calls": [{"tool": "read_file", "arguments": {"path": "a.py"}}]}))
+
+
+def answer(text: str) -> Said:
+    return Said(json.dumps({"answer": text}))
+
+
+async def ask(bench: Bench, text: str, model: str | None = None) -> RunResult:
+    return await bench.ask(text, **({} if model is None else {"model": model}))
+
+
+def sent(server: ChatServer, number: int = -1) -> str:
+    return json.dumps(server.requests[number])
+
+
+async def over_three_protocols(bench: Bench) -> None:
+    """Goes on after a first turn: a step over each protocol, which sees all that was before."""
+    with (
+        chat_server(STEP, answer("openai said"), answer("openai again"), owner="vllm") as first,
+        chat_server(
+            Said(calls=[(SELECT_INTENT, {"intent": "READ_FILE"})]),
+            Said(calls=[("read_file", {"path": "a.py"})]),
+            Said(calls=[(SELECT_INTENT, {"intent": "READ_FILE"})]),
+            Said("anthropic said"),
+        ) as second,
+        chat_server(answer("ollama said")) as third,
+    ):
+        over_openai = await ask(bench, "second turn", f"openai:m@{first.url}/v1")
+        assert over_openai.final_output == "openai said"
+        assert "first turn" in sent(first, 0)
+        assert "total += n" in sent(first, 1)
+        assert (await ask(bench, "third turn")).final_output == "openai again"
+        over_anthropic = await ask(bench, "fourth turn", f"anthropic:m@{second.url}")
+        assert over_anthropic.final_output == "anthropic said"
+        kinds = [block["type"] for message in second.requests[0]["messages"] for block in message["content"]]
+        assert kinds.count("tool_use") == kinds.count("tool_result") >= 1
+        assert all(text in sent(second, 0) for text in ("first turn", "openai said", "total += n", "fourth turn"))
+        over_ollama = await ask(bench, "fifth turn", f"ollama:m@{third.url}")
+        assert over_ollama.final_output == "ollama said"
+        assert all(text in sent(third) for text in ("first turn", "openai said", "anthropic said", "fifth turn"))
+
+
+async def test_AGT_13_a_conversation_goes_on_over_three_protocols(make_bench: Any) -> None:
+    bench = await make_bench({"calls": [intent("READ_FILE"), call("read_file", path="a.py")]}, {"text": "script said"})
+    await ask(bench, "first turn")
+    await over_three_protocols(bench)
+    assert {event.sent_to for event in bench.of("run_started")} == {None}
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(find_spec("mlx_lm") is None, reason="needs the mlx extra")
+async def test_AGT_13_a_conversation_begun_on_mlx_goes_on(make_bench: Any, tmp_path: Path) -> None:
+    bench = await make_bench({"text": "unused"})
+    folder = random_model(tmp_path / "model", 16_384)
+    await bench.ask("first turn", model=str(folder), policy={"max_steps": 1})
+    await over_three_protocols(bench)
+
+
+async def test_AGT_13_where_a_conversation_is_sent_is_shown(make_bench: Any) -> None:
+    bench = await make_bench({"text": "ok"})
+    assert bench.runtime.status().sent_to is None
+    await bench.ask("go", model="openai:m@http://192.0.2.1:9/v1", policy={"timeout_s": 0.2})
+    assert bench.of("run_started")[-1].sent_to == "192.0.2.1:9"
+
+
+async def test_AGT_13_a_reference_that_means_no_model_changes_nothing(make_bench: Any) -> None:
+    bench = await make_bench({"text": "one"}, {"text": "two"})
+    await ask(bench, "go")
+    refused = await ask(bench, "go", "openai:m@ftp://nowhere")
+    assert refused.status == "failed"
+    assert refused.error is not None
+    assert (await ask(bench, "go")).final_output == "two"
