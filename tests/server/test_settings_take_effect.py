@@ -301,7 +301,7 @@ def test_overrides_defaults_and_workspaces_change_the_answer() -> None:
 # a run
 
 REQUEST = {"session_id": "s", "turn_id": "t", "input": {"type": "text", "text": "hello"}}
-RUN_FIELDS = {"session_id", "turn_id", "input", "context", "policy", "metadata"}
+RUN_FIELDS = {"session_id", "turn_id", "input", "context", "policy", "model", "metadata"}
 POLICY_FIELDS = {"max_steps", "timeout_s", "allow_tools"}
 CONTEXT_FIELDS = {"open_document", "cursor", "visible_range", "workspace_folder"}
 READS = [intent("READ_FILE"), call("read_file", path="a.py")]

@@ -119,7 +119,7 @@ test('what the person typed is text', () => { expect(drawn(started)).toContain('
 
 describe('the folder of a turn', () => {
   const folder = (name: string, path = `/home/me/${name}`): Folder => ({ name, path });
-  const runsIn = (workspace: string): Sent => ({ kind: 'run_started', model: 'embedded', workspace });
+  const runsIn = (workspace: string): Sent => ({ kind: 'run_started', model: 'embedded', workspace, sent_to: null });
   const shop = runsIn('/home/me/shop');
 
   test('is named where the window has several', () => {
