@@ -30,7 +30,10 @@ VARIABLES = (
 """Every variable of the environment that is a setting."""
 
 # Of Remit's own tests, and of what runs in its sandbox.
-_TESTED_WITH = ("REQUIRE_E2E", "CODE_SERVER", "SERVER", "VSIX", "CHROMIUM", "SHOTS", "PROMPT", "CHOICE", "REPORT")
+_TESTED_WITH = (
+    *("REQUIRE_E2E", "CODE_SERVER", "SERVER", "VSIX", "CHROMIUM", "SHOTS", "PROMPT", "CHOICE", "REPORT"),
+    *("LLAMA_SERVER", "CHAT_TEMPLATES", "GENERATIONS"),
+)
 _OTHERS = frozenset(f"REMIT_{name}" for name in _TESTED_WITH)
 _ON, _OFF = frozenset({"on", "1", "yes"}), frozenset({"off", "0", "no"})
 

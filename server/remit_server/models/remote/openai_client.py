@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, assert_never, cast
@@ -32,6 +33,8 @@ from remit_server.models.remote.stages import OWNERS, PROVIDERS
 from remit_server.models.tool_words import shown_parameters
 
 _DESCRIBE_S = 10.0
+_CUT = re.compile(r"does not match the expected [\w-]+ format")
+"""What llama-server ends a stream with that reached its token limit within a schema."""
 _OLLAMA_WINDOW = 4_096
 """What Ollama reads of a conversation over this protocol, which cannot ask for more; the rest it cuts off silently."""
 
@@ -83,7 +86,9 @@ class OpenAIClient:
                 for piece in heard.finish():
                     yield piece
         except self._openai.APIError as error:
-            raise self._failure(error) from error
+            if not _CUT.search(str(error)):
+                raise self._failure(error) from error
+            yield Ended("length")
 
     async def close(self) -> None:
         """Close the connections."""
