@@ -1,0 +1,65 @@
+"""MOD-11: with no provider chosen nothing of Remit tries to reach anything over a network, by the kernel's own count."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+pytestmark = [
+    pytest.mark.e2e,
+    pytest.mark.slow,
+    pytest.mark.skipif(sys.platform != "linux" or shutil.which("bwrap") is None, reason="needs Bubblewrap"),
+    pytest.mark.skipif(find_spec("mlx_lm") is None, reason="needs the mlx extra"),
+]
+
+REMIT = str(Path(sys.executable).with_name("remit"))
+WATCHED = (
+    "Ip.OutRequests",
+    "Ip.OutNoRoutes",
+    "Tcp.ActiveOpens",
+    "Udp.OutDatagrams",
+    "Ip6OutRequests",
+    "Ip6OutNoRoutes",
+)
+
+
+def attempts(folder: Path, *words: str) -> tuple[int, dict[str, int]]:
+    """Runs `remit` in a network of its own that leads nowhere; its exit code, and what any process tried to send."""
+    home = folder / "home"
+    home.mkdir()
+    plain = {name: value for name, value in os.environ.items() if not name.startswith(("REMIT_", "HF_"))}
+    own = {"HOME": str(home), "XDG_STATE_HOME": str(folder / "state"), "XDG_CONFIG_HOME": str(folder / "config")}
+    script = '"$@" >/dev/null 2>&1; echo $?; cat /proc/net/snmp /proc/net/snmp6'
+    command = ["bwrap", "--dev-bind", "/", "/", "--unshare-net", "sh", "-c", script, "sh", REMIT, *words]
+    done = subprocess.run(command, check=True, capture_output=True, text=True, env=plain | own, cwd=folder, timeout=240)
+    code, *lines = done.stdout.splitlines()
+    return int(code), counters(lines)
+
+
+def counters(lines: list[str]) -> dict[str, int]:
+    found: dict[str, int] = {}
+    tables = [line.split() for line in lines if line.split()[0].endswith(":")]
+    for names, values in zip(tables[::2], tables[1::2], strict=True):
+        found |= {f"{names[0][:-1]}.{name}": int(value) for name, value in zip(names[1:], values[1:], strict=True)}
+    found |= {line.split()[0]: int(line.split()[1]) for line in lines if len(line.split()) == 2}
+    return {name: found[name] for name in WATCHED}
+
+
+def test_MOD_11_without_a_provider_nothing_is_tried_to_be_reached(tmp_path: Path) -> None:
+    """The demo: a language server, the embedded model, edits, a command in its sandbox."""
+    code, tried = attempts(tmp_path, "demo")
+    assert code == 0
+    assert tried == dict.fromkeys(WATCHED, 0)
+
+
+def test_MOD_11_the_kernel_counts_what_is_tried(tmp_path: Path) -> None:
+    """The test above can fail: a provider that was chosen is tried to be reached, and counted."""
+    code, tried = attempts(tmp_path, "ask", "--model", "openai:m@http://192.0.2.1:9/v1", "hello")
+    assert code != 0
+    assert tried["Ip.OutNoRoutes"] > 0
