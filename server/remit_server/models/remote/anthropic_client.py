@@ -23,7 +23,14 @@ from remit_server.models.remote.ask import Among, Ask, Busy, Choice, Ended, Forc
 from remit_server.models.remote.openai_client import read_call
 from remit_server.models.remote.patience import Patience
 from remit_server.models.remote.reference import RemoteReference
-from remit_server.models.remote.service_errors import RETRIED, TOO_LONG, numbers_in, retry_after, told_cause
+from remit_server.models.remote.service_errors import (
+    RETRIED,
+    TOO_LONG,
+    numbers_in,
+    retry_after,
+    told_cause,
+    without_key,
+)
 from remit_server.models.remote.stages import PROVIDERS
 from remit_server.models.tool_words import shown_parameters
 
@@ -40,7 +47,7 @@ class AnthropicClient:
         import httpx2
 
         self._anthropic = anthropic
-        self._host = reference.host
+        self._host, self._key = reference.host, key
         timeout = httpx2.Timeout(connect=patience.connect_s, read=None, write=60.0, pool=patience.connect_s)
         http = anthropic.DefaultAsyncHttpxClient(
             timeout=timeout, trust_env=not reference.is_local, follow_redirects=False
@@ -83,10 +90,10 @@ class AnthropicClient:
         if isinstance(error, self._anthropic.APITimeoutError | self._anthropic.APIConnectionError):
             return Busy(f"it cannot be reached: {told_cause(error)}")
         fix = "ask again; the server's log says more"
-        return ModelFailed(f"`{self._host}` ended its answer with an error", str(error)[:300], fix)
+        return ModelFailed(f"`{self._host}` ended its answer with an error", without_key(str(error), self._key), fix)
 
     def _status(self, error: Any) -> Exception:
-        said = _told(error)
+        said = without_key(_told(error), self._key)
         if error.status_code in {400, 413} and TOO_LONG.search(said):
             window, tokens = numbers_in(said)
             what, fix = "the conversation does not fit the model", "ask for less at once, or use a larger model"
@@ -105,9 +112,9 @@ def _told(error: Any) -> str:
     """Returns the service's own words; the library's have the status among them, which is no count of tokens."""
     match error.body:
         case {"error": {"message": str(message)}}:
-            return message[:300]
+            return message
         case _:
-            return str(error.message)[:300]
+            return str(error.message)
 
 
 def _request(ask: Ask) -> dict[str, Any]:

@@ -24,7 +24,7 @@ from remit_server.models.remote.ask import Ask, Busy, Ended, Piece, Served
 from remit_server.models.remote.openai_client import spell_tool
 from remit_server.models.remote.patience import Patience
 from remit_server.models.remote.reference import RemoteReference
-from remit_server.models.remote.service_errors import RETRIED, TOO_LONG, numbers_in, told_cause
+from remit_server.models.remote.service_errors import RETRIED, TOO_LONG, numbers_in, told_cause, without_key
 from remit_server.models.remote.stages import PROVIDERS
 
 MOST_CONTEXT = 32_768
@@ -43,7 +43,7 @@ class OllamaClient:
         import ollama
 
         self._ollama = ollama
-        self._host = reference.host
+        self._host, self._key = reference.host, key
         self._window: int | None = None
         # The library would else send OLLAMA_API_KEY, whatever the address.
         headers = {"authorization": f"Bearer {key}" if key else "none"}
@@ -137,7 +137,7 @@ class OllamaClient:
         return Ended("length" if cut else "stop", prompt_tokens=prompt, completion_tokens=completion)
 
     def _status(self, error: Any, model: str) -> Exception:
-        said = str(error.error)[:300]
+        said = without_key(str(error.error), self._key)
         if error.status_code in {400, 413, 500} and TOO_LONG.search(said):
             window, tokens = numbers_in(said)
             what, fix = "the conversation does not fit the model", "ask for less at once, or use a larger model"
@@ -150,7 +150,7 @@ class OllamaClient:
         return ModelFailed(f"`{self._host}` refused the request ({error.status_code})", said, fix)
 
     def _unavailable(self, error: Any, model: str) -> ModelUnavailable:
-        said = str(error.error)[:300]
+        said = without_key(str(error.error), self._key)
         if error.status_code == 404:
             fix = f"fetch it with `ollama pull {model}`"
             return ModelUnavailable(f"`{self._host}` has no model `{model}`", said, fix)

@@ -28,7 +28,14 @@ from remit_server.models.ports import (
 from remit_server.models.remote.ask import Among, Ask, Busy, Choice, Ended, Forced, Piece, Served
 from remit_server.models.remote.patience import Patience
 from remit_server.models.remote.reference import RemoteReference
-from remit_server.models.remote.service_errors import RETRIED, TOO_LONG, numbers_in, retry_after, told_cause
+from remit_server.models.remote.service_errors import (
+    RETRIED,
+    TOO_LONG,
+    numbers_in,
+    retry_after,
+    told_cause,
+    without_key,
+)
 from remit_server.models.remote.stages import OWNERS, PROVIDERS
 from remit_server.models.tool_words import shown_parameters
 
@@ -48,7 +55,7 @@ class OpenAIClient:
         import openai
 
         self._openai = openai
-        self._host = reference.host
+        self._host, self._key = reference.host, key
         self._own = reference.endpoint is None
         timeout = httpx2.Timeout(connect=patience.connect_s, read=None, write=60.0, pool=patience.connect_s)
         # A proxy of the environment's is for the way out of this machine.
@@ -125,7 +132,7 @@ class OpenAIClient:
 
     def _in_stream(self, error: Any) -> Exception:
         """An error that came as a part of the stream, or one that was cut."""
-        said = str(error)[:300]
+        said = without_key(str(error), self._key)
         if TOO_LONG.search(said):
             return self._too_long(said, {})
         return ModelFailed(
@@ -134,7 +141,7 @@ class OpenAIClient:
 
     def _status(self, error: Any) -> Exception:
         body = error.body if isinstance(error.body, dict) else {}
-        said = str(body.get("message") or error.message)[:300]
+        said = without_key(str(body.get("message") or error.message), self._key)
         if error.status_code in {400, 413, 500} and TOO_LONG.search(said):
             return self._too_long(said, body)
         if error.status_code in RETRIED:

@@ -18,6 +18,11 @@ def numbers_in(text: str) -> tuple[int, int]:
     return (found[0], found[-1]) if len(found) > 1 else (0, 0)
 
 
+def without_key(text: str, key: str | None) -> str:
+    """Returns what a server said, within 300 characters: some repeat the key that they do not accept."""
+    return (text.replace(key, "[redacted key]") if key else text)[:300]
+
+
 def retry_after(headers: Mapping[str, str]) -> float | None:
     """Returns the seconds that a server asks to wait; None where it does not say."""
     try:

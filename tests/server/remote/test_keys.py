@@ -1,0 +1,63 @@
+"""MOD-15: a key is in a header, and nowhere else: no event, log, audit record, error, or list of processes."""
+
+from __future__ import annotations
+
+import json
+import logging
+from pathlib import Path
+from typing import Any
+
+import pytest
+from chat_server import Refused, Said, chat_server
+
+from remit_server.models.remote.service_errors import without_key
+
+KEY = "sk-remit-test-0123456789abcdefghijkl"
+PLACES = {"openai": "/v1", "anthropic": "", "ollama": ""}
+
+
+def command_lines() -> str:
+    """Of all processes of this machine that can be looked at."""
+    found: list[str] = []
+    for file in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            found.append(file.read_bytes().replace(b"\0", b" ").decode(errors="replace"))
+        except OSError:
+            continue
+    return "\n".join(found)
+
+
+@pytest.mark.parametrize("kind", PLACES)
+@pytest.mark.parametrize("status", [400, 401, 500])
+async def test_THR_keys_a_server_that_repeats_the_key_gives_it_to_nobody(
+    kind: str, status: int, make_bench: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """THR-model-key-repeated: whatever a server answers, what is shown, logged and recorded has no key in it."""
+    monkeypatch.setenv("REMIT_API_KEY", KEY)
+    caplog.set_level(logging.DEBUG)
+    with chat_server(Refused(status, f"incorrect key provided: {KEY}", {"Retry-After": "0"})) as server:
+        bench = await make_bench({"text": "unused"})
+        result = await bench.ask("go", model=f"{kind}:m@{server.url}{PLACES[kind]}")
+    assert result.error is not None
+    told = json.dumps([result.model_dump(mode="json"), [event.model_dump(mode="json") for event in bench.events]])
+    assert KEY not in told
+    assert KEY not in caplog.text
+    assert KEY.encode() not in b"".join(
+        file.read_bytes() for file in bench.settings.state.glob("**/*") if file.is_file()
+    )
+    assert any(KEY in value for headers in server.headers for value in headers.values())
+
+
+async def test_MOD_15_while_a_server_is_asked_no_process_shows_the_key(
+    make_bench: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("REMIT_API_KEY", KEY)
+    with chat_server(Said("Done."), owner=None) as server:
+        bench = await make_bench({"text": "unused"})
+        await bench.ask("go", model=f"openai:m@{server.url}/v1")
+        assert KEY not in command_lines()
+
+
+def test_MOD_15_what_a_server_says_is_bounded_and_without_the_key() -> None:
+    assert without_key(f"no {KEY}!", KEY) == "no [redacted key]!"
+    assert len(without_key("x" * 1_000, None)) == 300
