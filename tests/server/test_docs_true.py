@@ -26,6 +26,7 @@ from remit_governance.policy.language.compile import Source, compile_policy
 from remit_governance.policy.language.policy_form import ConstraintsForm, MatchForm, RuleForm
 from remit_server.cli.main import COMMANDS, main
 from remit_server.contract import ErrorCode
+from remit_server.models.remote.stages import ENGINES
 from remit_server.transports.lsp.features.execute_command import COMMANDS as LSP_COMMANDS
 from remit_server.transports.lsp.rpc.custom_methods import CUSTOM_MESSAGES, CUSTOM_RESULTS
 
@@ -387,3 +388,21 @@ def test_troubleshooting_names_real_error_codes() -> None:
     codes = {name for cell in first for name in SPAN.findall(cell) if "_" in name}
     assert codes
     assert codes <= {code.value for code in ErrorCode}
+
+
+def test_the_guide_tells_how_each_engine_is_held() -> None:
+    rows = re.findall(
+        r"^\| ((?:`[\w.]+`(?:, )?)+) \| ([^|]+) \| ([^|]+) \| (\d) \|$", page("docs/models.md").text, re.MULTILINE
+    )
+    told = {
+        name: (intent.strip(), tools.strip(), int(requests))
+        for names, intent, tools, requests in rows
+        for name in re.findall(r"`([\w.]+)`", names)
+    }
+    words = {
+        "schema": "JSON schema",
+        "forced": "forced choice",
+        "allowed": "allowed tools",
+        "checked": "checked by Remit alone",
+    }
+    assert told == {name: (words[row.intent], words[row.tools], row.requests) for name, row in ENGINES.items()}
