@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 import os
@@ -192,7 +193,8 @@ GOLDEN: Mapping[str, tuple[Dialect, bool]] = {
 }
 """The dialect of each model's template, and whether the template spells calls itself."""
 
-SDIST = "https://files.pythonhosted.org/packages/source/l/llama-cpp-python/llama_cpp_python-0.3.36.tar.gz"
+INDEX = "https://pypi.org/simple/llama-cpp-python/"
+SDIST = "llama_cpp_python-0.3.36.tar.gz"
 ARGUMENTS_OF_ALL_KINDS: dict[str, JsonValue] = {
     "path": "src/a.py",
     "text": 'x = "é" < 1\n\n\treturn\n',
@@ -202,17 +204,28 @@ ARGUMENTS_OF_ALL_KINDS: dict[str, JsonValue] = {
 }
 
 
+def fetch_sdist() -> bytes:
+    """The source package from PyPI, as its index describes it."""
+    accepts = {"Accept": "application/vnd.pypi.simple.v1+json"}
+    with urllib.request.urlopen(urllib.request.Request(INDEX, headers=accepts), timeout=60) as answer:
+        files = json.loads(answer.read())["files"]
+    (listed,) = (file for file in files if file["filename"] == SDIST)
+    with urllib.request.urlopen(listed["url"], timeout=60) as answer:
+        packed: bytes = answer.read()
+    assert hashlib.sha256(packed).hexdigest() == listed["hashes"]["sha256"]
+    return packed
+
+
 @pytest.fixture(scope="session")
 def templates(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, str]:
     """The models' own chat templates, as llama.cpp's source has them: none is kept here."""
     if folder := os.environ.get("REMIT_CHAT_TEMPLATES"):
         return {path.stem: path.read_text("utf-8") for path in Path(folder).glob("*.jinja")}
     try:
-        with urllib.request.urlopen(SDIST, timeout=60) as answer:
-            packed = io.BytesIO(answer.read())
+        packed = fetch_sdist()
     except OSError as error:
         pytest.skip(f"the templates cannot be fetched: {error}; REMIT_CHAT_TEMPLATES can name a folder of them")
-    with tarfile.open(fileobj=packed) as archive:
+    with tarfile.open(fileobj=io.BytesIO(packed)) as archive:
         wanted = [
             each for each in archive.getmembers() if "/models/templates/" in each.name and each.name.endswith(".jinja")
         ]
@@ -251,8 +264,6 @@ def conversation(calls: int) -> list[ChatMessage]:
 
 def spelled_by(shown: Renderer, message: ChatMessage) -> str:
     """What the grammar has the model write for a message's call."""
-    import hashlib
-
     (call,) = message.tool_calls
     call_id = hashlib.sha256(call.id.encode()).hexdigest()[:9]
     return spell_call(shown.dialect, call.name, call.arguments, call_id)
