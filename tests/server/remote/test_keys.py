@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from chat_server import Refused, Said, chat_server
 
-from remit_server.models.remote.service_errors import without_key
+from remit_server.models.remote.clients.service_errors import without_key
 
 KEY = "sk-remit-test-0123456789abcdefghijkl"
 PLACES = {"openai": "/v1", "anthropic": "", "ollama": ""}

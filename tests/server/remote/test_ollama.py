@@ -30,7 +30,7 @@ from remit_server.models.ports import (
     UserMessage,
 )
 from remit_server.models.remote.choose import make_client
-from remit_server.models.remote.ollama_client import MOST_CONTEXT, context_of, spell_messages
+from remit_server.models.remote.clients.ollama_client import MOST_CONTEXT, context_of, spell_messages
 from remit_server.models.remote.patience import Patience
 from remit_server.models.remote.provider import RemoteProvider
 from remit_server.models.remote.reference import parse_reference

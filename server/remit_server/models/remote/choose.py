@@ -39,19 +39,19 @@ def make_client(reference: RemoteReference, patience: Patience) -> Client:
 
 
 def _openai(reference: RemoteReference, patience: Patience, key: str | None) -> Client:
-    from remit_server.models.remote.openai_client import OpenAIClient
+    from remit_server.models.remote.clients.openai_client import OpenAIClient
 
     return OpenAIClient(reference, patience, key)
 
 
 def _anthropic(reference: RemoteReference, patience: Patience, key: str | None) -> Client:
-    from remit_server.models.remote.anthropic_client import AnthropicClient
+    from remit_server.models.remote.clients.anthropic_client import AnthropicClient
 
     return AnthropicClient(reference, patience, key)
 
 
 def _ollama(reference: RemoteReference, patience: Patience, key: str | None) -> Client:
-    from remit_server.models.remote.ollama_client import OllamaClient
+    from remit_server.models.remote.clients.ollama_client import OllamaClient
 
     return OllamaClient(reference, patience, key)
 

@@ -21,10 +21,10 @@ from remit_server.models.ports import (
     UserMessage,
 )
 from remit_server.models.remote.ask import Ask, Busy, Ended, Piece, Served
-from remit_server.models.remote.openai_client import spell_tool
+from remit_server.models.remote.clients.openai_client import spell_tool
+from remit_server.models.remote.clients.service_errors import RETRIED, TOO_LONG, numbers_in, told_cause, without_key
 from remit_server.models.remote.patience import Patience
 from remit_server.models.remote.reference import RemoteReference
-from remit_server.models.remote.service_errors import RETRIED, TOO_LONG, numbers_in, told_cause, without_key
 from remit_server.models.remote.stages import PROVIDERS
 
 MOST_CONTEXT = 32_768

@@ -20,10 +20,8 @@ from remit_server.models.ports import (
     UserMessage,
 )
 from remit_server.models.remote.ask import Among, Ask, Busy, Choice, Ended, Forced, Piece, Served
-from remit_server.models.remote.openai_client import read_call
-from remit_server.models.remote.patience import Patience
-from remit_server.models.remote.reference import RemoteReference
-from remit_server.models.remote.service_errors import (
+from remit_server.models.remote.clients.openai_client import read_call
+from remit_server.models.remote.clients.service_errors import (
     RETRIED,
     TOO_LONG,
     numbers_in,
@@ -31,6 +29,8 @@ from remit_server.models.remote.service_errors import (
     told_cause,
     without_key,
 )
+from remit_server.models.remote.patience import Patience
+from remit_server.models.remote.reference import RemoteReference
 from remit_server.models.remote.stages import PROVIDERS
 from remit_server.models.tool_words import shown_parameters
 
