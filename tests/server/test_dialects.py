@@ -41,7 +41,7 @@ from remit_server.models.dialects.table import (
 from remit_server.models.local.host.prompts import Renderer, Template, TemplateMessage, renderer
 from remit_server.models.local.provider import MlxProvider
 from remit_server.models.local.wire import CallSpelling, ChatMessage
-from remit_server.models.ports import CallProposed
+from remit_server.models.ports import CallProposed, Effort
 
 EACH = pytest.mark.parametrize("dialect", DIALECTS.values(), ids=DIALECTS.keys())
 SCHEMA: Mapping[str, JsonValue] = {
@@ -238,8 +238,9 @@ def compiled(source: str) -> Template:
 
     made = _compile_jinja_template(source)
 
-    def render(messages: list[TemplateMessage], tools: list[TemplateMessage]) -> str:
+    def render(messages: list[TemplateMessage], tools: list[TemplateMessage], effort: Effort | None) -> str:
         return made.render(
+            **({} if effort is None else {"reasoning_effort": effort}),
             messages=messages,
             tools=tools or None,
             add_generation_prompt=True,

@@ -300,6 +300,7 @@ def to_wire(request: GenerateRequest, nameable: Nameable | None = None) -> wire.
         top_p=request.top_p,
         seed=request.seed,
         priority=request.priority,
+        effort=request.effort,
         answer_schema=dict(request.answer_schema) if request.answer_schema is not None else None,
         paths=None if nameable is None else nameable.paths,
         path_arguments=dict(request.paths.arguments) if request.paths is not None else {},

@@ -21,6 +21,7 @@ class WireError(ValueError):
 
 
 Priority = Literal["interactive", "turn", "background"]
+Effort = Literal["low", "medium", "high"]
 """The order of waiting requests: a completion at the cursor, then turns, then background work."""
 
 
@@ -94,6 +95,7 @@ class Generate(Frame):
     paths: tuple[str, ...] | None = None
     path_arguments: dict[str, str] = {}
     must_call: bool = False
+    effort: Effort | None = None
     priority: Priority = "turn"
 
 

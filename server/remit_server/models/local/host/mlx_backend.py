@@ -25,6 +25,7 @@ from remit_server.models.local.host.grammar.lark import Spelling
 from remit_server.models.local.host.output.formats import FOREIGN, ToolFormat, dialect_formats, foreign_format
 from remit_server.models.local.host.output.thinking import ThinkMarkers
 from remit_server.models.local.host.prompts import Template, TemplateMessage, split_at_seams
+from remit_server.models.local.wire import Effort
 
 _LOAD_REPORTS = 20
 _NO_LIMIT = 10_000_000
@@ -95,9 +96,12 @@ class LanguageModel:
         if not self._tokenizer.has_chat_template:
             return None
 
-        def render(messages: list[TemplateMessage], tools: list[TemplateMessage]) -> str:
+        def render(messages: list[TemplateMessage], tools: list[TemplateMessage], effort: Effort | None) -> str:
+            how: dict[str, Any] = {"enable_thinking": thinking}
+            if effort is not None and self.knows_effort:
+                how["reasoning_effort"] = effort
             text = self._tokenizer.apply_chat_template(
-                messages, tools=tools or None, add_generation_prompt=True, tokenize=False, enable_thinking=thinking
+                messages, tools=tools or None, add_generation_prompt=True, tokenize=False, **how
             )
             return cast(str, text)
 
@@ -128,6 +132,11 @@ class LanguageModel:
         """The text of the chat template; empty where there is none, or several."""
         source = self._tokenizer.chat_template
         return source if isinstance(source, str) else ""
+
+    @property
+    def knows_effort(self) -> bool:
+        """Whether its template can be asked how long the model is to think."""
+        return "reasoning_effort" in self.template_source
 
     def spelling(self, dialect: Dialect) -> Spelling:
         """Returns a dialect as this tokenizer spells it."""

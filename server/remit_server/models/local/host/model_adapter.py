@@ -40,6 +40,7 @@ class ModelAdapter:
 
     def __init__(self, model: LanguageModel, *, guided: bool, thinking: bool) -> None:
         self._model = model
+        self._effort_told = False
         self._plain = self._renderer(thinking=False, guided=guided)
         self._spelling = model.spelling(self._plain.dialect)
         self._grammars = _grammars(model, self._spelling) if guided else None
@@ -64,8 +65,12 @@ class ModelAdapter:
         if not self.guided and request.answer_schema is not None:
             messages = tuple(with_schema(messages, request.answer_schema))
         wanted = self._thinks(request)
+        if request.effort is not None and not self._model.knows_effort and not self._effort_told:
+            self._effort_told = True
+            log.warning("model `%s` cannot be asked for an effort: its template knows of none", self._model.name)
         try:
-            text = (self._thoughtful if wanted else self._plain).render(messages, request.intents)
+            shown = self._thoughtful if wanted else self._plain
+            text = shown.render(messages, request.intents, request.effort)
         except Exception as error:
             why = f"its chat template fails: {error}"
             raise HostError(f"the model `{self._model.name}` cannot be asked", why, "use another model") from error

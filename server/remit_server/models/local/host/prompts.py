@@ -18,12 +18,14 @@ from remit_server.models.dialects.dialect import Dialect
 from remit_server.models.dialects.spell import spell_call
 from remit_server.models.dialects.table import COMPACT, DIALECTS, SIGNS
 from remit_server.models.local.host.grammar.schemas import SELECT, selection_schema
-from remit_server.models.local.wire import ChatMessage, ToolSchema
+from remit_server.models.local.wire import ChatMessage, Effort, ToolSchema
 from remit_server.models.tool_words import matrix_lines, shown_parameters
 
 TemplateMessage = dict[str, JsonValue]
-Template = Callable[[list[TemplateMessage], list[TemplateMessage]], str]
-"""Renders messages and tool descriptions, up to where the assistant is to speak. May raise anything."""
+Template = Callable[[list[TemplateMessage], list[TemplateMessage], Effort | None], str]
+"""Renders messages and tool descriptions, up to where the assistant is to speak, asked for an effort where it knows of
+that. May raise anything.
+"""
 
 SEAM = "\ufdd0"
 """Stands in a prompt where a text that looks like a marker is put together: its parts are tokenized one by one, so that
@@ -48,7 +50,12 @@ class Renderer:
     shows_tools: bool
     turns: bool = False
 
-    def render(self, messages: Sequence[ChatMessage], intents: Mapping[str, Sequence[ToolSchema]]) -> str:
+    def render(
+        self,
+        messages: Sequence[ChatMessage],
+        intents: Mapping[str, Sequence[ToolSchema]],
+        effort: Effort | None = None,
+    ) -> str:
         """Returns the prompt text. Whatever the template raises is a defect of the model folder and comes through."""
         tools = describe_tools(intents)
         shown = list(messages) if self.shows_tools or not intents else with_tools(messages, intents, self.dialect)
@@ -56,9 +63,8 @@ class Renderer:
         if self.native_calls and not self.dialect.several:
             shown = one_call_a_message(shown)
         rendered = [self._message(message) for message in shown]
-        return self.template(
-            as_turns(rendered) if self.turns else rendered, [_as_object(self._defuse(tool)) for tool in tools]
-        )
+        described = [_as_object(self._defuse(tool)) for tool in tools]
+        return self.template(as_turns(rendered) if self.turns else rendered, described, effort)
 
     def _message(self, message: ChatMessage) -> TemplateMessage:
         content = self._text(message.content)
@@ -177,8 +183,8 @@ def as_turns(messages: Sequence[TemplateMessage]) -> list[TemplateMessage]:
 def plain_template(begin: str, end: str) -> Template:
     """Returns the template for models without one: a heading for each role, `end` after the model's messages."""
 
-    def template(messages: list[TemplateMessage], tools: list[TemplateMessage]) -> str:
-        del tools  # described in the system message instead
+    def template(messages: list[TemplateMessage], tools: list[TemplateMessage], effort: Effort | None) -> str:
+        del tools, effort  # the tools are described in the system message instead
         turns = (
             f"### {message['role']}\n{message['content']}{end if message['role'] == 'assistant' else ''}\n\n"
             for message in messages
@@ -252,7 +258,7 @@ def _find_dialect(template: Template, source: str, *, turns: bool, own: bool) ->
         {"role": "assistant", "content": "", "tool_calls": [_template_call(call_id, name, dict(arguments))]},
         {"role": "tool", "content": "r", "name": name, "tool_call_id": call_id},
     ]
-    said = template(as_turns(conversation) if turns else conversation, [])
+    said = template(as_turns(conversation) if turns else conversation, [], None)
     for dialect in DIALECTS.values():
         if spell_call(dialect, name, arguments, call_id) in said:
             return dialect, True
@@ -265,7 +271,7 @@ def _shows_tools(template: Template) -> bool:
         "type": "function",
         "function": {"name": name, "description": "d", "parameters": {"type": "object", "properties": {}}},
     }
-    return name in template([{"role": "user", "content": "u"}], [tool])
+    return name in template([{"role": "user", "content": "u"}], [tool], None)
 
 
 def _template_call(call_id: str, name: str, arguments: JsonValue) -> TemplateMessage:
