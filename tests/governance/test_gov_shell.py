@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -11,6 +13,7 @@ from shell_cases import HARMLESS, TRICKS
 
 from remit_governance.policy.matching.scripts import parts_of
 from remit_governance.policy.shell.parse import read_script
+from remit_governance.policy.shell.parsed_text import as_written, to_parse
 from remit_governance.values import Action
 
 
@@ -42,6 +45,31 @@ def test_THR_shell_parsing_is_bounded(piece: str) -> None:
 
 def test_THR_shell_a_line_of_any_length_is_doubted() -> None:
     assert read_script("x" * 9_000).doubts == ("it is longer than 8000 characters",)
+
+
+@given(st.text(max_size=60))
+def test_CMD_06_each_part_of_a_script_is_found_again(script: str) -> None:
+    shown = script.replace("\x80", "")
+    assert as_written(to_parse(shown)) == shown
+    assert max(to_parse(shown).decode(), default="") <= "\xff"
+
+
+@pytest.mark.parametrize("wide", ["\u20ac", "\u62a5", "\U0001f600", "\U0010fffd"])
+def test_THR_shell_a_wide_character_anywhere_ends_no_process(wide: str) -> None:
+    """THR-shell-wide: the grammar looks a character up in a table of 256; behind `{` any other one ended the server."""
+    before = ("{", "{a,", "<<", "$", "[ -", "a=", "${", "((")
+    scripts = [f"{each}{wide}{after}" for each in before for after in ("", "}")]
+    code = f"from remit_governance.policy.shell.parse import read_script\nlist(map(read_script, {scripts!a}))"
+    for _ in range(3):  # where memory lies changes with each process
+        subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize("name", ["\u62a5\u544a.md", "\U0001f600.txt", "\u00e9t\u00e9.md"])
+@pytest.mark.parametrize("spelled", ["cat {}", 'cat "{}"', "cat '{}'", "cat a/{} >/dev/null"])
+def test_CMD_06_a_name_in_any_script_is_read_as_it_stands(name: str, spelled: str) -> None:
+    reading = read_script(spelled.format(name))
+    assert reading.doubts == ()
+    assert reading.commands[0][1].endswith(name)
 
 
 @example('0"\u00a1')

@@ -84,6 +84,9 @@ def _handler(state: ChatServer) -> type[BaseHTTPRequestHandler]:
             pass
 
         def do_GET(self) -> None:
+            if self.path.startswith("/v1beta/"):
+                self._json(200, {"name": "models/m", "inputTokenLimit": 8192, **state.model})
+                return
             row = {"id": "m", "object": "model", "created": 1, **state.model}
             row |= {} if state.owner is None else {"owned_by": state.owner}
             self._json(200, {"object": "list", "data": [row]})
@@ -101,7 +104,7 @@ def _handler(state: ChatServer) -> type[BaseHTTPRequestHandler]:
                 told = answer.message if self.path == "/api/chat" else error
                 self._json(answer.status, {"type": "error", "error": told}, answer.headers)
                 return
-            play = _PROTOCOLS.get(self.path, _completions)
+            play = _PROTOCOLS.get(self.path.partition("?")[0], _completions)
             self.send_response(200)
             self.send_header("Content-Type", "application/x-ndjson" if play is _chunks else "text/event-stream")
             self.send_header("Connection", "close")
@@ -113,7 +116,7 @@ def _handler(state: ChatServer) -> type[BaseHTTPRequestHandler]:
                     self.wfile.write(event)
                     self.wfile.flush()
                 while answer.endless:
-                    self.wfile.write(next(_chunks(Said(".", reason=None))) if play is _chunks else b": still here\n\n")
+                    self.wfile.write(_STILL_HERE.get(play, b": still here\n\n"))
                     self.wfile.flush()
                     time.sleep(0.02)
             except OSError:
@@ -215,7 +218,41 @@ def _chunks(said: Said) -> Iterator[bytes]:
         yield chunk({}, done=True, done_reason=said.reason, prompt_eval_count=said.prompt_tokens, eval_count=3)
 
 
-_PROTOCOLS: Mapping[str, Callable[[Said], Iterator[bytes]]] = {"/v1/messages": _messages, "/api/chat": _chunks}
+def _contents(said: Said) -> Iterator[bytes]:
+    from google.genai.types import Candidate, Content, GenerateContentResponse, Part
+    from google.genai.types import GenerateContentResponseUsageMetadata as Usage
+
+    def chunk(*parts: Part, **more: Any) -> bytes:
+        candidate = Candidate(content=Content(role="model", parts=list(parts)), **more.pop("candidate", {}))
+        value = GenerateContentResponse(candidates=[candidate], **more)
+        return b"data: " + value.model_dump_json(exclude_none=True, by_alias=True).encode() + b"\r\n\r\n"
+
+    for part in _parts(said.thinking):
+        yield chunk(Part(text=part, thought=True))
+    for part in _parts(said.text):
+        yield chunk(Part(text=part))
+    for index, (name, arguments) in enumerate(said.calls):
+        if isinstance(arguments, str):
+            yield chunk(candidate={"finish_reason": "MALFORMED_FUNCTION_CALL", "finish_message": arguments})
+            return
+        signed = {"thought_signature": b"signed"} if index == 0 else {}
+        yield chunk(Part.model_validate({"function_call": {"name": name, "args": dict(arguments)}} | signed))
+    if said.reason is not None:
+        counts = {"prompt_token_count": 11, "cached_content_token_count": 7, "candidates_token_count": 3}
+        reason = {"stop": "STOP", "length": "MAX_TOKENS"}.get(said.reason, said.reason)
+        yield chunk(candidate={"finish_reason": reason}, usage_metadata=Usage(**counts))
+
+
+_PROTOCOLS: Mapping[str, Callable[[Said], Iterator[bytes]]] = {
+    "/v1/messages": _messages,
+    "/api/chat": _chunks,
+    "/v1beta/models/m:streamGenerateContent": _contents,
+}
+
+_STILL_HERE = {
+    _contents: b"data: {}\r\n\r\n",
+    _chunks: b'{"model": "m", "message": {"role": "assistant", "content": "."}, "done": false}\n',
+}
 
 
 def _parts(text: str) -> Iterator[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import platform
 import sys
@@ -10,6 +9,7 @@ from pathlib import Path
 
 from remit_server.errors import ModelUnavailable
 from remit_server.models.choose import PLAYED, model_place
+from remit_server.models.installed import is_installed
 from remit_server.models.local.provider import EMBEDDED
 from remit_server.models.remote.reference import parse_reference
 from remit_server.models.remote.stages import PROVIDERS
@@ -30,8 +30,7 @@ def unavailable_because(reference: str) -> str | None:
         return None
     if (remote := parse_reference(reference)) is not None:
         provider = PROVIDERS[remote.provider]
-        missing = importlib.util.find_spec(provider.module) is None
-        return f"not installed: {provider.module}; install the `{provider.extra}` extra" if missing else None
+        return missing_packages((provider.module,), provider.extra)
     if (problem := platform_problem(sys.platform, platform.machine()) or missing_packages()) is not None:
         return problem
     try:
@@ -51,10 +50,10 @@ def platform_problem(system: str, machine: str) -> str | None:
     return f"the local model runs on Apple Silicon and on 64-bit Linux, not on {system} {machine}"
 
 
-def missing_packages(wanted: tuple[str, ...] = PACKAGES) -> str | None:
-    """Returns which packages of the `mlx` extra are missing, or None."""
-    missing = [name for name in wanted if importlib.util.find_spec(name) is None]
-    return f"not installed: {', '.join(missing)}; install the `mlx` extra" if missing else None
+def missing_packages(wanted: tuple[str, ...] = PACKAGES, extra: str = "mlx") -> str | None:
+    """Returns which packages of an extra are missing, or None."""
+    missing = [name for name in wanted if not is_installed(name)]
+    return f"not installed: {', '.join(missing)}; install the `{extra}` extra" if missing else None
 
 
 def missing_files(folder: Path) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, Protocol, runtime_checkable
@@ -57,6 +58,14 @@ class ProposedCall:
     id: str
     name: str
     arguments: Mapping[str, JsonValue]
+
+
+def new_call_id() -> str:
+    """Returns an id for a call: as short as Mistral's service wants it, and without what Anthropic's refuses.
+
+    What an engine calls it is not used: some count from zero in every answer.
+    """
+    return uuid.uuid4().hex[:9]
 
 
 @dataclass(frozen=True, slots=True)

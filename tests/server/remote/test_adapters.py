@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
 from collections.abc import Mapping
 from contextlib import aclosing
@@ -33,6 +34,7 @@ from remit_server.models.ports import (
     UserMessage,
 )
 from remit_server.models.remote.choose import make_client
+from remit_server.models.remote.clients.google_client import spell_thinking
 from remit_server.models.remote.patience import Patience
 from remit_server.models.remote.provider import RemoteProvider
 from remit_server.models.remote.reference import parse_reference
@@ -58,8 +60,8 @@ READS = Said("I look.", calls=[("read_file", {"path": "a.py"})])
 STEP = Said(json.dumps({"intent": "READ_FILE", "calls": [{"tool": "read_file", "arguments": {"path": "a.py"}}]}))
 QUICK = Patience(connect_s=2, first_token_s=2, between_tokens_s=2, pause_s=0.01)
 
-ENDPOINTS = {"openai": "/v1", "anthropic": ""}
-EACH = pytest.mark.parametrize("kind", ["openai", "anthropic"])
+ENDPOINTS = {"openai": "/v1", "anthropic": "", "google": ""}
+EACH = pytest.mark.parametrize("kind", list(ENDPOINTS))
 
 
 def provider_for(server: ChatServer, kind: str, patience: Patience = QUICK, **more: Any) -> RemoteProvider:
@@ -87,7 +89,31 @@ def text_of(events: list[ModelEvent]) -> str:
 
 
 def names(request: Mapping[str, Any]) -> list[str]:
-    return [tool["function"]["name"] if "function" in tool else tool["name"] for tool in request["tools"]]
+    tools = request["tools"]
+    listed = tools[0].get("functionDeclarations", tools)
+    return [tool["function"]["name"] if "function" in tool else tool["name"] for tool in listed]
+
+
+def turns(request: Mapping[str, Any]) -> list[dict[str, Any]]:
+    return request["contents"] if "contents" in request else request["messages"]
+
+
+def choice_of(request: Mapping[str, Any]) -> Any:
+    if "toolConfig" in request:
+        return request["toolConfig"]["functionCallingConfig"]
+    return request.get("tool_choice")
+
+
+FORCED = {
+    "openai": {"type": "function", "function": {"name": SELECT_INTENT}},
+    "anthropic": {"type": "tool", "name": SELECT_INTENT, "disable_parallel_tool_use": True},
+    "google": {"mode": "ANY", "allowedFunctionNames": [SELECT_INTENT]},
+}
+THEN = {
+    "openai": None,
+    "anthropic": None,
+    "google": {"mode": "VALIDATED", "allowedFunctionNames": [SELECT_INTENT, "read_file"]},
+}
 
 
 @EACH
@@ -95,14 +121,11 @@ async def test_MOD_12_two_requests_with_a_forced_declaration_and_the_same_tools(
     with chat_server(DECLARED, READS) as server:
         events = await generated(server, kind)
     first, second = server.requests
-    forced = {"type": "function", "function": {"name": SELECT_INTENT}}
-    if kind == "anthropic":
-        forced = {"type": "tool", "name": SELECT_INTENT, "disable_parallel_tool_use": True}
-    assert first["tool_choice"] == forced
-    assert "tool_choice" not in second
+    assert choice_of(first) == FORCED[kind]
+    assert choice_of(second) == THEN[kind]
     assert first["tools"] == second["tools"]
     assert names(first) == [SELECT_INTENT, "read_file", "write_file"]
-    assert second["messages"][: len(first["messages"])] == first["messages"] or kind == "anthropic"
+    assert turns(second)[: len(turns(first))] == turns(first) or kind == "anthropic"
     assert calls_of(events) == [(SELECT_INTENT, {"intent": "READ_FILE"}), ("read_file", {"path": "a.py"})]
     assert events[-1] == Finished("stop", 22, 14, 6, 11)
 
@@ -186,9 +209,12 @@ async def test_MOD_11_a_conversation_is_sent_as_it_was_asked(kind: str) -> None:
     )
     with chat_server(DECLARED, READS) as server:
         await generated(server, kind, replace(REQUEST, messages=(*REQUEST.messages, *before)))
-    sent = server.requests[0]["messages"]
+    sent = turns(server.requests[0])
     roles = [message["role"] for message in sent]
-    if kind == "openai":
+    if kind == "google":
+        assert roles == ["user", "model", "user", "model", "user", "model", "user"]
+        assert sent[4]["parts"][0]["functionResponse"]["response"] == {"result": "1|x = 1"}
+    elif kind == "openai":
         assert roles == ["system", "user", "assistant", "tool", "assistant", "tool", "assistant", "user"]
         assert sent[3]["tool_call_id"] == "1"
         assert sent[5]["content"] == "1|x = 1"
@@ -345,6 +371,11 @@ async def test_MOD_11_settings_of_the_generation_are_sent(kind: str) -> None:
     with chat_server(DECLARED, READS) as server:
         await generated(server, kind, request)
     sent = server.requests[0]
+    if kind == "google":
+        settings = sent["generationConfig"]
+        assert (settings["temperature"], settings["topP"], settings["maxOutputTokens"]) == (0.5, 0.9, 77)
+        assert settings["thinkingConfig"] == {"include_thoughts": True, "thinking_level": "LOW"}
+        return
     assert (sent["temperature"], sent["top_p"], sent["max_tokens"]) == (0.5, 0.9, 77)
     assert sent.get("reasoning_effort") == "low" or sent["output_config"] == {"effort": "low"}
 
@@ -356,4 +387,45 @@ async def test_MOD_11_the_window_is_the_servers_own() -> None:
         async for _ in provider.generate(REQUEST):
             pass
         assert provider.context_tokens == 12_345
+        await provider.close()
+
+
+async def test_MOD_11_what_google_signed_is_sent_back_and_a_foreign_call_gets_the_word_that_it_accepts() -> None:
+    foreign = (
+        AssistantMessage("", (ProposedCall("1", "read_file", {"path": "a.py"}),)),
+        ToolMessage("1", "read_file", "1|x = 1"),
+        UserMessage("and b.py?"),
+    )
+    with chat_server(DECLARED, READS) as server:
+        await generated(server, "google", replace(REQUEST, messages=(*REQUEST.messages, *foreign)))
+    first, second = (turns(request) for request in server.requests)
+    assert base64.urlsafe_b64decode(first[1]["parts"][0]["thoughtSignature"]) == b"skip_thought_signature_validator"
+    assert base64.urlsafe_b64decode(second[-2]["parts"][0]["thoughtSignature"]) == b"signed"
+
+
+@pytest.mark.parametrize(
+    ("model", "sent"), [("m", {"thinking_level": "HIGH"}), ("gemini-2.5-pro", {"thinking_budget": 24_576})]
+)
+async def test_MOD_11_effort_is_a_word_or_a_number_of_tokens_as_the_gemini_knows_it(model: str, sent: Any) -> None:
+    assert {"include_thoughts": True} | sent == spell_thinking(model, "high")
+
+
+async def test_MOD_11_an_answer_that_google_held_back_is_said() -> None:
+    with chat_server(DECLARED, Said("I", reason="SAFETY")) as server, pytest.raises(ModelFailed, match="SAFETY"):
+        await generated(server, "google")
+
+
+async def test_MOD_13_google_names_the_pause_in_the_error_itself() -> None:
+    details = [{"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "3600s"}]
+    told = pytest.raises(ModelUnavailable, match="asks for a pause of 3600 s")
+    with chat_server(Refused(429, body={"details": details})) as server, told:
+        await generated(server, "google")
+
+
+async def test_MOD_11_the_window_of_a_gemini_is_asked_for() -> None:
+    with chat_server(DECLARED, READS) as server:
+        provider = provider_for(server, "google")
+        async for _ in provider.generate(REQUEST):
+            pass
+        assert provider.context_tokens == 8192
         await provider.close()

@@ -13,7 +13,7 @@ from chat_server import Refused, Said, chat_server
 from remit_server.models.remote.clients.service_errors import without_key
 
 KEY = "sk-remit-test-0123456789abcdefghijkl"
-PLACES = {"openai": "/v1", "anthropic": "", "ollama": ""}
+PLACES = {"openai": "/v1", "anthropic": "", "google": "", "ollama": ""}
 
 
 def command_lines() -> str:

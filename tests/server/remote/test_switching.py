@@ -31,7 +31,7 @@ def sent(server: ChatServer, number: int = -1) -> str:
     return json.dumps(server.requests[number])
 
 
-async def over_three_protocols(bench: Bench) -> None:
+async def over_four_protocols(bench: Bench) -> None:
     """Goes on after a first turn: a step over each protocol, which sees all that was before."""
     with (
         chat_server(STEP, answer("openai said"), answer("openai again"), owner="vllm") as first,
@@ -41,7 +41,11 @@ async def over_three_protocols(bench: Bench) -> None:
             Said(calls=[(SELECT_INTENT, {"intent": "READ_FILE"})]),
             Said("anthropic said"),
         ) as second,
-        chat_server(answer("ollama said")) as third,
+        chat_server(
+            Said(calls=[(SELECT_INTENT, {"intent": "READ_FILE"})]),
+            Said("google said"),
+        ) as third,
+        chat_server(answer("ollama said")) as fourth,
     ):
         over_openai = await ask(bench, "second turn", f"openai:m@{first.url}/v1")
         assert over_openai.final_output == "openai said"
@@ -53,15 +57,20 @@ async def over_three_protocols(bench: Bench) -> None:
         kinds = [block["type"] for message in second.requests[0]["messages"] for block in message["content"]]
         assert kinds.count("tool_use") == kinds.count("tool_result") >= 1
         assert all(text in sent(second, 0) for text in ("first turn", "openai said", "total += n", "fourth turn"))
-        over_ollama = await ask(bench, "fifth turn", f"ollama:m@{third.url}")
+        over_google = await ask(bench, "fifth turn", f"google:m@{third.url}")
+        assert over_google.final_output == "google said"
+        parts = [kind for turn in third.requests[0]["contents"] for part in turn["parts"] for kind in part]
+        assert parts.count("functionCall") == parts.count("functionResponse") >= 2
+        over_ollama = await ask(bench, "sixth turn", f"ollama:m@{fourth.url}")
         assert over_ollama.final_output == "ollama said"
-        assert all(text in sent(third) for text in ("first turn", "openai said", "anthropic said", "fifth turn"))
+        said = ("first turn", "openai said", "anthropic said", "google said", "sixth turn")
+        assert all(text in sent(fourth) for text in said)
 
 
-async def test_AGT_13_a_conversation_goes_on_over_three_protocols(make_bench: Any) -> None:
+async def test_AGT_13_a_conversation_goes_on_over_four_protocols(make_bench: Any) -> None:
     bench = await make_bench({"calls": [intent("READ_FILE"), call("read_file", path="a.py")]}, {"text": "script said"})
     await ask(bench, "first turn")
-    await over_three_protocols(bench)
+    await over_four_protocols(bench)
     assert {event.sent_to for event in bench.of("run_started")} == {None}
 
 
@@ -71,7 +80,7 @@ async def test_AGT_13_a_conversation_begun_on_mlx_goes_on(make_bench: Any, tmp_p
     bench = await make_bench({"text": "unused"})
     folder = random_model(tmp_path / "model", 16_384)
     await bench.ask("first turn", model=str(folder), policy={"max_steps": 1})
-    await over_three_protocols(bench)
+    await over_four_protocols(bench)
 
 
 async def test_AGT_13_where_a_conversation_is_sent_is_shown(make_bench: Any) -> None:

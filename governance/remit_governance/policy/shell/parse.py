@@ -27,6 +27,7 @@ from remit_governance.policy.shell.nodes import (
     strange,
     test_operands,
 )
+from remit_governance.policy.shell.parsed_text import to_parse
 from remit_governance.policy.shell.programs import examine, is_known_place
 from remit_governance.policy.shell.reading import MOST_FOLDERS, STREAMS, UNKNOWN, Draft, Reading
 from remit_governance.policy.shell.variables import harmless_variable
@@ -77,7 +78,7 @@ def _read_into(script: str, draft: Draft, depth: int) -> None:
         draft.doubt("a word goes on over the end of a line")
     if _ODD_START.search(plain):
         draft.doubt("a line or a word begins with a backslash and a blank")
-    root = _parser().parse(plain.encode()).root_node
+    root = _parser().parse(to_parse(plain)).root_node
     if root.has_error:
         draft.doubt("it is no well-formed command line")
     before = draft.values, draft.constants, draft.assigned

@@ -11,6 +11,8 @@ from typing import Literal
 
 from tree_sitter import Node
 
+from remit_governance.policy.shell.parsed_text import as_written
+
 _IN_DOUBLE_QUOTES = re.compile(r'\\(?:([$`"\\])|\n)')
 _BLANK = re.compile(r"(?<!\\)[ \t]")
 _NUMERIC = frozenset("?#$!")
@@ -125,7 +127,7 @@ def _reckons(raw: str, values: Values) -> bool:
 
 def spelled(node: Node) -> str:
     """The text of a node as it was written."""
-    return (node.text or b"").decode()
+    return as_written(node.text or b"")
 
 
 def _bare(text: str) -> Word:
@@ -167,7 +169,7 @@ def _double_quoted(node: Node, values: Values) -> Word:
         if child.type == "string_content":
             continue
         start = child.start_byte - node.start_byte
-        whole = whole.joined(Word(_unescaped(data[at:start].decode())))
+        whole = whole.joined(Word(_unescaped(as_written(data[at:start]))))
         inner = resolve(child, values)
         # Quoted, it stays one word, but for `$@`; so a value that is known is all there is to it.
         split = spelled(child) in {"$@", "${@}"}
@@ -176,7 +178,7 @@ def _double_quoted(node: Node, values: Values) -> Word:
         at = child.end_byte - node.start_byte
     # The tree ends an unclosed string with a quote of no length.
     end = node.children[-1].start_byte - node.start_byte
-    whole = whole.joined(Word(_unescaped(data[at:end].decode())))
+    whole = whole.joined(Word(_unescaped(as_written(data[at:end]))))
     return Word(doubt=whole.doubt) if whole.doubt else whole
 
 

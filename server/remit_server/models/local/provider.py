@@ -43,6 +43,7 @@ from remit_server.models.ports import (
     ToolMessage,
     ToolSpec,
     UserMessage,
+    new_call_id,
 )
 
 log = logging.getLogger("remit.model")
@@ -354,7 +355,7 @@ def _event(event: wire.Delta | wire.Thinking | wire.Call | wire.Unreadable | wir
 
 
 def _call_proposed(name: str, arguments: Mapping[str, JsonValue]) -> CallProposed:
-    return CallProposed(ProposedCall(f"call_{uuid.uuid4().hex[:12]}", name, arguments))
+    return CallProposed(ProposedCall(new_call_id(), name, arguments))
 
 
 def _finished_event(event: wire.Finished) -> Finished:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
 from remit_server.errors import ModelUnavailable, SetupError
+from remit_server.models.installed import is_installed
 from remit_server.models.remote.ask import Client
 from remit_server.models.remote.keys import find_key
 from remit_server.models.remote.patience import Patience
@@ -28,7 +28,7 @@ def open_remote(reference: RemoteReference, redact: Callable[[str], str]) -> Rem
 def make_client(reference: RemoteReference, patience: Patience) -> Client:
     """Makes a client, on a thread. Raises ModelUnavailable where its library is not installed."""
     provider = PROVIDERS[reference.provider]
-    if importlib.util.find_spec(provider.module) is None:
+    if not is_installed(provider.module):
         why = f"`{reference.provider}:` needs the `{provider.extra}` extra"
         fix = f"install it: pip install 'remit[{provider.extra}]'"
         raise ModelUnavailable("the model cannot be asked", why, fix)
@@ -50,6 +50,12 @@ def _anthropic(reference: RemoteReference, patience: Patience, key: str | None) 
     return AnthropicClient(reference, patience, key)
 
 
+def _google(reference: RemoteReference, patience: Patience, key: str | None) -> Client:
+    from remit_server.models.remote.clients.google_client import GoogleClient
+
+    return GoogleClient(reference, patience, key)
+
+
 def _ollama(reference: RemoteReference, patience: Patience, key: str | None) -> Client:
     from remit_server.models.remote.clients.ollama_client import OllamaClient
 
@@ -57,5 +63,5 @@ def _ollama(reference: RemoteReference, patience: Patience, key: str | None) -> 
 
 
 _CLIENTS: Mapping[str, Callable[[RemoteReference, Patience, str | None], Client]] = MappingProxyType(
-    {"openai": _openai, "anthropic": _anthropic, "ollama": _ollama}
+    {"openai": _openai, "anthropic": _anthropic, "google": _google, "ollama": _ollama}
 )

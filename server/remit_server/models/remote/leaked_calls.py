@@ -7,7 +7,6 @@ never looked at.
 from __future__ import annotations
 
 import re
-import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 
@@ -15,7 +14,7 @@ from remit_server.errors import ModelFailed
 from remit_server.models.dialects.dialect import Dialect
 from remit_server.models.dialects.read import ReadCall, Schemas, UnreadableCall, read_calls
 from remit_server.models.dialects.table import DIALECTS, QWEN_XML
-from remit_server.models.ports import ProposedCall, ToolSpec
+from remit_server.models.ports import ProposedCall, ToolSpec, new_call_id
 
 _FRAMES = (("<think>", "</think>"), *{row.thinking for row in DIALECTS.values() if row.thinking is not None})
 _THINKING = re.compile("|".join(rf"{re.escape(begin)}.*?(?:{re.escape(end)}|\Z)" for begin, end in _FRAMES), re.DOTALL)
@@ -35,7 +34,7 @@ def find_leaked_call(text: str, tools: Sequence[ToolSpec]) -> Iterator[ProposedC
         with suppress(UnreadableCall):
             calls = list(_split(row, said, schemas))
             if calls and all(call.name in schemas for call in calls):
-                yield from (ProposedCall(uuid.uuid4().hex[:12], call.name, call.arguments) for call in calls)
+                yield from (ProposedCall(new_call_id(), call.name, call.arguments) for call in calls)
                 return
     marker = marked[0].marker if marked else _BARE
     why = f"its text holds `{marker}`, and what follows is no call of a tool that was offered"

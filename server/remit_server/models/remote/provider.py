@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import uuid
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, replace
@@ -205,7 +204,7 @@ class RemoteProvider:
                         yield piece
                     case Ended():
                         counted.add(piece)
-                        for event in reader.finish(uuid.uuid4().hex[:12], cut=piece.reason == "length"):
+                        for event in reader.finish(cut=piece.reason == "length"):
                             yield event
                         yield counted.finished(piece)
                     case CallProposed():

@@ -91,6 +91,13 @@ PROVIDERS: Mapping[str, Provider] = MappingProxyType(
         "anthropic": Provider(
             "https://api.anthropic.com", "anthropic", "anthropic", "anthropic", ("ANTHROPIC_API_KEY",)
         ),
+        "google": Provider(
+            "https://generativelanguage.googleapis.com",
+            "google",
+            "google.genai",
+            "gemini",
+            ("GEMINI_API_KEY", "GOOGLE_API_KEY"),
+        ),
         "ollama": Provider("http://127.0.0.1:11434", "ollama", "ollama", "ollama"),
     }
 )

@@ -27,6 +27,7 @@ from remit_server.models.ports import (
     ToolMessage,
     ToolSpec,
     UserMessage,
+    new_call_id,
 )
 from remit_server.models.tool_words import matrix_lines
 
@@ -168,7 +169,7 @@ class StepReader:
             yield TextDelta(answer[self.shown :])
             self.shown = len(answer)
 
-    def finish(self, new_id: str, *, cut: bool) -> Iterator[TextDelta | CallProposed]:
+    def finish(self, *, cut: bool) -> Iterator[TextDelta | CallProposed]:
         """Yields what is left. Raises ModelFailed where it is no step."""
         try:
             value = cast("JsonValue", from_json(self.text))
@@ -181,18 +182,17 @@ class StepReader:
                 if len(answer) > self.shown:
                     yield TextDelta(answer[self.shown :])
             case {"intent": str(intent), "calls": [*calls]}:
-                yield CallProposed(ProposedCall(f"{new_id}.0", SELECT_INTENT, {"intent": intent}))
-                for number, call in enumerate(calls, 1):
-                    yield CallProposed(_call(call, f"{new_id}.{number}"))
+                yield CallProposed(ProposedCall(new_call_id(), SELECT_INTENT, {"intent": intent}))
+                yield from map(CallProposed, map(_call, calls))
             case _:
                 raise _no_step(self.text, cut=cut)
 
 
-def _call(value: JsonValue, new_id: str) -> ProposedCall:
+def _call(value: JsonValue) -> ProposedCall:
     if isinstance(value, dict):
         tool, arguments = value.get("tool"), value.get("arguments")
         if isinstance(tool, str) and isinstance(arguments, dict):
-            return ProposedCall(new_id, tool, arguments)
+            return ProposedCall(new_call_id(), tool, arguments)
     raise _no_step(json.dumps(value), cut=False)
 
 

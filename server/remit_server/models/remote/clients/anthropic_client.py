@@ -141,7 +141,6 @@ class _Block:
     """A content block as it comes in."""
 
     kind: str
-    id: str = ""
     name: str = ""
     arguments: str = ""
 
@@ -165,13 +164,13 @@ class _Heard:
                 self.prompt = usage.input_tokens + self.cached + (usage.cache_creation_input_tokens or 0)
             case "content_block_start":
                 block = event.content_block
-                self.blocks[event.index] = _Block(block.type, getattr(block, "id", ""), getattr(block, "name", ""))
+                self.blocks[event.index] = _Block(block.type, getattr(block, "name", ""))
             case "content_block_delta":
                 yield from self._delta(event.index, event.delta)
             case "content_block_stop":
                 block = self.blocks.get(event.index)
                 if block is not None and block.kind == "tool_use":
-                    yield CallProposed(read_call(block.id, block.name, block.arguments))
+                    yield CallProposed(read_call(block.name, block.arguments))
             case "message_delta":
                 self.completion = event.usage.output_tokens or self.completion
                 self.reason = event.delta.stop_reason or self.reason

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from typing import Any, assert_never
@@ -19,6 +18,7 @@ from remit_server.models.ports import (
     ThinkingDelta,
     ToolMessage,
     UserMessage,
+    new_call_id,
 )
 from remit_server.models.remote.ask import Ask, Busy, Ended, Piece, Served
 from remit_server.models.remote.clients.openai_client import spell_tool
@@ -121,7 +121,7 @@ class OllamaClient:
         if message.content:
             yield TextDelta(message.content)
         for call in message.tool_calls or ():
-            found = ProposedCall(uuid.uuid4().hex[:12], call.function.name, dict(call.function.arguments))
+            found = ProposedCall(new_call_id(), call.function.name, dict(call.function.arguments))
             yield CallProposed(found)
         if chunk.done:
             yield self._ended(chunk)

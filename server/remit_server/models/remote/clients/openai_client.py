@@ -24,6 +24,7 @@ from remit_server.models.ports import (
     ToolMessage,
     ToolSpec,
     UserMessage,
+    new_call_id,
 )
 from remit_server.models.remote.ask import Among, Ask, Busy, Choice, Ended, Forced, Piece, Served
 from remit_server.models.remote.clients.service_errors import (
@@ -170,7 +171,6 @@ class OpenAIClient:
 class _Call:
     """A call as it comes in: its arguments in parts."""
 
-    id: str = ""
     name: str = ""
     arguments: str = ""
 
@@ -199,7 +199,6 @@ class _Heard:
             yield TextDelta(delta.content)
         for part in delta.tool_calls or ():
             call = self.calls.setdefault(part.index if part.index is not None else len(self.calls), _Call())
-            call.id = part.id or call.id
             if part.function is not None:
                 call.name += part.function.name or ""
                 call.arguments += part.function.arguments or ""
@@ -209,8 +208,8 @@ class _Heard:
         if self.reason is None:
             why = "the stream ended without saying how the answer ends"
             raise ModelFailed("the model's answer is not complete", why, "ask again; the server's log says more")
-        for index, call in self.calls.items():
-            yield CallProposed(read_call(call.id or f"call{index}", call.name, call.arguments))
+        for call in self.calls.values():
+            yield CallProposed(read_call(call.name, call.arguments))
         usage = self.usage
         details = getattr(usage, "prompt_tokens_details", None)
         yield Ended(
@@ -221,17 +220,18 @@ class _Heard:
         )
 
 
-def read_call(call_id: str, name: str, arguments: str) -> ProposedCall:
+def read_call(name: str, arguments: str) -> ProposedCall:
     """Returns a call; one whose arguments are no JSON object is passed on as unreadable, for the model to correct."""
     try:
         value = json.loads(arguments or "{}")
     except ValueError as error:
-        return ProposedCall(
-            call_id, UNREADABLE_CALL, {"why": f"its arguments are no JSON: {error}", "spelled": arguments}
-        )
+        why = f"its arguments are no JSON: {error}"
+        return ProposedCall(new_call_id(), UNREADABLE_CALL, {"why": why, "spelled": arguments})
     if not isinstance(value, dict):
-        return ProposedCall(call_id, UNREADABLE_CALL, {"why": "its arguments are no object", "spelled": arguments})
-    return ProposedCall(call_id, name, cast("dict[str, JsonValue]", value))
+        return ProposedCall(
+            new_call_id(), UNREADABLE_CALL, {"why": "its arguments are no object", "spelled": arguments}
+        )
+    return ProposedCall(new_call_id(), name, cast("dict[str, JsonValue]", value))
 
 
 def spell_messages(messages: Sequence[Message]) -> list[dict[str, Any]]:

@@ -1,0 +1,294 @@
+"""Gemini, and servers that speak its protocol, through Google's own library (MOD-11)."""
+# pyright: basic
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any, assert_never
+
+from remit_server.errors import ModelFailed, ModelUnavailable, PromptTooLong
+from remit_server.models.ports import (
+    UNREADABLE_CALL,
+    AssistantMessage,
+    CallProposed,
+    Effort,
+    Message,
+    ProposedCall,
+    SystemMessage,
+    TextDelta,
+    ThinkingDelta,
+    ToolMessage,
+    ToolSpec,
+    UserMessage,
+    new_call_id,
+)
+from remit_server.models.remote.ask import Among, Ask, Busy, Choice, Ended, Forced, Piece, Served
+from remit_server.models.remote.clients.service_errors import (
+    RETRIED,
+    TOO_LONG,
+    numbers_in,
+    retry_after,
+    told_cause,
+    without_key,
+)
+from remit_server.models.remote.patience import Patience
+from remit_server.models.remote.reference import RemoteReference
+from remit_server.models.remote.stages import PROVIDERS
+from remit_server.models.tool_words import shown_parameters
+
+_FOREIGN = b"skip_thought_signature_validator"
+"""Stands for the signature of a call that another model made, or that was made before a restart."""
+_MOST_SIGNATURES = 2_000
+_UNREADABLE = frozenset({"MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "TOO_MANY_TOOL_CALLS"})
+_BUDGETS: Mapping[Effort, int] = {"low": 1_024, "medium": 8_192, "high": 24_576}
+"""Tokens that models before Gemini 3 may think; later ones take the word."""
+
+_ANSWERS: ContextVar[list[Any]] = ContextVar("answers")
+"""The HTTP answers of a stream: the library leaves one open whose reader went away."""
+
+
+class GoogleClient:
+    """One address, one key. Retries are `patience`'s, not the library's.
+
+    It keeps the signatures that the service puts on calls, and wants back with the conversation.
+    """
+
+    def __init__(self, reference: RemoteReference, patience: Patience, key: str | None) -> None:
+        """Imports the library, which takes seconds. Raises ImportError where it is not installed."""
+        import httpx2
+        from google import genai
+        from google.genai import errors
+
+        self._errors, self._lost = errors, httpx2.TransportError
+        self._host, self._key = reference.host, key
+        self._signatures: dict[str, bytes] = {}
+        limits = httpx2.Timeout(connect=patience.connect_s, read=None, write=60.0, pool=patience.connect_s)
+
+        async def limit(request: Any) -> None:
+            # The library sends each request without any limit unless it has one for all of it.
+            request.extensions["timeout"] = limits.as_dict()
+
+        hooks: dict[str, list[Any]] = {"request": [limit], "response": [_note_answer]}
+        self._http = httpx2.AsyncClient(trust_env=not reference.is_local, follow_redirects=False, event_hooks=hooks)
+        self._types = genai.types
+        self._client = genai.Client(
+            vertexai=False,
+            api_key=key or "none",
+            http_options=genai.types.HttpOptions(
+                base_url=reference.endpoint or PROVIDERS["google"].endpoint,
+                api_version="v1beta",
+                httpx_async_client=self._http,
+            ),
+        )
+
+    async def describe(self, model: str) -> Served:
+        """Ask how much the model reads."""
+        try:
+            found = await self._client.aio.models.get(model=model)
+        except self._errors.APIError as error:
+            if error.code in {401, 403}:
+                raise self._status(error) from error
+            return Served("gemini", None)
+        except self._lost as error:
+            what, fix = f"`{self._host}` cannot be reached", "start the server, or correct its address"
+            raise ModelUnavailable(what, told_cause(error), fix) from error
+        return Served("gemini", found.input_token_limit)
+
+    async def stream(self, ask: Ask) -> AsyncGenerator[Piece]:
+        """Ask, and stream the answer."""
+        heard = _Heard(self._signatures)
+        opened: list[Any] = []
+        _ANSWERS.set(opened)
+        try:
+            answer = await self._client.aio.models.generate_content_stream(
+                model=ask.model,
+                contents=spell_contents(ask.messages, self._signatures),
+                config=self._types.GenerateContentConfig.model_validate(_settings(ask)),
+            )
+            async for chunk in answer:
+                for piece in heard.pieces(chunk):
+                    yield piece
+        except self._errors.APIError as error:
+            raise self._status(error) from error
+        except self._errors.UnknownApiResponseError as error:
+            why, fix = without_key(str(error), self._key), "see whether this is the address of a service of Google's"
+            raise ModelFailed(f"`{self._host}` answered in another protocol", why, fix) from error
+        except self._lost as error:
+            raise Busy(f"it cannot be reached: {told_cause(error)}") from error
+        finally:
+            for each in opened:
+                await each.aclose()
+        for piece in heard.finish():
+            yield piece
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._http.aclose()
+
+    def _status(self, error: Any) -> Exception:
+        """Returns what an error of the service's means."""
+        said = without_key(str(error.message), self._key)
+        if error.code in {400, 413} and TOO_LONG.search(said):
+            window, tokens = numbers_in(said)
+            what, fix = "the conversation does not fit the model", "ask for less at once, or use a larger model"
+            return PromptTooLong(what, said, fix, tokens=tokens, window=window)
+        if error.code in RETRIED:
+            return Busy(f"it answered {error.code}: {said}", _pause(error))
+        if error.code in {401, 403} or "API key" in said:
+            fix = "store a key with `remit auth set google`, or set GEMINI_API_KEY"
+            return ModelUnavailable(f"`{self._host}` does not accept the key", f"it answered {error.code}", fix)
+        fix = "see `remit model check`, and the server's log"
+        return ModelFailed(f"`{self._host}` refused the request ({error.code})", said, fix)
+
+
+async def _note_answer(answer: Any) -> None:
+    if (opened := _ANSWERS.get(None)) is not None:
+        opened.append(answer)
+
+
+def _pause(error: Any) -> float | None:
+    """Returns the seconds that the service asks to wait: its header says, or a detail of the error."""
+    if error.response is not None and (told := retry_after(error.response.headers)) is not None:
+        return told
+    match error.details:
+        case {"error": {"details": [*details]}}:
+            delays = [detail.get("retryDelay", "") for detail in details if isinstance(detail, dict)]
+            return next((float(each[:-1]) for each in delays if each[:-1].replace(".", "", 1).isdigit()), None)
+        case _:
+            return None
+
+
+def _settings(ask: Ask) -> dict[str, Any]:
+    system = "\n\n".join(message.text for message in ask.messages if isinstance(message, SystemMessage))
+    settings: dict[str, Any] = {
+        "system_instruction": system or None,
+        "max_output_tokens": ask.max_tokens,
+        "temperature": ask.temperature,
+        "top_p": ask.top_p,
+        "seed": ask.seed or None,
+        "automatic_function_calling": {"disable": True},
+        "thinking_config": spell_thinking(ask.model, ask.effort),
+    }
+    if ask.tools:
+        settings["tools"] = [{"function_declarations": [spell_tool(tool) for tool in ask.tools]}]
+        settings["tool_config"] = {"function_calling_config": spell_choice(ask.choice)}
+    if ask.schema is not None:
+        settings |= {"response_mime_type": "application/json", "response_json_schema": dict(ask.schema)}
+    return settings
+
+
+def spell_thinking(model: str, effort: Effort | None) -> dict[str, Any]:
+    """Returns how much a model may think, as it takes it: tokens before Gemini 3, else a word."""
+    if effort is None:
+        return {"include_thoughts": True}
+    older = model.removeprefix("models/").startswith(("gemini-1", "gemini-2"))
+    wanted = {"thinking_budget": _BUDGETS[effort]} if older else {"thinking_level": effort.upper()}
+    return {"include_thoughts": True, **wanted}
+
+
+@dataclass(slots=True)
+class _Heard:
+    """What has come of an answer. The `signatures` of its calls are kept for the next request."""
+
+    signatures: dict[str, bytes]
+    usage: Any = None
+    reason: str | None = None
+    why: str = ""
+
+    def pieces(self, chunk: Any) -> Iterator[Piece]:
+        """Yields what a chunk brings."""
+        self.usage = chunk.usage_metadata or self.usage
+        if (blocked := chunk.prompt_feedback) is not None and blocked.block_reason is not None:
+            self.reason = blocked.block_reason.value
+        for candidate in (chunk.candidates or ())[:1]:
+            if candidate.finish_reason is not None:
+                self.reason, self.why = candidate.finish_reason.value, candidate.finish_message or ""
+            for part in (candidate.content.parts if candidate.content else None) or ():
+                yield from self._part(part)
+
+    def _part(self, part: Any) -> Iterator[Piece]:
+        if part.function_call is not None:
+            call = ProposedCall(new_call_id(), part.function_call.name, part.function_call.args or {})
+            if part.thought_signature:
+                self._keep(call.id, part.thought_signature)
+            yield CallProposed(call)
+        elif part.text:
+            yield ThinkingDelta(part.text) if part.thought else TextDelta(part.text)
+
+    def _keep(self, call_id: str, signature: bytes) -> None:
+        self.signatures[call_id] = signature
+        while len(self.signatures) > _MOST_SIGNATURES:
+            del self.signatures[next(iter(self.signatures))]
+
+    def finish(self) -> Iterator[Piece]:
+        """Yields the end. Raises ModelFailed where the stream was cut, or the answer held back."""
+        if self.reason is None:
+            why = "the stream ended without saying how the answer ends"
+            raise ModelFailed("the model's answer is not complete", why, "ask again; the server's log says more")
+        if self.reason in _UNREADABLE:
+            arguments = {"why": f"the service could not read it ({self.reason})", "spelled": self.why}
+            yield CallProposed(ProposedCall(new_call_id(), UNREADABLE_CALL, arguments))
+        elif self.reason not in {"STOP", "MAX_TOKENS"}:
+            why = f"it ended with {self.reason}" + (f": {self.why}" if self.why else "")
+            raise ModelFailed("the service held the answer back", why, "ask in other words, or another model")
+        yield self._ended()
+
+    def _ended(self) -> Ended:
+        prompt = cached = completion = 0
+        if (usage := self.usage) is not None:
+            prompt, cached = usage.prompt_token_count or 0, usage.cached_content_token_count or 0
+            completion = (usage.candidates_token_count or 0) + (usage.thoughts_token_count or 0)
+        return Ended("length" if self.reason == "MAX_TOKENS" else "stop", prompt, cached, completion)
+
+
+def spell_contents(messages: Sequence[Message], signatures: Mapping[str, bytes]) -> list[dict[str, Any]]:
+    """Returns the conversation in turns; the results of a turn's calls are one turn, and nothing else is in it."""
+    spelled: list[dict[str, Any]] = []
+    for message in messages:
+        match message:
+            case SystemMessage():
+                pass
+            case UserMessage(text=text):
+                spelled.append({"role": "user", "parts": [{"text": text or " "}]})
+            case ToolMessage(tool=tool, text=text):
+                part = {"function_response": {"name": tool, "response": {"result": text}}}
+                if spelled and "function_response" in spelled[-1]["parts"][0]:
+                    spelled[-1]["parts"].append(part)
+                else:
+                    spelled.append({"role": "user", "parts": [part]})
+            case AssistantMessage(text=text, calls=calls):
+                said: list[dict[str, Any]] = [{"text": text}] if text.strip() else []
+                if parts := [*said, *_spell_calls(calls, signatures)]:
+                    spelled.append({"role": "model", "parts": parts})
+            case _:
+                assert_never(message)
+    return spelled
+
+
+def _spell_calls(calls: Sequence[ProposedCall], signatures: Mapping[str, bytes]) -> Iterator[dict[str, Any]]:
+    """Yields calls with their signatures; the first of them has to have one."""
+    for number, call in enumerate(calls):
+        part: dict[str, Any] = {"function_call": {"name": call.name, "args": dict(call.arguments)}}
+        signature = signatures.get(call.id, _FOREIGN if number == 0 else None)
+        yield part if signature is None else part | {"thought_signature": signature}
+
+
+def spell_tool(tool: ToolSpec) -> dict[str, Any]:
+    """Returns a tool as a function declaration."""
+    parameters = shown_parameters(tool.parameters)
+    return {"name": tool.name, "description": tool.description, "parameters_json_schema": parameters}
+
+
+def spell_choice(choice: Choice) -> dict[str, Any]:
+    """Returns a choice: which functions have to be called, or may be, of the same list."""
+    match choice:
+        case None:
+            return {"mode": "AUTO"}
+        case Forced(name=name):
+            return {"mode": "ANY", "allowed_function_names": [name]}
+        case Among(names=names, required=required):
+            return {"mode": "ANY" if required else "VALIDATED", "allowed_function_names": list(names)}
+        case _:
+            assert_never(choice)
