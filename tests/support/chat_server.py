@@ -38,12 +38,19 @@ class Refused:
     body: Mapping[str, Any] = field(default_factory=dict)
 
 
-Answer = Said | Refused
+@dataclass(frozen=True)
+class Raw:
+    """An answer that is these bytes, whatever the protocol."""
+
+    data: bytes
+
+
+Answer = Said | Refused | Raw
 
 
 @dataclass
 class ChatServer:
-    """`answers` are played in order; the last one again and again. `owner` is what `/models` says of its one model."""
+    """`answers` are played in order; the last one again and again. `owner` is what `/models` says of its one model; an empty one sends nothing."""
 
     answers: list[Answer]
     owner: str | None = "other"
@@ -87,6 +94,9 @@ def _handler(state: ChatServer) -> type[BaseHTTPRequestHandler]:
             if self.path.startswith("/v1beta/"):
                 self._json(200, {"name": "models/m", "inputTokenLimit": 8192, **state.model})
                 return
+            if self.path == "/v1/models" and state.owner == "":
+                self._send(200, b"", {"Content-Type": "application/json"})
+                return
             row = {"id": "m", "object": "model", "created": 1, **state.model}
             row |= {} if state.owner is None else {"owned_by": state.owner}
             self._json(200, {"object": "list", "data": [row]})
@@ -103,6 +113,9 @@ def _handler(state: ChatServer) -> type[BaseHTTPRequestHandler]:
                 error = {"message": answer.message, "type": "error", **answer.body}
                 told = answer.message if self.path == "/api/chat" else error
                 self._json(answer.status, {"type": "error", "error": told}, answer.headers)
+                return
+            if isinstance(answer, Raw):
+                self._send(200, answer.data, {"Content-Type": "text/event-stream"})
                 return
             play = _PROTOCOLS.get(self.path.partition("?")[0], _completions)
             self.send_response(200)
@@ -129,9 +142,11 @@ def _handler(state: ChatServer) -> type[BaseHTTPRequestHandler]:
             self._json(200, {"model_info": {"llama.context_length": 8192}, "capabilities": ["tools"], **state.model})
 
         def _json(self, status: int, value: Any, headers: Mapping[str, str] | None = None) -> None:
-            data = json.dumps(value).encode()
+            self._send(status, json.dumps(value).encode(), {"Content-Type": "application/json", **(headers or {})})
+
+        def _send(self, status: int, data: bytes, headers: Mapping[str, str]) -> None:
             self.send_response(status)
-            for name, text in {"Content-Type": "application/json", **(headers or {})}.items():
+            for name, text in headers.items():
                 self.send_header(name, text)
             self.send_header("Content-Length", str(len(data)))
             self.end_headers()

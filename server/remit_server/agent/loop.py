@@ -16,6 +16,7 @@ from remit_server.agent.context.conversation import Conversation
 from remit_server.agent.context.generation import Generation
 from remit_server.agent.context.tool_budget import fit_tools
 from remit_server.agent.context.window import Window, smallest_window
+from remit_server.agent.exit_check import ExitCheck
 from remit_server.agent.loops import History, Loop, Seen, after_step
 from remit_server.agent.offer import nameable_paths
 from remit_server.agent.prompt import SYSTEM_PROMPT, attached_names, user_text
@@ -92,14 +93,18 @@ class Agent:
             conversation.messages.append(SystemMessage(SYSTEM_PROMPT))
         known = (attached, context) if self.provider.reads_context else (attached_names(request), None)
         conversation.messages.append(UserMessage(user_text(request, *known)))
-        history = History()
+        history, check = History(), await ExitCheck.begin(self.dispatcher, turn)
         for _ in range(self.max_steps):
             turn.begin_step()
             reply = await self._generate(conversation, intents, turn)
             conversation.messages.append(reply.message)
-            if not reply.message.calls:
+            if reply.message.calls:
+                history = await self._dispatch(reply.message, conversation, turn, history)
+                check.note_step(canonical_tool(call.name) for call in reply.message.calls)
+            elif (told := await check.find_new()) is not None:
+                conversation.messages.append(UserMessage(told))
+            else:
                 return reply
-            history = await self._dispatch(reply.message, conversation, turn, history)
         raise limit(f"this turn took {self.max_steps} steps without an answer", "ask for less at once")
 
     async def _dispatch(

@@ -22,9 +22,11 @@ from remit_server.harness.stages.judge import judge
 from remit_server.harness.stages.merge import merge
 from remit_server.harness.stages.parse import parse, parse_intent
 from remit_server.harness.stages.prepare import prepare
-from remit_server.harness.stages.resolve import resolve, resolve_targets
+from remit_server.harness.stages.resolve import make_tool_context, resolve, resolve_targets
 from remit_server.harness.turn import Turn
 from remit_server.models.ports import ToolSpec
+from remit_server.tools.code.get_diagnostics import errors_in_editor
+from remit_server.tools.code.language_server.showing import Seen
 
 UNKNOWN = Action("unknown")
 MAX_NAME = 100
@@ -101,6 +103,12 @@ class Dispatcher:
         """Returns whether policy lets a path be read, be it after a question: then a model may name it."""
         tool = self.parts.tools["read_file"]
         return judge_path(self.parts.rulebook, turn, tool.name, "fs.read", path).verdict is not Verdict.DENY
+
+    async def find_errors(self, turn: Turn) -> tuple[Seen, ...] | None:
+        """Returns the errors that the editor knows of, in files that policy lets be read; None where it cannot say them
+        all, or there is none.
+        """
+        return await errors_in_editor(make_tool_context("get_diagnostics", turn, self.parts))
 
     def declare(self, intent: Intent, justification: str | None, call_id: str, turn: Turn) -> None:
         """Rules 2 and 4: the step's intent is this one from here on. Audited before it holds (INT-03)."""

@@ -12,11 +12,13 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from chat_server import ChatServer, Refused, Said, chat_server
+from chat_server import ChatServer, Raw, Refused, Said, chat_server
+from hypothesis import given
+from hypothesis import strategies as st
 
 from remit_governance.intents import SELECT_INTENT
 from remit_governance.values import Intent
-from remit_server.errors import ModelFailed, ModelUnavailable, PromptTooLong
+from remit_server.errors import ModelFailed, ModelUnavailable, PromptTooLong, SetupError
 from remit_server.models.dialects.spell import spell_call
 from remit_server.models.dialects.table import DIALECTS
 from remit_server.models.ports import (
@@ -35,9 +37,10 @@ from remit_server.models.ports import (
 )
 from remit_server.models.remote.choose import make_client
 from remit_server.models.remote.clients.google_client import spell_thinking
+from remit_server.models.remote.leaked_calls import Held
 from remit_server.models.remote.patience import Patience
 from remit_server.models.remote.provider import RemoteProvider
-from remit_server.models.remote.reference import parse_reference
+from remit_server.models.remote.reference import RemoteReference, parse_reference
 
 PATH = {
     "type": "object",
@@ -160,6 +163,42 @@ async def test_MOD_12_a_server_without_any_hold_is_checked_by_the_dispatcher_alo
     assert calls_of(events) == [("read_file", {"path": "a.py"})]
 
 
+async def test_MOD_11_the_one_model_of_a_server_needs_no_name() -> None:
+    with chat_server(READS, owner=None) as server:
+        provider = RemoteProvider(one_of(server), make_client, str, patience=QUICK)
+        events = [event async for event in provider.generate(REQUEST)]
+        assert provider.name == f"m at {server.url.removeprefix('http://')}"
+        await provider.close()
+    assert calls_of(events) == [("read_file", {"path": "a.py"})]
+    assert server.requests[0]["model"] == "m"
+
+
+async def test_MOD_11_a_server_that_lists_none_is_not_asked_without_a_name() -> None:
+    with chat_server(READS, owner="") as server:
+        provider = RemoteProvider(one_of(server), make_client, str, patience=QUICK)
+        with pytest.raises(ModelUnavailable, match="which model to ask"):
+            await anext(provider.generate(REQUEST))
+        await provider.close()
+
+
+def one_of(server: ChatServer) -> RemoteReference:
+    reference = parse_reference(f"openai:@{server.url}/v1")
+    assert reference is not None
+    return reference
+
+
+@pytest.mark.parametrize("text", ["openai:", "anthropic:@http://127.0.0.1:1", "google:", "ollama:@http://127.0.0.1:1"])
+def test_MOD_11_a_model_that_cannot_be_found_out_is_named(text: str) -> None:
+    with pytest.raises(SetupError, match="it names no model"):
+        parse_reference(text)
+
+
+async def test_MOD_12_a_server_whose_list_of_models_is_empty_is_asked_all_the_same() -> None:
+    with chat_server(READS, owner="") as server:
+        events = await generated(server, "openai")
+    assert calls_of(events) == [("read_file", {"path": "a.py"})]
+
+
 async def test_MOD_12_a_person_may_choose_the_row() -> None:
     with chat_server(STEP) as server:
         await generated(server, "openai", engine="vllm")
@@ -244,12 +283,16 @@ async def test_MOD_14_thinking_is_a_region_of_its_own(kind: str) -> None:
     ],
 )
 @EACH
-async def test_MOD_14_a_call_that_came_as_text_is_read(kind: str, text: str) -> None:
-    with chat_server(DECLARED, Said(text)) as server:
+@pytest.mark.parametrize("before", ["", "I look.\n"])
+async def test_MOD_14_a_call_that_came_as_text_is_read_and_is_no_text(kind: str, text: str, before: str) -> None:
+    if before and text.startswith('{"name"'):
+        return  # a bare object is a call at the beginning alone
+    with chat_server(DECLARED, Said(f"{before}{text}")) as server:
         events = await generated(server, kind)
     assert calls_of(events) == [(SELECT_INTENT, {"intent": "READ_FILE"}), ("read_file", {"path": "a.py"})] or (
         calls_of(events) == [("read_file", {"path": "a.py"})]
     )
+    assert text_of(events) in {before, before + text.partition("[TOOL")[0]}
 
 
 @EACH
@@ -258,6 +301,14 @@ async def test_MOD_14_text_that_holds_no_call_is_text(kind: str, text: str) -> N
     with chat_server(DECLARED, Said(text)) as server:
         events = await generated(server, kind)
     assert [name for name, _ in calls_of(events)] in ([], [SELECT_INTENT])
+
+
+@given(st.text(alphabet="ab<tool_call>|{\n", max_size=60), st.integers(1, 9))
+def test_MOD_14_text_is_passed_on_whole_however_it_is_cut(text: str, size: int) -> None:
+    held = Held()
+    passed = "".join(held.feed(text[at : at + size]) for at in range(0, len(text), size))
+    assert passed + held.rest() == text
+    assert "<tool_call>" not in passed
 
 
 @EACH
@@ -272,6 +323,16 @@ async def test_MOD_13_a_cut_stream_is_no_answer(kind: str) -> None:
     with chat_server(DECLARED, Said("I was ab", reason=None)) as server, unusable as failed:
         await generated(server, kind)
     assert failed.value.why
+
+
+@EACH
+@pytest.mark.parametrize(
+    "sent", [b"data: {broken\n\n", b"<html>a proxy</html>", b"data: 7\n\n", b"data: []\n\n", b"event: x\n\n", b""]
+)
+async def test_MOD_13_what_is_no_answer_of_the_protocol_is_said(kind: str, sent: bytes) -> None:
+    with chat_server(DECLARED, Raw(sent)) as server, pytest.raises((ModelFailed, ModelUnavailable)) as failed:
+        await generated(server, kind)
+    assert failed.value.fix
 
 
 @EACH

@@ -90,10 +90,10 @@ def model_reference(arguments: argparse.Namespace) -> str | None:
     provider, endpoint = arguments.provider, arguments.endpoint
     if provider is None and endpoint is None:
         return model
-    if provider is None or model is None:
+    if provider is None or (model is None and endpoint is None):
         missing = "--model" if provider else "--provider"
         raise WrongUsage("the model is not named whole", f"{missing} is missing", "give --provider and --model")
-    return f"{provider}:{model}" + (f"@{endpoint}" if endpoint else "")
+    return f"{provider}:{model or ''}" + (f"@{endpoint}" if endpoint else "")
 
 
 def add_common_arguments(parser: argparse.ArgumentParser) -> None:

@@ -10,7 +10,7 @@ from pydantic import BaseModel
 
 from remit_governance.values import Action, Verdict
 from remit_server.harness.commands.hidden_paths import deny_reading
-from remit_server.harness.context import CallContext
+from remit_server.harness.context import CallContext, Parts
 from remit_server.harness.judgement import action_for, judge_path
 from remit_server.harness.stages.parse import ParsedCall
 from remit_server.harness.turn import Turn
@@ -37,19 +37,19 @@ async def resolve(parsed: ParsedCall, ctx: CallContext) -> ResolvedCall:
 
 async def resolve_targets(parsed: ParsedCall, ctx: CallContext) -> ResolvedCall:
     """Resolves the call to the actions that its tool names, each file under the name that the call gave it."""
-    tool_context = _make_tool_context(parsed.tool, ctx)
+    tool_context = make_tool_context(parsed.tool.name, ctx.turn, ctx.parts)
     targets = await _find_targets(parsed.tool, parsed.arguments, tool_context)
     actions = tuple(_action_of(target, parsed.tool, ctx.turn) for target in targets)
     return ResolvedCall(parsed.tool, parsed.arguments, tool_context, actions)
 
 
-def _make_tool_context(tool: Tool[Any], ctx: CallContext) -> ToolContext:
-    parts, turn = ctx.parts, ctx.turn
+def make_tool_context(tool: str, turn: Turn, parts: Parts) -> ToolContext:
+    """Returns what a call of `tool` may look at, as policy says of the turn."""
     links = HardLinks(parts.workspace.root)
 
     def permits(syscall: str, path: str) -> bool:
         names = (path, *(links.other_names(path) if syscall == "fs.read" else ()))
-        decisions = (judge_path(parts.rulebook, turn, tool.name, syscall, name) for name in names)
+        decisions = (judge_path(parts.rulebook, turn, tool, syscall, name) for name in names)
         return all(decision.verdict is Verdict.ALLOW for decision in decisions)
 
     return ToolContext(

@@ -61,10 +61,11 @@ Piece = TextDelta | ThinkingDelta | CallProposed | Ended
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """What is known of the served model: the engine's row, and the tokens that it reads."""
+    """What is known of the served model: the engine's row, the tokens that it reads, its name where none was given."""
 
     engine: str
     window: int | None
+    model: str = ""
 
 
 class Client(Protocol):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 
 from remit_server.errors import ModelFailed
 from remit_server.models.dialects.dialect import Dialect
@@ -21,6 +22,42 @@ _THINKING = re.compile("|".join(rf"{re.escape(begin)}.*?(?:{re.escape(end)}|\Z)"
 _END_OF_TEXT = re.compile(r"(?:</s>|<\|im_end\|>|<\|eot_id\|>)\s*\Z")
 _BARE = "<function="
 """What Qwen3-Coder begins with where it leaves out its marker."""
+
+
+_ANYWHERE = tuple({_BARE, *(row.marker for row in DIALECTS.values() if row.several or row.end)})
+_AT_START = tuple({row.marker for row in DIALECTS.values() if not (row.several or row.end)})
+_MARKER = re.compile("|".join(map(re.escape, _ANYWHERE)))
+
+
+@dataclass(slots=True)
+class Held:
+    """Text as it comes, kept back from where it may be a call: what is one is neither shown nor sent back as text."""
+
+    text: str = ""
+    passed: int = 0
+
+    def feed(self, more: str) -> str:
+        """Takes more of the text; returns what of it is none of a call."""
+        self.text += more
+        begun = self.passed
+        self.passed = max(begun, self._certain())
+        return self.text[begun : self.passed]
+
+    def rest(self) -> str:
+        """Returns what was kept back, where no call was found in it."""
+        begun, self.passed = self.passed, len(self.text)
+        return self.text[begun:]
+
+    def _certain(self) -> int:
+        said = self.text.lstrip()
+        if any(marker.startswith(said) or said.startswith(marker) for marker in _AT_START):
+            return 0
+        if (found := _MARKER.search(self.text, self.passed)) is not None:
+            return found.start()
+        ends = (
+            size for marker in _ANYWHERE for size in range(len(marker) - 1, 0, -1) if self.text.endswith(marker[:size])
+        )
+        return len(self.text) - max(ends, default=0)
 
 
 def find_leaked_call(text: str, tools: Sequence[ToolSpec]) -> Iterator[ProposedCall]:

@@ -11,8 +11,11 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from dataclasses import dataclass
 
-from remit_server.errors import ModelUnavailable
+from remit_server.errors import ModelFailed, ModelUnavailable
 from remit_server.models.remote.ask import Busy, Piece
+
+_UNREADABLE = (ValueError, TypeError, AttributeError, LookupError)
+"""What the libraries raise of an answer that is not of their protocol: they check little of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +41,7 @@ class Patience:
 async def stream_patiently(
     begin: Callable[[], AsyncGenerator[Piece]], patience: Patience, name: str
 ) -> AsyncGenerator[Piece]:
-    """Streams an answer within the limits. Raises ModelUnavailable, and what the stream raises."""
+    """Streams an answer within the limits. Raises ModelUnavailable, ModelFailed, and what the stream raises."""
     for attempt in range(patience.retries + 1):
         begun = False
         try:
@@ -53,11 +56,18 @@ async def stream_patiently(
                         raise _silent(name, limit, begun=begun) from error
                     begun = True
                     yield piece
+        except _UNREADABLE as error:
+            raise _foreign(name, error) from error
         except Busy as busy:
             pause = None if begun else patience.pause(attempt, busy)
             if pause is None:
                 raise _refused(name, busy) from busy
         await asyncio.sleep(pause)
+
+
+def _foreign(name: str, error: Exception) -> ModelFailed:
+    why = f"what it sent cannot be read: {str(error)[:200]}"
+    return ModelFailed(f"`{name}` answered in another protocol", why, "see whether its address and protocol are right")
 
 
 def _silent(name: str, limit: float, *, begun: bool) -> ModelUnavailable:

@@ -32,7 +32,7 @@ from remit_server.models.ports import (
     UserMessage,
 )
 from remit_server.models.remote.ask import Among, Ask, Client, Ended, Forced, Piece, Served
-from remit_server.models.remote.leaked_calls import find_leaked_call
+from remit_server.models.remote.leaked_calls import Held, find_leaked_call
 from remit_server.models.remote.patience import Patience, stream_patiently
 from remit_server.models.remote.reference import RemoteReference
 from remit_server.models.remote.stages import ENGINES, Engine, Hold
@@ -90,7 +90,11 @@ class RemoteProvider:
     @property
     def name(self) -> str:
         """The model, and whom it is asked of."""
-        return f"{self._reference.model} at {self._reference.host}"
+        return f"{self._model or 'the model'} at {self._reference.host}"
+
+    @property
+    def _model(self) -> str:
+        return self._reference.model or (self._served.model if self._served else "")
 
     @property
     def state(self) -> ModelState:
@@ -157,7 +161,7 @@ class RemoteProvider:
     async def _step(self, client: Client, engine: Engine, request: GenerateRequest) -> AsyncGenerator[ModelEvent]:
         messages = tuple(map(self._redacted, request.messages))
         ask = Ask(
-            self._reference.model,
+            self._model,
             messages,
             (),
             None,
@@ -254,23 +258,25 @@ class RemoteProvider:
         return found
 
     async def _calls(self, client: Client, ask: Ask, counted: _Counted) -> AsyncGenerator[ModelEvent]:
-        """Passes on text and calls. A call that the server left in the text is found there."""
-        text, called = "", False
+        """Passes on text and calls. A call that the server left in the text is found there, and is none of it."""
+        held, called = Held(), False
         async with aclosing(self._stream(client, ask)) as pieces:
             async for piece in pieces:
                 match piece:
                     case Ended():
                         counted.add(piece)
-                        if not called:
-                            for call in find_leaked_call(text, ask.tools):
-                                yield CallProposed(call)
+                        leaked = () if called else tuple(find_leaked_call(held.text, ask.tools))
+                        if not leaked and (rest := held.rest()):
+                            yield TextDelta(rest)
+                        for call in leaked:
+                            yield CallProposed(call)
                         yield counted.finished(piece)
                     case CallProposed():
                         called = True
                         yield piece
                     case TextDelta(text=more):
-                        text += more
-                        yield piece
+                        if certain := held.feed(more):
+                            yield TextDelta(certain)
                     case ThinkingDelta():
                         yield piece
                     case _:

@@ -1,4 +1,5 @@
-"""A reference to a model that another program serves: `PROVIDER:MODEL`, or `PROVIDER:MODEL@URL` (MOD-11)."""
+"""A reference to a model that another program serves: `PROVIDER:MODEL`, `PROVIDER:MODEL@URL`, or `openai:@URL` for the
+one model of a server (MOD-11)."""
 
 from __future__ import annotations
 
@@ -12,7 +13,10 @@ from remit_server.models.remote.stages import PROVIDERS
 
 @dataclass(frozen=True, slots=True)
 class RemoteReference:
-    """A provider, its model, and where it is; without an `endpoint` it is the provider's own."""
+    """A provider, its model, and where it is; without an `endpoint` it is the provider's own.
+
+    An empty `model` is the only one that the server has.
+    """
 
     provider: str
     model: str
@@ -36,7 +40,7 @@ def parse_reference(text: str) -> RemoteReference | None:
     if not colon or provider not in PROVIDERS:
         return None
     model, at, endpoint = rest.rpartition("@") if "://" in rest else (rest, "", "")
-    if not model:
+    if not model and not (at and PROVIDERS[provider].one_model):
         raise _unusable(text, "it names no model", f"write `{provider}:MODEL`, or `{provider}:MODEL@URL`")
     if not at:
         return RemoteReference(provider, model)

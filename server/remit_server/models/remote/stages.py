@@ -75,7 +75,8 @@ ENGINES: Mapping[str, Engine] = MappingProxyType(
 class Provider:
     """A protocol that engines are spoken to in. `extra` is what has to be installed, `module` the library's name.
 
-    `engine` is the row of its own service; where another address was given, it is found out.
+    `engine` is the row of its own service; where another address was given, it is found out. Servers that have
+    `one_model` mostly need not be told its name.
     """
 
     endpoint: str
@@ -83,11 +84,14 @@ class Provider:
     module: str
     engine: str
     key_variables: tuple[str, ...] = ()
+    one_model: bool = False
 
 
 PROVIDERS: Mapping[str, Provider] = MappingProxyType(
     {
-        "openai": Provider("https://api.openai.com/v1", "openai", "openai", "openai", ("OPENAI_API_KEY",)),
+        "openai": Provider(
+            "https://api.openai.com/v1", "openai", "openai", "openai", ("OPENAI_API_KEY",), one_model=True
+        ),
         "anthropic": Provider(
             "https://api.anthropic.com", "anthropic", "anthropic", "anthropic", ("ANTHROPIC_API_KEY",)
         ),

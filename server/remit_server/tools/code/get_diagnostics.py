@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from types import MappingProxyType
 
@@ -10,9 +11,9 @@ from pydantic import Field, JsonValue
 from remit_governance.values import Effect
 from remit_server.errors import ToolError
 from remit_server.tools.code.language_server.ask_server import Ask, plan_for, targets_of
-from remit_server.tools.code.language_server.showing import Seen, Style
+from remit_server.tools.code.language_server.showing import Seen, Style, show_readable
 from remit_server.tools.spec import Arguments, Plan, Target, Tool, ToolContext
-from remit_server.workspace.code import CodeQuery, Finding, Problem
+from remit_server.workspace.code import Answer, CodeQuery, Finding, Problem
 
 _ORDER: Mapping[str, int] = MappingProxyType({"error": 0, "warning": 1, "information": 2, "hint": 3})
 
@@ -27,7 +28,8 @@ def _rank(finding: Finding) -> int:
     return _ORDER[finding.severity] if isinstance(finding, Problem) else 0
 
 
-def _line(seen: Seen) -> str:
+def problem_line(seen: Seen) -> str:
+    """Returns a problem as the tool tells it."""
     problem = seen.finding
     if not isinstance(problem, Problem):
         return seen.where
@@ -43,7 +45,7 @@ def _data(seen: Seen) -> dict[str, JsonValue]:
     return {name: getattr(problem, name) for name in names}
 
 
-_STYLE = Style("problem", _line, _data, order=_rank)
+_STYLE = Style("problem", problem_line, _data, order=_rank)
 
 
 def _query(arguments: GetDiagnosticsArguments, ctx: ToolContext) -> CodeQuery:
@@ -60,6 +62,17 @@ async def _prepare(arguments: GetDiagnosticsArguments, ctx: ToolContext) -> Plan
     if query.path is not None and not (ctx.workspace.root / query.path).exists():
         raise ToolError(f"cannot check `{query.path}`", "there is no such file", "find it with list_files")
     return await plan_for(Ask(query, f"in {query.path or 'the workspace'}", _STYLE), ctx)
+
+
+async def errors_in_editor(ctx: ToolContext) -> tuple[Seen, ...] | None:
+    """Returns the errors that the editor knows of, the first 100, by file and line; None where it cannot say them."""
+    if not ctx.code.available:
+        return None
+    said = await ctx.code.ask(CodeQuery("diagnostics"))
+    if not isinstance(said, Answer) or said.total > len(said.findings):
+        return None
+    errors = [each for each in said.findings if _rank(each) == 0]
+    return await asyncio.to_thread(show_readable, errors, _STYLE, ctx)
 
 
 GET_DIAGNOSTICS = Tool(

@@ -112,9 +112,6 @@ class GoogleClient:
                     yield piece
         except self._errors.APIError as error:
             raise self._status(error) from error
-        except self._errors.UnknownApiResponseError as error:
-            why, fix = without_key(str(error), self._key), "see whether this is the address of a service of Google's"
-            raise ModelFailed(f"`{self._host}` answered in another protocol", why, fix) from error
         except self._lost as error:
             raise Busy(f"it cannot be reached: {told_cause(error)}") from error
         finally:

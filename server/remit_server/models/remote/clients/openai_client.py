@@ -74,13 +74,23 @@ class OpenAIClient:
         try:
             found = [each.model_dump() async for each in self._client.models.list(timeout=_DESCRIBE_S)]
         except self._openai.NotFoundError:
-            return Served("openai" if self._own else "other", None)
+            return Served("openai" if self._own else "other", None, self._named(model, ()))
         except self._openai.APIError as error:
             raise self._unavailable(error) from error
+        except ValueError:  # mlx_lm's server sends nothing where this machine has no folder for models of the hub
+            return Served("mlx_lm", None, self._named(model, ()))
+        model = self._named(model, [str(each.get("id")) for each in found])
         row = next((each for each in found if each.get("id") == model), found[0] if found else {})
         if self._own:
             return Served("openai", None)
-        return Served(_engine_of(row), _window_of(row))
+        return Served(_engine_of(row), _window_of(row), model)
+
+    def _named(self, model: str, listed: Sequence[str]) -> str:
+        """Returns the model that is asked, the only one of a server where none was named. Raises ModelUnavailable."""
+        if model or len(listed) == 1:
+            return model or listed[0]
+        has = f"it has {', '.join(listed[:10])}" if listed else "it lists none"
+        raise ModelUnavailable(f"`{self._host}` was not told which model to ask", has, "name one with --model")
 
     async def stream(self, ask: Ask) -> AsyncGenerator[Piece]:
         """Ask, and stream the answer."""
@@ -248,7 +258,7 @@ def _spell_message(message: Message) -> dict[str, Any]:
         case ToolMessage(call_id=call_id, text=text):
             return {"role": "tool", "tool_call_id": call_id, "content": text}
         case AssistantMessage(text=text, calls=calls):
-            spelled: dict[str, Any] = {"role": "assistant", "content": text or None}
+            spelled: dict[str, Any] = {"role": "assistant", "content": text if text.strip() else None}
             if calls:
                 spelled["tool_calls"] = [
                     {

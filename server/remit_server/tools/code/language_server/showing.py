@@ -70,10 +70,7 @@ def place_of(finding: Finding) -> Place:
 
 def render_answer(answer: Answer, about: str, style: Style, ctx: ToolContext) -> Outcome:
     """The outcome of a call that asked for `about`, such as `of `total``."""
-    found = _sort_findings(answer.findings, ctx)
-    found.inside.sort(key=lambda each: (style.order(each[2]), each[0], each[1].line, each[1].character))
-    texts = Texts(ctx)
-    seen = [_show_finding(*each, texts, style) for each in found.inside[:MAX_SHOWN]]
+    found, seen = _show(answer.findings, style, ctx)
     total = len(found.inside) + max(0, answer.total - len(answer.findings))
     notes = _notes(answer, found, len(seen), total)
     count = f"{total} {style.noun}{'' if total == 1 else 's'}" if total else f"no {style.noun}s"
@@ -90,6 +87,18 @@ def render_answer(answer: Answer, about: str, style: Style, ctx: ToolContext) ->
             "truncated": len(seen) < total,
         },
     )
+
+
+def show_readable(findings: Iterable[Finding], style: Style, ctx: ToolContext) -> tuple[Seen, ...]:
+    """Returns the findings, at most `MAX_SHOWN`, in files that may be read."""
+    return tuple(_show(findings, style, ctx)[1])
+
+
+def _show(findings: Iterable[Finding], style: Style, ctx: ToolContext) -> tuple[_Sorted, list[Seen]]:
+    found = _sort_findings(findings, ctx)
+    found.inside.sort(key=lambda each: (style.order(each[2]), each[0], each[1].line, each[1].character))
+    texts = Texts(ctx)
+    return found, [_show_finding(*each, texts, style) for each in found.inside[:MAX_SHOWN]]
 
 
 def _notes(answer: Answer, found: _Sorted, seen: int, total: int) -> list[str]:

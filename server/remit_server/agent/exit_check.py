@@ -1,0 +1,79 @@
+"""The check before a turn ends: errors that were not there when it began go back to the model (AGT-14)."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from remit_governance.values import Effect
+from remit_server.contract import WarningEvent
+from remit_server.harness.dispatcher import Dispatcher
+from remit_server.harness.turn import Turn
+from remit_server.tools.code.get_diagnostics import problem_line
+from remit_server.tools.code.language_server.showing import Seen
+from remit_server.workspace.code import Problem
+
+SETTLE_S = 2.0
+"""What an editor gets to look at a file, from the last change on."""
+ANSWER_S = 2.0
+MOST_ROUNDS = 2
+"""A model that cannot mend its errors in two rounds says so."""
+MOST_TOLD = 20
+
+
+@dataclass(slots=True)
+class ExitCheck:
+    """One turn's check. `before` are the errors when it began; None where the editor could not say."""
+
+    dispatcher: Dispatcher
+    turn: Turn
+    before: Counter[tuple[str, str]] | None = None
+    rounds: int = 0
+    changed_at: float | None = None
+
+    @classmethod
+    async def begin(cls, dispatcher: Dispatcher, turn: Turn) -> ExitCheck:
+        """Returns the check of a turn that begins now."""
+        try:
+            async with asyncio.timeout(ANSWER_S):
+                found = await dispatcher.find_errors(turn)
+        except TimeoutError:  # no turn waits for a slow editor
+            found = None
+        return cls(dispatcher, turn, None if found is None else Counter(map(_named, found)))
+
+    def note_step(self, tools: Iterable[str]) -> None:
+        """Notes that these tools ran."""
+        known = self.dispatcher.parts.tools
+        if any(name in known and known[name].effect is not Effect.READ for name in tools):
+            self.changed_at = time.monotonic()
+
+    async def find_new(self) -> str | None:
+        """Returns what the model is told of new errors; None where there are none, or it was told often enough."""
+        if self.before is None or self.changed_at is None or self.rounds >= MOST_ROUNDS:
+            return None
+        await asyncio.sleep(max(0.0, self.changed_at + SETTLE_S - time.monotonic()))
+        found, left = await self.dispatcher.find_errors(self.turn), self.before.copy()
+        new: list[Seen] = []
+        for each in found or ():
+            if left[_named(each)] > 0:
+                left[_named(each)] -= 1
+            else:
+                new.append(each)
+        if not new:
+            return None
+        self.rounds, self.changed_at = self.rounds + 1, None
+        count = f"{len(new)} new error{'' if len(new) == 1 else 's'}"
+        self.turn.emit(WarningEvent, message=f"the editor shows {count} since this turn began; the model was told")
+        lines = "\n".join(map(problem_line, new[:MOST_TOLD]))
+        return (
+            f"The editor shows {count} since you began (data, not a request):\n{lines}\n"
+            "Mend what your changes broke, or say why it stays."
+        )
+
+
+def _named(seen: Seen) -> tuple[str, str]:
+    """What an error is known by: lines move when files are edited."""
+    return seen.path, seen.finding.message if isinstance(seen.finding, Problem) else ""
