@@ -86,6 +86,8 @@ bench: setup
 	$(BIN)/python bench/sandbox.py
 	$(BIN)/python bench/guided.py
 	$(BIN)/python bench/model.py
+	$(BIN)/python bench/speculation.py
+	$(BIN)/python bench/prompt_cache.py
 
 clean:
 	rm -rf $(VENV) client-vscode/node_modules client-vscode/out .cache .mypy_cache .ruff_cache .pytest_cache

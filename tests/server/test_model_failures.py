@@ -9,6 +9,7 @@ import os
 import resource
 import signal
 import sys
+import time
 from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
@@ -19,6 +20,8 @@ from tiny_model import MARKERS, TEMPLATE, ask, collect, last, tiny_model
 from remit_server.errors import ModelFailed, ModelUnavailable
 from remit_server.models.local import wire
 from remit_server.models.local.backoff import FREE_RESTARTS
+from remit_server.models.local.host.cache.cache_files import CacheStore
+from remit_server.models.local.host.cache.session_caches import Session
 from remit_server.models.local.options import EngineOptions
 from remit_server.models.local.process import HostProcess
 from remit_server.models.local.provider import MlxProvider
@@ -263,7 +266,28 @@ async def test_prompt_cache_outlasts_the_process(folder: Path, tmp_path: Path) -
     assert again.cached_tokens == again.prompt_tokens - 1
     assert again.completion_tokens == first.completion_tokens
     os.utime(folder / "model.safetensors", (1, 1))
-    assert (await asked_once(folder, options)).cached_tokens == 0
-    os.truncate(tmp_path / "caches" / kept, 200)
+    assert (await asked_once(folder, options)).cached_tokens == 0  # another model's, which has a file of its own
+    assert len(contents(tmp_path / "caches")) == 2
+    for file in contents(tmp_path / "caches"):
+        os.truncate(tmp_path / "caches" / file, 200)
     assert (await asked_once(folder, options)).cached_tokens == 0
     assert (await asked_once(folder, EngineOptions())).cached_tokens == 0
+
+
+class Small:
+    """A cache of six bytes."""
+
+    def save(self, path: Path, metadata: dict[str, str]) -> None:
+        path.write_bytes(b"x" * 6)
+
+
+def test_MOD_05_files_that_are_being_written_are_not_counted_and_what_a_kill_left_goes(tmp_path: Path) -> None:
+    for name, size, age in ((".writing", 50, 5), (".left", 50, 9_000), ("old", 6, 60)):
+        file = tmp_path / f"{name}.safetensors"
+        file.write_bytes(b"x" * size)
+        os.utime(file, (time.time() - age, time.time() - age))
+    tmp_path.chmod(0o700)
+    CacheStore(tmp_path, "model", most_bytes=10).save("s", Session((1,), None, Small(), 1, 0))  # type: ignore[arg-type]
+    kept, written = sorted(contents(tmp_path))
+    assert kept == ".writing.safetensors"
+    assert written != "old.safetensors"

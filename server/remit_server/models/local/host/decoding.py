@@ -15,9 +15,13 @@ from types import MappingProxyType
 from typing import Any, Literal, Protocol, cast
 
 from remit_server.models.local.host.cache.token_caches import Cache
+from remit_server.models.local.host.speculation import Drafter
 
 _CLEARED_EVERY = 256
 """The number of tokens after which MLX's cached buffers are freed, as in mlx-lm."""
+_NEAR = {True: 0.01, False: 0.5}
+"""Scores that differ by less are as good as equal: in 32 bits, and in 16."""
+_NEAR_SHARE = 0.005
 _MASKS = 32
 """The number of masks cached: text uses the same few again and again. A mask has a byte per token."""
 
@@ -31,6 +35,10 @@ class TokenConstraint(Protocol):
 
     def forces_little(self, allowed: bytes | None) -> bool:
         """Returns whether most of the tokens in `allowed` force no further token."""
+        ...
+
+    def fits(self, tokens: Sequence[int]) -> int:
+        """Returns how many of these tokens might come next, one after another."""
         ...
 
     def accept(self, token: int) -> None:
@@ -114,7 +122,11 @@ def read(model: Any, tokens: Sequence[int], cache: Cache) -> None:
 
 
 class Row:
-    """One running generation: the cache holds all tokens but the last few, which the next step reads together."""
+    """One running generation: the cache holds all tokens but the last few, which the next step reads together.
+
+    With a `drafter` the step reads a guess with them, and takes as much of it as the model would have written: what it
+    chooses is the same, in fewer passes.
+    """
 
     def __init__(
         self,
@@ -127,6 +139,7 @@ class Row:
         end_tokens: frozenset[int],
         max_tokens: int,
         sampling: Sampling,
+        drafter: Drafter | None = None,
     ) -> None:
         import mlx.core as mx
 
@@ -141,6 +154,8 @@ class Row:
         self._end_tokens = end_tokens
         self._left = max_tokens
         self._sampling = sampling
+        self._drafter = drafter if cache.rewinds else None
+        self._guess: list[int] = []
         self._key = mx.random.key(sampling.seed) if sampling.temperature > 0 else None
 
     def begin(self) -> None:
@@ -148,40 +163,104 @@ class Row:
         import mlx.core as mx
 
         if self._next:
-            self._logits = self._scores(mx.array([list(self._next)]), len(self._next))
+            self._guess = self._propose()
+            tokens = (*self._next, *self._guess)
+            self._logits = self._scores(mx.array([list(tokens)]), len(tokens), 1 + len(self._guess))
             cast(Any, mx.async_eval)(self._logits)
-            self._next = ()
 
     def decide(self) -> Generated:
-        """Chooses the next token. The allowed tokens are computed while the scores are.
+        """Chooses the next token, and those of a guess that it agrees with. The allowed tokens are computed while the
+        scores are. Raises what the constraint raises.
+        """
+        written = self._decide_guessed() if self._guess else self._decide_one()
+        if self._drafter is not None:
+            self._drafter.observe(written)
+        ended = written[-1] in self._end_tokens
+        return self._make_generated(tuple(written), "stop" if ended else "length" if self._left == 0 else None)
 
-        Forced tokens come with it: the model reads them together, without sampling. Where they are unlikely, the model
-        starts to read the chosen token before its value is known here, so that neither side waits. Raises what the
-        constraint raises.
+    def _decide_one(self) -> list[int]:
+        """Chooses one token. Forced tokens come with it: the model reads them together, without sampling.
+
+        Where they are unlikely, the model starts to read the chosen token before its value is known here, so that
+        neither side waits; where the next tokens can be guessed, it waits to read those too.
         """
         import mlx.core as mx
 
         allowed = self._constraint.allowed()
-        chosen = self._sample(_apply_mask(self._logits, allowed, min(self._end_tokens)))
-        ahead = self._left > 1 and self._constraint.forces_little(allowed)
+        chosen = self._sample(self._masked(0, allowed))
+        follows = self._drafter is not None and self._drafter.propose(1)
+        ahead = self._left > 1 and not follows and self._constraint.forces_little(allowed)
+        self._next = ()
         if ahead:
             # Evaluated separately: arrays evaluated together are waited for together.
             cast(Any, mx.async_eval)(chosen)
-            self._logits = self._scores(chosen[None], 1)
+            self._logits = self._scores(chosen[None], 1, 1)
             cast(Any, mx.async_eval)(self._logits)
-        token = cast(int, chosen.item())
+        written = self._take(cast(int, chosen.item()))
+        self._next = tuple(written[1:] if ahead else written)
+        return written
+
+    def _decide_guessed(self) -> list[int]:
+        """Chooses token after token as long as the guess goes on the same way."""
+        import mlx.core as mx
+        import numpy as np
+
+        guess, self._guess = self._guess, []
+        near, rows = _NEAR[self._logits.dtype == mx.float32], np.array(self._logits[0].astype(mx.float32))
+        written: list[int] = []
+        right = 0
+        while True:
+            bits = _bits(self._constraint.allowed(), min(self._end_tokens), rows.shape[1])
+            token = self._sample_surely(np.where(bits, rows[right], -np.inf), near)
+            if token is None:
+                return [*written, *self._decide_again(guess, right)]
+            more = self._take(token)
+            written += more
+            agreed = _common(more, guess[right:])
+            right += agreed
+            if agreed < len(more) or self._left == 0 or token in self._end_tokens:
+                break
+        self._forget(len(guess) - right)
+        self._next = tuple(more[agreed:])
+        if self._drafter is not None:
+            self._drafter.rate(len(guess), right)
+        return written
+
+    def _decide_again(self, guess: list[int], right: int) -> list[int]:
+        """Chooses the token behind the first `right` ones of a guess by itself: in one pass two were as likely."""
+        import mlx.core as mx
+
+        last = (*self._next, *guess)[len(self._next) + right - 1]
+        self._forget(len(guess) - right + 1)
+        self._logits = self._scores(mx.array([[last]]), 1, 1)
+        return self._decide_one()
+
+    def _propose(self) -> list[int]:
+        """Returns a guess that the constraint may take, which leaves a token of the limit to be chosen behind it."""
+        if self._drafter is None or self._left < 2:
+            return []
+        guess = self._drafter.propose(self._left - 1)
+        return guess[: self._constraint.fits(guess)] if guess else []
+
+    def _take(self, token: int) -> list[int]:
+        """Returns a chosen token with those that it forces, which are accepted."""
         self._constraint.accept(token)
         self._left -= 1
-        if token in self._end_tokens:
-            return self._make_generated((token,), "stop")
-        forced = self._constraint.accept_forced(self._left)
+        forced = [] if token in self._end_tokens else self._constraint.accept_forced(self._left)
         self._left -= len(forced)
-        self._next = tuple(forced) if ahead else (token, *forced)
-        return self._make_generated((token, *forced), "length" if self._left == 0 else None)
+        return [token, *forced]
 
-    def _scores(self, tokens: Any, count: int) -> Any:
+    def _forget(self, tokens: int) -> None:
+        self._cache.trim(tokens)
+        self.held -= tokens
+
+    def _scores(self, tokens: Any, count: int, wanted: int) -> Any:
+        """Reads `count` tokens; returns the scores after each of the last `wanted` ones."""
         self.held += count
-        return self._model(tokens, cache=self._cache.layers)[:, -1, :]
+        return self._model(tokens, cache=self._cache.layers)[:, -wanted:, :]
+
+    def _masked(self, place: int, allowed: bytes | None) -> Any:
+        return _apply_mask(self._logits[:, place, :], allowed, min(self._end_tokens))
 
     def _make_generated(self, tokens: tuple[int, ...], done: Literal["stop", "length"] | None) -> Generated:
         import mlx.core as mx
@@ -205,11 +284,49 @@ class Row:
             return mx.argmax(logits, axis=-1)
         # A key of its own: other generations' sampling changes nothing here.
         self._key, now = mx.random.split(self._key)
-        if self._sampling.top_p < 1:
+        return mx.argmax(self._scored(logits, now, self._sampling.top_p), axis=-1)
+
+    def _sample_surely(self, row: Any, near: float) -> int | None:
+        """Returns the token that `_sample` would choose by itself; None where that is not certain: the last bits of
+        scores depend on how many tokens are read together, and decide between two that are about as likely.
+        """
+        import mlx.core as mx
+        import numpy as np
+
+        sampling, key = self._sampling, self._key
+        tried = [row]
+        if key is not None:
+            key, now = mx.random.split(key)
+            around = (sampling.top_p - _NEAR_SHARE, sampling.top_p + _NEAR_SHARE) if sampling.top_p < 1 else (1.0,)
+            tried = [np.array(self._scored(mx.array(row)[None], now, share))[0] for share in around]
+        chosen = {int(np.argmax(scores)) for scores in tried}
+        if len(chosen) > 1 or any(_lead(scores) < near / (sampling.temperature or 1.0) for scores in tried):
+            return None
+        self._key = key
+        return chosen.pop()
+
+    def _scored(self, logits: Any, key: Any, top_p: float) -> Any:
+        """Scores whose largest is a sample: Gumbel's way."""
+        import mlx.core as mx
+
+        if top_p < 1:
             from mlx_lm.sample_utils import apply_top_p
 
-            logits = apply_top_p(logits - mx.logsumexp(logits, axis=-1, keepdims=True), self._sampling.top_p)
-        return mx.random.categorical(logits * (1 / self._sampling.temperature), key=now)
+            logits = apply_top_p(logits - mx.logsumexp(logits, axis=-1, keepdims=True), top_p)
+        return logits * (1 / self._sampling.temperature) + mx.random.gumbel(logits.shape, key=key)
+
+
+def _lead(scores: Any) -> float:
+    """How far the best score is ahead."""
+    import numpy as np
+
+    second, first = np.partition(scores, -2)[-2:]
+    return float(first - second)
+
+
+def _common(left: Sequence[int], right: Sequence[int]) -> int:
+    shorter = min(len(left), len(right))
+    return next((i for i in range(shorter) if left[i] != right[i]), shorter)
 
 
 def _apply_mask(logits: Any, allowed: bytes | None, end: int) -> Any:
@@ -222,6 +339,12 @@ def _apply_mask(logits: Any, allowed: bytes | None, end: int) -> Any:
 @lru_cache(maxsize=_MASKS)
 def _mask(allowed: bytes | None, end: int, width: int) -> Any:
     import mlx.core as mx
+
+    return mx.array(_bits(allowed, end, width))[None]
+
+
+@lru_cache(maxsize=_MASKS)
+def _bits(allowed: bytes | None, end: int, width: int) -> Any:
     import numpy as np
 
     bits: Any = np.zeros(width, bool)
@@ -231,4 +354,4 @@ def _mask(allowed: bytes | None, end: int, width: int) -> Any:
         # The model may score more tokens than its tokenizer has, and the bit mask is padded to whole words.
         known = np.unpackbits(np.frombuffer(allowed, np.uint8), bitorder="little")[:width]
         bits[: known.size] = known
-    return mx.array(bits)[None]
+    return bits

@@ -122,7 +122,15 @@ class Engine:
         limit = min(request.max_tokens, room)
         keyed_guide[1].set_limit(limit)
         return Generation(
-            self._model, request, prompt, keyed_guide, output, text=text, max_tokens=limit, emit=self._emit
+            self._model,
+            request,
+            prompt,
+            keyed_guide,
+            output,
+            text=text,
+            max_tokens=limit,
+            emit=self._emit,
+            drafter=self._adapter.drafter(request),
         )
 
     def _attempt(self, generation: Generation, step: Callable[[Generation], None]) -> None:

@@ -13,6 +13,7 @@ from remit_server.models.local.host.loading import HostError
 from remit_server.models.local.host.mlx_backend import LanguageModel, memory_bytes
 from remit_server.models.local.host.model_adapter import KeyedGuide
 from remit_server.models.local.host.output.output_reader import OutputReader
+from remit_server.models.local.host.speculation import Drafter
 from remit_server.models.local.wire import Finished, Frame, Generate, Progress
 
 Emit = Callable[[Frame], None]
@@ -32,6 +33,7 @@ class Generation:
         text: str,
         max_tokens: int,
         emit: Emit,
+        drafter: Drafter | None = None,
     ) -> None:
         self.request = request
         self.prompt = prompt
@@ -55,6 +57,7 @@ class Generation:
             self._guide,
             max_tokens=max_tokens,
             sampling=model.sampling.wanted(request.temperature, request.top_p, request.seed),
+            drafter=drafter,
         )
         self._report(self._held)
 

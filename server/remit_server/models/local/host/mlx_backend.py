@@ -25,6 +25,7 @@ from remit_server.models.local.host.grammar.lark import Spelling
 from remit_server.models.local.host.output.formats import FOREIGN, ToolFormat, dialect_formats, foreign_format
 from remit_server.models.local.host.output.thinking import ThinkMarkers
 from remit_server.models.local.host.prompts import Template, TemplateMessage, split_at_seams
+from remit_server.models.local.host.speculation import Drafter
 from remit_server.models.local.wire import Effort
 
 _LOAD_REPORTS = 20
@@ -207,7 +208,16 @@ class LanguageModel:
         """Reads tokens into a cache."""
         read(self._model, tokens, cache)
 
-    def row(self, cache: Cache, token: int, constraint: TokenConstraint, *, max_tokens: int, sampling: Sampling) -> Row:
+    def row(
+        self,
+        cache: Cache,
+        token: int,
+        constraint: TokenConstraint,
+        *,
+        max_tokens: int,
+        sampling: Sampling,
+        drafter: Drafter | None = None,
+    ) -> Row:
         """Starts a generation: the cache holds the prompt up to its last token, which is `token`."""
         return Row(
             self._model,
@@ -218,6 +228,7 @@ class LanguageModel:
             end_tokens=self.end_tokens,
             max_tokens=max_tokens,
             sampling=sampling,
+            drafter=drafter,
         )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from functools import lru_cache
 
 from remit_server.models.dialects.read import Schemas
 from remit_server.models.dialects.table import HARMONY
@@ -19,6 +20,7 @@ from remit_server.models.local.host.output.native import NativeReader
 from remit_server.models.local.host.output.output_reader import OutputReader, Reader, Verbatim
 from remit_server.models.local.host.output.thinking import ThoughtReader
 from remit_server.models.local.host.prompts import Renderer, renderer, with_schema
+from remit_server.models.local.host.speculation import MOST_SOURCES, Drafter, Source, find_files, make_source
 from remit_server.models.local.wire import Generate
 
 log = logging.getLogger("remit.model")
@@ -30,6 +32,9 @@ cut off by the token limit is dropped, but a string shortened by the grammar wou
 
 MATCHED_CHARACTERS = 40
 """The length of an answer's string with a pattern or format, unless an eighth of the token limit is more."""
+
+MOST_MESSAGES = 60
+"""Of a conversation, the last ones, that are searched for files."""
 
 KeyedGuide = tuple[str | None, Guide | Unguided]
 """The constraint of a generation, and the key of its grammar, if it has one."""
@@ -51,6 +56,7 @@ class ModelAdapter:
         dialect = self._plain.dialect
         self._formats = (held_format(dialect),) if self.guided else model.tool_formats(dialect)
         self._thoughtful = self._renderer(thinking=True, guided=self.guided) if self._thinking else self._plain
+        self._source = lru_cache(maxsize=2 * MOST_SOURCES)(self._make_source)
         if thinking and not self._thinking:
             log.warning("model `%s` has no markers for thinking aloud, so it is not asked to", model.name)
 
@@ -102,6 +108,17 @@ class ModelAdapter:
         return OutputReader(
             request.id, self._reader(request), ThoughtReader(markers, opened=markers.is_opened_by(prompt))
         )
+
+    def drafter(self, request: Generate) -> Drafter | None:
+        """Returns what guesses a step's arguments from the files that were shown; None where none were."""
+        if not request.intents:
+            return None
+        texts = [message.content for message in request.messages[-MOST_MESSAGES:]]
+        files = list(find_files(texts, self._plain.dialect.encoding))[-MOST_SOURCES:]
+        return Drafter([self._source(file) for file in files]) if files else None
+
+    def _make_source(self, file: str) -> Source:
+        return make_source(self._model.encode(file))
 
     def used(self, keyed: KeyedGuide, *, failed: bool) -> None:
         """Records the use of a grammar."""

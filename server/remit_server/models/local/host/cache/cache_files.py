@@ -12,6 +12,7 @@ import logging
 import os
 import stat
 import tempfile
+import time
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -24,6 +25,7 @@ from remit_server.models.local.host.cache.token_caches import Cache
 log = logging.getLogger("remit.model")
 
 _SUFFIX = ".safetensors"
+_LEFT_S = 3_600.0
 
 
 class _Known(BaseModel):
@@ -79,16 +81,23 @@ class CacheStore:
         return Session(known.tokens, known.text, cache, known.held, known.whole)
 
     def _path(self, name: str) -> Path:
-        return self._folder / (hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest() + _SUFFIX)
+        """A file of this model's: a session may go on with another model, and come back."""
+        named = f"{self._model}\n{name}".encode("utf-8", "surrogatepass")
+        return self._folder / (hashlib.sha256(named).hexdigest() + _SUFFIX)
 
     def _prune(self) -> None:
-        files = sorted(self._folder.glob(f"*{_SUFFIX}"), key=lambda path: path.stat().st_mtime_ns)
-        total = sum(path.stat().st_size for path in files)
-        for path in files:
+        """Removes the oldest files; of those that a process is still writing, what a kill left an hour ago."""
+        found = sorted((path.stat().st_mtime, path.stat().st_size, path) for path in self._folder.glob(f"*{_SUFFIX}"))
+        whole = [each for each in found if not each[2].name.startswith(".")]
+        left = [path for written, _, path in found if path.name.startswith(".") and written < time.time() - _LEFT_S]
+        total = sum(size for _, size, _ in whole)
+        for _, size, path in whole:
             if total <= self._most_bytes:
-                return
-            total -= path.stat().st_size
-            path.unlink()
+                break
+            total -= size
+            left.append(path)
+        for path in left:
+            path.unlink(missing_ok=True)
 
 
 @contextmanager

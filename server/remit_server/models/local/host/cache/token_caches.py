@@ -17,6 +17,15 @@ class Cache:
     def __init__(self, layers: list[Any]) -> None:
         self.layers = layers
 
+    @property
+    def rewinds(self) -> bool:
+        """Whether tokens can be dropped at any time: no layer overwrites what it held."""
+        from mlx_lm.models.cache import KVCache, QuantizedKVCache
+
+        from remit_server.models.embedded.architecture import ShiftCache
+
+        return all(type(layer) in {KVCache, QuantizedKVCache, ShiftCache} for layer in self.layers)
+
     def trim(self, tokens: int) -> bool:
         """Drops the last `tokens`, where all layers can."""
         from mlx_lm.models.cache import can_trim_prompt_cache, trim_prompt_cache

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 from llguidance import LLMatcher
 
@@ -47,6 +47,10 @@ class Guide:
         if allowed is None:
             return False
         return self._closer is not None or int.from_bytes(allowed).bit_count() > 4 * len(allowed)
+
+    def fits(self, tokens: Sequence[int]) -> int:
+        """Returns how many of these tokens might come next; none of a JSON value's, as in `accept_forced`."""
+        return 0 if self._closer is not None or self._over() else int(self._matcher.validate_tokens(list(tokens)))
 
     def accept(self, token: int) -> None:
         """Accepts one generated token. Raises GrammarError where it was not allowed, or the matcher's limits are

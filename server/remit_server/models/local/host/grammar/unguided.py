@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
 from jsonschema import Draft202012Validator
@@ -40,6 +40,10 @@ class Unguided:
         """Returns True: the next token may always be read before it is known here."""
         del allowed
         return True
+
+    def fits(self, tokens: Sequence[int]) -> int:
+        """Returns the number of them: any token may come next."""
+        return len(tokens)
 
     def accept(self, token: int) -> None:
         """Does nothing: any token is allowed."""
