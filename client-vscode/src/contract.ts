@@ -478,11 +478,16 @@ export interface TokenDelta {
   readonly text: string;
 }
 
-/** Tokens of one request or of a run; `cached_tokens` of the prompt were not computed again. */
+/**
+ * Tokens of one request or of a run; `cached_tokens` of the prompt were not computed again.
+ *
+ * `price_usd` is what they cost by the service's list prices: 0 on this machine, null where it is not known.
+ */
 export interface TokenUsage {
   readonly prompt_tokens: number;
   readonly cached_tokens: number;
   readonly completion_tokens: number;
+  readonly price_usd: number | null;
 }
 
 /** Stage two: a tool is asked for. Nothing has run yet. */

@@ -342,6 +342,7 @@ function sum(a: TokenUsage | null, b: TokenUsage): TokenUsage {
     prompt_tokens: (a?.prompt_tokens ?? 0) + b.prompt_tokens,
     cached_tokens: (a?.cached_tokens ?? 0) + b.cached_tokens,
     completion_tokens: (a?.completion_tokens ?? 0) + b.completion_tokens,
+    price_usd: a?.price_usd === null || b.price_usd === null ? null : (a?.price_usd ?? 0) + b.price_usd,
   };
 }
 

@@ -126,6 +126,7 @@ function Ending({ turn }: { readonly turn: Turn }) {
     turn.reason && visible(turn.reason),
     calls > 0 && count(calls, 'call'),
     tokens > 0 && count(tokens, 'token'),
+    turn.usage && price(turn.usage.price_usd),
     took !== null && duration(took),
   ].filter(Boolean);
   return (
@@ -133,6 +134,12 @@ function Ending({ turn }: { readonly turn: Turn }) {
       <span class={`codicon codicon-${icon}`} aria-hidden="true" /> {facts.join(' · ')}
     </div>
   );
+}
+
+/** What a service charges by its list; nothing for a model on this machine. */
+function price(usd: number | null): string | null {
+  if (usd === null) return 'price unknown';
+  return usd > 0 ? `$${usd.toFixed(4)}` : null;
 }
 
 /** After a few seconds it also counts them, so that a slow model is told from a stuck one. */

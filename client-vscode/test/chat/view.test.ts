@@ -42,14 +42,14 @@ describe('the stream', () => {
       { kind: 'state_changed', state: 'red', mode: 'strict' },
       { kind: 'review_required', review_id: 'r', diffs: [] },
       { kind: 'review_resolved', review_id: 'r', accepted: 1, rejected: 2 },
-      { kind: 'usage', usage: { prompt_tokens: 3, cached_tokens: 1, completion_tokens: 2 } },
-      { kind: 'usage', usage: { prompt_tokens: 4, cached_tokens: 0, completion_tokens: 1 } },
+      { kind: 'usage', usage: { prompt_tokens: 3, cached_tokens: 1, completion_tokens: 2, price_usd: 0.25 } },
+      { kind: 'usage', usage: { prompt_tokens: 4, cached_tokens: 0, completion_tokens: 1, price_usd: 0.5 } },
       { kind: 'warning', message: 'careful' },
       { kind: 'error', error: { code: 'internal', message: 'x', retryable: false, what: 'x', why: 'y', fix: 'z' } },
     ));
     expect(items(view).map((item) => item.kind)).toEqual(['thinking', 'note', 'note', 'note', 'note', 'note']);
     expect(view.mode).toBe('strict');
-    expect(view.turns[0]!.usage).toEqual({ prompt_tokens: 7, cached_tokens: 1, completion_tokens: 3 });
+    expect(view.turns[0]!.usage).toEqual({ prompt_tokens: 7, cached_tokens: 1, completion_tokens: 3, price_usd: 0.75 });
   });
 
   test('an event that comes twice counts once', () => {

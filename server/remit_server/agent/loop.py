@@ -20,13 +20,14 @@ from remit_server.agent.exit_check import ExitCheck
 from remit_server.agent.loops import History, Loop, Seen, after_step
 from remit_server.agent.offer import nameable_paths
 from remit_server.agent.prompt import SYSTEM_PROMPT, attached_names, user_text
-from remit_server.contract import ContextPayload, ErrorCode, TextInput, TokenDelta, TokenUsage, UsageEvent, WarningEvent
+from remit_server.contract import ContextPayload, ErrorCode, TextInput, TokenDelta, WarningEvent
 from remit_server.contract import ThinkingDelta as ThinkingEvent
 from remit_server.errors import ModelUnavailable, PromptTooLong, RemitError
 from remit_server.harness.calls import CallResult, ToolCall
 from remit_server.harness.dispatcher import Dispatcher
 from remit_server.harness.parallel import execute_all
 from remit_server.harness.turn import Turn
+from remit_server.models.answers import usage_of
 from remit_server.models.ports import (
     AssistantMessage,
     CallProposed,
@@ -209,18 +210,8 @@ class RetryableBeforeFirstToken(Exception):
 
 
 def count_usage(finished: Finished, turn: Turn) -> None:
-    """Add one generation's tokens to the turn and show them."""
-    usage = TokenUsage(
-        prompt_tokens=finished.prompt_tokens,
-        cached_tokens=finished.cached_tokens,
-        completion_tokens=finished.completion_tokens,
-    )
-    turn.usage = TokenUsage(
-        prompt_tokens=turn.usage.prompt_tokens + usage.prompt_tokens,
-        cached_tokens=turn.usage.cached_tokens + usage.cached_tokens,
-        completion_tokens=turn.usage.completion_tokens + usage.completion_tokens,
-    )
-    turn.emit(UsageEvent, usage=usage)
+    """Adds one generation's tokens to the turn; says where the limit cut it."""
+    turn.add_usage(usage_of(finished))
     if finished.reason == "length":
         turn.emit(WarningEvent, message="the answer was cut at its token limit")
 

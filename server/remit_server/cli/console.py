@@ -30,6 +30,7 @@ from remit_server.contract import (
     StateChanged,
     ThinkingDelta,
     TokenDelta,
+    TokenUsage,
     ToolCallEvent,
     ToolOutput,
     ToolResultEvent,
@@ -139,7 +140,15 @@ def _draw_completed(result: RunResult) -> Iterable[str]:
         mark, style = ENDINGS[result.status]
         yield style_text(f"{mark} {visible(result.reason)}", style)
     count = len(result.tool_trace)
-    yield style_text(f"{result.status.replace('_', ' ')} · {count} call{'' if count == 1 else 's'}", "dim")
+    calls = f"{count} call{'' if count == 1 else 's'}"
+    yield style_text(" · ".join([result.status.replace("_", " "), calls, *_cost(result.usage)]), "dim")
+
+
+def _cost(usage: TokenUsage | None) -> Iterable[str]:
+    """Tokens and price, where a service is paid for them."""
+    if usage is not None and usage.price_usd != 0:
+        yield f"{usage.prompt_tokens + usage.completion_tokens:,} tokens"
+        yield "price unknown" if usage.price_usd is None else f"${usage.price_usd:.4f}"
 
 
 def _arguments(arguments: dict[str, Any]) -> str:

@@ -112,8 +112,22 @@ class FileDiff(Wire):
 
 
 class TokenUsage(Wire):
-    """Tokens of one request or of a run; `cached_tokens` of the prompt were not computed again."""
+    """Tokens of one request or of a run; `cached_tokens` of the prompt were not computed again.
+
+    `price_usd` is what they cost by the service's list prices: 0 on this machine, null where it is not known.
+    """
 
     prompt_tokens: int = Field(default=0, ge=0)
     cached_tokens: int = Field(default=0, ge=0)
     completion_tokens: int = Field(default=0, ge=0)
+    price_usd: float | None = Field(default=0.0, ge=0)
+
+    def plus(self, other: TokenUsage) -> TokenUsage:
+        """Returns the sum; its price is known only where both are."""
+        prices = self.price_usd, other.price_usd
+        return TokenUsage(
+            prompt_tokens=self.prompt_tokens + other.prompt_tokens,
+            cached_tokens=self.cached_tokens + other.cached_tokens,
+            completion_tokens=self.completion_tokens + other.completion_tokens,
+            price_usd=None if None in prices else sum(filter(None, prices)),
+        )

@@ -13,7 +13,7 @@ from pydantic import JsonValue
 
 from remit_governance.intents import IntentState
 from remit_governance.permissions.permissions import Standing
-from remit_server.contract import ErrorPayload, Event, TokenUsage, ToolTrace
+from remit_server.contract import ErrorPayload, Event, TokenUsage, ToolTrace, UsageEvent
 from remit_server.harness.ports import Asker, Emit
 
 E = TypeVar("E", bound=Event)
@@ -107,6 +107,11 @@ class Turn:
             unique = next(name for name in numbered if name not in self.call_ids)
         self.call_ids.add(unique)
         return unique
+
+    def add_usage(self, usage: TokenUsage) -> None:
+        """Adds a request's tokens to the turn's, and shows them."""
+        self.usage = self.usage.plus(usage)
+        self.emit(UsageEvent, usage=usage)
 
     def emit(self, kind: type[E], **fields: Any) -> E:
         """Numbers, stamps and sends one event."""

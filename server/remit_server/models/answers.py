@@ -10,6 +10,7 @@ from typing import Literal, TypeAlias, cast
 from pydantic import JsonValue
 from pydantic_core import from_json
 
+from remit_server.contract import TokenUsage
 from remit_server.errors import ModelFailed
 from remit_server.models.ports import Finished, GenerateRequest, ModelProvider, TextDelta
 
@@ -72,6 +73,16 @@ async def stream_answer(provider: ModelProvider, request: GenerateRequest, on_te
                     pass
     assert finished is not None
     return Answered(text, finished)
+
+
+def usage_of(finished: Finished) -> TokenUsage:
+    """Returns a generation's tokens, as clients are told of them."""
+    return TokenUsage(
+        prompt_tokens=finished.prompt_tokens,
+        cached_tokens=finished.cached_tokens,
+        completion_tokens=finished.completion_tokens,
+        price_usd=finished.price_usd,
+    )
 
 
 def value_of(wanted: AnswerFormat, answer: Answered) -> JsonValue:

@@ -167,7 +167,7 @@ class Finished:
     """The generation ended by itself. Tokens are counted by the model's own tokenizer.
 
     With `declined` the model says that it did not do what it was asked. `longest_prompt` are the tokens of the longest
-    of several requests that it took; 0 where it was one.
+    of several requests that it took; 0 where it was one. `price_usd` is None where it costs what is not known.
     """
 
     reason: Literal["stop", "length", "declined"]
@@ -175,6 +175,7 @@ class Finished:
     cached_tokens: int = 0
     completion_tokens: int = 0
     longest_prompt: int = 0
+    price_usd: float | None = 0.0
 
     @property
     def context_tokens(self) -> int:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from remit_server.contract import GenerationRequest, GenerationResult, TokenUsage
-from remit_server.models.answers import OnText, full_prompt, schema_of, stream_answer, value_of
+from remit_server.contract import GenerationRequest, GenerationResult
+from remit_server.models.answers import OnText, full_prompt, schema_of, stream_answer, usage_of, value_of
 from remit_server.models.ports import GenerateRequest, ModelProvider, SystemMessage, UserMessage
 
 SESSION = "remit/generate"
@@ -25,8 +25,4 @@ async def generate(provider: ModelProvider, request: GenerationRequest, on_text:
         ),
         on_text,
     )
-    done = answer.finished
-    usage = TokenUsage(
-        prompt_tokens=done.prompt_tokens, cached_tokens=done.cached_tokens, completion_tokens=done.completion_tokens
-    )
-    return GenerationResult(result=value_of(request.output_format, answer), usage=usage)
+    return GenerationResult(result=value_of(request.output_format, answer), usage=usage_of(answer.finished))

@@ -13,7 +13,7 @@ async def test_the_text_streams_on_the_token_and_the_result_has_the_usage(shared
     result = await shared.result(METHOD, {"prompt": "say", "output_format": "string_list", "partialResultToken": "T"})
     assert shared.events("T") == [{"delta": "one "}]
     assert result["result"] == "string_list"
-    assert result["usage"] == {"prompt_tokens": 0, "cached_tokens": 0, "completion_tokens": 1}
+    assert result["usage"] == {"prompt_tokens": 0, "cached_tokens": 0, "completion_tokens": 1, "price_usd": 0.0}
 
 
 async def test_cancelling_stops_the_model(start, runtime_log):

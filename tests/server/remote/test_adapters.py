@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 from remit_governance.intents import SELECT_INTENT
 from remit_governance.values import Intent
+from remit_server.contract import TokenUsage
 from remit_server.errors import ModelFailed, ModelUnavailable, PromptTooLong, SetupError
 from remit_server.models.dialects.spell import spell_call
 from remit_server.models.dialects.table import DIALECTS
@@ -35,10 +36,12 @@ from remit_server.models.ports import (
     ToolSpec,
     UserMessage,
 )
+from remit_server.models.remote.ask import Ended
 from remit_server.models.remote.choose import make_client
 from remit_server.models.remote.clients.google_client import spell_thinking
 from remit_server.models.remote.leaked_calls import Held
 from remit_server.models.remote.patience import Patience
+from remit_server.models.remote.prices import price_of
 from remit_server.models.remote.provider import RemoteProvider
 from remit_server.models.remote.reference import RemoteReference, parse_reference
 
@@ -490,3 +493,44 @@ async def test_MOD_11_the_window_of_a_gemini_is_asked_for() -> None:
             pass
         assert provider.context_tokens == 8192
         await provider.close()
+
+
+def elsewhere(url: str) -> RemoteReference:
+    reference = parse_reference(url)
+    assert reference is not None
+    return reference
+
+
+@pytest.mark.parametrize(
+    ("reference", "model", "known"),
+    [
+        ("openai:gpt-5", "gpt-5", True),
+        ("anthropic:claude-sonnet-4-5", "claude-sonnet-4-5", True),
+        ("google:gemini-2.5-pro", "gemini-2.5-pro", True),
+        ("openai:anthropic/claude-sonnet-4.5@https://openrouter.ai/api/v1", "anthropic/claude-sonnet-4.5", True),
+        ("openai:gpt-of-tomorrow", "gpt-of-tomorrow", False),
+        ("openai:gpt-5@https://example.org/v1", "gpt-5", False),
+    ],
+)
+def test_MOD_18_a_price_is_the_lists_or_unknown(reference: str, model: str, known: bool) -> None:
+    price = price_of(Ended("stop", 10_000, 2_000, 500), elsewhere(reference), model)
+    assert (price is not None) is known
+    if price is not None:
+        cold = price_of(Ended("stop", 10_000, 0, 500), elsewhere(reference), model)
+        assert cold is not None
+        assert 0 < price < cold < 1
+
+
+def test_MOD_18_a_server_on_this_machine_costs_nothing() -> None:
+    assert price_of(Ended("stop", 10, 0, 5), elsewhere("openai:gpt-5@http://127.0.0.1:8080/v1"), "gpt-5") == 0.0
+
+
+@given(st.lists(st.none() | st.floats(0, 10)))
+def test_MOD_18_a_sum_is_known_where_all_its_parts_are(prices: list[float | None]) -> None:
+    whole = TokenUsage()
+    for price in prices:
+        whole = whole.plus(TokenUsage(prompt_tokens=1, price_usd=price))
+    assert (whole.price_usd is None) is (None in prices)
+    assert whole.prompt_tokens == len(prices)
+    if whole.price_usd is not None:
+        assert whole.price_usd == pytest.approx(sum(price or 0.0 for price in prices))

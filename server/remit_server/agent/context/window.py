@@ -14,6 +14,7 @@ from remit_server.agent.context.generation import Generation
 from remit_server.contract import ContextCondensed, WarningEvent
 from remit_server.errors import ModelFailed, ModelUnavailable, PromptTooLong, RemitError
 from remit_server.harness.turn import Turn
+from remit_server.models.answers import usage_of
 from remit_server.models.ports import Finished, ModelProvider, TextDelta, ToolSpec, UserMessage
 
 Intents = Mapping[Intent, tuple[ToolSpec, ...]]
@@ -107,6 +108,8 @@ class Window:
             async with aclosing(self.provider.generate(request)) as events:
                 async for event in events:
                     said += event.text if isinstance(event, TextDelta) else ""
+                    if isinstance(event, Finished):
+                        self.turn.add_usage(usage_of(event))
         except (ModelFailed, ModelUnavailable) as error:
             self._warn(error)
         return said

@@ -48,12 +48,15 @@ class Ask:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How an answer ended, and its tokens by the engine's own count."""
+    """How an answer ended, and its tokens by the engine's own count; of the prompt's, some were `cached` before, and
+    some are `written` into the cache now, where that is charged for.
+    """
 
     reason: Literal["stop", "length"]
     prompt_tokens: int = 0
     cached_tokens: int = 0
     completion_tokens: int = 0
+    written_tokens: int = 0
 
 
 Piece = TextDelta | ThinkingDelta | CallProposed | Ended

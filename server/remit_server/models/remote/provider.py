@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import assert_never
 
@@ -13,7 +13,7 @@ from pydantic import JsonValue
 
 from remit_governance.intents import SELECT_INTENT
 from remit_governance.values import Intent
-from remit_server.contract import Ability
+from remit_server.contract import Ability, TokenUsage
 from remit_server.errors import ModelFailed, ModelUnavailable
 from remit_server.models.ports import (
     EVERY_ABILITY,
@@ -34,6 +34,7 @@ from remit_server.models.ports import (
 from remit_server.models.remote.ask import Among, Ask, Client, Ended, Forced, Piece, Served
 from remit_server.models.remote.leaked_calls import Held, find_leaked_call
 from remit_server.models.remote.patience import Patience, stream_patiently
+from remit_server.models.remote.prices import price_of
 from remit_server.models.remote.reference import RemoteReference
 from remit_server.models.remote.stages import ENGINES, Engine, Hold
 from remit_server.models.remote.step_schema import StepReader, spell_conversation, step_schema
@@ -46,19 +47,18 @@ MakeClient = Callable[[RemoteReference, Patience], Client]
 class _Counted:
     """Tokens of the requests that one step took."""
 
-    prompt: int = 0
-    cached: int = 0
-    completion: int = 0
+    usage: TokenUsage = field(default_factory=TokenUsage)
     longest: int = 0
 
-    def add(self, ended: Ended) -> None:
-        self.prompt += ended.prompt_tokens
-        self.cached += ended.cached_tokens
-        self.completion += ended.completion_tokens
+    def add(self, ended: Ended, price: float | None) -> None:
+        counts = {"prompt_tokens": ended.prompt_tokens, "cached_tokens": ended.cached_tokens}
+        self.usage = self.usage.plus(TokenUsage(**counts, completion_tokens=ended.completion_tokens, price_usd=price))
         self.longest = max(self.longest, ended.prompt_tokens)
 
     def finished(self, ended: Ended) -> Finished:
-        return Finished(ended.reason, self.prompt, self.cached, self.completion, self.longest)
+        usage = self.usage
+        counts = usage.prompt_tokens, usage.cached_tokens, usage.completion_tokens
+        return Finished(ended.reason, *counts, self.longest, usage.price_usd)
 
 
 class RemoteProvider:
@@ -189,7 +189,7 @@ class RemoteProvider:
         async with aclosing(self._stream(client, ask)) as pieces:
             async for piece in pieces:
                 if isinstance(piece, Ended):
-                    counted.add(piece)
+                    await self._count(counted, piece)
                     yield counted.finished(piece)
                 elif not isinstance(piece, CallProposed):
                     yield piece
@@ -207,7 +207,7 @@ class RemoteProvider:
                     case ThinkingDelta():
                         yield piece
                     case Ended():
-                        counted.add(piece)
+                        await self._count(counted, piece)
                         for event in reader.finish(cut=piece.reason == "length"):
                             yield event
                         yield counted.finished(piece)
@@ -250,7 +250,7 @@ class RemoteProvider:
                 if isinstance(piece, CallProposed) and found is None:
                     found = piece.call
                 elif isinstance(piece, Ended):
-                    counted.add(piece)
+                    await self._count(counted, piece)
         if found is None or found.name != SELECT_INTENT:
             did = "it called nothing" if found is None else f"it called `{found.name}`"
             fix = "choose another row with REMIT_ENGINE: docs/models.md lists them"
@@ -264,7 +264,7 @@ class RemoteProvider:
             async for piece in pieces:
                 match piece:
                     case Ended():
-                        counted.add(piece)
+                        await self._count(counted, piece)
                         leaked = () if called else tuple(find_leaked_call(held.text, ask.tools))
                         if not leaked and (rest := held.rest()):
                             yield TextDelta(rest)
@@ -281,6 +281,10 @@ class RemoteProvider:
                         yield piece
                     case _:
                         assert_never(piece)
+
+    async def _count(self, counted: _Counted, ended: Ended) -> None:
+        price = await asyncio.to_thread(price_of, ended, self._reference, self._model)
+        counted.add(ended, price)
 
     def _stream(self, client: Client, ask: Ask) -> AsyncGenerator[Piece]:
         return stream_patiently(lambda: client.stream(ask), self._patience, self.name)

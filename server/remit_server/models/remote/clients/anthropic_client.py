@@ -152,6 +152,7 @@ class _Heard:
     blocks: dict[int, _Block] = field(default_factory=dict[int, _Block])
     prompt: int = 0
     cached: int = 0
+    written: int = 0
     completion: int = 0
     reason: str | None = None
 
@@ -161,7 +162,8 @@ class _Heard:
             case "message_start":
                 usage = event.message.usage
                 self.cached = usage.cache_read_input_tokens or 0
-                self.prompt = usage.input_tokens + self.cached + (usage.cache_creation_input_tokens or 0)
+                self.written = usage.cache_creation_input_tokens or 0
+                self.prompt = usage.input_tokens + self.cached + self.written
             case "content_block_start":
                 block = event.content_block
                 self.blocks[event.index] = _Block(block.type, getattr(block, "name", ""))
@@ -193,7 +195,8 @@ class _Heard:
         if self.reason is None:
             why = "the stream ended without saying how the answer ends"
             raise ModelFailed("the model's answer is not complete", why, "ask again; the server's log says more")
-        yield Ended("length" if self.reason == "max_tokens" else "stop", self.prompt, self.cached, self.completion)
+        cut = self.reason == "max_tokens"
+        yield Ended("length" if cut else "stop", self.prompt, self.cached, self.completion, self.written)
 
 
 def spell_messages(messages: Sequence[Message]) -> list[dict[str, Any]]:
