@@ -75,7 +75,9 @@ INTENT_TOOLS: Matrix = MappingProxyType(
         Intent.ANALYZE: _LOOKING,
         Intent.DEBUG: _LOOKING,
         Intent.READ_FILE: IntentRow(tools=("read_file",)),
-        Intent.CODE: IntentRow(tools=("write_file", "edit_file", "apply_diff", "delete_file", "move_file")),
+        Intent.CODE: IntentRow(
+            tools=("write_file", "edit_file", "replace_lines", "apply_diff", "delete_file", "move_file")
+        ),
         Intent.WRITE_FILE: IntentRow(tools=("write_file",)),
         Intent.EXECUTE: IntentRow(
             tools=("run_command", "run_tests", "git_commit"), external=frozenset({Effect.EXECUTE})

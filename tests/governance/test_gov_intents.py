@@ -36,7 +36,7 @@ MATRIX = {
     Intent.ANALYZE: READING,
     Intent.DEBUG: READING,
     Intent.READ_FILE: ["read_file"],
-    Intent.CODE: ["write_file", "edit_file", "apply_diff", "delete_file", "move_file"],
+    Intent.CODE: ["write_file", "edit_file", "replace_lines", "apply_diff", "delete_file", "move_file"],
     Intent.WRITE_FILE: ["write_file"],
     Intent.EXECUTE: ["run_command", "run_tests", "git_commit"],
 }

@@ -89,7 +89,8 @@ class Agent:
         Raises RemitError with `limit_reached` after `max_steps`, or where the model goes round in circles though it was
         warned; ModelUnavailable and ModelFailed where the model gives out.
         """
-        intents = fit_tools(self.dispatcher.offered(turn), smallest_window(self.provider, self.generation))
+        window, small = smallest_window(self.provider, self.generation), self.provider.is_small
+        intents = fit_tools(self.dispatcher.offered(turn), window, small=small)
         if not conversation.messages:
             conversation.messages.append(SystemMessage(SYSTEM_PROMPT))
         known = (attached, context) if self.provider.reads_context else (attached_names(request), None)

@@ -22,6 +22,9 @@ ModelState = Literal["stopped", "starting", "ready", "busy", "failed"]
 EVERY_ABILITY = frozenset(Ability)
 """The abilities of a model that was trained for no particular task."""
 
+SMALL_PARAMETERS = 4_500_000_000
+"""Of a model that is called one of four thousand million."""
+
 UNREADABLE_CALL = "unreadable_call"
 """The name of a proposed call that could not be read; no tool has it. Its arguments are `why`, and its spelling,
 `spelled`.
@@ -247,6 +250,11 @@ class ModelProvider(Protocol):
     @property
     def context_tokens(self) -> int | None:
         """Tokens that it reads, prompt and answer together; None where that is not known, or does not matter."""
+        ...
+
+    @property
+    def is_small(self) -> bool:
+        """Whether it has at most four thousand million weights, and so spells no long text exactly."""
         ...
 
     def generate(self, request: GenerateRequest) -> AsyncGenerator[ModelEvent, None]:

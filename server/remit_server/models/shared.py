@@ -68,6 +68,11 @@ class _Borrowed:
         return self._model.context_tokens
 
     @property
+    def is_small(self) -> bool:
+        """As the model is."""
+        return self._model.is_small
+
+    @property
     def reads_context(self) -> bool:
         """Whether the lent model reads context."""
         return self._model.reads_context

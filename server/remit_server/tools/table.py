@@ -15,6 +15,7 @@ from remit_server.tools.edit.apply_diff import APPLY_DIFF
 from remit_server.tools.edit.delete_file import DELETE_FILE
 from remit_server.tools.edit.edit_file import EDIT_FILE
 from remit_server.tools.edit.move_file import MOVE_FILE
+from remit_server.tools.edit.replace_lines import REPLACE_LINES
 from remit_server.tools.edit.write_file import WRITE_FILE
 from remit_server.tools.files.list_files import LIST_FILES
 from remit_server.tools.files.read_file import READ_FILE
@@ -34,6 +35,7 @@ TOOLS: Mapping[str, Tool[Any]] = MappingProxyType(
         "repo_map": REPO_MAP,
         "write_file": WRITE_FILE,
         "edit_file": EDIT_FILE,
+        "replace_lines": REPLACE_LINES,
         "apply_diff": APPLY_DIFF,
         "delete_file": DELETE_FILE,
         "move_file": MOVE_FILE,

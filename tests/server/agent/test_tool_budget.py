@@ -11,7 +11,14 @@ from typing import Any
 import pytest
 
 from remit_governance.intents import INTENT_TOOLS
-from remit_server.agent.context.tool_budget import DROPPED_FIRST, MOST_TOOL_TOKENS, context_cost, fit_tools
+from remit_server.agent.context.tool_budget import (
+    DROPPED_FIRST,
+    EDITS_BY_NUMBER,
+    EXACT_EDITS,
+    MOST_TOOL_TOKENS,
+    context_cost,
+    fit_tools,
+)
 from remit_server.agent.prompt import SYSTEM_PROMPT
 from remit_server.models.ports import ToolSpec
 from remit_server.models.remote.step_schema import describe_step
@@ -32,7 +39,9 @@ def names(intents: Any) -> set[str]:
 
 def test_AGT_11_every_tool_fits_a_usual_window() -> None:
     assert sum(map(context_cost, SPECS.values())) <= MOST_TOOL_TOKENS
-    assert fit_tools(OFFERED, 16_000) == OFFERED == fit_tools(OFFERED, None)
+    assert fit_tools(OFFERED, 16_000) == fit_tools(OFFERED, None)
+    assert names(fit_tools(OFFERED, None)) == set(TOOLS) - set(EDITS_BY_NUMBER)
+    assert names(fit_tools(OFFERED, None, small=True)) == set(TOOLS) - set(EXACT_EDITS)
 
 
 @pytest.mark.parametrize("window", [1_000, 2_000, 4_096, 8_192, 12_000])
@@ -46,7 +55,7 @@ def test_AGT_11_a_small_window_is_not_filled_by_tools(window: int) -> None:
 
 
 def test_AGT_11_every_tool_is_kept_or_dropped_by_name() -> None:
-    assert set(DROPPED_FIRST) | {"read_file", "write_file", "edit_file"} == set(TOOLS)
+    assert set(DROPPED_FIRST) | {"read_file", "write_file", "edit_file", "replace_lines"} == set(TOOLS)
 
 
 def test_AGT_11_what_is_shown_of_a_schema_tells_names_types_and_words() -> None:

@@ -16,6 +16,7 @@ from remit_server.models.ports import AssistantMessage, Message, ProposedCall, T
 _CHANGING = {
     "write_file": "written",
     "edit_file": "edited",
+    "replace_lines": "edited",
     "apply_diff": "changed by a diff",
     "move_file": "moved",
     "delete_file": "deleted",

@@ -17,6 +17,9 @@ MOST_TOOL_TOKENS = 3_000
 _SHARE = 0.2
 """Of the window: what the descriptions of tools may take."""
 
+EXACT_EDITS = ("edit_file", "apply_diff")
+EDITS_BY_NUMBER = ("replace_lines",)
+
 DROPPED_FIRST = (
     "get_references",
     "get_definition",
@@ -43,11 +46,13 @@ def context_cost(tool: ToolSpec) -> int:
     return round((len(tool.name) + len(tool.description) + len(spelled)) * GUESSED_TOKENS_PER_CHAR)
 
 
-def fit_tools(intents: Intents, window: int | None) -> Intents:
-    """Returns what a model that reads `window` tokens is offered of the tools.
+def fit_tools(intents: Intents, window: int | None, *, small: bool = False) -> Intents:
+    """Returns what a model that reads `window` tokens is offered of the tools; a `small` one edits lines by their
+    numbers, others exact texts.
 
     Words on arguments go first, then tools. The same window gives the same offer: a session's prompt stays as it is.
     """
+    intents = _without_tools(intents, EXACT_EDITS if small else EDITS_BY_NUMBER)
     room = MOST_TOOL_TOKENS if window is None else min(MOST_TOOL_TOKENS, int(window * _SHARE))
     return next((offer for offer in _smaller(intents) if _cost(offer) <= room), _last(intents))
 

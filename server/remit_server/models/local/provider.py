@@ -26,6 +26,7 @@ from remit_server.models.local.options import MIB, EngineOptions
 from remit_server.models.local.process import START_TIMEOUT_S, HostProcess
 from remit_server.models.ports import (
     EVERY_ABILITY,
+    SMALL_PARAMETERS,
     UNREADABLE_CALL,
     AssistantMessage,
     CallProposed,
@@ -102,6 +103,12 @@ class MlxProvider:
         """As the model's folder says, once it is loaded. The embedded model reads one request at a time."""
         host = _host_of(self._start) if self._start is not None and self._start.done() else None
         return None if host is None or self._reference == EMBEDDED else host.ready.context
+
+    @property
+    def is_small(self) -> bool:
+        """As its weights are, once they are loaded. The embedded model knows exact texts, and no numbers of lines."""
+        host = _host_of(self._start) if self._start is not None and self._start.done() else None
+        return host is not None and self._reference != EMBEDDED and host.ready.parameters <= SMALL_PARAMETERS
 
     @property
     def reads_context(self) -> bool:

@@ -39,6 +39,11 @@ class PulledProvider:
         return None if self._model is None else self._model.context_tokens
 
     @property
+    def is_small(self) -> bool:
+        """As the model is, once it is loaded."""
+        return self._model is not None and self._model.is_small
+
+    @property
     def reads_context(self) -> bool:
         """True: models of the hub were trained with such text."""
         return True

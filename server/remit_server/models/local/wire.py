@@ -127,8 +127,8 @@ class Loading(Frame):
 
 
 class Ready(Frame):
-    """The model is loaded: the seconds it took, the bytes the process holds, the tokens it reads, and whether a grammar
-    constrains it.
+    """The model is loaded: the seconds it took, the bytes the process holds, the tokens it reads, its weights, and
+    whether a grammar constrains it.
     """
 
     kind: Literal["ready"] = "ready"
@@ -137,6 +137,7 @@ class Ready(Frame):
     load_s: float
     memory_bytes: int
     context: int
+    parameters: int
     guided: bool = True
 
 

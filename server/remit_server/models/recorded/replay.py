@@ -86,6 +86,11 @@ class ReplayProvider:
         return None
 
     @property
+    def is_small(self) -> bool:
+        """What is played spells as it was written."""
+        return False
+
+    @property
     def reads_context(self) -> bool:
         """Whether the recorded model read context."""
         return self._reads_context

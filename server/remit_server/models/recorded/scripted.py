@@ -95,6 +95,11 @@ class ScriptedProvider:
         return None
 
     @property
+    def is_small(self) -> bool:
+        """What is played spells as it was written."""
+        return False
+
+    @property
     def reads_context(self) -> bool:
         """True: a script may use it."""
         return True

@@ -64,11 +64,14 @@ Piece = TextDelta | ThinkingDelta | CallProposed | Ended
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """What is known of the served model: the engine's row, the tokens that it reads, its name where none was given."""
+    """What is known of the served model: the engine's row, the tokens that it reads, its name where none was given, and
+    how many weights it has.
+    """
 
     engine: str
     window: int | None
     model: str = ""
+    parameters: int | None = None
 
 
 class Client(Protocol):

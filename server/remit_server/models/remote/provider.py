@@ -17,6 +17,7 @@ from remit_server.contract import Ability, TokenUsage
 from remit_server.errors import ModelFailed, ModelUnavailable
 from remit_server.models.ports import (
     EVERY_ABILITY,
+    SMALL_PARAMETERS,
     AssistantMessage,
     CallProposed,
     Finished,
@@ -119,6 +120,12 @@ class RemoteProvider:
     def context_tokens(self) -> int | None:
         """As the engine says; else as its row does."""
         return None if self._served is None else self._served.window or self._engine(self._served).window
+
+    @property
+    def is_small(self) -> bool:
+        """As the engine says of its weights."""
+        weights = self._served.parameters if self._served is not None else None
+        return weights is not None and weights <= SMALL_PARAMETERS
 
     async def generate(self, request: GenerateRequest) -> AsyncGenerator[ModelEvent]:
         """Stream one generation, as `ModelProvider.generate` says."""

@@ -168,6 +168,13 @@ class LanguageModel:
         return own, *dialect_formats(dialect)
 
     @property
+    def parameters(self) -> int:
+        """The number of its weights, however many bits each has."""
+        from mlx_lm.utils import get_total_parameters
+
+        return int(get_total_parameters(self._model))
+
+    @property
     def vocabulary(self) -> int:
         """The number of tokens that its tokenizer has."""
         return len(self._tokenizer)

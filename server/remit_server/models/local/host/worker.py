@@ -109,6 +109,7 @@ class Worker:
                 load_s=time.perf_counter() - started,
                 memory_bytes=memory_bytes(),
                 context=model.context,
+                parameters=model.parameters,
                 guided=adapter.guided,
             )
         )

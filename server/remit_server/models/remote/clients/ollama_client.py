@@ -65,7 +65,8 @@ class OllamaClient:
             fix = "start it with `ollama serve`, or correct its address"
             raise ModelUnavailable(f"`{self._host}` cannot be reached", told_cause(error), fix) from error
         self._window = context_of(shown.modelinfo or {}, shown.parameters or "")
-        return Served("ollama", self._window)
+        weights = (shown.modelinfo or {}).get("general.parameter_count")
+        return Served("ollama", self._window, parameters=weights if isinstance(weights, int) else None)
 
     async def stream(self, ask: Ask) -> AsyncGenerator[Piece]:
         """Ask, and stream the answer."""

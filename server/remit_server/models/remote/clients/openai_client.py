@@ -83,7 +83,7 @@ class OpenAIClient:
         row = next((each for each in found if each.get("id") == model), found[0] if found else {})
         if self._own:
             return Served("openai", None)
-        return Served(_engine_of(row), _window_of(row), model)
+        return Served(_engine_of(row), _window_of(row), model, _weights_of(row))
 
     def _named(self, model: str, listed: Sequence[str]) -> str:
         """Returns the model that is asked, the only one of a server where none was named. Raises ModelUnavailable."""
@@ -312,6 +312,14 @@ def _window_of(row: Mapping[str, Any]) -> int | None:
     meta = row.get("meta")
     places = (row.get("max_model_len"), row.get("context_length"), *_meta_windows(meta))
     return next((size for size in places if isinstance(size, int) and size > 0), None)
+
+
+def _weights_of(row: Mapping[str, Any]) -> int | None:
+    match row.get("meta"):
+        case {"n_params": int(weights)}:
+            return weights
+        case _:
+            return None
 
 
 def _meta_windows(meta: object) -> tuple[object, ...]:
