@@ -5,10 +5,8 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Iterable
 from dataclasses import dataclass
 
-from remit_governance.values import Effect
 from remit_server.contract import WarningEvent
 from remit_server.harness.dispatcher import Dispatcher
 from remit_server.harness.turn import Turn
@@ -32,6 +30,7 @@ class ExitCheck:
     turn: Turn
     before: Counter[tuple[str, str]] | None = None
     rounds: int = 0
+    acted: int = 0
     changed_at: float | None = None
 
     @classmethod
@@ -44,11 +43,11 @@ class ExitCheck:
             found = None
         return cls(dispatcher, turn, None if found is None else Counter(map(_named, found)))
 
-    def note_step(self, tools: Iterable[str]) -> None:
-        """Notes that these tools ran."""
-        known = self.dispatcher.parts.tools
-        if any(name in known and known[name].effect is not Effect.READ for name in tools):
-            self.changed_at = time.monotonic()
+    def note_step(self) -> None:
+        """Notes that a step ended: a call of it that was to change something, and ran, is waited for."""
+        acted = sum(call.acts and call.error is None for call in self.turn.ended)
+        if acted > self.acted:
+            self.acted, self.changed_at = acted, time.monotonic()
 
     async def find_new(self) -> str | None:
         """Returns what the model is told of new errors; None where there are none, or it was told often enough."""

@@ -102,7 +102,7 @@ class Agent:
             conversation.messages.append(reply.message)
             if reply.message.calls:
                 history = await self._dispatch(reply.message, conversation, turn, history)
-                check.note_step(canonical_tool(call.name) for call in reply.message.calls)
+                check.note_step()
             elif (told := await check.find_new()) is not None:
                 conversation.messages.append(UserMessage(told))
             else:

@@ -69,7 +69,7 @@ async def test_THR_model_instructions_in_a_diagnostic_are_data_and_give_no_right
 ) -> None:
     """The prompt has it in one line of a tool's result, spelled out; what it orders meets the gate and the person."""
     client = await start_real(**files)
-    client.handlers["remit/editor/query"] = lambda asked: {"items": diagnostics(asked["uri"])}
+    client.handlers["remit/editor/query"] = lambda asked: {"items": diagnostics(asked["uri"]) if "uri" in asked else []}
     await client.initialize({}, {"approvals": "stream", "editor_query": True})
     client.open("a.py", "total = 1\n")
     _, ended = client.run("what is wrong in a.py?", token="T")

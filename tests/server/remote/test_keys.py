@@ -48,6 +48,20 @@ async def test_THR_keys_a_server_that_repeats_the_key_gives_it_to_nobody(
     assert any(KEY in value for headers in server.headers for value in headers.values())
 
 
+@pytest.mark.parametrize("kind", ["openai", "anthropic", "google"])
+async def test_MOD_15_a_service_is_not_sent_a_conversation_without_a_key(
+    kind: str, make_bench: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("remit_server.models.remote.keys.stored", lambda _: None)
+    for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    bench = await make_bench({"text": "unused"})
+    result = await bench.ask("go", model=f"{kind}:m")
+    assert result.error is not None
+    assert "there is no key for it" in result.error.message
+    assert f"remit auth set {kind}" in result.error.fix
+
+
 async def test_MOD_15_while_a_server_is_asked_no_process_shows_the_key(
     make_bench: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -26,16 +26,21 @@ def open_remote(reference: RemoteReference, redact: Callable[[str], str]) -> Rem
 
 
 def make_client(reference: RemoteReference, patience: Patience) -> Client:
-    """Makes a client, on a thread. Raises ModelUnavailable where its library is not installed."""
+    """Makes a client, on a thread. Raises ModelUnavailable where its library is not installed, or a key is missing."""
     provider = PROVIDERS[reference.provider]
     if not is_installed(provider.module):
         why = f"`{reference.provider}:` needs the `{provider.extra}` extra"
         fix = f"install it: pip install 'remit[{provider.extra}]'"
         raise ModelUnavailable("the model cannot be asked", why, fix)
     try:
-        return _CLIENTS[reference.provider](reference, patience, find_key(reference, os.environ))
+        key = find_key(reference, os.environ)
     except SetupError as error:
         raise ModelUnavailable(error.what, error.why, error.fix) from error
+    if key is None and reference.endpoint is None and provider.key_variables:
+        # Without one the service would read the conversation, and refuse it.
+        fix = f"store one with `remit auth set {reference.provider}`, or set {provider.key_variables[0]}"
+        raise ModelUnavailable(f"`{reference.host}` cannot be asked", "there is no key for it", fix)
+    return _CLIENTS[reference.provider](reference, patience, key)
 
 
 def _openai(reference: RemoteReference, patience: Patience, key: str | None) -> Client:

@@ -90,8 +90,8 @@ class RemoteProvider:
 
     @property
     def name(self) -> str:
-        """The model, and whom it is asked of."""
-        return f"{self._model or 'the model'} at {self._reference.host}"
+        """The model, as far as it is known, and whom it is asked of."""
+        return f"{self._model} at {self._reference.host}" if self._model else self._reference.host
 
     @property
     def _model(self) -> str:
