@@ -119,6 +119,20 @@ def test_thr_storage_recomputed_log_is_not_made_good_by_going_on(kept: Kept) -> 
     assert kept.examined().faults[0].record_number == 1
 
 
+def test_aud_04_a_log_begun_while_a_checkpoint_is_made_is_vouched_for_from_its_beginning(kept: Kept) -> None:
+    kept.open()
+    kept.append(1, checkpoint=True)
+    kept.append(1)
+    kept.log.flush()
+    for end in ("", "-wal", "-shm"):
+        kept.path.with_name(kept.path.name + end).unlink()
+    # Sealing, in the midst of it, finds the log gone and begins another one.
+    assert kept.maintenance.checkpoint() is not None
+    kept.append(3, checkpoint=True)
+    kept.close()
+    assert kept.examined().faults == ()
+
+
 def test_a_log_begun_anew_here_is_good_and_the_earlier_one_is_not_forgotten(kept: Kept) -> None:
     kept.path.unlink()
     kept.open()

@@ -14,7 +14,7 @@ from collections.abc import Callable, Generator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from remit_governance.audit.log.database import archives, connect, digest_of
+from remit_governance.audit.log.database import Segment, archives, connect, digest_of
 from remit_governance.audit.log.retention import (
     DAY_MS,
     Archive,
@@ -114,10 +114,7 @@ class Maintenance:
             if segment.count <= self._vouched_until(segment.log):
                 return None
             self._notary.prepare()
-            self._begin()
-            # On the disk before the checkpoint: the head is never behind what a checkpoint says.
-            self.log.seal(durable=True)
-            segment = self.log.segment()
+            segment = self._sealed()
             signed = self._notary.vouch(segment, self.log.clock())
             metadata = {"count": str(segment.count), "digest": signed.digest, "key": signed.key}
             if self._notary.heads is not None:
@@ -187,6 +184,18 @@ class Maintenance:
         self._warn(message)
         event = AuditEvent(AuditKind.AUDIT_CHAIN_BREAK, output_summary=why[:MAX_SUMMARY], metadata=metadata)
         self.log.append(event)
+
+    def _sealed(self) -> Segment:
+        """The active segment, of a log whose beginning is vouched for. The head is on the disk before a checkpoint says
+        as much."""
+        while True:
+            self._begin()
+            self.log.seal(durable=True)
+            segment = self.log.segment()
+            begun = self.log.begun
+            # Each write may find the log gone, and begin another.
+            if begun is None or begun.log == self._began:
+                return segment
 
     def _begin(self) -> None:
         """Vouch for an empty log that follows another one: that it was begun here, and not put in the other's place."""
