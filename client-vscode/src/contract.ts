@@ -99,12 +99,68 @@ export interface ApprovalResolved {
   readonly by: "person" | "standing_answer" | "deadline" | "disconnected" | "unavailable" | "cancelled";
 }
 
+/** One answer of the model; its calls follow, a `tool_call` each. The model took `duration_ms` for it. */
+export interface AssistantSaid {
+  readonly timestamp: string;
+  readonly turn_id: string;
+  readonly type: "assistant";
+  readonly step: number;
+  readonly content: string;
+  readonly provider: string;
+  readonly model: string;
+  readonly tokens: TokenCounts;
+  readonly duration_ms: number;
+}
+
+/** How a call ended: `output` is what the model was told. The last one of an id counts. */
+export interface CallEnded {
+  readonly timestamp: string;
+  readonly turn_id: string;
+  readonly type: "tool_result";
+  readonly id: string;
+  readonly name: string;
+  readonly success: boolean;
+  readonly output: string;
+  readonly summary: string;
+  readonly intent: Intent | null;
+  readonly decision: string;
+  readonly rules: readonly string[];
+  readonly error: string | null;
+  readonly changed_files: readonly string[];
+  readonly exit_code: number | null;
+  readonly duration_ms: number;
+}
+
 /** A tool call of the person's own (`!command`, `run-tool`): no model, the same dispatcher, the same rules. */
 export interface CallInput {
   readonly type?: "call";
   readonly tool: string;
   readonly arguments?: { readonly [key: string]: JsonValue };
   readonly intent?: Intent | null;
+}
+
+/** A call that the model, or the person, asked for. */
+export interface CallMade {
+  readonly timestamp: string;
+  readonly turn_id: string;
+  readonly type: "tool_call";
+  readonly id: string;
+  readonly name: string;
+  readonly arguments: { readonly [key: string]: JsonValue };
+  readonly caller: "model" | "person";
+}
+
+/**
+ * One file from `before` to `after`, which are digests of kept contents; null where there is no file.
+ *
+ * `executable` are its rights before and afterwards; null where they do not matter.
+ */
+export interface ChangedFile {
+  readonly path: string;
+  readonly before: string | null;
+  readonly after: string | null;
+  readonly executable: readonly [boolean, boolean] | null;
+  readonly moved_from: string | null;
 }
 
 /**
@@ -228,6 +284,27 @@ export interface FileDiff {
 }
 
 /**
+ * A change set: what a call is about to change, written before it does.
+ *
+ * With `reverts` it takes back what these turns changed: an undo, or a redo, which is the undo of an undo.
+ */
+export interface FilesChanged {
+  readonly timestamp: string;
+  readonly turn_id: string;
+  readonly type: "changes";
+  readonly id: string;
+  readonly call_id: string;
+  readonly files: readonly ChangedFile[];
+  readonly reverts: readonly string[];
+}
+
+/** The session that this one was copied from, and its last message that was. */
+export interface ForkedFrom {
+  readonly session_id: string;
+  readonly message: number;
+}
+
+/**
  * `remit/generate`: one answer of the model by itself, in a wanted format; it has no tools and sees no workspace.
  *
  * `output_format` may be a JSON Schema. With `content`, the model is asked `prompt` of it.
@@ -249,6 +326,16 @@ export interface GenerationResult {
 /** The declaration of a step: what it is about to do (INT-01). */
 export type Intent = "PLAN" | "CODE" | "ANALYZE" | "DEBUG" | "WRITE_FILE" | "READ_FILE" | "EXECUTE";
 
+/** A step declared its intent. */
+export interface IntentDeclared {
+  readonly timestamp: string;
+  readonly turn_id: string;
+  readonly type: "intent";
+  readonly step: number;
+  readonly intent: Intent;
+  readonly justification: string | null;
+}
+
 /** Stage one: the step declared its intent (rule 2), or switched it (rule 4). */
 export interface IntentSelected {
   readonly seq: number;
@@ -261,6 +348,12 @@ export interface IntentSelected {
   readonly justification: string | null;
   readonly previous: Intent | null;
   readonly allowed_tools: readonly string[];
+}
+
+/** The model that a session begins with: who provides it, and its name. */
+export interface ModelConfig {
+  readonly provider: string;
+  readonly model: string;
 }
 
 /**
@@ -283,10 +376,56 @@ export interface ModelStats {
   readonly tokens_per_s: number;
 }
 
+/** The session has this name from here on. */
+export interface Named {
+  readonly timestamp: string;
+  readonly type: "name";
+  readonly name: string;
+}
+
+/** Files of a change set that were left as they were after all. */
+export interface NotChanged {
+  readonly timestamp: string;
+  readonly turn_id: string;
+  readonly type: "not_changed";
+  readonly id: string;
+  readonly paths: readonly string[];
+}
+
+/** Texts that stay when the conversation is condensed. */
+export interface Pinned {
+  readonly timestamp: string;
+  readonly turn_id: string;
+  readonly type: "pinned";
+  readonly texts: readonly string[];
+}
+
 /** A place in a document: zero-based line and UTF-16 character, as in LSP. */
 export interface Position {
   readonly line: number;
   readonly character: number;
+}
+
+/** The messages before `upto` are sent to the model as `prefix` from here on. */
+export interface PrefixSent {
+  readonly timestamp: string;
+  readonly turn_id: string;
+  readonly type: "condensed";
+  readonly upto: number;
+  readonly prefix: readonly SentMessage[];
+}
+
+/** A question to the person ended, after they were waited for. */
+export interface QuestionAnswered {
+  readonly timestamp: string;
+  readonly turn_id: string;
+  readonly type: "approval";
+  readonly approval_id: string;
+  readonly title: string;
+  readonly decision: "allow" | "deny";
+  readonly by: string;
+  readonly scope: Scope;
+  readonly waited_ms: number;
 }
 
 /** One rule's word on an action, with the place where it is written. */
@@ -399,6 +538,78 @@ export interface SelectionAttachment {
   readonly text: string;
 }
 
+/** A call in a message that the model is sent. */
+export interface SentCall {
+  readonly id: string;
+  readonly name: string;
+  readonly arguments: { readonly [key: string]: JsonValue };
+}
+
+/** A message as the model is sent it. `calls` are the assistant's; `call_id` and `tool` are a result's. */
+export interface SentMessage {
+  readonly role: "system" | "user" | "assistant" | "tool";
+  readonly content: string;
+  readonly calls: readonly SentCall[];
+  readonly call_id: string;
+  readonly tool: string;
+}
+
+/** The process that wrote the session ended. More may follow: a session can be taken up again. */
+export interface SessionEnd {
+  readonly timestamp: string;
+  readonly type: "session_end";
+  readonly reason: string;
+  readonly message_count: number;
+}
+
+export type SessionRecord =
+  | SessionStart
+  | TurnStarted
+  | SystemSaid
+  | UserSaid
+  | AssistantSaid
+  | CallMade
+  | CallEnded
+  | IntentDeclared
+  | QuestionAnswered
+  | PrefixSent
+  | Pinned
+  | FilesChanged
+  | NotChanged
+  | Warned
+  | TurnEnded
+  | Named
+  | SessionEnd;
+
+/** The first line of every file. */
+export interface SessionStart {
+  readonly timestamp: string;
+  readonly type: "session_start";
+  readonly session_id: string;
+  readonly workspace: string;
+  readonly config: ModelConfig;
+  readonly remit: string;
+  readonly forked_from: ForkedFrom | null;
+}
+
+/**
+ * One line of a list of sessions. `title` is the beginning of the person's first words, `messages` counts theirs
+ * and the model's; `name` is the one that the person gave it.
+ */
+export interface SessionSummary {
+  readonly session_id: string;
+  readonly file: string;
+  readonly name: string | null;
+  readonly title: string;
+  readonly workspace: string;
+  readonly started: string;
+  readonly last_used: string;
+  readonly messages: number;
+  readonly turns: number;
+  readonly model: string;
+  readonly forked_from: string | null;
+}
+
 /** The session moved to another workflow state or mode. */
 export interface StateChanged {
   readonly seq: number;
@@ -449,6 +660,13 @@ export interface SymbolAttachment {
   readonly name: string;
 }
 
+/** The standing instructions of the conversation. */
+export interface SystemSaid {
+  readonly timestamp: string;
+  readonly type: "system";
+  readonly content: string;
+}
+
 /** A message of the person, for the model. */
 export interface TextInput {
   readonly type?: "text";
@@ -465,6 +683,14 @@ export interface ThinkingDelta {
   readonly step: number;
   readonly kind: "thinking_delta";
   readonly text: string;
+}
+
+/** Tokens of one exchange; `cached` of the input were not computed again. `price_usd` is null where not known. */
+export interface TokenCounts {
+  readonly input: number;
+  readonly output: number;
+  readonly cached: number;
+  readonly price_usd: number | null;
 }
 
 /** Text of the answer, as it is generated. */
@@ -557,6 +783,28 @@ export interface ToolTrace {
   readonly result_digest: string;
 }
 
+/** How a turn ended, and how long it took. */
+export interface TurnEnded {
+  readonly timestamp: string;
+  readonly turn_id: string;
+  readonly type: "turn_end";
+  readonly status: "completed" | "declined" | "failed" | "cancelled" | "denied" | "timed_out";
+  readonly final_output: string | null;
+  readonly reason: string | null;
+  readonly error: ErrorPayload | null;
+  readonly usage: TokenUsage;
+  readonly duration_ms: number;
+}
+
+/** A turn of the person's begins. `provider` and `model` answer it. */
+export interface TurnStarted {
+  readonly timestamp: string;
+  readonly turn_id: string;
+  readonly type: "turn_start";
+  readonly provider: string;
+  readonly model: string;
+}
+
 /** What one step cost. */
 export interface UsageEvent {
   readonly seq: number;
@@ -566,6 +814,28 @@ export interface UsageEvent {
   readonly step: number;
   readonly kind: "usage";
   readonly usage: TokenUsage;
+}
+
+/**
+ * A message to the model: the person's words, or what Remit told it by itself.
+ *
+ * `sent` is all that the model was sent, with attachments and what the editor showed; null where that is `content`.
+ */
+export interface UserSaid {
+  readonly timestamp: string;
+  readonly turn_id: string;
+  readonly type: "user";
+  readonly content: string;
+  readonly sent: string | null;
+  readonly origin: "person" | "remit";
+}
+
+/** What the person was told beside the answer. */
+export interface Warned {
+  readonly timestamp: string;
+  readonly turn_id: string;
+  readonly type: "warning";
+  readonly message: string;
 }
 
 /** Something the person should know that does not end the turn. */

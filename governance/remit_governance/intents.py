@@ -76,7 +76,7 @@ INTENT_TOOLS: Matrix = MappingProxyType(
         Intent.DEBUG: _LOOKING,
         Intent.READ_FILE: IntentRow(tools=("read_file",)),
         Intent.CODE: IntentRow(
-            tools=("write_file", "edit_file", "replace_lines", "apply_diff", "delete_file", "move_file")
+            tools=("write_file", "edit_file", "replace_lines", "apply_diff", "delete_file", "move_file", "undo_changes")
         ),
         Intent.WRITE_FILE: IntentRow(tools=("write_file",)),
         Intent.EXECUTE: IntentRow(

@@ -35,6 +35,8 @@ CONTRACT: Final[tuple[tuple[str, Any, JsonSchemaMode], ...]] = (
     ("GenerationRequest", contract.GenerationRequest, "validation"),
     ("GenerationResult", contract.GenerationResult, "serialization"),
     ("ErrorPayload", contract.ErrorPayload, "serialization"),
+    ("SessionRecord", contract.SessionRecord, "serialization"),
+    ("SessionSummary", contract.SessionSummary, "serialization"),
 )
 
 LINE: Final = 90
@@ -161,6 +163,8 @@ def _type(schema: Schema) -> str:
             text = " | ".join(dict.fromkeys(_type(part) for part in parts))
         case {"type": "array", "items": items}:
             text = f"readonly ({item})[]" if " | " in (item := _type(items)) else f"readonly {item}[]"
+        case {"type": "array", "prefixItems": [*each]}:
+            text = f"readonly [{', '.join(map(_type, each))}]"
         case {"type": "object", "additionalProperties": values}:
             text = f"{{ readonly [key: string]: {_type(values)} }}"
         case {"type": kind} if kind in PRIMITIVES:

@@ -38,6 +38,16 @@ EVERY = {
     ("sandbox", "check"): True,
     ("sandbox", "run"): True,
     ("serve",): False,
+    ("session", "list"): True,
+    ("session", "show"): True,
+    ("session", "rename"): True,
+    ("session", "fork"): True,
+    ("session", "search"): True,
+    ("session", "export"): True,
+    ("session", "delete"): True,
+    ("session", "undo"): True,
+    ("session", "redo"): True,
+    ("session", "stats"): True,
 }
 """Each command, and whether it has something to say in JSON."""
 

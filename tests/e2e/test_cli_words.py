@@ -8,7 +8,8 @@ import argparse
 import pytest
 from command_line import CommandLine
 
-from remit_server.cli.main import COMMANDS, WholeWords, parse_words
+from remit_server.cli.commands import ask
+from remit_server.cli.main import COMMANDS, FLAGS, WholeWords, is_prompt, parse_words
 
 pytestmark = pytest.mark.slow
 
@@ -76,3 +77,14 @@ def test_one_word_is_a_prompt_where_it_is_called_one(remit: CommandLine, words: 
 def test_serve_takes_one_transport(remit: CommandLine) -> None:
     done = remit("serve", "--stdio", "--tcp", "127.0.0.1:0")
     assert (done.code, "not allowed with" in done.err) == (USAGE, True)
+
+
+def test_the_value_of_an_option_is_no_command() -> None:
+    """`--approve session` named a command once."""
+    parser = WholeWords()
+    ask.add_arguments(parser)
+    flags = {name for each in parser._actions if each.nargs == 0 for name in each.option_strings}
+    assert flags == FLAGS - {"--version"}
+    assert is_prompt(["--approve", "session", "rename it"])
+    assert is_prompt(["--json", "--resume", "audit", "go on"])
+    assert not is_prompt(["--json", "audit", "log"])

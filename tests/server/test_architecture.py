@@ -60,7 +60,8 @@ def callers(ends: str) -> set[str]:
             "sandbox.run",
             {"cli/commands/sandbox.py", "harness/stages/execute.py", "harness/commands/history.py", "sandbox/probe.py"},
         ),
-        ("merger.merge", {"harness/stages/merge.py", "harness/commands/merge_command_output.py"}),
+        ("merger.merge", {"harness/writes/merge_kept.py"}),
+        ("kept.merge", {"harness/stages/merge.py", "harness/commands/merge_command_output.py"}),
         ("write_commit", {"harness/stages/merge.py"}),
         *(
             (writes, {"harness/writes/commit.py"})

@@ -73,6 +73,9 @@ ENVIRONMENT: Mapping[str, tuple[str, str | None]] = {
     "REMIT_SEED": ("7", "-1"),
     "REMIT_EFFORT": ("low", "much"),
     "REMIT_CONTEXT_TOKENS": ("4096", "9"),
+    "REMIT_SESSIONS": ("off", "no sessions"),
+    "REMIT_SESSION_DAYS": ("7", "-1"),
+    "REMIT_SESSION_COUNT": ("7", "0"),
 }
 """For each variable a value that changes the settings, and one that is refused."""
 

@@ -97,8 +97,8 @@ def intent(name: str) -> dict[str, Any]:
 
 @asynccontextmanager
 async def benches(folder: Path) -> AsyncIterator[Callable[..., Any]]:
-    """Opens benches below `folder`: the model says `steps`, `policy` is the person's, `name` the workspace's folder; all
-    are closed at the end."""
+    """Opens benches below `folder`: the model says `steps`, which `script` holds, `policy` is the person's, `name` the
+    workspace's folder; all are closed at the end."""
     opened: list[Runtime] = []
 
     async def make(
@@ -106,19 +106,20 @@ async def benches(folder: Path) -> AsyncIterator[Callable[..., Any]]:
         policy: str | None = None,
         code: CodeIntelligence | None = None,
         name: str = "shop",
+        script: str = "script.json",
         **settings: Any,
     ) -> Bench:
         workspace = folder / name
         workspace.mkdir(exist_ok=True)
         (workspace / "a.py").write_text(SHOP)
-        script = folder / "script.json"
-        script.write_text(json.dumps(steps))
+        played = folder / script
+        played.write_text(json.dumps(steps))
         person = folder / "config" / "policy.yaml"
         if policy is not None:
             person.parent.mkdir(exist_ok=True)
             person.write_text(policy)
         state = folder / ("state" if name == "shop" else f"state-{name}")
-        made = Settings(workspace, state, person, model=f"script:{script}", **settings)
+        made = Settings(workspace, state, person, model=f"script:{played}", **settings)
         runtime = await open_runtime(made, NoDocuments(), code)
         opened.append(runtime)
         return Bench(runtime, workspace, made)

@@ -91,20 +91,19 @@ class Agent:
         """
         window, small = smallest_window(self.provider, self.generation), self.provider.is_small
         intents = fit_tools(self.dispatcher.offered(turn), window, small=small)
-        if not conversation.messages:
-            conversation.messages.append(SystemMessage(SYSTEM_PROMPT))
+        begin_conversation(conversation)
         known = (attached, context) if self.provider.reads_context else (attached_names(request), None)
-        conversation.messages.append(UserMessage(user_text(request, *known)))
+        conversation.say(UserMessage(user_text(request, *known)), request.text)
         history, check = History(), await ExitCheck.begin(self.dispatcher, turn)
         for _ in range(self.max_steps):
             turn.begin_step()
             reply = await self._generate(conversation, intents, turn)
-            conversation.messages.append(reply.message)
+            conversation.say(reply.message)
             if reply.message.calls:
                 history = await self._dispatch(reply.message, conversation, turn, history)
                 check.note_step()
             elif (told := await check.find_new()) is not None:
-                conversation.messages.append(UserMessage(told))
+                conversation.say(UserMessage(told))
             else:
                 return reply
         raise limit(f"this turn took {self.max_steps} steps without an answer", "ask for less at once")
@@ -124,8 +123,8 @@ class Agent:
             texts = [NOT_RUN if result is None else result.text for result in results]
             if loop is not None:
                 texts[-1] += f"\n{loop_warning(loop)}"
-            answers = zip(reply.calls, texts, strict=True)
-            conversation.messages.extend(ToolMessage(call.id, call.name, text) for call, text in answers)
+            for call, text in zip(reply.calls, texts, strict=True):
+                conversation.say(ToolMessage(call.id, call.name, text))
         if len(reply.calls) > MAX_CALLS_PER_STEP:
             what = f"one step made {len(reply.calls)} calls, of {MAX_CALLS_PER_STEP} at most"
             raise limit(what, "ask for less at once")
@@ -200,6 +199,12 @@ def _chars_left(more: str, left: int) -> int:
     if len(more) > left:
         raise limit("the model said far more in one step than its token limit", "ask for less at once")
     return left - len(more)
+
+
+def begin_conversation(conversation: Conversation) -> None:
+    """Begins a conversation that is empty with the standing instructions."""
+    if not conversation.messages:
+        conversation.say(SystemMessage(SYSTEM_PROMPT))
 
 
 class RetryableBeforeFirstToken(Exception):

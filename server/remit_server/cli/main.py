@@ -19,6 +19,9 @@ from remit_server import __version__, streams
 from remit_server.cli.output import unwritten
 
 DONE, FAILED, USAGE, DENIED, INTERRUPTED = 0, 1, 2, 3, 130
+FLAGS = frozenset({"-h", "--help", "--version", "--json", "--continue"})
+"""The options of a prompt that take no value: what follows another one is its value, whatever it is called."""
+
 _END_OF_OPTIONS = "--"
 _WORD = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 """One word that looks like a command's name. In other alphabets one word may be a sentence."""
@@ -55,6 +58,7 @@ COMMANDS: dict[str, Row] = {
     "policy": Row("policy", "what policy says and why; check, test, replay, change and show it"),
     "run-tool": Row("run_tool", "one tool call through the whole dispatcher"),
     "sandbox": Row("sandbox", "try what isolates commands on this machine"),
+    "session": Row("session", "list, show, fork, search, export and undo what was done in this folder"),
     "serve": Row("serve", "the language server, on stdin and stdout"),
 }
 
@@ -139,8 +143,9 @@ def is_prompt(words: Sequence[str]) -> bool:
     """Returns whether `ask` was left out, as in `remit PROMPT`, `remit --json PROMPT` and `remit -- PROMPT`."""
     if not words or words[0] in {"-h", "--help", "--version"} or words == ["help"]:
         return False
-    options = itertools.takewhile(lambda word: word != _END_OF_OPTIONS, words)
-    return not any(word in COMMANDS for word in (options if words[0].startswith("-") else words[:1]))
+    options = list(itertools.takewhile(lambda word: word != _END_OF_OPTIONS, words))
+    behind = [word for before, word in itertools.pairwise(options) if not before.startswith("-") or before in FLAGS]
+    return not any(word in COMMANDS for word in (behind if words[0].startswith("-") else words[:1]))
 
 
 def unknown_command(word: str) -> str:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Literal, Protocol
 
 from remit_governance.permissions.permissions import PermissionRule
 from remit_server.contract import ApprovalAnswer, ApprovalRequired, ErrorCode, Event
 from remit_server.errors import ToolError
+from remit_server.tools.spec import FileChange
+from remit_server.workspace.history import History, NoHistory
 
 Emit = Callable[[Event], None]
 """Takes each event of a turn, in order, without blocking. An exception means the client is lost."""
@@ -19,6 +21,34 @@ class CannotAsk(ToolError):
     """This question cannot be put by the means of this transport: it is a deny, and not the person's."""
 
     code = ErrorCode.APPROVAL_UNAVAILABLE
+
+
+class KeptHistory(History, Protocol):
+    """A session's history, as the harness adds to it."""
+
+    async def keep(self, call_id: str, changes: Sequence[FileChange], undoes: Sequence[str] = ()) -> str:
+        """Keeps what files hold and will hold, before they change; returns the name of this change set.
+
+        Raises OSError.
+        """
+        ...
+
+    def keep_left(self, change: str, paths: Sequence[str]) -> None:
+        """Keeps which files of a change set were left as they were."""
+        ...
+
+
+class NothingKept(NoHistory):
+    """The history of a session that is not saved."""
+
+    async def keep(self, call_id: str, changes: Sequence[FileChange], undoes: Sequence[str] = ()) -> str:
+        """Keeps nothing."""
+        del changes, undoes
+        return call_id
+
+    def keep_left(self, change: str, paths: Sequence[str]) -> None:
+        """Keeps nothing."""
+        del change, paths
 
 
 class Keep(Protocol):

@@ -14,7 +14,7 @@ from pydantic import JsonValue
 from remit_governance.intents import IntentState
 from remit_governance.permissions.permissions import Standing
 from remit_server.contract import ErrorPayload, Event, TokenUsage, ToolTrace, UsageEvent
-from remit_server.harness.ports import Asker, Emit
+from remit_server.harness.ports import Asker, Emit, KeptHistory, NothingKept
 
 E = TypeVar("E", bound=Event)
 
@@ -78,6 +78,7 @@ class Turn:
     usage: TokenUsage = field(default_factory=TokenUsage)
     call_ids: set[str] = field(default_factory=set[str])
     asking: asyncio.Lock = field(default_factory=asyncio.Lock)
+    history: KeptHistory = field(default_factory=NothingKept)
 
     @property
     def caller_tags(self) -> frozenset[str]:

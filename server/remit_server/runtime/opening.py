@@ -32,6 +32,7 @@ from remit_server.runtime.settings import Settings
 from remit_server.runtime.workspace_record import record_workspace
 from remit_server.sandbox.choose import choose_sandbox
 from remit_server.sandbox.server_identity import clear_all_leftovers
+from remit_server.sessions.folder import SessionFolder
 from remit_server.tools.table import TOOLS
 from remit_server.workspace.code import CodeIntelligence, NoEditor
 from remit_server.workspace.content.files import collect_leftovers
@@ -71,6 +72,7 @@ def _open(settings: Settings, documents: Documents, code: CodeIntelligence, mode
         workspace = Workspace(settings.workspace)
         opened.callback(workspace.close)
         collect_leftovers(workspace)
+        SessionFolder(settings.session_folder).prune(settings.sessions.days, settings.sessions.most)
         merges = MergeLog(settings.state / "merges")
         recovered = recover_merges(workspace, merges, audit, loaded.policy.version)
         redactor = Redactor(secrets=secret_values(os.environ), more=lambda: live.rulebook.policy.redact)

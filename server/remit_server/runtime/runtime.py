@@ -8,13 +8,13 @@ import logging
 import os
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from remit_governance.errors import AuditError
 from remit_server import __version__
-from remit_server.agent.context.conversation import Conversation
-from remit_server.agent.loop import Agent
+from remit_server.agent.loop import Agent, begin_conversation
+from remit_server.agent.prompt import own_call_text
 from remit_server.contract import (
     PROTOCOL,
     ApprovalAnswer,
@@ -41,32 +41,22 @@ from remit_server.harness.approval.desk import ApprovalDesk
 from remit_server.harness.calls import RunDenied, ToolCall
 from remit_server.harness.dispatcher import Dispatcher
 from remit_server.harness.ports import Asker, Emit
-from remit_server.harness.turn import SessionMemory, Turn
+from remit_server.harness.turn import Turn
 from remit_server.models.answers import OnText
-from remit_server.models.ports import LocalEngine
+from remit_server.models.ports import LocalEngine, UserMessage
 from remit_server.runtime.attachments import Reader
 from remit_server.runtime.chosen_models import ChosenModels
 from remit_server.runtime.generating import generate
 from remit_server.runtime.outcome import Outcome, judge_turn
 from remit_server.runtime.policy.live_policy import LivePolicy
 from remit_server.runtime.ports import Notice
+from remit_server.runtime.session import Session, model_config, open_session
 from remit_server.runtime.settings import Settings
 
 log = logging.getLogger(__name__)
 
 REMEMBERED_TURNS = 1_000
 REMEMBERED_SESSIONS = 100
-
-
-@dataclass(slots=True)
-class Session:
-    """What one session has said, read and allowed; turns in it run one after the other."""
-
-    memory: SessionMemory
-    conversation: Conversation = field(default_factory=Conversation)
-    turn_lock: asyncio.Lock = field(default_factory=asyncio.Lock)
-    instructions: set[str] = field(default_factory=set[str])
-    model: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,20 +190,35 @@ class Runtime:
         if running:
             await asyncio.wait(running, timeout=5)
         await self._models.close()
+        for session in self._sessions.values():
+            session.close()
         self._close_resources()
 
     async def _turn(self, request: RunRequest, emit: Emit, asker: Asker) -> RunResult:
         session = self._session(request.session_id)
         named = request.policy.allow_tools if request.policy else None
         allowed = None if named is None else frozenset(named)
-        turn = Turn(request.turn_id, session.memory, emit, asker, allow_tools=allowed, metadata=request.metadata or {})
+        turn = Turn(
+            request.turn_id,
+            session.memory,
+            session.recording(emit),
+            asker,
+            allow_tools=allowed,
+            metadata=request.metadata or {},
+            history=session.history,
+        )
         try:
-            async with session.turn_lock:
-                outcome = await self._outcome(request, session, turn)
+            await session.turn_lock.acquire()
         except asyncio.CancelledError:  # while waiting for the session's turn
-            outcome = Outcome("cancelled", error=cancelled_error())
-        turn.clear_intent()
-        return self._complete(request, turn, outcome)
+            return self._complete(turn, self._result(request, turn, Outcome("cancelled", error=cancelled_error())))
+        try:
+            outcome = await self._outcome(request, session, turn)
+            turn.clear_intent()
+            result = self._result(request, turn, outcome)
+            session.end_turn(result)
+            return self._complete(turn, result, session.take_problems())
+        finally:
+            session.turn_lock.release()
 
     async def _outcome(self, request: RunRequest, session: Session, turn: Turn) -> Outcome:
         timeout = self._settings.turn_timeout_s
@@ -236,9 +241,11 @@ class Runtime:
 
     async def _work(self, request: RunRequest, session: Session, turn: Turn) -> Outcome:
         agent = self._choose_model(request, session).limited(request.policy.max_steps if request.policy else None)
+        reference = session.model or self._settings.model
+        await session.begin_turn(turn.turn_id, model_config(reference, agent.provider.name))
         folder, sent_to = str(self._settings.workspace), self._models.sent_to(session.model)
         turn.emit(RunStarted, model=agent.provider.name, workspace=folder, sent_to=sent_to)
-        self._warn(turn)
+        self._warn(turn, session)
         output: str | None = None
         declined = False
         for number, part in enumerate(request.parts):
@@ -250,7 +257,7 @@ class Runtime:
                     reply = await agent.answer(part, session.conversation, turn, request.context, attached)
                     output, declined = reply.message.text, reply.declined
                 case CallInput():
-                    await self._own_call(part, number, turn)
+                    await self._own_call(part, number, session, turn)
         return judge_turn(turn.ended, output, declined=declined)
 
     def _choose_model(self, request: RunRequest, session: Session) -> Agent:
@@ -273,11 +280,13 @@ class Runtime:
         named = [each.path for each in part.attachments if isinstance(each, FileAttachment | SelectionAttachment)]
         told = await reader.instruct([*named, *shown], session.instructions)
         attached = await reader.attach(part.attachments)
-        session.conversation.pins += told.pins + attached.pins
+        session.pin(told.pins + attached.pins)
         return told.texts + attached.texts
 
-    def _warn(self, turn: Turn) -> None:
-        """Say once what maintaining the audit log has found since the last turn."""
+    def _warn(self, turn: Turn, session: Session) -> None:
+        """Say once what maintaining the audit log has found since the last turn, and what is wrong with the session."""
+        for message in session.take_problems():
+            turn.emit(WarningEvent, message=message)
         found = self._warnings()
         for message in found[self._warned :]:
             turn.emit(WarningEvent, message=message)
@@ -290,21 +299,23 @@ class Runtime:
         except AuditError as error:
             log.warning("the last audit records wait to be written: %s: %s", error.what, error.why)
 
-    async def _own_call(self, part: CallInput, number: int, turn: Turn) -> None:
-        """A call of the person's own: declared, dispatched and audited like any other."""
+    async def _own_call(self, part: CallInput, number: int, session: Session, turn: Turn) -> None:
+        """A call of the person's own: declared, dispatched and audited like any other. The model is told of it with its
+        next request."""
         turn.begin_step()
         turn.caller = "human"
         try:
             name = f"{turn.turn_id}-own-{number}"
             if part.intent is not None:
                 self.dispatcher.declare(part.intent, None, f"{name}-intent", turn)
-            await self.dispatcher.execute(ToolCall(name, part.tool, part.arguments), turn)
+            result = await self.dispatcher.execute(ToolCall(name, part.tool, part.arguments), turn)
         finally:
             turn.caller = "model"
+        begin_conversation(session.conversation)
+        session.conversation.say(UserMessage(own_call_text(part, result.text)))
 
-    def _complete(self, request: RunRequest, turn: Turn, outcome: Outcome) -> RunResult:
-        self._flush_audit()
-        result = RunResult(
+    def _result(self, request: RunRequest, turn: Turn, outcome: Outcome) -> RunResult:
+        return RunResult(
             session_id=request.session_id,
             turn_id=request.turn_id,
             status=outcome.status,
@@ -314,16 +325,24 @@ class Runtime:
             tool_trace=tuple(turn.trace),
             error=outcome.error,
         )
+
+    def _complete(self, turn: Turn, result: RunResult, problems: Sequence[str] = ()) -> RunResult:
+        self._flush_audit()
         try:
-            if outcome.error is not None:
-                turn.emit(ErrorEvent, error=outcome.error)
+            for message in problems:
+                turn.emit(WarningEvent, message=message)
+            if result.error is not None:
+                turn.emit(ErrorEvent, error=result.error)
             turn.emit(RunCompleted, result=result)
         except Exception:  # the client is gone; the result still answers whoever asks for this turn again
-            log.warning("the client of turn %s is gone", request.turn_id)
+            log.warning("the client of turn %s is gone", turn.turn_id)
         return result
 
     def _session(self, session_id: str) -> Session:
-        session = self._sessions.setdefault(session_id, Session(SessionMemory(session_id)))
+        if session_id not in self._sessions:
+            redact = self.dispatcher.parts.redactor.redact
+            self._sessions[session_id] = open_session(session_id, self._settings, redact)
+        session = self._sessions[session_id]
         self._sessions.move_to_end(session_id)
         return session
 
@@ -334,7 +353,7 @@ class Runtime:
             del self._turns[key]
         idle = [name for name, session in self._sessions.items() if not session.turn_lock.locked()]
         for name in idle[: max(0, len(self._sessions) - REMEMBERED_SESSIONS)]:
-            del self._sessions[name]
+            self._sessions.pop(name).close()
 
 
 def reused_id_error(request: RunRequest) -> RemitError:

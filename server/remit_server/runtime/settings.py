@@ -25,7 +25,7 @@ VARIABLES = (
     *("REMIT_DATA_DIR", "REMIT_AUDIT_DAYS", "REMIT_AUDIT_MIB", "REMIT_SANDBOX", "REMIT_SANDBOX_IMAGE"),
     *("REMIT_APPROVAL_TIMEOUT_S", "REMIT_TURN_TIMEOUT_S", "REMIT_MAX_STEPS"),
     *("REMIT_MAX_TOKENS", "REMIT_TEMPERATURE", "REMIT_TOP_P", "REMIT_SEED", "REMIT_EFFORT", "REMIT_CONTEXT_TOKENS"),
-    *("REMIT_ENGINE", "REMIT_API_KEY"),
+    *("REMIT_ENGINE", "REMIT_API_KEY", "REMIT_SESSIONS", "REMIT_SESSION_DAYS", "REMIT_SESSION_COUNT"),
 )
 """Every variable of the environment that is a setting."""
 
@@ -36,6 +36,15 @@ _TESTED_WITH = (
 )
 _OTHERS = frozenset(f"REMIT_{name}" for name in _TESTED_WITH)
 _ON, _OFF = frozenset({"on", "1", "yes"}), frozenset({"off", "0", "no"})
+
+
+@dataclass(frozen=True, slots=True)
+class SessionLimits:
+    """Whether sessions are saved, for how many days after their last use (0: for ever), and how many at most."""
+
+    save: bool = True
+    days: int = 30
+    most: int = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,12 +70,18 @@ class Settings:
     extension_timeout_s: float = 0.1
     record: Path | None = None
     engine: EngineOptions = field(default_factory=EngineOptions)
+    sessions: SessionLimits = field(default_factory=SessionLimits)
     unknown: tuple[str, ...] = ()
 
     @property
     def audit_database(self) -> Path:
         """The audit log of this workspace."""
         return self.state / AUDIT_DATABASE
+
+    @property
+    def session_folder(self) -> Path:
+        """The sessions of this workspace."""
+        return self.state / "sessions"
 
     @property
     def data_folder(self) -> Path:
@@ -112,7 +127,8 @@ class Settings:
         `REMIT_MODEL_CACHE_MIB`, `REMIT_MODEL_IDLE_S`, `REMIT_MODEL_CACHE_DIR`, `REMIT_MODEL_MEMORY_CHECK` (`off`),
         `REMIT_MODEL_THINKING` (`on`) and `REMIT_MODEL_GUIDED` (`off`) are about the model's process.
         `REMIT_MAX_TOKENS`, `REMIT_TEMPERATURE`, `REMIT_TOP_P`, `REMIT_SEED`, `REMIT_EFFORT` and `REMIT_CONTEXT_TOKENS`
-        say how it generates.
+        say how it generates; `REMIT_SESSIONS` (`off`), `REMIT_SESSION_DAYS` and `REMIT_SESSION_COUNT` what is kept of
+        sessions.
         Raises SetupError where the workspace is no folder, or a value is none of those that its variable takes.
         """
         env = os.environ if environment is None else environment
@@ -131,9 +147,19 @@ class Settings:
             audit_max_mib=int(_number(env, "REMIT_AUDIT_MIB", 1024, 1 << 20)),
             record=Path(record).expanduser().absolute() if (record := env.get("REMIT_RECORD")) else None,
             engine=engine_options(env),
+            sessions=session_limits(env),
             generation=generation_settings(env),
             unknown=unknown_variables(env),
         )
+
+
+def session_limits(environment: Mapping[str, str]) -> SessionLimits:
+    """How sessions are kept. Raises SetupError where a value is none of those that its variable takes."""
+    return SessionLimits(
+        save=_switch(environment, "REMIT_SESSIONS", default=True),
+        days=int(_number(environment, "REMIT_SESSION_DAYS", 30, 36_500, least=0)),
+        most=int(_number(environment, "REMIT_SESSION_COUNT", 100, 100_000, least=1)),
+    )
 
 
 def engine_options(environment: Mapping[str, str]) -> EngineOptions:

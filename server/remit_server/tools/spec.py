@@ -18,6 +18,7 @@ from remit_governance.values import Effect
 from remit_server.sandbox.ports import CommandOutput, CommandSpec
 from remit_server.workspace.code import CodeIntelligence, NoEditor
 from remit_server.workspace.content.files import FileImage, digest_of
+from remit_server.workspace.history import History, NoHistory
 from remit_server.workspace.paths.workspace_path import Workspace, WorkspacePath
 from remit_server.workspace.ports import Documents
 
@@ -91,10 +92,12 @@ class ReadPlan:
 
 @dataclass(frozen=True, slots=True)
 class WritePlan:
-    """Changes to files, to be approved and merged; `outcome` holds once they are."""
+    """Changes to files, to be approved and merged; `outcome` holds once they are. `undoes` are turns that they take
+    back."""
 
     changes: tuple[FileChange, ...]
     outcome: Outcome
+    undoes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +159,7 @@ class ToolContext:
     `read_digests` holds, for each relative path, the digest of what this session last read there. `permits` says of a
     syscall and a relative path whether policy allows it without asking, so that a search never shows what a read would
     refuse. `redact` takes secrets out of a whole text, before any of it is cut, and keeps its lines. `code` is an
-    editor that may know about the code.
+    editor that may know about the code, `history` what the session changed.
     """
 
     workspace: Workspace
@@ -165,6 +168,7 @@ class ToolContext:
     permits: Callable[[str, str], bool]
     redact: Callable[[str], str]
     code: CodeIntelligence = field(default_factory=NoEditor)
+    history: History = field(default_factory=NoHistory)
     _resolved: dict[str, WorkspacePath] = field(default_factory=dict[str, WorkspacePath], repr=False)
 
     def resolve(self, text: str) -> WorkspacePath:
@@ -182,7 +186,8 @@ class Tool(Generic[A]):
     """One row of the tool table. A model sees `most_chars` characters of a result: head, tail, how much is missing.
 
     `only_resolves`: `targets` resolves a path or two and no more, which is not worth a thread. `file_argument` is the
-    argument that names a file which has to be there: a model under a grammar spells only such files.
+    argument that names a file which has to be there: a model under a grammar spells only such files. `person_only`: no
+    model is offered it or can call it, and the person's call is their answer to what policy wants reviewed.
     """
 
     name: str
@@ -194,6 +199,7 @@ class Tool(Generic[A]):
     most_chars: int = 16_000
     only_resolves: bool = False
     file_argument: str | None = None
+    person_only: bool = False
 
     @property
     def schema(self) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from remit_server.tools.edit.delete_file import DELETE_FILE
 from remit_server.tools.edit.edit_file import EDIT_FILE
 from remit_server.tools.edit.move_file import MOVE_FILE
 from remit_server.tools.edit.replace_lines import REPLACE_LINES
+from remit_server.tools.edit.undo_changes import UNDO_CHANGES
 from remit_server.tools.edit.write_file import WRITE_FILE
 from remit_server.tools.files.list_files import LIST_FILES
 from remit_server.tools.files.read_file import READ_FILE
@@ -39,6 +40,7 @@ TOOLS: Mapping[str, Tool[Any]] = MappingProxyType(
         "apply_diff": APPLY_DIFF,
         "delete_file": DELETE_FILE,
         "move_file": MOVE_FILE,
+        "undo_changes": UNDO_CHANGES,
         "run_command": RUN_COMMAND,
         "git_status": GIT_STATUS,
         "git_diff": GIT_DIFF,

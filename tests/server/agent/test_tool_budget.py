@@ -25,7 +25,7 @@ from remit_server.models.remote.step_schema import describe_step
 from remit_server.models.tool_words import shown_parameters, without_words
 from remit_server.tools.table import TOOLS
 
-SPECS = {name: ToolSpec(name, tool.summary, tool.schema) for name, tool in TOOLS.items()}
+SPECS = {name: ToolSpec(name, tool.summary, tool.schema) for name, tool in TOOLS.items() if not tool.person_only}
 OFFERED = {
     intent: tools
     for intent, row in INTENT_TOOLS.items()
@@ -40,8 +40,8 @@ def names(intents: Any) -> set[str]:
 def test_AGT_11_every_tool_fits_a_usual_window() -> None:
     assert sum(map(context_cost, SPECS.values())) <= MOST_TOOL_TOKENS
     assert fit_tools(OFFERED, 16_000) == fit_tools(OFFERED, None)
-    assert names(fit_tools(OFFERED, None)) == set(TOOLS) - set(EDITS_BY_NUMBER)
-    assert names(fit_tools(OFFERED, None, small=True)) == set(TOOLS) - set(EXACT_EDITS)
+    assert names(fit_tools(OFFERED, None)) == set(SPECS) - set(EDITS_BY_NUMBER)
+    assert names(fit_tools(OFFERED, None, small=True)) == set(SPECS) - set(EXACT_EDITS)
 
 
 @pytest.mark.parametrize("window", [1_000, 2_000, 4_096, 8_192, 12_000])
@@ -55,7 +55,7 @@ def test_AGT_11_a_small_window_is_not_filled_by_tools(window: int) -> None:
 
 
 def test_AGT_11_every_tool_is_kept_or_dropped_by_name() -> None:
-    assert set(DROPPED_FIRST) | {"read_file", "write_file", "edit_file", "replace_lines"} == set(TOOLS)
+    assert set(DROPPED_FIRST) | {"read_file", "write_file", "edit_file", "replace_lines"} == set(SPECS)
 
 
 def test_AGT_11_what_is_shown_of_a_schema_tells_names_types_and_words() -> None:

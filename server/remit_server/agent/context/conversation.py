@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from remit_server.agent.context.budget import Count
@@ -16,17 +17,37 @@ class Condensed:
     upto: int
 
 
+Entry = Message | Condensed
+"""What a conversation goes on by."""
+
+
+def keep_nothing(entry: Entry, words: str | None) -> None:
+    """Keeps nothing of a conversation that is not saved."""
+
+
 @dataclass(slots=True)
 class Conversation:
     """What a session has said so far, oldest first; only ever appended to. Condensing changes what is sent, never this.
 
-    `counted` is the model's last count, None until it counted. `pins` are sent as they are.
+    `counted` is the model's last count, None until it counted. `pins` are sent as they are. `keep` is told of each
+    entry, and of the person's words where a message holds more than them.
     """
 
     messages: list[Message] = field(default_factory=list[Message])
     condensed: Condensed | None = None
     pins: tuple[str, ...] = ()
     counted: Count | None = None
+    keep: Callable[[Entry, str | None], None] = keep_nothing
+
+    def say(self, message: Message, words: str | None = None) -> None:
+        """Appends a message; `words` are the person's own ones in it, None for a message of Remit's."""
+        self.messages.append(message)
+        self.keep(message, words)
+
+    def condense(self, condensed: Condensed) -> None:
+        """Sends this in place of the messages before its end."""
+        self.condensed = condensed
+        self.keep(condensed, None)
 
     @property
     def sent(self) -> tuple[Message, ...]:

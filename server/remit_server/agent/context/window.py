@@ -86,7 +86,7 @@ class Window:
         summary = await self._summary(budget, intents) if ask and before < budget.standing + budget.room else ""
         share = _HARDER**self.tightened / self._count(intents).per_char
         room = Room(int(budget.room * _PREFIX_SHARE * share), int(budget.recent * share))
-        self.conversation.condensed = condense(self.conversation, summary, room)
+        self.conversation.condense(condense(self.conversation, summary, room))
         self.turn.emit(
             ContextCondensed,
             before_tokens=before,

@@ -30,8 +30,10 @@ from remit_server.harness.ports import Asker, AskingStyle, Emit, NobodyToAsk
 from remit_server.models.remote.stages import PROVIDERS
 from remit_server.runtime.opening import open_runtime
 from remit_server.runtime.settings import Settings
+from remit_server.sessions.folder import SessionFolder
 from remit_server.workspace.ports import NoDocuments
 
+LAST_SESSION = "last"
 HERE = Path()
 """The workspace where none is named."""
 
@@ -73,6 +75,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="a file for the prompt; can be repeated",
     )
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("--continue", action="store_true", dest="go_on", help="go on with the folder's last session")
+    which.add_argument("--resume", metavar="SESSION", help="go on with this one: name, id or number in `session list`")
     parser.add_argument(
         "--record", type=Path, metavar="FILE", help="record the model's traffic; `replay:FILE` plays it"
     )
@@ -110,7 +115,8 @@ def run(arguments: argparse.Namespace) -> int:
         settings = replace(settings, record=arguments.record.absolute())
     attachments = tuple(FileAttachment(path=path) for path in arguments.attach)
     message = TextInput(text=text.text, attachments=attachments)
-    request = RunRequest(session_id=new_session(), turn_id="1", input=message)
+    wanted = LAST_SESSION if arguments.go_on else arguments.resume
+    request = RunRequest(session_id=session_for(settings, wanted), turn_id=new_turn(), input=message)
     asker = choose_asker(arguments.approve, as_json=arguments.json)
     return EXIT_CODES[asyncio.run(run_request(settings, request, asker, sink(as_json=arguments.json))).status]
 
@@ -129,8 +135,18 @@ def prompt(text: str) -> TextInput:
 
 
 def new_session() -> str:
-    """Returns a new session id: each command has its own."""
+    """Returns a new session id: each command has its own, where it does not go on with another one."""
     return f"cli-{uuid.uuid4().hex[:8]}"
+
+
+def new_turn() -> str:
+    """Returns a new turn id, which is no other turn's of a session either."""
+    return uuid.uuid4().hex[:12]
+
+
+def session_for(settings: Settings, wanted: str | None) -> str:
+    """Returns the id of the session that is wanted, or of a new one. Raises SessionError."""
+    return new_session() if wanted is None else SessionFolder(settings.session_folder).find(wanted).session_id
 
 
 def choose_asker(approve: str, *, as_json: bool) -> Asker:

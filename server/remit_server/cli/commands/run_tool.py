@@ -10,7 +10,14 @@ from pydantic import ValidationError
 from remit_governance.intents import INTENT_TOOLS
 from remit_governance.values import Intent
 from remit_governance.visible import visible_again
-from remit_server.cli.commands.ask import EXIT_CODES, add_common_arguments, choose_asker, new_session, run_request
+from remit_server.cli.commands.ask import (
+    EXIT_CODES,
+    add_common_arguments,
+    choose_asker,
+    new_session,
+    new_turn,
+    run_request,
+)
 from remit_server.cli.console import say, sink
 from remit_server.cli.main import DONE, FAILED
 from remit_server.cli.usage import WrongUsage, first_problem, json_object
@@ -39,7 +46,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Runs one call; 3 where it was refused."""
     call = parse_call(arguments.name, arguments.tool_arguments, arguments.intent)
     settings = Settings.from_environment(arguments.workspace)
-    request = RunRequest(session_id=new_session(), turn_id="1", input=call)
+    request = RunRequest(session_id=new_session(), turn_id=new_turn(), input=call)
     shown = Shown(as_json=arguments.json)
     asker = choose_asker(arguments.approve, as_json=arguments.json)
     return shown.exit_code(asyncio.run(run_request(settings, request, asker, shown.take)))

@@ -26,6 +26,7 @@ from remit_server.harness.judgement import action_for, answer_again, judge_each
 from remit_server.harness.permit import mint_permit
 from remit_server.harness.record.call_record import CallRecord
 from remit_server.harness.turn import Turn
+from remit_server.harness.writes.merge_kept import MergeKept
 from remit_server.harness.writes.merger import Merger, stale
 from remit_server.harness.writes.repositories import mark_repositories
 from remit_server.sandbox.ports import CommandOutput
@@ -133,5 +134,6 @@ class CommandMerge:
         with mint_permit(self.rulebook, judged, version, approved=True) as permit:
             self.record.note_permit(permit.id)
             permit.use()
-            changes, label = tuple(each.change for each in taken), f"Remit: {self.proposal.tool.name}"
-            await finish_uninterrupted(self.merger.merge(changes, label, changed, version))
+            plan = WritePlan(tuple(each.change for each in taken), Outcome("", ""))
+            kept = MergeKept(self.merger, self.turn.history, self.call_id, f"Remit: {self.proposal.tool.name}")
+            await finish_uninterrupted(kept.merge(plan, changed, version))

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 from remit_governance.approvals import ApprovalSubject
 from remit_governance.permissions.answer_scope import Offer, offer_for
+from remit_server.contract import Scope
 from remit_server.harness.approval.desk import one_question
 from remit_server.harness.approval.proposal import Proposal, subject_of
 from remit_server.harness.approval.question import describe_question, reasons_to_ask
@@ -47,6 +48,9 @@ async def approve(prepared: Prepared, ctx: CallContext, record: CallRecord) -> A
     """
     if not prepared.judgement.asks:
         return _approve_unasked(prepared, record)
+    if prepared.proposal.tool.person_only:  # the gate let nobody else call it
+        record.record_answer("allow", "person", Scope.ONCE)
+        return Approved(prepared.proposal, prepared.judgement, by_person=True)
     async with one_question(record) as others_were_asked:
         if others_were_asked:
             # What the person answered meanwhile may answer this as well.

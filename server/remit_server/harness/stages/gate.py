@@ -40,6 +40,8 @@ def admit(ctx: CallContext) -> Admitted:
             refusal.message, "every call has to fit the declared intent", refusal.fix, code=ErrorCode(refusal.code)
         )
     tool = parts.tools.get(name)
+    if tool is not None and not may_call(tool, turn):
+        tool = None
     if tool is None or (turn.allow_tools is not None and name not in turn.allow_tools):
         usable = opened_tools(turn.intent.active, turn, parts) if turn.intent.active else ()
         raise unavailable(call.name, known=tool is not None, instead=usable)
@@ -49,7 +51,13 @@ def admit(ctx: CallContext) -> Admitted:
 def opened_tools(intent: Intent, turn: Turn, parts: Parts) -> tuple[str, ...]:
     """Returns the tools that an intent opens and that the run allows."""
     named = (name for name in allowed_tools(intent, parts.matrix) if name in parts.tools)
+    named = (name for name in named if may_call(parts.tools[name], turn))
     return tuple(name for name in named if turn.allow_tools is None or name in turn.allow_tools)
+
+
+def may_call(tool: Tool[Any], turn: Turn) -> bool:
+    """Returns whether whoever calls now may call this tool at all: some are the person's alone."""
+    return turn.caller == "human" or not tool.person_only
 
 
 def unreadable(arguments: Mapping[str, JsonValue]) -> ToolError:

@@ -20,6 +20,7 @@ from remit_server.harness.judgement import decide_actions
 from remit_server.harness.record.call_record import CallRecord
 from remit_server.harness.stages.execute import CommandEnded, Executed
 from remit_server.harness.writes.commit import write_commit
+from remit_server.harness.writes.merge_kept import MergeKept
 from remit_server.harness.writes.merger import stale
 from remit_server.harness.writes.rebase import rebase_plan
 from remit_server.harness.writes.repositories import mark_repositories
@@ -76,7 +77,7 @@ async def _commit(plan: CommitPlan, ctx: CallContext, record: CallRecord) -> Out
 async def _write(plan: WritePlan, executed: Executed, ctx: CallContext, record: CallRecord) -> Outcome:
     """Merges the changes. What the person types elsewhere at that very moment is followed, a few times."""
     proposal, version = executed.proposal, executed.judgement.policy_version
-    root, merger = ctx.parts.workspace.root, ctx.parts.merger
+    root = ctx.parts.workspace.root
     if await asyncio.to_thread(mark_repositories, proposal.actions, root) != proposal.actions:
         raise stale(proposal.name)
     for left in reversed(range(MAX_TRIES)):
@@ -84,9 +85,8 @@ async def _write(plan: WritePlan, executed: Executed, ctx: CallContext, record: 
         record.note_rebase(plan, fitted)
         plan = fitted
         try:
-            await finish_uninterrupted(
-                merger.merge(plan.changes, f"Remit: {proposal.tool.name}", record.changed, version)
-            )
+            kept = MergeKept(ctx.parts.merger, ctx.turn.history, ctx.call.id, f"Remit: {proposal.tool.name}")
+            await finish_uninterrupted(kept.merge(plan, record.changed, version))
             break
         except ToolError as error:
             moved_on = _fit_as_judged(plan, executed, ctx).changes != plan.changes

@@ -59,6 +59,7 @@ def make_tool_context(tool: str, turn: Turn, parts: Parts) -> ToolContext:
         permits=permits,
         redact=lambda text: parts.redactor.redact(text, keep_lines=True),
         code=parts.code,
+        history=turn.history,
     )
 
 

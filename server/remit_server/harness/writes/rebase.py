@@ -40,7 +40,7 @@ def rebase_plan(plan: WritePlan, documents: Documents) -> WritePlan | None:
         changes.append(fitted)
     renamed = {_digest(old): _digest(new) for old, new in zip(plan.changes, changes, strict=True)}
     data = cast("Mapping[str, JsonValue]", _replace_digests(dict(plan.outcome.data), renamed))
-    return WritePlan(tuple(changes), replace(plan.outcome, data=data))
+    return replace(plan, changes=tuple(changes), outcome=replace(plan.outcome, data=data))
 
 
 def rebase_change(change: FileChange, now: FileImage) -> FileChange | None:

@@ -1,0 +1,50 @@
+"""`remit session …`: the sessions of a workspace (SES-04). One file per subcommand; the table is `COMMANDS`."""
+
+from __future__ import annotations
+
+import argparse
+
+from remit_server.cli.commands.ask import add_common_arguments
+from remit_server.cli.commands.session import (
+    delete_session,
+    export_session,
+    fork_session,
+    list_sessions,
+    redo,
+    rename_session,
+    search_sessions,
+    show_session,
+    stats,
+    undo,
+)
+from remit_server.cli.main import Command
+
+COMMANDS: dict[str, tuple[Command, str]] = {
+    "list": (list_sessions, "all sessions of the workspace, the one that was used last first"),
+    "show": (show_session, "what was said and done in a session"),
+    "rename": (rename_session, "give a session a name"),
+    "fork": (fork_session, "copy a session up to a message, as a new one"),
+    "search": (search_sessions, "look for words in all sessions"),
+    "export": (export_session, "a session as Markdown, HTML or JSON Lines"),
+    "delete": (delete_session, "delete a session, and what only it had kept"),
+    "undo": (undo, "take back what a turn changed, where nobody changed it since"),
+    "redo": (redo, "take an undo back"),
+    "stats": (stats, "tokens, cost, tools and time of a session, or of all"),
+}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declares the arguments of all subcommands."""
+    parser.epilog = "`remit --continue PROMPT` and `remit --resume SESSION PROMPT` go on with one."
+    commands = parser.add_subparsers(metavar="|".join(COMMANDS), required=True)
+    for name, (command, summary) in COMMANDS.items():
+        sub = commands.add_parser(name, help=summary, description=summary)
+        add_common_arguments(sub)
+        command.add_arguments(sub)
+        sub.set_defaults(session_command=command)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Runs the chosen subcommand."""
+    command: Command = arguments.session_command
+    return command.run(arguments)

@@ -1,0 +1,31 @@
+"""Which session a subcommand is about."""
+
+from __future__ import annotations
+
+import argparse
+
+from remit_server.cli.commands.ask import LAST_SESSION
+from remit_server.contract import SessionSummary
+from remit_server.runtime.settings import Settings
+from remit_server.sessions.folder import SessionFolder
+
+
+def add_session(parser: argparse.ArgumentParser, *, optional: bool = True) -> None:
+    """Declares the argument that names a session."""
+    named = "its name, its id, or its number in the list"
+    if optional:
+        named += " (default: the last)"
+        parser.add_argument("session", nargs="?", default=LAST_SESSION, metavar="SESSION", help=named)
+    else:
+        parser.add_argument("session", metavar="SESSION", help=f"{named}, or `{LAST_SESSION}`")
+
+
+def folder_of(arguments: argparse.Namespace) -> SessionFolder:
+    """Returns the sessions of the workspace that the command line names. Raises SetupError."""
+    return SessionFolder(Settings.from_environment(arguments.workspace).session_folder)
+
+
+def chosen(arguments: argparse.Namespace) -> tuple[SessionFolder, SessionSummary]:
+    """Returns the session that the command line names, and its folder. Raises SessionError, SetupError."""
+    folder = folder_of(arguments)
+    return folder, folder.find(arguments.session)

@@ -1,0 +1,35 @@
+"""`remit session fork`: a copy that goes its own way."""
+
+from __future__ import annotations
+
+import argparse
+
+from remit_server.cli.commands.ask import new_session
+from remit_server.cli.commands.session.chosen import add_session, chosen
+from remit_server.cli.commands.session.rename_session import name_record
+from remit_server.cli.console import print_json, say
+from remit_server.cli.main import DONE
+from remit_server.cli.usage import whole_number
+from remit_server.harness.turn import timestamp, utc_now
+from remit_server.sessions.fork import fork
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declares the command's arguments."""
+    add_session(parser)
+    shown = "the last message that is copied, as `remit session show` numbers them (default: all)"
+    parser.add_argument("--at", type=whole_number, metavar="N", help=shown)
+    parser.add_argument("--name", help="a name for the copy")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Copies the session; prints the id of the new one."""
+    folder, session = chosen(arguments)
+    named = [name_record(arguments.name)] if arguments.name is not None else []
+    new = new_session()
+    folder.write_new(new, [*fork(folder.read(session), new, timestamp(utc_now()), arguments.at), *named])
+    if arguments.json:
+        print_json({"session_id": new, "forked_from": session.session_id})
+    else:
+        say(f"{new} is a copy of {session.session_id}: `remit --resume {new} PROMPT` goes on with it")
+    return DONE

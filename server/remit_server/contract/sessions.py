@@ -1,0 +1,289 @@
+"""What a session's file holds, one record a line, and what a client is told of sessions (SES-01).
+
+The same records are what every transport replays a session from.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field, JsonValue
+
+from remit_governance.values import Intent
+from remit_server.contract.results import RunStatus
+from remit_server.contract.values import ErrorPayload, Scope, TokenUsage, Wire
+
+
+class Record(Wire):
+    """What all records carry: the moment, UTC in RFC 3339."""
+
+    timestamp: str
+
+
+class TurnRecord(Record):
+    """What the records of one turn carry."""
+
+    turn_id: str
+
+
+class ModelConfig(Wire):
+    """The model that a session begins with: who provides it, and its name."""
+
+    provider: str
+    model: str
+
+
+class ForkedFrom(Wire):
+    """The session that this one was copied from, and its last message that was."""
+
+    session_id: str
+    message: int = Field(ge=0)
+
+
+class SessionStart(Record):
+    """The first line of every file."""
+
+    type: Literal["session_start"] = "session_start"
+    session_id: str
+    workspace: str
+    config: ModelConfig
+    remit: str
+    forked_from: ForkedFrom | None = None
+
+
+class TurnStarted(TurnRecord):
+    """A turn of the person's begins. `provider` and `model` answer it."""
+
+    type: Literal["turn_start"] = "turn_start"
+    provider: str
+    model: str
+
+
+class SystemSaid(Record):
+    """The standing instructions of the conversation."""
+
+    type: Literal["system"] = "system"
+    content: str
+
+
+class UserSaid(TurnRecord):
+    """A message to the model: the person's words, or what Remit told it by itself.
+
+    `sent` is all that the model was sent, with attachments and what the editor showed; null where that is `content`.
+    """
+
+    type: Literal["user"] = "user"
+    content: str
+    sent: str | None = None
+    origin: Literal["person", "remit"] = "person"
+
+
+class TokenCounts(Wire):
+    """Tokens of one exchange; `cached` of the input were not computed again. `price_usd` is null where not known."""
+
+    input: int = Field(ge=0)
+    output: int = Field(ge=0)
+    cached: int = Field(default=0, ge=0)
+    price_usd: float | None = Field(default=0.0, ge=0)
+
+
+class AssistantSaid(TurnRecord):
+    """One answer of the model; its calls follow, a `tool_call` each. The model took `duration_ms` for it."""
+
+    type: Literal["assistant"] = "assistant"
+    step: int = Field(ge=0)
+    content: str
+    provider: str
+    model: str
+    tokens: TokenCounts
+    duration_ms: float = Field(default=0, ge=0)
+
+
+class CallMade(TurnRecord):
+    """A call that the model, or the person, asked for."""
+
+    type: Literal["tool_call"] = "tool_call"
+    id: str
+    name: str
+    arguments: dict[str, JsonValue]
+    caller: Literal["model", "person"] = "model"
+
+
+class CallEnded(TurnRecord):
+    """How a call ended: `output` is what the model was told. The last one of an id counts."""
+
+    type: Literal["tool_result"] = "tool_result"
+    id: str
+    name: str
+    success: bool
+    output: str
+    summary: str = ""
+    intent: Intent | None = None
+    decision: str = ""
+    rules: tuple[str, ...] = ()
+    error: str | None = None
+    changed_files: tuple[str, ...] = ()
+    exit_code: int | None = None
+    duration_ms: float = Field(default=0, ge=0)
+
+
+class IntentDeclared(TurnRecord):
+    """A step declared its intent."""
+
+    type: Literal["intent"] = "intent"
+    step: int = Field(ge=0)
+    intent: Intent
+    justification: str | None = None
+
+
+class QuestionAnswered(TurnRecord):
+    """A question to the person ended, after they were waited for."""
+
+    type: Literal["approval"] = "approval"
+    approval_id: str
+    title: str
+    decision: Literal["allow", "deny"]
+    by: str
+    scope: Scope
+    waited_ms: float = Field(default=0, ge=0)
+
+
+class SentCall(Wire):
+    """A call in a message that the model is sent."""
+
+    id: str
+    name: str
+    arguments: dict[str, JsonValue]
+
+
+class SentMessage(Wire):
+    """A message as the model is sent it. `calls` are the assistant's; `call_id` and `tool` are a result's."""
+
+    role: Literal["system", "user", "assistant", "tool"]
+    content: str
+    calls: tuple[SentCall, ...] = ()
+    call_id: str = ""
+    tool: str = ""
+
+
+class PrefixSent(TurnRecord):
+    """The messages before `upto` are sent to the model as `prefix` from here on."""
+
+    type: Literal["condensed"] = "condensed"
+    upto: int = Field(ge=0)
+    prefix: tuple[SentMessage, ...]
+
+
+class Pinned(TurnRecord):
+    """Texts that stay when the conversation is condensed."""
+
+    type: Literal["pinned"] = "pinned"
+    texts: tuple[str, ...]
+
+
+class ChangedFile(Wire):
+    """One file from `before` to `after`, which are digests of kept contents; null where there is no file.
+
+    `executable` are its rights before and afterwards; null where they do not matter.
+    """
+
+    path: str
+    before: str | None
+    after: str | None
+    executable: tuple[bool, bool] | None = None
+    moved_from: str | None = None
+
+
+class FilesChanged(TurnRecord):
+    """A change set: what a call is about to change, written before it does.
+
+    With `reverts` it takes back what these turns changed: an undo, or a redo, which is the undo of an undo.
+    """
+
+    type: Literal["changes"] = "changes"
+    id: str
+    call_id: str
+    files: tuple[ChangedFile, ...]
+    reverts: tuple[str, ...] = ()
+
+
+class NotChanged(TurnRecord):
+    """Files of a change set that were left as they were after all."""
+
+    type: Literal["not_changed"] = "not_changed"
+    id: str
+    paths: tuple[str, ...]
+
+
+class Warned(TurnRecord):
+    """What the person was told beside the answer."""
+
+    type: Literal["warning"] = "warning"
+    message: str
+
+
+class TurnEnded(TurnRecord):
+    """How a turn ended, and how long it took."""
+
+    type: Literal["turn_end"] = "turn_end"
+    status: RunStatus
+    final_output: str | None = None
+    reason: str | None = None
+    error: ErrorPayload | None = None
+    usage: TokenUsage = TokenUsage()
+    duration_ms: float = Field(default=0, ge=0)
+
+
+class Named(Record):
+    """The session has this name from here on."""
+
+    type: Literal["name"] = "name"
+    name: str = Field(min_length=1, max_length=100)
+
+
+class SessionEnd(Record):
+    """The process that wrote the session ended. More may follow: a session can be taken up again."""
+
+    type: Literal["session_end"] = "session_end"
+    reason: str
+    message_count: int = Field(ge=0)
+
+
+SessionRecord = Annotated[
+    SessionStart
+    | TurnStarted
+    | SystemSaid
+    | UserSaid
+    | AssistantSaid
+    | CallMade
+    | CallEnded
+    | IntentDeclared
+    | QuestionAnswered
+    | PrefixSent
+    | Pinned
+    | FilesChanged
+    | NotChanged
+    | Warned
+    | TurnEnded
+    | Named
+    | SessionEnd,
+    Field(discriminator="type"),
+]
+
+
+class SessionSummary(Wire):
+    """One line of a list of sessions. `title` is the beginning of the person's first words, `messages` counts theirs
+    and the model's; `name` is the one that the person gave it.
+    """
+
+    session_id: str
+    file: str
+    name: str | None = None
+    title: str = ""
+    workspace: str
+    started: str
+    last_used: str
+    messages: int = Field(ge=0)
+    turns: int = Field(ge=0)
+    model: str
+    forked_from: str | None = None

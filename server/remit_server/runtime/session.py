@@ -1,0 +1,102 @@
+"""One session: what it has said, read and allowed, and the file that it is kept in (SES-01)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import cast
+
+from remit_server import __version__
+from remit_server.agent.context.conversation import Conversation
+from remit_server.contract import AgentEvent, Event, ModelConfig, RunResult
+from remit_server.harness.ports import Emit, KeptHistory, NothingKept
+from remit_server.harness.turn import SessionMemory
+from remit_server.models.choose import PLAYED
+from remit_server.models.remote.reference import parse_reference
+from remit_server.runtime.settings import Settings
+from remit_server.sessions.folder import SessionFolder
+from remit_server.sessions.history import SessionHistory
+from remit_server.sessions.recorder import Recorder
+from remit_server.sessions.session_file import SessionFile
+from remit_server.uninterrupted import finish_uninterrupted
+
+
+@dataclass(slots=True)
+class Session:
+    """What one session has said, read and allowed; turns in it run one after the other."""
+
+    memory: SessionMemory
+    recorder: Recorder | None = None
+    history: KeptHistory = field(default_factory=NothingKept)
+    conversation: Conversation = field(default_factory=Conversation)
+    turn_lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    instructions: set[str] = field(default_factory=set[str])
+    model: str | None = None
+
+    async def begin_turn(self, turn_id: str, model: ModelConfig) -> None:
+        """Takes the session's file; where others went on with the session, so does the conversation.
+
+        Raises SessionError where another process works in it. A cancellation waits until the file is taken.
+        """
+        if self.recorder is None:
+            return
+        now = await finish_uninterrupted(asyncio.to_thread(self.recorder.begin, turn_id, model))
+        if now is not None:
+            self.conversation, self.instructions = now, set()
+        self.conversation.keep = self.recorder.keep
+
+    def recording(self, emit: Emit) -> Emit:
+        """Returns what takes a turn's events to the file, then to the client."""
+        recorder = self.recorder
+        if recorder is None:
+            return emit
+
+        def take(event: Event) -> None:
+            recorder.take(cast("AgentEvent", event))
+            emit(event)
+
+        return take
+
+    def pin(self, texts: tuple[str, ...]) -> None:
+        """Keeps texts in front of the model when the conversation is condensed."""
+        self.conversation.pins += texts
+        if self.recorder is not None:
+            self.recorder.keep_pins(texts)
+
+    def end_turn(self, result: RunResult) -> None:
+        """Lets others have the session's file."""
+        if self.recorder is not None:
+            self.recorder.end(result)
+
+    def take_problems(self) -> tuple[str, ...]:
+        """Returns what the person has not been told of the session's file."""
+        if self.recorder is None:
+            return ()
+        found, self.recorder.problems = tuple(self.recorder.problems), []
+        return found
+
+    def close(self) -> None:
+        """Leaves the session's file."""
+        if self.recorder is not None:
+            self.recorder.close("closed")
+
+
+def open_session(session_id: str, settings: Settings, redact: Callable[[str], str]) -> Session:
+    """Returns a session, of which nothing is read before its first turn."""
+    memory = SessionMemory(session_id)
+    if not settings.sessions.save:
+        return Session(memory)
+    folder = SessionFolder(settings.session_folder)
+    file = SessionFile(folder.file_of(session_id))
+    recorder = Recorder(file, session_id, str(settings.workspace), __version__, redact)
+    return Session(memory, recorder, SessionHistory(recorder, folder.contents))
+
+
+def model_config(reference: str, name: str) -> ModelConfig:
+    """Returns what a session's file says of a model: who provides it, and its name."""
+    remote = parse_reference(reference)
+    if remote is not None:
+        return ModelConfig(provider=remote.provider, model=name)
+    played = next((prefix for prefix in PLAYED if reference.startswith(prefix)), None)
+    return ModelConfig(provider=played.rstrip(":") if played else "mlx", model=name)

@@ -1,0 +1,67 @@
+"""What files held before and after each change, so that it can be taken back: bytes by their digest (SES-05)."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+_KIND = "sha256:"
+_SAID_WITHIN_S = 3_600
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """A folder that only its owner can read. Nothing in it is redacted: it could not restore a file then."""
+
+    folder: Path
+
+    def keep(self, digest: str, data: bytes) -> None:
+        """Keeps bytes under their digest, once. Raises OSError."""
+        path = self._path(digest)
+        with contextlib.suppress(FileNotFoundError):
+            os.utime(path)  # it is spoken of anew: nobody removes it meanwhile
+            return
+        for folder in (self.folder, path.parent):
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        temporary = path.with_name(f".{secrets.token_hex(8)}")
+        try:
+            fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+            with os.fdopen(fd, "wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            temporary.replace(path)
+        except OSError:
+            with contextlib.suppress(OSError):
+                temporary.unlink()
+            raise
+
+    def get(self, digest: str) -> bytes | None:
+        """Returns the bytes of a digest; None where they were not kept."""
+        try:
+            return self._path(digest).read_bytes()
+        except OSError:
+            return None
+
+    def forget_all_but(self, digests: Iterable[str]) -> int:
+        """Removes what no session speaks of; returns how many there were. Never raises.
+
+        What was kept in the last hour stays: whoever keeps it has yet to say so.
+        """
+        kept, oldest = {self._path(digest) for digest in digests}, time.time() - _SAID_WITHIN_S
+        gone = 0
+        for path in self.folder.glob("*/*") if self.folder.is_dir() else ():
+            with contextlib.suppress(OSError):
+                if path not in kept and path.stat().st_mtime < oldest:
+                    path.unlink()
+                    gone += 1
+        return gone
+
+    def _path(self, digest: str) -> Path:
+        name = digest.removeprefix(_KIND)
+        return self.folder / name[:2] / name

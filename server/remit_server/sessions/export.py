@@ -1,0 +1,166 @@
+"""A session as a page to read: Markdown, or HTML in one file that loads nothing; pure (SES-04)."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from html import escape
+
+from remit_governance.visible import visible, visible_again
+from remit_server.contract import (
+    AssistantSaid,
+    CallEnded,
+    CallMade,
+    FilesChanged,
+    IntentDeclared,
+    Named,
+    QuestionAnswered,
+    SessionRecord,
+    SessionStart,
+    TurnEnded,
+    UserSaid,
+    Warned,
+)
+from remit_server.sessions.fork import is_message
+
+_FENCE = re.compile(r"`{3,}")
+_STYLE = """
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 50rem; margin: 2rem auto; padding: 0 1rem }
+body { color: #1b1b1b; background: #fff }
+section { border-left: 3px solid #ccc; margin: 1rem 0; padding: 0 1rem }
+section.you { border-color: #2667b8 } section.model { border-color: #5b8c2a } section.failed { border-color: #b3261e }
+h2 { font-size: 1rem; margin: 0 }
+p, pre { white-space: pre-wrap; overflow-wrap: anywhere }
+pre { background: #f4f4f4; padding: .5rem }
+.note { color: #555 }
+@media (prefers-color-scheme: dark) {
+  body { color: #ddd; background: #1b1b1b } pre { background: #2a2a2a } .note { color: #aaa }
+}
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One part of the page: a heading, and a text or, as `code`, something to be shown as it is. A `note` is one line
+    without a heading."""
+
+    kind: str
+    heading: str
+    text: str = ""
+    code: bool = False
+    note: bool = False
+
+
+def to_markdown(records: Sequence[SessionRecord]) -> str:
+    """Returns the session as Markdown. Characters that hide text are spelled out."""
+    return "\n\n".join(_markdown(part) for part in parts(records)) + "\n"
+
+
+def to_html(records: Sequence[SessionRecord]) -> str:
+    """Returns the session as one HTML file without scripts or anything from elsewhere."""
+    policy = "default-src 'none'; style-src 'unsafe-inline'"
+    lines = [
+        "<!doctype html>",
+        '<html lang="en">',
+        '<meta charset="utf-8">',
+        f"<title>{escape(title_of(records))}</title>",
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">',
+        '<meta name="viewport" content="width=device-width">',
+        f"<style>{_STYLE}</style>",
+        "<body>",
+        *map(_html, parts(records)),
+        "</body>",
+        "</html>",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def title_of(records: Sequence[SessionRecord]) -> str:
+    """Returns the session's name, or its id."""
+    names = [each.name for each in records if isinstance(each, Named)]
+    start = next((each.session_id for each in records if isinstance(each, SessionStart)), "")
+    return visible(names[-1] if names else f"Session {start}", "show")
+
+
+def parts(records: Sequence[SessionRecord]) -> Iterator[Part]:
+    """Yields what a reader is shown of a session, in order. Messages have their numbers, by which it can be forked."""
+    yield Part("title", title_of(records))
+    number = 0
+    for record in records:
+        number += is_message(record)
+        part = _part(record, number)
+        if part is not None:
+            yield part
+
+
+def _part(record: SessionRecord, number: int) -> Part | None:
+    part: Part | None = None
+    match record:
+        case UserSaid():
+            part = Part("you", f"{number} · {'You' if record.origin == 'person' else 'Remit'}", record.content)
+        case AssistantSaid(content=text) if text:
+            part = Part("model", f"{number} · {record.model}", text)
+        case CallMade():
+            caller = "" if record.caller == "model" else " (you)"
+            arguments = json.dumps(record.arguments, ensure_ascii=False, indent=2)
+            part = Part("call", f"→ {record.name}{caller}", arguments, code=True)
+        case CallEnded() if record.summary:
+            mark, kind = ("✓", "call") if record.success else ("✗", "failed")
+            rules = f" · {', '.join(record.rules) or record.decision}" if record.decision else ""
+            part = Part(kind, f"{mark} {record.name}: {record.summary}{rules}", record.output, code=True)
+        case _:
+            if note := _note(record):
+                part = Part("note", "", note, note=True)
+    return part
+
+
+def _note(record: SessionRecord) -> str:
+    note = ""
+    match record:
+        case SessionStart():
+            source = record.forked_from
+            copied = f", copied from {source.session_id} up to message {source.message}" if source else ""
+            model = f"{record.config.provider} {record.config.model}"
+            note = f"Begun {record.timestamp} in {record.workspace}, with {model}{copied}."
+        case IntentDeclared():
+            note = f"Intent {record.intent}" + (f": {record.justification}" if record.justification else "")
+        case QuestionAnswered():
+            note = f"Asked: {record.title}: {record.decision} ({record.by.replace('_', ' ')}, {record.scope})"
+        case FilesChanged():
+            names = ", ".join(each.path for each in record.files)
+            note = f"{'Taken back in' if record.reverts else 'Changes'} {names} (turn {record.turn_id})"
+        case Warned():
+            note = f"Warning: {record.message}"
+        case TurnEnded():
+            note = f"The turn was {record.status}" + (f": {record.reason}" if record.reason else "")
+        case _:
+            pass
+    return note
+
+
+def _markdown(part: Part) -> str:
+    if part.note:
+        return f"*{_one_line(part.text)}*"
+    heading = f"{'#' if part.kind == 'title' else '##'} {_one_line(part.heading)}"
+    text = visible_again(part.text)
+    if part.code:
+        fence = "`" * (max(map(len, _FENCE.findall(text)), default=2) + 1)
+        text = f"{fence}\n{text}\n{fence}"
+    return f"{heading}\n\n{text}" if text else heading
+
+
+def _html(part: Part) -> str:
+    if part.note:
+        return f'<p class="note">{escape(_one_line(part.text))}</p>'
+    heading = escape(_one_line(part.heading))
+    if part.kind == "title":
+        return f"<h1>{heading}</h1>"
+    tag = "pre" if part.code else "p"
+    text = escape(visible_again(part.text))
+    return f'<section class="{part.kind}"><h2>{heading}</h2><{tag}>{text}</{tag}></section>'
+
+
+def _one_line(text: str) -> str:
+    return visible_again(" ".join(text.split()), "show")

@@ -1,0 +1,202 @@
+"""The sessions of a workspace: a folder with one file each, found by id, name, number or `last` (SES-04)."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from pydantic import TypeAdapter, ValidationError
+
+from remit_server.contract import (
+    AssistantSaid,
+    ErrorCode,
+    FilesChanged,
+    Named,
+    SessionRecord,
+    SessionStart,
+    SessionSummary,
+    TurnStarted,
+    UserSaid,
+)
+from remit_server.sessions.contents import Contents
+from remit_server.sessions.lines import to_lines
+from remit_server.sessions.session_file import SessionError, SessionFile, read_session
+
+INDEX = "index.json"
+MAX_TITLE = 80
+_DAY_S = 86_400
+_Index = dict[str, tuple[int, int, SessionSummary]]
+_INDEX: TypeAdapter[_Index] = TypeAdapter(_Index)
+
+
+@dataclass(frozen=True, slots=True)
+class SessionFolder:
+    """Where the sessions of one workspace are. Only its owner can read it."""
+
+    path: Path
+
+    @property
+    def contents(self) -> Contents:
+        """What changed files held."""
+        return Contents(self.path / "contents")
+
+    def file_of(self, session_id: str) -> Path:
+        """Returns the file of a session, which is there or is to be made."""
+        key = hashlib.sha256(session_id.encode(errors="replace")).hexdigest()[:12]
+        there = sorted(self.path.glob(f"session-*-{key}.jsonl"))
+        if there:
+            return there[0]
+        return self.path / f"session-{datetime.now(UTC):%Y%m%d-%H%M%S}-{key}.jsonl"
+
+    def list(self) -> Sequence[SessionSummary]:
+        """Returns all sessions, the one that was used last first. A file that cannot be read is left out."""
+        known, found = self._read_index(), _Index()
+        for path in self.path.glob("session-*.jsonl") if self.path.is_dir() else ():
+            with contextlib.suppress(OSError, SessionError):
+                there = path.stat()
+                size, changed, summary = known.get(path.name, (-1, -1, None))
+                if summary is None or (size, changed) != (there.st_size, there.st_mtime_ns):
+                    summary = summarise(read_session(path).records, path.name)
+                if summary is not None:
+                    found[path.name] = (there.st_size, there.st_mtime_ns, summary)
+        if found != known:
+            self._write_index(found)
+        return sorted((each for _, _, each in found.values()), key=lambda each: each.last_used, reverse=True)
+
+    def find(self, wanted: str) -> SessionSummary:
+        """Returns the session of an id, a name, a number of the list, or `last`. Raises SessionError."""
+        sessions = self.list()
+        by_number = dict(enumerate(sessions, 1)).get(int(wanted)) if wanted.isdecimal() else None
+        last = sessions[0] if sessions and wanted == "last" else None
+        exact = [each for each in sessions if wanted in {each.session_id, each.name, each.file, each.file[:-6]}]
+        if found := next(iter(exact), None) or by_number or last:
+            return found
+        why = "no session here has this id, name or number" if sessions else "there is no session of this folder yet"
+        raise SessionError(f"there is no session `{wanted}`", why, "see `remit session list`", code=ErrorCode.NOT_FOUND)
+
+    def read(self, session: SessionSummary) -> Sequence[SessionRecord]:
+        """Returns all records of a session. Raises SessionError."""
+        return read_session(self.path / session.file).records
+
+    def append(self, session: SessionSummary, record: SessionRecord) -> None:
+        """Adds a record to a session in which nobody works now. Raises SessionError."""
+        file = SessionFile(self.path / session.file)
+        file.acquire()
+        try:
+            file.append(to_lines([record]))
+        except OSError as error:
+            raise not_written(error) from error
+        finally:
+            file.release()
+            file.close()
+
+    def delete(self, session: SessionSummary) -> None:
+        """Deletes a session in which nobody works now, and what only it had kept. Raises SessionError."""
+        self._remove(self.path / session.file)
+        self.forget_contents()
+
+    def prune(self, days: int, most: int, now: float | None = None) -> Sequence[str]:
+        """Deletes sessions not used for `days` days (0: for ever), and the oldest beyond `most`; returns their files.
+
+        Sessions in which somebody works are left. Never raises.
+        """
+        old: list[Path] = []
+        with contextlib.suppress(OSError):
+            files = [*self.path.glob("session-*.jsonl")] if self.path.is_dir() else []
+            used = sorted(((path.stat().st_mtime, path) for path in files), reverse=True)
+            oldest = (time.time() if now is None else now) - days * _DAY_S
+            old = [path for n, (at, path) in enumerate(used) if n >= most or (days and at < oldest)]
+        gone: list[str] = []
+        for path in old:
+            with contextlib.suppress(OSError, SessionError):
+                self._remove(path)
+                gone.append(path.name)
+        if gone:
+            self.forget_contents()
+        return gone
+
+    def forget_contents(self) -> None:
+        """Removes the kept contents of which no session speaks any more."""
+        digests: set[str] = set()
+        for path in self.path.glob("session-*.jsonl"):
+            with contextlib.suppress(SessionError):
+                for record in read_session(path).records:
+                    if isinstance(record, FilesChanged):
+                        digests.update(d for file in record.files for d in (file.before, file.after) if d)
+        self.contents.forget_all_but(digests)
+
+    def write_new(self, session_id: str, records: Sequence[SessionRecord]) -> Path:
+        """Writes a new session whole. Raises SessionError where it cannot be written, or is there already."""
+        file = SessionFile(self.file_of(session_id))
+        try:
+            if not file.acquire().anew or file.end:
+                what = f"there is a session `{session_id}` already"
+                raise SessionError(what, "two sessions cannot have one id", "give another one", code=ErrorCode.BUSY)
+            file.append(to_lines(records))
+        except OSError as error:
+            with contextlib.suppress(OSError):
+                file.path.unlink()
+            raise not_written(error) from error
+        finally:
+            file.close()
+        return file.path
+
+    def _remove(self, path: Path) -> None:
+        file = SessionFile(path)
+        file.acquire()
+        try:
+            path.unlink(missing_ok=True)
+        except OSError as error:
+            raise not_written(error) from error
+        finally:
+            file.close()
+
+    def _read_index(self) -> _Index:
+        try:
+            return _INDEX.validate_json((self.path / INDEX).read_bytes())
+        except (OSError, ValidationError):
+            return {}
+
+    def _write_index(self, index: _Index) -> None:
+        """Writes what saves reading all files the next time; nothing depends on it."""
+        temporary = self.path / f".{INDEX}-{os.getpid()}"
+        with contextlib.suppress(OSError):
+            fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+            with os.fdopen(fd, "wb") as file:
+                file.write(_INDEX.dump_json(index))
+            temporary.replace(self.path / INDEX)
+
+
+def summarise(records: Sequence[SessionRecord], file: str) -> SessionSummary | None:
+    """Returns a line of the list; None for a file that does not say which session it is."""
+    start = next((each for each in records if isinstance(each, SessionStart)), None)
+    if start is None:
+        return None
+    said = [each.content for each in records if isinstance(each, UserSaid) and each.origin == "person"]
+    names = [each.name for each in records if isinstance(each, Named)]
+    models = [each.model for each in records if isinstance(each, TurnStarted)]
+    return SessionSummary(
+        session_id=start.session_id,
+        file=file,
+        name=names[-1] if names else None,
+        title=" ".join(said[0].split())[:MAX_TITLE] if said else "",
+        workspace=start.workspace,
+        started=start.timestamp,
+        last_used=records[-1].timestamp,
+        messages=sum(isinstance(each, UserSaid | AssistantSaid) for each in records),
+        turns=len(models),
+        model=models[-1] if models else start.config.model,
+        forked_from=start.forked_from.session_id if start.forked_from else None,
+    )
+
+
+def not_written(error: OSError) -> SessionError:
+    """Returns the error of a file that the disk does not take."""
+    why = (error.strerror or str(error)).lower()
+    return SessionError("the session could not be written", why, "make room there, or look at the folder's rights")

@@ -1,0 +1,46 @@
+"""Copies a session up to a message, as the beginning of another one; pure (SES-04)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from remit_server.contract import (
+    AssistantSaid,
+    ErrorCode,
+    ForkedFrom,
+    Named,
+    SessionEnd,
+    SessionRecord,
+    SessionStart,
+    UserSaid,
+)
+from remit_server.sessions.session_file import SessionError
+
+
+def is_message(record: SessionRecord) -> bool:
+    """Whether a record is a message of the person's or the model's; these are counted, from 1."""
+    return isinstance(record, UserSaid | AssistantSaid)
+
+
+def fork(records: Sequence[SessionRecord], session_id: str, now: str, upto: int | None = None) -> list[SessionRecord]:
+    """Returns the records of a new session: the first `upto` messages (None: all), and what the last one led to.
+
+    Raises SessionError where there are not so many.
+    """
+    start = next((each for each in records if isinstance(each, SessionStart)), None)
+    total = sum(map(is_message, records))
+    if start is None or (upto is not None and not 0 < upto <= total):
+        why = "its file does not say which session it is" if start is None else f"it has {total} messages"
+        fix = "take a session that `remit session list` shows" if start is None else f"give a number from 1 to {total}"
+        raise SessionError("the session cannot be forked there", why, fix, code=ErrorCode.INVALID_REQUEST)
+    count = total if upto is None else upto
+    update = {"session_id": session_id, "timestamp": now}
+    first = start.model_copy(update=update | {"forked_from": ForkedFrom(session_id=start.session_id, message=count)})
+    kept, seen = list[SessionRecord]([first]), 0
+    for record in records:
+        seen += is_message(record)
+        if seen > count:
+            break
+        if not isinstance(record, SessionStart | SessionEnd | Named):
+            kept.append(record)
+    return kept

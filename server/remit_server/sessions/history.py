@@ -1,0 +1,80 @@
+"""What the turns of one session changed, as their records and the kept contents have it (SES-05)."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from remit_server.contract import ChangedFile, FilesChanged
+from remit_server.sessions.contents import Contents
+from remit_server.sessions.recorder import Recorder
+from remit_server.tools.spec import FileChange
+from remit_server.workspace.content.files import digest_of, is_executable
+from remit_server.workspace.history import PastChange, PastTurn
+
+
+@dataclass(slots=True)
+class SessionHistory:
+    """The changes of one session: kept before they are made, and looked up to take them back."""
+
+    recorder: Recorder
+    store: Contents
+    _numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
+
+    async def keep(self, call_id: str, changes: Sequence[FileChange], undoes: Sequence[str] = ()) -> str:
+        """Keeps what files hold and will hold; returns the name of this change set. Raises OSError."""
+        files = await asyncio.to_thread(lambda: [self._keep_one(change) for change in changes])
+        change = f"{call_id}/{next(self._numbers)}"
+        self.recorder.keep_changes(change, call_id, files, undoes)
+        return change
+
+    def keep_left(self, change: str, paths: Sequence[str]) -> None:
+        """Keeps which files of a change set were left as they were."""
+        self.recorder.keep_unchanged(change, paths)
+
+    def turns(self) -> Sequence[PastTurn]:
+        """Returns the turns that changed something, the oldest first."""
+        found: dict[str, PastTurn] = {}
+        for record in self.recorder.replayed.changes:
+            left = self.recorder.replayed.unchanged.get((record.turn_id, record.id), frozenset[str]())
+            before = found.get(record.turn_id, PastTurn(record.turn_id, ()))
+            changes = (*before.changes, *_changes_of(record, left))
+            found[record.turn_id] = PastTurn(record.turn_id, changes, (*before.undoes, *record.reverts))
+        return [turn for turn in found.values() if turn.changes]
+
+    def contents(self, digest: str) -> bytes | None:
+        """Returns what a file held; None where that was not kept."""
+        return self.store.get(digest)
+
+    def _keep_one(self, change: FileChange) -> ChangedFile:
+        before = change.before
+        if before is not None and not before.left_out and change.moved_from is None:
+            self.store.keep(before.digest, before.data)
+        after = change.touched[-1][2]
+        if after is not None and change.after is not None and change.moved_from is None:
+            self.store.keep(digest_of(change.after), change.after)
+        return ChangedFile(
+            path=change.path.relative,
+            before=before.digest if before else None,
+            after=after,
+            executable=_rights(change),
+            moved_from=change.moved_from.relative if change.moved_from else None,
+        )
+
+
+def _rights(change: FileChange) -> tuple[bool, bool] | None:
+    """Whether the file could be executed before, and can be afterwards; None where nothing is to be restored."""
+    was = change.before is not None and is_executable(change.before.mode)
+    if change.after is None:
+        return (True, False) if was else None
+    if change.executable is None or change.executable == was:
+        return None
+    return was, change.executable
+
+
+def _changes_of(record: FilesChanged, left: frozenset[str] | set[str]) -> Iterator[PastChange]:
+    for file in record.files:
+        if file.path not in left:
+            yield PastChange(file.path, file.before, file.after, file.executable, file.moved_from)

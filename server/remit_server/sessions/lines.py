@@ -1,0 +1,62 @@
+"""Lines of a session file: records to bytes and back. Lines that cannot be read are told of, and skipped (SES-03)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from pydantic import TypeAdapter, ValidationError
+
+from remit_server.contract import SessionRecord
+
+_RECORDS: TypeAdapter[SessionRecord] = TypeAdapter(SessionRecord)
+MAX_TOLD = 5
+"""Bad lines that are told of by number; the others are counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class BadLine:
+    """A line that is no record of a session, counted from 1."""
+
+    number: int
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """What a file holds: its records, and the lines that are none. `torn` are the bytes behind the last whole line."""
+
+    records: tuple[SessionRecord, ...]
+    bad: tuple[BadLine, ...] = ()
+    torn: int = 0
+
+    @property
+    def problem(self) -> str | None:
+        """Returns in words what was skipped; None where nothing was."""
+        if not self.bad:
+            return None
+        numbers = ", ".join(str(line.number) for line in self.bad[:MAX_TOLD])
+        more = f" and {len(self.bad) - MAX_TOLD} more" if len(self.bad) > MAX_TOLD else ""
+        return f"line {numbers}{more} of the session's file cannot be read and was skipped: {self.bad[0].why}"
+
+
+def to_lines(records: Iterable[SessionRecord]) -> bytes:
+    """Returns the records as lines. Half a surrogate pair, which no UTF-8 can hold, becomes a question mark."""
+    return b"".join(_RECORDS.dump_json(record) + b"\n" for record in records)
+
+
+def parse_lines(data: bytes, first: int = 1) -> Lines:
+    """Parses a file, or its end from line `first` on. Never raises: what cannot be read is in `bad`."""
+    whole, newline, rest = data.rpartition(b"\n")
+    records: list[SessionRecord] = []
+    bad: list[BadLine] = []
+    for number, line in enumerate(whole.split(b"\n") if newline else (), first):
+        if not line.strip():
+            continue
+        try:
+            records.append(_RECORDS.validate_json(line))
+        except ValidationError as error:
+            bad.append(
+                BadLine(number, error.errors(include_url=False, include_context=False, include_input=False)[0]["msg"])
+            )
+    return Lines(tuple(records), tuple(bad), len(rest))

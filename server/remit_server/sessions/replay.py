@@ -1,0 +1,194 @@
+"""What a session's records come to: the conversation as the model is sent it, and the turns; pure, and nothing runs
+(SES-02).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, assert_never
+
+from pydantic import JsonValue
+
+from remit_server.agent.context.conversation import Condensed, Conversation
+from remit_server.contract import (
+    AssistantSaid,
+    CallEnded,
+    CallMade,
+    FilesChanged,
+    IntentDeclared,
+    Named,
+    NotChanged,
+    Pinned,
+    PrefixSent,
+    QuestionAnswered,
+    SentCall,
+    SentMessage,
+    SessionEnd,
+    SessionRecord,
+    SessionStart,
+    SystemSaid,
+    TurnEnded,
+    TurnStarted,
+    UserSaid,
+    Warned,
+)
+from remit_server.models.ports import (
+    AssistantMessage,
+    Message,
+    ProposedCall,
+    SystemMessage,
+    ToolMessage,
+    UserMessage,
+)
+
+NOT_KEPT = "error cancelled: the session ended before this call's result was known"
+
+
+@dataclass(slots=True)
+class _Said:
+    """An answer of the model, whose calls follow it, and then what each, by its id, came to."""
+
+    text: str
+    calls: list[ProposedCall] = field(default_factory=list[ProposedCall])
+    results: dict[str, str] = field(default_factory=dict[str, str])
+
+
+@dataclass(slots=True)
+class Replay:
+    """What the records so far come to. `add` takes the next ones."""
+
+    start: SessionStart | None = None
+    name: str | None = None
+    model: str | None = None
+    pins: tuple[str, ...] = ()
+    condensed: PrefixSent | None = None
+    changes: list[FilesChanged] = field(default_factory=list[FilesChanged])
+    unchanged: dict[tuple[str, str], set[str]] = field(default_factory=dict[tuple[str, str], set[str]])
+    _messages: list[SystemSaid | UserSaid | _Said] = field(default_factory=list[SystemSaid | UserSaid | _Said])
+
+    def add(self, records: Iterable[SessionRecord]) -> None:
+        """Takes further records of the same session."""
+        for record in records:
+            self._add(record)
+
+    def conversation(self) -> Conversation:
+        """Returns the conversation as it was when the last record was written."""
+        messages: list[Message] = []
+        for said in self._messages:
+            messages += _messages_of(said)
+        condensed = None
+        if self.condensed is not None and self.condensed.upto <= len(messages):
+            condensed = Condensed(tuple(map(_message, self.condensed.prefix)), self.condensed.upto)
+        return Conversation(messages, condensed, self.pins)
+
+    def forget_messages(self) -> None:
+        """Keeps everything but the messages, which the conversation has now."""
+        self._messages = []
+
+    def _add(self, record: SessionRecord) -> None:
+        match record:
+            case SessionStart():
+                self.start = self.start or record
+            case Named(name=name):
+                self.name = name
+            case TurnStarted():
+                self.model = record.model
+            case Pinned(texts=texts):
+                self.pins += texts
+            case FilesChanged():
+                self.changes.append(record)
+            case NotChanged():
+                self.unchanged.setdefault((record.turn_id, record.id), set()).update(record.paths)
+            case SystemSaid() | UserSaid() | AssistantSaid() | CallMade() | CallEnded() | PrefixSent():
+                self._add_said(record)
+            case IntentDeclared() | QuestionAnswered() | Warned() | TurnEnded() | SessionEnd():
+                pass
+            case _:
+                assert_never(record)
+
+    def _add_said(self, record: SystemSaid | UserSaid | AssistantSaid | CallMade | CallEnded | PrefixSent) -> None:
+        match record:
+            case SystemSaid() | UserSaid():
+                self._messages.append(record)
+            case AssistantSaid():
+                self._messages.append(_Said(record.content))
+            case CallMade():
+                self._add_call(record)
+            case CallEnded():
+                self._add_result(record)
+            case PrefixSent():
+                self.condensed = record
+            case _:
+                assert_never(record)
+
+    def _add_call(self, record: CallMade) -> None:
+        if record.caller == "model" and (said := self._answered()):
+            said.calls.append(ProposedCall(record.id, record.name, record.arguments))
+
+    def _add_result(self, record: CallEnded) -> None:
+        if said := self._answered():
+            said.results[record.id] = record.output
+
+    def _answered(self) -> _Said | None:
+        last = self._messages[-1] if self._messages else None
+        return last if isinstance(last, _Said) else None
+
+
+def replay(records: Iterable[SessionRecord]) -> Replay:
+    """Returns what these records come to."""
+    found = Replay()
+    found.add(records)
+    return found
+
+
+def _messages_of(said: SystemSaid | UserSaid | _Said) -> list[Message]:
+    match said:
+        case SystemSaid(content=text):
+            return [SystemMessage(text)]
+        case UserSaid():
+            return [UserMessage(said.content if said.sent is None else said.sent)]
+        case _Said():
+            # Every call has an answer: a model must not see one left open.
+            answers = [ToolMessage(call.id, call.name, said.results.get(call.id, NOT_KEPT)) for call in said.calls]
+            return [AssistantMessage(said.text, tuple(said.calls)), *answers]
+        case _:
+            assert_never(said)
+
+
+def sent_message(message: Message) -> SentMessage:
+    """Returns a message as a record holds it."""
+    match message:
+        case SystemMessage(text=text):
+            return SentMessage(role="system", content=text)
+        case UserMessage(text=text):
+            return SentMessage(role="user", content=text)
+        case AssistantMessage(text=text, calls=calls):
+            sent = (SentCall(id=each.id, name=each.name, arguments=as_json(each.arguments)) for each in calls)
+            return SentMessage(role="assistant", content=text, calls=tuple(sent))
+        case ToolMessage(call_id=call_id, tool=tool, text=text):
+            return SentMessage(role="tool", content=text, call_id=call_id, tool=tool)
+        case _:
+            assert_never(message)
+
+
+def as_json(arguments: Mapping[str, Any]) -> dict[str, JsonValue]:
+    """Returns a call's arguments as JSON can hold them: a number that it does not have becomes its name."""
+    held: dict[str, JsonValue] = json.loads(json.dumps(dict(arguments)), parse_constant=str)
+    return held
+
+
+def _message(sent: SentMessage) -> Message:
+    match sent.role:
+        case "system":
+            return SystemMessage(sent.content)
+        case "user":
+            return UserMessage(sent.content)
+        case "assistant":
+            calls = (ProposedCall(each.id, each.name, each.arguments) for each in sent.calls)
+            return AssistantMessage(sent.content, tuple(calls))
+        case "tool":
+            return ToolMessage(sent.call_id, sent.tool, sent.content)
+        case _:
+            assert_never(sent.role)

@@ -1,0 +1,220 @@
+"""`undo_changes`: takes back what a turn changed, where nobody has changed it since; the person's alone (SES-05)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from pydantic import Field, JsonValue
+
+from remit_governance.values import Effect
+from remit_server.contract import ErrorCode
+from remit_server.errors import ToolError
+from remit_server.tools.files.read_source import current_image
+from remit_server.tools.spec import Arguments, FileChange, Outcome, Plan, Target, Tool, ToolContext, WritePlan
+from remit_server.workspace.content.files import FileImage, digest_of, is_executable
+from remit_server.workspace.history import PastChange, PastTurn
+from remit_server.workspace.three_way import take_back
+
+CHANGED_SINCE = "it was changed since, and stays as it is"
+NOT_KEPT = "what it held before was not kept: it is too large, or was kept no longer"
+
+
+class UndoArguments(Arguments):
+    """Arguments of `undo_changes`."""
+
+    turn: str | None = Field(default=None, max_length=128, description="the turn (default: the last)")
+    direction: Literal["undo", "redo"] = "undo"
+    paths: tuple[str, ...] | None = Field(default=None, strict=False, description="only these files of it")
+
+
+@dataclass(slots=True)
+class _File:
+    """One file while changes are taken back, the last one first: as it is, and as it will be."""
+
+    image: FileImage | None
+    data: bytes | None
+    executable: bool
+
+
+@dataclass(slots=True)
+class _TakingBack:
+    """The files that taking back has looked at, by path, and what it left, with the reason."""
+
+    ctx: ToolContext
+    files: dict[str, _File] = field(default_factory=dict[str, _File])
+    left: dict[str, str] = field(default_factory=dict[str, str])
+
+    def take(self, change: PastChange) -> None:
+        """Takes one change back, or notes why not."""
+        why = self._move(change.path, change.moved_from) if change.moved_from else self._restore(change)
+        if why is not None:
+            self.left[change.path] = why
+
+    def changes(self) -> tuple[FileChange, ...]:
+        """Returns what there is to do; removals last."""
+        found = [
+            FileChange(self.ctx.resolve(path), file.image, file.data, executable=_rights(file))
+            for path, file in self.files.items()
+            if _differs(file)
+        ]
+        return tuple(sorted(found, key=lambda each: each.after is None))
+
+    def _restore(self, change: PastChange) -> str | None:
+        file = self._file(change.path)
+        wanted, was = (self._contents(digest) for digest in (change.before, change.after))
+        if change.before is not None and wanted is None:
+            return NOT_KEPT
+        if _digest(file.data) == change.before:
+            return None
+        if _digest(file.data) == change.after:
+            file.data = wanted
+            file.executable = change.executable[0] if change.executable else file.executable
+            return None
+        if file.data is None or wanted is None or was is None or _is_binary(file.data, wanted, was):
+            return CHANGED_SINCE if change.after is not None else "there is another file of this name now"
+        merged = take_back(was, wanted, file.data)
+        file.data = merged.data
+        if not merged.left:
+            return None
+        return f"{merged.left} of its {merged.left + merged.done} places were changed since, and stay as they are"
+
+    def _move(self, now: str, then: str) -> str | None:
+        source, target = self._file(now), self._file(then)
+        if source.data is None:
+            return "it is no longer there"
+        if target.data is not None:
+            return f"there is another file at `{then}` now"
+        target.data, source.data = source.data, None
+        target.executable = source.executable
+        return None
+
+    def _file(self, path: str) -> _File:
+        if path not in self.files:
+            image = _image(path, self.ctx)
+            data = None if image is None else image.data
+            self.files[path] = _File(image, data, image is not None and is_executable(image.mode))
+        return self.files[path]
+
+    def _contents(self, digest: str | None) -> bytes | None:
+        return None if digest is None else self.ctx.history.contents(digest)
+
+
+def choose_turn(turns: Sequence[PastTurn], arguments: UndoArguments) -> PastTurn:
+    """Returns the turn whose changes are to be taken back: a redo takes back an undo. Raises ToolError."""
+    undone = _undone(turns)
+    if arguments.direction == "undo":
+        own = [turn for turn in turns if not turn.undoes]
+        # A turn that is named may have been undone in part: what of it is out already is looked at again.
+        able = [
+            turn
+            for turn in own
+            if (turn.turn_id not in undone if arguments.turn is None else turn.turn_id == arguments.turn)
+        ]
+    else:
+        originals = {turn.turn_id for turn in turns if not turn.undoes}
+        wanted = originals if arguments.turn is None else originals & {arguments.turn}
+        able = [turn for turn in turns if wanted.intersection(turn.undoes) and turn.turn_id not in undone]
+    if able:
+        return able[-1]
+    named = f"turn `{arguments.turn}`" if arguments.turn else "any turn of this session"
+    raise ToolError(
+        f"there is nothing to {arguments.direction}",
+        f"no changes of {named} can be taken back" if arguments.direction == "undo" else f"{named} was not undone",
+        "`remit session show` lists the turns and what they changed",
+        code=ErrorCode.NOT_FOUND,
+    )
+
+
+def _undone(turns: Sequence[PastTurn]) -> set[str]:
+    """The turns that are undone now: an undo that was redone counts for nothing."""
+    undone: set[str] = set()
+    for turn in reversed(turns):
+        if turn.turn_id not in undone:
+            undone.update(turn.undoes)
+    return undone
+
+
+def _chosen(arguments: UndoArguments, ctx: ToolContext) -> tuple[PastTurn, tuple[PastChange, ...]]:
+    turn = choose_turn(ctx.history.turns(), arguments)
+    only = None if arguments.paths is None else set(arguments.paths)
+    changes = tuple(each for each in turn.changes if only is None or only & {each.path, each.moved_from})
+    if not changes:
+        raise ToolError(
+            "there is nothing to take back", "the turn changed none of these files", "leave `paths` out for all of them"
+        )
+    return turn, changes
+
+
+def _targets(arguments: UndoArguments, ctx: ToolContext) -> tuple[Target, ...]:
+    _, changes = _chosen(arguments, ctx)
+    paths = dict.fromkeys(path for each in changes for path in (each.path, each.moved_from) if path)
+    return tuple(Target("fs.write", ctx.resolve(path)) for path in paths)
+
+
+async def _prepare(arguments: UndoArguments, ctx: ToolContext) -> Plan:
+    return await asyncio.to_thread(_plan, arguments, ctx)
+
+
+def _plan(arguments: UndoArguments, ctx: ToolContext) -> Plan:
+    turn, changes = _chosen(arguments, ctx)
+    taking = _TakingBack(ctx)
+    for change in reversed(changes):
+        taking.take(change)
+    todo = taking.changes()
+    left = [f"{path}: {why}" for path, why in taking.left.items()]
+    if not todo:
+        why = "; ".join(left) or "the files hold what they held before that turn already"
+        raise ToolError(f"nothing was {_DONE[arguments.direction]}", why, "change the files by hand")
+    paths = [change.path.relative for change in todo]
+    line = f"{_DONE[arguments.direction]}: {', '.join(paths)}"
+    text = "\n".join([line, *(f"left: {each}" for each in left)])
+    data: dict[str, JsonValue] = {"turn": turn.turn_id, "changed": [*paths], "left": [*left]}
+    summary = line + (f" ({len(left)} left)" if left else "")
+    return WritePlan(todo, Outcome(text, summary, data), undoes=(turn.turn_id,))
+
+
+_DONE = {"undo": "undone", "redo": "redone"}
+
+
+def _image(path: str, ctx: ToolContext) -> FileImage | None:
+    try:
+        return current_image(ctx.resolve(path), ctx)
+    except ToolError as error:
+        if error.code is ErrorCode.NOT_FOUND:
+            return None
+        raise
+
+
+def _differs(file: _File) -> bool:
+    if file.image is None or file.data is None:
+        return (file.image is None) != (file.data is None)
+    return file.image.data != file.data or is_executable(file.image.mode) != file.executable
+
+
+def _rights(file: _File) -> bool | None:
+    if file.data is None:
+        return None
+    was = file.image is not None and is_executable(file.image.mode)
+    return None if was == file.executable else file.executable
+
+
+def _digest(data: bytes | None) -> str | None:
+    return None if data is None else digest_of(data)
+
+
+def _is_binary(*texts: bytes) -> bool:
+    return any(b"\0" in text for text in texts)
+
+
+UNDO_CHANGES = Tool(
+    name="undo_changes",
+    summary="Take back what a turn changed, where nobody changed it since.",
+    effect=Effect.WRITE,
+    arguments=UndoArguments,
+    targets=_targets,
+    prepare=_prepare,
+    person_only=True,
+)

@@ -1,0 +1,275 @@
+"""SES-02: a session's file comes to the conversation that it was written from, and nothing of it runs again."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import os
+import tempfile
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from bench_runtime import Bench, call, intent
+from examples import examples
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from remit_server.agent.context.conversation import Condensed, Conversation
+from remit_server.contract import AssistantSaid, CallEnded, ModelConfig, RunResult, TurnEnded
+from remit_server.models.ports import (
+    AssistantMessage,
+    Message,
+    ProposedCall,
+    SystemMessage,
+    ToolMessage,
+    UserMessage,
+)
+from remit_server.runtime.settings import SessionLimits
+from remit_server.sessions.folder import SessionFolder
+from remit_server.sessions.lines import to_lines
+from remit_server.sessions.recorder import Recorder
+from remit_server.sessions.replay import NOT_KEPT, replay
+from remit_server.sessions.session_file import SessionError, SessionFile, read_session
+
+MODEL = ModelConfig(provider="script", model="m")
+TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
+VALUES = st.dictionaries(
+    TEXT, st.one_of(st.none(), st.booleans(), st.integers(-9, 9), TEXT, st.lists(TEXT)), max_size=3
+)
+
+
+@st.composite
+def steps(draw: st.DrawFn) -> list[Message]:
+    """An answer with its calls, and what they came to."""
+    numbers = itertools.count(draw(st.integers(0, 10**9)))
+    calls = tuple(ProposedCall(f"c{next(numbers)}", draw(TEXT), draw(VALUES)) for _ in range(draw(st.integers(0, 3))))
+    return [AssistantMessage(draw(TEXT), calls), *(ToolMessage(each.id, each.name, draw(TEXT)) for each in calls)]
+
+
+TURNS = st.lists(st.tuples(TEXT, TEXT, st.lists(steps(), max_size=3), st.booleans()), max_size=4)
+
+
+def recorder(path: Path) -> Recorder:
+    return Recorder(SessionFile(path), "s", "/w", "0", lambda text: text)
+
+
+def ended(turn: str) -> RunResult:
+    return RunResult(session_id="s", turn_id=turn, status="completed", final_output="")
+
+
+@given(TURNS.filter(bool))
+@settings(max_examples=examples(200), deadline=None)
+def test_SES_02_replay_is_the_conversation_that_was_had(
+    turns: list[tuple[str, str, list[list[Message]], bool]],
+) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "session.jsonl"
+        writer, had = recorder(path), Conversation()
+        for number, (words, more, answers, condensed) in enumerate(turns):
+            writer.begin(str(number), MODEL)
+            had.keep = writer.keep
+            had.say(SystemMessage("stay")) if not had.messages else None
+            had.say(UserMessage(words + more), words)
+            for message in itertools.chain.from_iterable(answers):
+                had.say(message)
+            had.pins += (words,)
+            writer.keep_pins((words,))
+            if condensed:
+                had.condense(Condensed((had.messages[0], UserMessage("in short")), len(had.messages)))
+            writer.end(ended(str(number)))
+        writer.close("closed")
+        found = replay(read_session(path).records).conversation()
+        assert found.messages == had.messages
+        assert found.sent == had.sent
+        assert found.pins == had.pins
+
+
+@given(TURNS.filter(bool), st.data())
+@settings(max_examples=examples(100), deadline=None)
+def test_SES_02_a_file_that_ends_anywhere_leaves_no_call_open(
+    turns: list[tuple[str, str, list[list[Message]], bool]], data: st.DataObject
+) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "session.jsonl"
+        writer = recorder(path)
+        for number, (words, _, answers, _) in enumerate(turns):
+            writer.begin(str(number), MODEL)
+            for message in (UserMessage(words), *itertools.chain.from_iterable(answers)):
+                writer.keep(message, None)
+            writer.end(ended(str(number)))
+        writer.file.close()
+        records = read_session(path).records
+    messages = replay(records[: data.draw(st.integers(0, len(records)))]).conversation().messages
+    open_calls = [c.id for m in messages if isinstance(m, AssistantMessage) for c in m.calls]
+    assert open_calls == [m.call_id for m in messages if isinstance(m, ToolMessage)]
+
+
+READ = [intent("READ_FILE"), call("read_file", path="a.py")]
+
+
+async def test_SES_02_a_new_process_goes_on_with_it_and_runs_nothing(make_bench: Any) -> None:
+    first: Bench = await make_bench({"calls": READ}, {"text": "it adds up"}, {"text": "again"})
+    await first.ask("what does it do?")
+    before = first.runtime._sessions["s"].conversation.messages
+    await first.runtime.close()
+    records = len(first.audit())
+
+    second: Bench = await make_bench({"text": "three"})
+    assert (await second.ask("how many?")).final_output == "three"
+    messages = second.runtime._sessions["s"].conversation.messages
+    assert messages[: len(before)] == before
+    assert [m.text for m in messages[len(before) :]] == ["how many?", "three"]
+    kinds = [record.event.kind for record in second.audit()[records:]]
+    assert "tool_intent" not in [kind.value for kind in kinds], "no call of the file was made again"
+
+
+async def test_SES_02_two_processes_take_turns_in_one_session(make_bench: Any) -> None:
+    first: Bench = await make_bench({"text": "one"}, {"text": "three"})
+    second: Bench = await make_bench({"text": "two"}, script="second.json")
+    await first.ask("1")
+    await second.ask("2")
+    await first.ask("3")
+    said = [m.text for m in first.runtime._sessions["s"].conversation.messages if not isinstance(m, SystemMessage)]
+    assert said == ["1", "one", "2", "two", "3", "three"]
+
+
+async def test_SES_03_a_turn_in_a_session_that_another_process_uses_is_refused(make_bench: Any) -> None:
+    bench: Bench = await make_bench({"text": "one"}, {"text": "two"})
+    await bench.ask("1")
+    (path,) = bench.settings.session_folder.glob("session-*.jsonl")
+    other = SessionFile(path)
+    other.acquire()
+    result = await bench.ask("2")
+    assert result.status == "failed"
+    assert result.error is not None
+    assert result.error.code == "busy"
+    other.close()
+    assert (await bench.ask("3")).status == "completed"
+
+
+async def test_SES_01_the_file_says_what_was_said_called_and_answered(make_bench: Any) -> None:
+    bench: Bench = await make_bench({"calls": READ}, {"text": "it adds up"})
+    await bench.ask("what does it do?")
+    (path,) = bench.settings.session_folder.glob("session-*.jsonl")
+    records = read_session(path).records
+    kinds = [record.type for record in records]
+    assert kinds == [
+        "session_start",
+        "turn_start",
+        "system",
+        "user",
+        "assistant",
+        "tool_call",
+        "tool_call",
+        "intent",
+        "tool_result",
+        "tool_result",
+        "assistant",
+        "turn_end",
+    ]
+    (read,) = [each for each in records if isinstance(each, CallEnded) and each.name == "read_file"]
+    assert (read.success, read.decision, read.intent) == (True, "allowed", "READ_FILE")
+    assert "total += n" in read.output
+    (end,) = [each for each in records if isinstance(each, TurnEnded)]
+    assert (end.status, end.final_output) == ("completed", "it adds up")
+    assert [each.content for each in records if isinstance(each, AssistantSaid)] == ["", "it adds up"]
+
+
+SECRET = "ghp_" + "a1B2" * 9
+
+
+async def test_SES_01_no_secret_is_in_the_file(make_bench: Any) -> None:
+    """Whoever says it: the person, the model, a file, an argument."""
+    write = call("write_file", path="b.py", content=f"token = '{SECRET}'")
+    bench: Bench = await make_bench(
+        {"text": f"I see {SECRET}", "calls": [intent("CODE"), write]}, {"text": f"done with {SECRET}"}
+    )
+    await bench.ask(f"my token is {SECRET}")
+    (path,) = bench.settings.session_folder.glob("session-*.jsonl")
+    assert SECRET not in path.read_text()
+    assert "my token is" in path.read_text()
+
+
+async def test_SES_01_no_session_is_kept_where_that_is_off(make_bench: Any) -> None:
+    bench: Bench = await make_bench({"text": "one"}, sessions=replace(SessionLimits(), save=False))
+    assert (await bench.ask("1")).status == "completed"
+    assert not bench.settings.session_folder.exists()
+
+
+async def test_SES_02_a_call_without_a_result_is_told_as_such(tmp_path: Path) -> None:
+    writer = recorder(tmp_path / "s.jsonl")
+    writer.begin("1", MODEL)
+    writer.keep(AssistantMessage("", (ProposedCall("c1", "read_file", {}),)), None)
+    writer.file.close()
+    again = recorder(tmp_path / "s.jsonl")
+    conversation = await asyncio.to_thread(again.begin, "2", MODEL)
+    assert conversation is not None
+    assert conversation.messages[-1] == ToolMessage("c1", "read_file", NOT_KEPT)
+
+
+# the folder
+
+
+def made(folder: SessionFolder, session: str, words: str) -> None:
+    writer = Recorder(SessionFile(folder.file_of(session)), session, "/w", "0", lambda text: text)
+    writer.begin("1", MODEL)
+    writer.keep(UserMessage(words), words)
+    writer.end(ended("1"))
+    writer.file.close()
+
+
+def test_SES_04_sessions_are_listed_and_found_by_their_files_alone(tmp_path: Path) -> None:
+    folder = SessionFolder(tmp_path)
+    assert folder.list() == []
+    for name in ("a", "b", "c"):
+        made(folder, name, f"words of {name}")
+    listed = folder.list()
+    assert {each.session_id for each in listed} == {"a", "b", "c"}
+    assert folder.find("b").title == "words of b"
+    assert folder.find("last") == folder.find("1") == listed[0]
+    for damage in (b"", b"{", b"[1]", b'{"x": [1, 2, {}]}'):
+        (tmp_path / "index.json").write_bytes(damage)
+        assert folder.list() == listed
+    (tmp_path / "index.json").unlink()
+    assert folder.list() == listed
+
+
+def test_SES_04_what_is_no_session_hinders_no_list(tmp_path: Path) -> None:
+    folder = SessionFolder(tmp_path)
+    made(folder, "a", "words")
+    (tmp_path / "session-1.jsonl").write_bytes(b"\xff\xfe")
+    (tmp_path / "session-2.jsonl").mkdir()
+    (tmp_path / "session-3.jsonl").write_bytes(to_lines([]))
+    os.mkfifo(tmp_path / "session-4.jsonl")
+    (tmp_path / "session-5.jsonl").symlink_to("/dev/zero")
+    assert [each.session_id for each in folder.list()] == ["a"]
+    folder.forget_contents()
+    assert folder.prune(days=0, most=3) is not None
+
+
+def test_SES_04_old_sessions_go_and_those_in_use_stay(tmp_path: Path) -> None:
+    folder = SessionFolder(tmp_path)
+    for name in ("a", "b", "c"):
+        made(folder, name, name)
+        old = time.time() - 40 * 86_400
+        os.utime(folder.file_of(name), (old, old))
+    made(folder, "new", "new")
+    used = SessionFile(folder.file_of("b"))
+    used.acquire()
+    assert len(folder.prune(days=30, most=100)) == 2
+    assert {each.session_id for each in folder.list()} == {"b", "new"}
+    used.close()
+    assert folder.prune(days=0, most=1)
+    assert [each.session_id for each in folder.list()] == ["new"]
+
+
+@pytest.mark.parametrize("wanted", ["", "0", "9", "nobody", "../../etc/passwd", "*", "last"])
+def test_SES_04_a_session_that_is_not_there(wanted: str, tmp_path: Path) -> None:
+    folder = SessionFolder(tmp_path)
+    if wanted != "last":
+        made(folder, "a", "words")
+    with pytest.raises(SessionError, match="there is no session"):
+        folder.find(wanted)
