@@ -5,6 +5,7 @@ import { openConversation, type Conversation } from './chat/conversation';
 import { provideChat, type Chat } from './chat/provider';
 import { running, type Change, type View } from './chat/view';
 import { openProposals, SCHEME } from './editor/proposals';
+import { chooseSession, takeBack } from './editor/sessions';
 import { draw, showMenu, showProblem, statusItem, statusText } from './editor/status';
 import { editorContext, openFolders, openPlace } from './editor/workspace';
 import { placeOf, problemOf, type Place } from './problem';
@@ -53,6 +54,9 @@ export function activate(context: vscode.ExtensionContext): void {
     'remit.newChat': async () => { conversation.clear(); await chat.reveal(); },
     'remit.stop': () => conversation.stop(),
     'remit.askAgain': () => ask(conversation.view().turns.at(-1)?.prompt ?? ''),
+    'remit.sessions': () => chooseSession(remit, conversation, () => chat.reveal()),
+    'remit.undoTurn': () => takeBack(remit, conversation, 'undo'),
+    'remit.redoTurn': () => takeBack(remit, conversation, 'redo'),
     'remit.verifyAudit': () => verifyAudit(remit),
     'remit.openLog': () => log.show(),
     'remit.restart': async () => {

@@ -75,3 +75,9 @@ def test_B11_a_turn_works_in_the_folder_of_the_file_that_is_shown(
 ) -> None:
     """Of two in one window; a new file is made there, too."""
     drive("run_folders.mjs", node, chromium, code_server, vsix)
+
+
+def test_SES_02_a_session_goes_from_vscode_to_the_terminal_and_back(
+    node: str, chromium: str, code_server: Path, vsix: Path
+) -> None:
+    drive("run_sessions.mjs", node, chromium, code_server, vsix)

@@ -3,7 +3,7 @@ import type {
   AgentEvent, ApprovalAnswer, ApprovalReceipt, ContextPayload, RunRequest, RunResult, Scope,
 } from '../contract';
 import type { Problem } from '../problem';
-import { EMPTY, findApproval, reduce, running, type Change, type Folder, type View } from './view';
+import { EMPTY, findApproval, reduce, running, type Change, type Folder, type Turn, type View } from './view';
 
 export interface ServerPort {
   /** Runs one turn; rejects with a `Problem`. Events come in order, `run_completed` last. */
@@ -19,6 +19,9 @@ export interface Conversation {
   readonly answer: (approvalId: string, decision: 'allow' | 'deny', scope: Scope) => Promise<void>;
   /** Stops what runs and starts a new session. */
   readonly clear: () => void;
+  readonly session: () => string;
+  /** Stops what runs and goes on with a session that was kept; draws its turns. */
+  readonly resume: (sessionId: string, turns: readonly Turn[]) => void;
 }
 
 export function openConversation(
@@ -69,5 +72,11 @@ export function openConversation(
     apply({ type: 'cleared' });
   };
 
-  return { view: () => view, ask, stop: () => abort.abort(), answer, clear };
+  const resume = (sessionId: string, turns: readonly Turn[]): void => {
+    abort.abort();
+    session = sessionId;
+    apply({ type: 'loaded', turns });
+  };
+
+  return { view: () => view, ask, stop: () => abort.abort(), answer, clear, session: () => session, resume };
 }

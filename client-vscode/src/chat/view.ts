@@ -101,7 +101,9 @@ export type Change =
   | { readonly type: 'receipt'; readonly approval_id: string; readonly receipt: ApprovalReceipt }
   /** The request itself ended: with a result, or because the server is gone or refused it. */
   | { readonly type: 'ended'; readonly turn_id: string; readonly result: RunResult | null; readonly error: Problem | null }
-  | { readonly type: 'cleared' };
+  | { readonly type: 'cleared' }
+  /** A session that was kept is shown in place of what is there. */
+  | { readonly type: 'loaded'; readonly turns: readonly Turn[] };
 
 export const EMPTY: View = { turns: [], model: null, mode: null };
 
@@ -123,6 +125,8 @@ export function reduce(view: View, change: Change): View {
       return onTurn(view, change.turn_id, (turn) => end(turn, change.result, change.error));
     case 'cleared':
       return { ...view, turns: [] };
+    case 'loaded':
+      return { ...view, turns: change.turns };
     default:
       return never(change);
   }

@@ -24,12 +24,16 @@ const RESTARTS_PER_REQUEST = 1;
 export interface Server extends ServerPort {
   status(): Promise<StatusResult>;
   verifyAudit(): Promise<{ readonly ok: boolean; readonly message: string }>;
+  /** A command of the server about the sessions of the current folder (docs/editors.md). */
+  command<T>(name: SessionCommand, argument?: object): Promise<T>;
   restart(): Promise<void>;
   stop(): Promise<void>;
   readonly running: () => boolean;
   /** The server came, or went; with a problem when it went for good. */
   readonly onDidChange: vscode.Event<Problem | null>;
 }
+
+export type SessionCommand = `remit.session.${'list' | 'load' | 'rename' | 'fork' | 'delete' | 'export'}` | 'remit.undo' | 'remit.redo';
 
 /** Says its errors in the log only: what a person has to know, they are told in words of ours. */
 class QuietClient extends LanguageClient {
@@ -120,6 +124,9 @@ export function openServer(memory: vscode.Memento, log: vscode.LogOutputChannel)
     run: (params, onEvent, signal) => request((to) => runTurn(to, params, onEvent, signal)),
     answer: (answer) => request((to) => to.sendRequest(ANSWER, answer)),
     status: () => request((to) => to.sendRequest(STATUS, { workspace_folder: currentFolder()?.uri.fsPath })),
+    command: (name, argument) => request((to) => to.sendRequest(ExecuteCommandRequest.type, {
+      command: name, arguments: [{ workspace_folder: currentFolder()?.uri.fsPath, ...argument }],
+    })),
     verifyAudit: () => request((to) => to.sendRequest(ExecuteCommandRequest.type, { command: 'remit.audit.verify' })),
   };
 }

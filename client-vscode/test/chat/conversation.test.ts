@@ -125,3 +125,16 @@ describe('answering', () => {
     expect(changes).toEqual(['asked', 'event', 'ended']);
   });
 });
+
+describe('sessions', () => {
+  test('a kept session takes the place of the chat, which goes on with it', () => {
+    const { server, chat, changes } = open();
+    chat.ask('one', null);
+    chat.resume('kept', []);
+    expect(server.aborted).toBe(true);
+    expect(chat.session()).toBe('kept');
+    expect(changes.at(-1)).toBe('loaded');
+    chat.ask('two', null);
+    expect(server.requests.at(-1)).toMatchObject({ session_id: 'kept' });
+  });
+});

@@ -17,6 +17,7 @@ from remit_server.contract import (
 )
 from remit_server.harness.ports import Asker, AskingStyle, CannotAsk, Emit, NobodyToAsk, StreamAsker
 from remit_server.models.answers import OnText
+from remit_server.sessions.folder import SessionFolder
 
 __all__ = [
     "AgentRuntime",
@@ -54,6 +55,11 @@ class AgentRuntime(Protocol):
 
         Raises ModelUnavailable and ModelFailed.
         """
+        ...
+
+    @property
+    def sessions(self) -> SessionFolder:
+        """The sessions of this workspace, which others may write too."""
         ...
 
     def cancel(self, session_id: str | None = None, turn_id: str | None = None) -> int:

@@ -52,6 +52,7 @@ from remit_server.runtime.policy.live_policy import LivePolicy
 from remit_server.runtime.ports import Notice
 from remit_server.runtime.session import Session, model_config, open_session
 from remit_server.runtime.settings import Settings
+from remit_server.sessions.folder import SessionFolder
 
 log = logging.getLogger(__name__)
 
@@ -123,6 +124,11 @@ class Runtime:
     async def generate(self, request: GenerationRequest, on_text: OnText | None) -> GenerationResult:
         """Let the model answer by itself; see `AgentRuntime.generate`."""
         return await generate(self._agent.provider, request, on_text)
+
+    @property
+    def sessions(self) -> SessionFolder:
+        """The sessions of this workspace."""
+        return SessionFolder(self._settings.session_folder)
 
     def cancel(self, session_id: str | None = None, turn_id: str | None = None) -> int:
         """Cancel the running turns that match; None matches all."""

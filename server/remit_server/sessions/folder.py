@@ -25,11 +25,13 @@ from remit_server.contract import (
     UserSaid,
 )
 from remit_server.sessions.contents import Contents
+from remit_server.sessions.fork import fork
 from remit_server.sessions.lines import to_lines
 from remit_server.sessions.session_file import SessionError, SessionFile, read_session
 
 INDEX = "index.json"
-MAX_TITLE = 80
+LAST = "last"
+MAX_TITLE, MAX_NAME = 80, 100
 _DAY_S = 86_400
 _Index = dict[str, tuple[int, int, SessionSummary]]
 _INDEX: TypeAdapter[_Index] = TypeAdapter(_Index)
@@ -73,7 +75,7 @@ class SessionFolder:
         """Returns the session of an id, a name, a number of the list, or `last`. Raises SessionError."""
         sessions = self.list()
         by_number = dict(enumerate(sessions, 1)).get(int(wanted)) if wanted.isdecimal() else None
-        last = sessions[0] if sessions and wanted == "last" else None
+        last = sessions[0] if sessions and wanted == LAST else None
         exact = [each for each in sessions if wanted in {each.session_id, each.name, each.file, each.file[:-6]}]
         if found := next(iter(exact), None) or by_number or last:
             return found
@@ -95,6 +97,17 @@ class SessionFolder:
         finally:
             file.release()
             file.close()
+
+    def rename(self, session: SessionSummary, name: str, now: str) -> None:
+        """Gives a session a name. Raises SessionError where that is none, or somebody works in it."""
+        self.append(session, name_record(name, now))
+
+    def fork(
+        self, session: SessionSummary, new_id: str, now: str, upto: int | None = None, name: str | None = None
+    ) -> Path:
+        """Copies a session up to a message (None: all) as a new one; returns its file. Raises SessionError."""
+        named = [] if name is None else [name_record(name, now)]
+        return self.write_new(new_id, [*fork(self.read(session), new_id, now, upto), *named])
 
     def delete(self, session: SessionSummary) -> None:
         """Deletes a session in which nobody works now, and what only it had kept. Raises SessionError."""
@@ -194,6 +207,17 @@ def summarise(records: Sequence[SessionRecord], file: str) -> SessionSummary | N
         model=models[-1] if models else start.config.model,
         forked_from=start.forked_from.session_id if start.forked_from else None,
     )
+
+
+def name_record(name: str, now: str) -> Named:
+    """Returns what names a session. Raises SessionError where that would be found as another one, or is too long."""
+    wanted = " ".join(name.split())
+    if not wanted or len(wanted) > MAX_NAME or wanted.isdecimal() or wanted == LAST:
+        why = f"`{wanted[:MAX_NAME]}` means another session" if wanted else "it is empty"
+        why = f"it is longer than {MAX_NAME} letters" if len(wanted) > MAX_NAME else why
+        fix = f"give a name of at most {MAX_NAME} letters that is not a number or `{LAST}`"
+        raise SessionError("the session cannot be called so", why, fix, code=ErrorCode.INVALID_REQUEST)
+    return Named(timestamp=now, name=wanted)
 
 
 def not_written(error: OSError) -> SessionError:

@@ -30,10 +30,9 @@ from remit_server.harness.ports import Asker, AskingStyle, Emit, NobodyToAsk
 from remit_server.models.remote.stages import PROVIDERS
 from remit_server.runtime.opening import open_runtime
 from remit_server.runtime.settings import Settings
-from remit_server.sessions.folder import SessionFolder
+from remit_server.sessions.folder import LAST, SessionFolder
 from remit_server.workspace.ports import NoDocuments
 
-LAST_SESSION = "last"
 HERE = Path()
 """The workspace where none is named."""
 
@@ -115,7 +114,7 @@ def run(arguments: argparse.Namespace) -> int:
         settings = replace(settings, record=arguments.record.absolute())
     attachments = tuple(FileAttachment(path=path) for path in arguments.attach)
     message = TextInput(text=text.text, attachments=attachments)
-    wanted = LAST_SESSION if arguments.go_on else arguments.resume
+    wanted = LAST if arguments.go_on else arguments.resume
     request = RunRequest(session_id=session_for(settings, wanted), turn_id=new_turn(), input=message)
     asker = choose_asker(arguments.approve, as_json=arguments.json)
     return EXIT_CODES[asyncio.run(run_request(settings, request, asker, sink(as_json=arguments.json))).status]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import uuid
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -28,6 +29,11 @@ if TYPE_CHECKING:  # the port imports the contract, which is slow
     from remit_server.transports.lsp.runtime_slot import OpenRuntime
 
 logger = logging.getLogger(__name__)
+
+
+def new_session_id() -> str:
+    """Returns the id of a new session of this editor's."""
+    return f"editor-{uuid.uuid4().hex[:8]}"
 
 
 class Channel(Protocol):
@@ -64,7 +70,8 @@ class Snapshot:
 class Connection:
     """The state of one connection; `client` and `folders` are immutable values, replaced as a whole.
 
-    `ready` says that the slow imports are done, and the folders' policies are watched.
+    `ready` says that the slow imports are done, and the folders' policies are watched. `session` is the id of the
+    session of commands that name none.
     """
 
     channel: Channel
@@ -74,6 +81,7 @@ class Connection:
     buffers: OpenBuffers = field(init=False)
     policies: PolicyBuffers = field(default_factory=PolicyBuffers)
     ready: bool = False
+    session: str = field(default_factory=new_session_id)
     _background: set[asyncio.Task[None]] = field(default_factory=set[asyncio.Task[None]])
     _progress: dict[lsp.ProgressToken, Callable[[], object]] = field(
         default_factory=dict[lsp.ProgressToken, Callable[[], object]]

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import argparse
 
-from remit_server.cli.commands.ask import LAST_SESSION
 from remit_server.contract import SessionSummary
 from remit_server.runtime.settings import Settings
-from remit_server.sessions.folder import SessionFolder
+from remit_server.sessions.folder import LAST, SessionFolder
 
 
 def add_session(parser: argparse.ArgumentParser, *, optional: bool = True) -> None:
@@ -15,9 +14,9 @@ def add_session(parser: argparse.ArgumentParser, *, optional: bool = True) -> No
     named = "its name, its id, or its number in the list"
     if optional:
         named += " (default: the last)"
-        parser.add_argument("session", nargs="?", default=LAST_SESSION, metavar="SESSION", help=named)
+        parser.add_argument("session", nargs="?", default=LAST, metavar="SESSION", help=named)
     else:
-        parser.add_argument("session", metavar="SESSION", help=f"{named}, or `{LAST_SESSION}`")
+        parser.add_argument("session", metavar="SESSION", help=f"{named}, or `{LAST}`")
 
 
 def folder_of(arguments: argparse.Namespace) -> SessionFolder:

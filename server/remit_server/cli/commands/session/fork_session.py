@@ -6,12 +6,10 @@ import argparse
 
 from remit_server.cli.commands.ask import new_session
 from remit_server.cli.commands.session.chosen import add_session, chosen
-from remit_server.cli.commands.session.rename_session import name_record
 from remit_server.cli.console import print_json, say
 from remit_server.cli.main import DONE
 from remit_server.cli.usage import whole_number
 from remit_server.harness.turn import timestamp, utc_now
-from remit_server.sessions.fork import fork
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -25,9 +23,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Copies the session; prints the id of the new one."""
     folder, session = chosen(arguments)
-    named = [name_record(arguments.name)] if arguments.name is not None else []
     new = new_session()
-    folder.write_new(new, [*fork(folder.read(session), new, timestamp(utc_now()), arguments.at), *named])
+    folder.fork(session, new, timestamp(utc_now()), arguments.at, arguments.name)
     if arguments.json:
         print_json({"session_id": new, "forked_from": session.session_id})
     else:

@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 Command: TypeAlias = "Callable[[Connection, lsp.ExecuteCommandParams], Awaitable[Json]]"
 
 
-def _import_later(name: str) -> Command:
-    """Returns the command of this name in `lsp.commands`, which is imported when it first runs."""
+def _import_later(name: str, module: str = "commands") -> Command:
+    """Returns the command of this name in a module of `lsp`, which is imported when it first runs."""
 
     async def command(connection: Connection, params: lsp.ExecuteCommandParams) -> Json:
-        run: Command = getattr(importlib.import_module("remit_server.transports.lsp.commands"), name)
+        run: Command = getattr(importlib.import_module(f"remit_server.transports.lsp.{module}"), name)
         return await run(connection, params)
 
     return command
@@ -33,6 +33,17 @@ COMMANDS: Mapping[str, Command] = {
     "remit.rename": _import_later("rename"),
     "remit.cancel": _import_later("cancel"),
     "remit.audit.verify": _import_later("verify_audit"),
+    "remit.undo": _import_later("undo", "session_commands"),
+    "remit.redo": _import_later("redo", "session_commands"),
+    "remit.session.new": _import_later("new", "session_commands"),
+    "remit.session.list": _import_later("list_all", "session_commands"),
+    "remit.session.load": _import_later("load", "session_commands"),
+    "remit.session.rename": _import_later("rename", "session_commands"),
+    "remit.session.fork": _import_later("fork", "session_commands"),
+    "remit.session.delete": _import_later("delete", "session_commands"),
+    "remit.session.export": _import_later("export", "session_commands"),
+    "remit.session.search": _import_later("look", "session_commands"),
+    "remit.session.stats": _import_later("stats", "session_commands"),
     "remit.policy.open": policy_open.open_rule,
 }
 """The commands by name; each gets the params as received and returns JSON."""

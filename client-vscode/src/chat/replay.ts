@@ -1,0 +1,95 @@
+// A session as it was kept, as turns of the chat: drawn, never run again (SES-02).
+import type { CallEnded, SessionRecord, ToolResultEvent } from '../contract';
+import type { Folder, Item, NoteItem, ToolItem, Turn } from './view';
+
+/** The turns of a session, oldest first. `folders` are those of the window. */
+export function turnsOf(records: readonly SessionRecord[], folders: readonly Folder[]): readonly Turn[] {
+  const start = records.find((record) => record.type === 'session_start');
+  const turns: Turn[] = [];
+  for (const record of records) {
+    if (record.type === 'turn_start') {
+      turns.push(newTurn(start?.session_id ?? '', start?.workspace ?? null, record, folders));
+      continue;
+    }
+    const last = turns.at(-1);
+    if (last && 'turn_id' in record && record.turn_id === last.turn_id) turns[turns.length - 1] = add(last, record);
+  }
+  // A turn whose end was never written ended with its process.
+  return turns.map((turn) => (turn.status === 'running' ? { ...turn, status: 'cancelled' } : turn));
+}
+
+function newTurn(
+  session_id: string, workspace: string | null,
+  { turn_id, timestamp }: { readonly turn_id: string; readonly timestamp: string }, folders: readonly Folder[],
+): Turn {
+  return {
+    session_id, turn_id, prompt: '', folders, workspace, seq: 0, status: 'running', reason: null, items: [], usage: null,
+    started: timestamp, ended: timestamp,
+  };
+}
+
+function add(turn: Turn, record: SessionRecord): Turn {
+  const now: Turn = { ...turn, ended: record.timestamp };
+  const id = `${turn.items.length}`;
+  switch (record.type) {
+    case 'user':
+      if (record.origin === 'person') return { ...now, prompt: now.prompt ? `${now.prompt}\n${record.content}` : record.content };
+      return now.prompt ? now : { ...now, prompt: ownCall(now) };
+    case 'assistant':
+      return record.content ? append(now, { kind: 'text', id, text: record.content }) : now;
+    case 'tool_call':
+      if (record.name === 'select_active_intent') return now;
+      return append(now, { kind: 'tool', id: record.id, tool: record.name, arguments: record.arguments, printed: '', result: null });
+    case 'tool_result':
+      return addResult(now, record);
+    case 'intent':
+      return append(now, {
+        kind: 'intent', id, intent: record.intent, previous: null, justification: record.justification, allowed_tools: [],
+      });
+    case 'approval':
+      return append(now, note(id, 'info', `${record.title}: ${record.decision} (${record.by.replaceAll('_', ' ')}, ${record.scope})`));
+    case 'condensed':
+      return append(now, note(id, 'info', 'the conversation was condensed for the model; all of it is kept'));
+    case 'warning':
+      return append(now, note(id, 'warning', record.message));
+    case 'turn_end':
+      return {
+        ...(record.error && record.status !== 'cancelled'
+          ? append(now, { kind: 'note', id: `note-${id}`, level: 'error', text: record.error.message, error: record.error })
+          : now),
+        status: record.status, reason: record.reason, usage: record.usage,
+      };
+    default:
+      return now;
+  }
+}
+
+/** What a turn is called that the person began with a call of their own. */
+function ownCall(turn: Turn): string {
+  const call = turn.items.find((item): item is ToolItem => item.kind === 'tool');
+  return call ? `!${call.tool}` : '';
+}
+
+/** The last word on a call counts; one that only declares the intent is shown as that. */
+function addResult(turn: Turn, record: CallEnded): Turn {
+  const index = turn.items.findLastIndex((item) => item.kind === 'tool' && item.id === record.id);
+  const item = turn.items[index];
+  return item?.kind === 'tool' ? { ...turn, items: turn.items.with(index, { ...item, result: resultOf(turn, record) }) } : turn;
+}
+
+function resultOf(turn: Turn, record: CallEnded): ToolResultEvent {
+  const { id, name, success, summary, output, decision, rules, changed_files, exit_code, duration_ms, timestamp } = record;
+  return {
+    kind: 'tool_result', seq: 0, step: 0, session_id: turn.session_id, turn_id: turn.turn_id, time: timestamp, tool_call_id: id,
+    tool: name, ok: success, summary: summary || output, output, data: {}, error: null, decision, rules, reasons: [], changed_files,
+    exit_code, duration_ms,
+  };
+}
+
+function append(turn: Turn, item: Item): Turn {
+  return { ...turn, items: [...turn.items, item] };
+}
+
+function note(id: string, level: NoteItem['level'], text: string): NoteItem {
+  return { kind: 'note', id: `note-${id}`, level, text, error: null };
+}

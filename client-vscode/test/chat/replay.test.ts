@@ -1,0 +1,59 @@
+// A kept session becomes turns of the chat; nothing runs again (SES-02).
+import { expect, test } from 'vitest';
+import { turnsOf } from '../../src/chat/replay';
+import { EMPTY, reduce } from '../../src/chat/view';
+import type { SessionRecord } from '../../src/contract';
+
+const AT = { timestamp: '2026-01-01T00:00:00.000Z', turn_id: 't1' };
+const USAGE = { prompt_tokens: 1, completion_tokens: 2, cached_tokens: 0, price_usd: 0 };
+const TOKENS = { input: 1, output: 2, cached: 0, price_usd: 0 };
+const START: SessionRecord = {
+  type: 'session_start', timestamp: AT.timestamp, session_id: 's', workspace: '/w', config: { provider: 'mlx', model: 'm' },
+  remit: '1', forked_from: null,
+};
+const RESULT = {
+  ...AT, type: 'tool_result', id: 'c1', name: 'read_file', success: true, output: 'x = 1', summary: 'read a.py', intent: 'READ_FILE',
+  decision: 'allowed', rules: ['read-workspace'], error: null, changed_files: [], exit_code: null, duration_ms: 3,
+} as const;
+const TURN: readonly SessionRecord[] = [
+  { ...AT, type: 'turn_start', provider: 'mlx', model: 'm' },
+  { ...AT, type: 'user', content: 'what is in a.py?', sent: null, origin: 'person' },
+  { ...AT, type: 'assistant', step: 1, content: '', provider: 'mlx', model: 'm', tokens: TOKENS, duration_ms: 5 },
+  { ...AT, type: 'tool_call', id: 'c0', name: 'select_active_intent', arguments: { intent: 'READ_FILE' }, caller: 'model' },
+  { ...AT, type: 'tool_call', id: 'c1', name: 'read_file', arguments: { path: 'a.py' }, caller: 'model' },
+  { ...AT, type: 'intent', step: 1, intent: 'READ_FILE', justification: null },
+  { ...RESULT, output: 'x = ' },
+  RESULT,
+  { ...AT, type: 'assistant', step: 2, content: 'One variable.', provider: 'mlx', model: 'm', tokens: TOKENS, duration_ms: 5 },
+  { ...AT, type: 'turn_end', status: 'completed', final_output: 'One variable.', reason: null, error: null, usage: USAGE, duration_ms: 9 },
+];
+
+test('a turn has its words, its intent, its call with the last result, and its answer', () => {
+  const [turn, ...others] = turnsOf([START, ...TURN], []);
+  expect(others).toEqual([]);
+  expect(turn).toMatchObject({ session_id: 's', turn_id: 't1', prompt: 'what is in a.py?', workspace: '/w', status: 'completed' });
+  expect(turn?.items.map(({ kind }) => kind)).toEqual(['tool', 'intent', 'text']);
+  expect(turn?.items[0]).toMatchObject({ tool: 'read_file', result: { ok: true, summary: 'read a.py', output: 'x = 1' } });
+});
+
+test('a turn without an end ended with its process', () => {
+  expect(turnsOf([START, ...TURN.slice(0, 5)], [])[0]?.status).toBe('cancelled');
+});
+
+test('what a person called without words is named after the call', () => {
+  const own: readonly SessionRecord[] = [
+    TURN[0]!,
+    { ...AT, type: 'tool_call', id: 'c1', name: 'undo_changes', arguments: {}, caller: 'person' },
+    { ...RESULT, name: 'undo_changes' },
+    { ...AT, type: 'user', content: 'I ran undo_changes', sent: null, origin: 'remit' },
+    TURN.at(-1)!,
+  ];
+  expect(turnsOf([START, ...own], [])[0]?.prompt).toBe('!undo_changes');
+});
+
+test('every prefix of a session can be drawn, and takes the place of what is there', () => {
+  for (let end = 0; end <= TURN.length; end += 1) {
+    const turns = turnsOf([START, ...TURN.slice(0, end)], []);
+    expect(reduce(EMPTY, { type: 'loaded', turns }).turns).toBe(turns);
+  }
+});

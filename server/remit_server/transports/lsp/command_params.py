@@ -1,0 +1,75 @@
+"""Parses the arguments of the server's commands: one object of known keys, or a text and that (LSP-05)."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, cast
+
+from lsprotocol import types as lsp
+
+from remit_server.transports.lsp.rpc.custom_methods import Json
+from remit_server.transports.lsp.rpc.refusals import invalid_params
+
+if TYPE_CHECKING:
+    from remit_server.transports.lsp.connection import Connection
+    from remit_server.transports.lsp.folders import FolderDocument
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """The subject of a command: the open document, and its workspace folder's root, where they are known."""
+
+    document: str | None = None
+    folder: str | None = None
+
+    @classmethod
+    def of(cls, document: FolderDocument | None) -> About:
+        """Returns the subject for a document."""
+        return cls() if document is None else cls(document.path, str(document.folder.root))
+
+
+def find_place(connection: Connection, given: dict[str, Json], params: lsp.ExecuteCommandParams, shape: str) -> About:
+    """Returns the named folder, or the named file's. A file elsewhere has none."""
+    folder, uri = given.get("workspace_folder"), given.get("uri")
+    if not isinstance(folder, str | None) or not isinstance(uri, str | None):
+        raise wrong_arguments(params, "`workspace_folder` or `uri` is not a string", shape)
+    if folder is not None or uri is None:
+        return About(folder=None if folder is None else str(connection.folders.named(folder).root))
+    document = connection.document(uri)
+    around = connection.folders.around(uri) if document is None else None
+    return About.of(document) if around is None else About(folder=str(around.root))
+
+
+def text_and(params: lsp.ExecuteCommandParams, shape: str) -> tuple[str, Json]:
+    """Returns the text that comes first, and what follows it. Raises the error for invalid params."""
+    match params.arguments:
+        case [str() as text, *rest] if text.strip() and len(rest) <= 1:
+            return text, rest[0] if rest else None
+        case _:
+            raise wrong_arguments(params, "the arguments have the wrong shape", shape)
+
+
+def one_object(params: lsp.ExecuteCommandParams, shape: str) -> dict[str, Json]:
+    """Returns the one argument, whose keys are those of `shape`. Raises the error for invalid params."""
+    match params.arguments:
+        case [dict()]:
+            return check_options(params.arguments[0], params, shape)
+        case _:
+            raise wrong_arguments(params, "the arguments have the wrong shape", shape)
+
+
+def check_options(given: Json, params: lsp.ExecuteCommandParams, shape: str) -> dict[str, Json]:
+    """Returns the options where all of them are keys of `shape`. Raises the error for invalid params."""
+    if not isinstance(given, dict):
+        raise wrong_arguments(params, "the options are not an object", shape)
+    options = cast("dict[str, Json]", given)
+    known = re.findall(r"\w+", shape)
+    if unknown := [key for key in options if key not in known]:
+        raise wrong_arguments(params, f"`{unknown[0][:100]}` is not known", shape)
+    return options
+
+
+def wrong_arguments(params: lsp.ExecuteCommandParams, why: str, shape: str) -> Exception:
+    """Returns the error for arguments that a command does not take."""
+    return invalid_params(params.command, why, f"send arguments like `{shape}`")

@@ -1,0 +1,193 @@
+"""Sessions as commands, for every client of LSP (SES-04, SES-05): the value is JSON, and nothing in a session runs."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import asdict, dataclass
+from itertools import islice
+from typing import TYPE_CHECKING, Literal
+
+from lsprotocol import types as lsp
+
+from remit_governance.values import Intent
+from remit_server.contract import CallInput, SessionSummary
+from remit_server.harness.turn import timestamp, utc_now
+from remit_server.sessions.export import to_html, to_markdown
+from remit_server.sessions.folder import LAST, SessionFolder
+from remit_server.sessions.search import search
+from remit_server.sessions.statistics import count
+from remit_server.tools.edit.undo_changes import UNDO_CHANGES
+from remit_server.transports.lsp.command_params import About, find_place, one_object, wrong_arguments
+from remit_server.transports.lsp.command_turn import run_turn
+from remit_server.transports.lsp.connection import new_session_id
+from remit_server.transports.lsp.rpc.custom_methods import Json
+
+if TYPE_CHECKING:
+    from remit_server.transports.lsp.connection import Connection
+
+PLACE = "workspace_folder?, uri?"
+MOST_HITS = 200
+FORMATS = {"md": to_markdown, "html": to_html}
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a command's one argument says: its keys, and the folder that it is about."""
+
+    params: lsp.ExecuteCommandParams
+    shape: str
+    given: dict[str, Json]
+    about: About
+
+    def text(self, key: str) -> str | None:
+        """Returns the text of a key, None where it is left out. Raises the error for invalid params."""
+        value = self.given.get(key)
+        if isinstance(value, str | None):
+            return value
+        raise wrong_arguments(self.params, f"`{key}` is not a string", self.shape)
+
+    def number(self, key: str) -> int | None:
+        """Returns the number of a key, None where it is left out. Raises the error for invalid params."""
+        value = self.given.get(key)
+        if isinstance(value, int | None) and not isinstance(value, bool):
+            return value
+        raise wrong_arguments(self.params, f"`{key}` is not a whole number", self.shape)
+
+    def need(self, key: str) -> str:
+        """Returns the text of a key. Raises the error for invalid params."""
+        value = self.text(key)
+        if value is None:
+            raise wrong_arguments(self.params, f"`{key}` is missing", self.shape)
+        return value
+
+
+def _read(connection: Connection, params: lsp.ExecuteCommandParams, keys: str = "") -> Asked:
+    shape = f"[{{{keys}{PLACE}}}]"
+    given = one_object(params, shape) if params.arguments else {}
+    return Asked(params, shape, given, find_place(connection, given, params, shape))
+
+
+async def _folder(connection: Connection, asked: Asked) -> SessionFolder:
+    return (await connection.runtime(asked.about.folder)).sessions
+
+
+async def _found(connection: Connection, asked: Asked) -> tuple[SessionFolder, SessionSummary]:
+    folder, wanted = await _folder(connection, asked), asked.text("session") or LAST
+    return folder, await asyncio.to_thread(folder.find, wanted)
+
+
+async def new(connection: Connection, params: lsp.ExecuteCommandParams) -> Json:
+    """Runs `remit.session.new []`: commands that name no session begin another one."""
+    _read(connection, params)
+    connection.session = new_session_id()
+    return {"session_id": connection.session}
+
+
+async def list_all(connection: Connection, params: lsp.ExecuteCommandParams) -> Json:
+    """Runs `remit.session.list [{workspace_folder?, uri?}]`; the value is a list of SessionSummary."""
+    folder = await _folder(connection, _read(connection, params))
+    return [each.model_dump(mode="json") for each in await asyncio.to_thread(folder.list)]
+
+
+async def load(connection: Connection, params: lsp.ExecuteCommandParams) -> Json:
+    """Runs `remit.session.load [{session?, …}]`: commands that name no session go on with this one.
+
+    The value has its `summary` and its `records`.
+    """
+    folder, session = await _found(connection, _read(connection, params, "session?, "))
+    records = await asyncio.to_thread(folder.read, session)
+    connection.session = session.session_id
+    return {
+        "summary": session.model_dump(mode="json"),
+        "records": [each.model_dump(mode="json") for each in records],
+    }
+
+
+async def rename(connection: Connection, params: lsp.ExecuteCommandParams) -> Json:
+    """Runs `remit.session.rename [{session?, name, …}]`; the value is its SessionSummary."""
+    asked = _read(connection, params, "session?, name, ")
+    name = asked.need("name")
+    folder, session = await _found(connection, asked)
+    await asyncio.to_thread(folder.rename, session, name, timestamp(utc_now()))
+    return (await asyncio.to_thread(folder.find, session.session_id)).model_dump(mode="json")
+
+
+async def fork(connection: Connection, params: lsp.ExecuteCommandParams) -> Json:
+    """Runs `remit.session.fork [{session?, message?, name?, …}]`; the value is the SessionSummary of the copy."""
+    asked = _read(connection, params, "session?, message?, name?, ")
+    name, upto = asked.text("name"), asked.number("message")
+    folder, session = await _found(connection, asked)
+    new_id = new_session_id()
+    await asyncio.to_thread(folder.fork, session, new_id, timestamp(utc_now()), upto, name)
+    return (await asyncio.to_thread(folder.find, new_id)).model_dump(mode="json")
+
+
+async def delete(connection: Connection, params: lsp.ExecuteCommandParams) -> Json:
+    """Runs `remit.session.delete [{session, …}]`."""
+    asked = _read(connection, params, "session, ")
+    asked.need("session")
+    folder, session = await _found(connection, asked)
+    await asyncio.to_thread(folder.delete, session)
+    return {"session_id": session.session_id}
+
+
+async def export(connection: Connection, params: lsp.ExecuteCommandParams) -> Json:
+    """Runs `remit.session.export [{session?, format?, …}]`; the value has the `text`, Markdown (`md`) or `html`."""
+    asked = _read(connection, params, "session?, format?, ")
+    kind = asked.text("format") or "md"
+    if kind not in FORMATS:
+        raise wrong_arguments(params, f"`format` is one of {', '.join(FORMATS)}", asked.shape)
+    folder, session = await _found(connection, asked)
+    return {"text": await asyncio.to_thread(lambda: FORMATS[kind](folder.read(session)))}
+
+
+async def look(connection: Connection, params: lsp.ExecuteCommandParams) -> Json:
+    """Runs `remit.session.search [{words, …}]`; the value is a list of places, 200 at most."""
+    asked = _read(connection, params, "words, ")
+    words = asked.need("words")
+    folder = await _folder(connection, asked)
+
+    def find() -> list[dict[str, Json]]:
+        hits = (
+            {"session_id": session.session_id, **asdict(hit)}
+            for session in folder.list()
+            for hit in search(folder.read(session), words)
+        )
+        return list(islice(hits, MOST_HITS))
+
+    return await asyncio.to_thread(find) if words.strip() else []
+
+
+async def stats(connection: Connection, params: lsp.ExecuteCommandParams) -> Json:
+    """Runs `remit.session.stats [{session?, …}]`; the value is SessionStatistics."""
+    folder, session = await _found(connection, _read(connection, params, "session?, "))
+    return (await asyncio.to_thread(lambda: count(folder.read(session)))).model_dump(mode="json")
+
+
+async def undo(connection: Connection, params: lsp.ExecuteCommandParams) -> Json:
+    """Runs `remit.undo [{session?, turn?, paths?, …}]`: takes back what a turn changed."""
+    return await _take_back(connection, params, "undo")
+
+
+async def redo(connection: Connection, params: lsp.ExecuteCommandParams) -> Json:
+    """Runs `remit.redo [{session?, turn?, paths?, …}]`: takes an undo back."""
+    return await _take_back(connection, params, "redo")
+
+
+async def _take_back(
+    connection: Connection, params: lsp.ExecuteCommandParams, direction: Literal["undo", "redo"]
+) -> Json:
+    asked = _read(connection, params, "session?, turn?, paths?, ")
+    what: dict[str, Json] = {"direction": direction}
+    what |= {key: asked.given[key] for key in ("turn", "paths") if asked.given.get(key) is not None}
+    _, session = await _found(connection, asked)
+    call = CallInput(tool=UNDO_CHANGES.name, arguments=what, intent=Intent.CODE)
+    ended = await run_turn(connection, params, call, asked.about, session.session_id)
+    told = ended.last
+    data = {} if told is None or not told.ok else told.data
+    return {
+        "status": ended.result.status,
+        "message": ended.result.reason or ("" if told is None else told.output),
+        "changed": data.get("changed", []),
+        "left": data.get("left", []),
+    }
