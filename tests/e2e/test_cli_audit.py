@@ -37,7 +37,7 @@ def database(remit: CommandLine) -> Path:
 
 
 def checkpoints(remit: CommandLine) -> Path:
-    (found,) = remit.state.rglob("*.jsonl")
+    (found,) = (remit.state / "data").rglob("*.jsonl")
     return found
 
 

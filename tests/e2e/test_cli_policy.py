@@ -8,8 +8,10 @@ from typing import Any
 
 import policy_steps
 import pytest
-from command_line import CommandLine, Done, Terminal
+from command_line import REMIT, CommandLine, Done, Terminal
+from lsp_pipe import PipeClient
 from step_by_step import Order, Writers
+from threat_bench import own
 
 from remit_governance.audit.reading.query import query_audit
 from remit_governance.audit.record import AuditKind
@@ -377,9 +379,12 @@ def test_why_tells_who_answered(remit: CommandLine) -> None:
 
 
 def test_why_names_what_it_cannot_find(used: CommandLine) -> None:
-    ids = {r["tool_call_id"] for r in used("audit", "log", "--json").lines if r["kind"] == "tool_intent"}
-    (shared,) = ids
-    several = used("audit", "why", shared)
+    client = PipeClient.spawn([str(REMIT), "serve"], used.environment)
+    client.initialize(used.workspace)
+    for session in ("a", "b"):  # a turn's id is a session's own
+        client.result(client.run("1", own("read_file", path="a.py"), session=session))
+    client.exit()
+    several = used("audit", "why", "1-own-0")
     assert (several.code, "2 calls have this id" in several.err) == (FAILED, True)
     for named in ("1", "999", "nothing", "9" * 30, "'; --"):
         assert used("audit", "why", named).code == FAILED

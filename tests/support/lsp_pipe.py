@@ -55,9 +55,9 @@ class PipeClient:
         self.result(self.request("initialize", params))
         self._send({"method": "initialized", "params": {}})
 
-    def run(self, turn: str, part: Json, folder: Path | None = None) -> int:
+    def run(self, turn: str, part: Json, folder: Path | None = None, session: str = "s") -> int:
         """Start a turn, in this folder of several; returns the id to wait for."""
-        params: Json = {"session_id": "s", "turn_id": turn, "input": part, "partialResultToken": TOKEN}
+        params: Json = {"session_id": session, "turn_id": turn, "input": part, "partialResultToken": TOKEN}
         if folder is not None:
             params["context"] = {"workspace_folder": str(folder)}
         return self.request("remit/run", params)

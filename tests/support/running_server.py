@@ -42,6 +42,11 @@ class Called:
         return str(self.result["output"])
 
 
+def what_is_kept(state: Path) -> list[Path]:
+    """All files below a state folder, but for what undo needs: there lies what the workspace's own files held."""
+    return [path for path in state.rglob("*") if path.is_file() and "contents" not in path.parts]
+
+
 class RunningServer:
     """The process and its workspace `shop`, or those that are named, the first of them unless a call says another; use
     as a context."""

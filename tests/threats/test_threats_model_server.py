@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from bench_runtime import call, intent
 from lsp_pipe import Json
-from running_server import POLICY, RunningServer
+from running_server import POLICY, RunningServer, what_is_kept
 from threat_bench import own
 
 pytestmark = pytest.mark.slow
@@ -184,7 +184,7 @@ def test_THR_model_no_secret_reaches_a_model_by_a_running_server(tmp_path: Path)
         assert "last = 2" in json.dumps(seen)
         assert TOKEN not in json.dumps(seen)
         server.client.exit()
-    kept = [path for path in (tmp_path / "state").rglob("*") if path.is_file()]
+    kept = what_is_kept(tmp_path / "state")
     assert kept
     assert not any(TOKEN.encode() in path.read_bytes() for path in kept)
 
@@ -212,7 +212,7 @@ def test_THR_redaction_a_running_server_gives_away_neither_its_own_secrets_nor_t
     assert "[redacted customer]" in json.dumps(seen)
     for secret in (*spelled, "CUST-654321"):
         assert secret not in json.dumps(seen), secret
-        kept = [path for path in (tmp_path / "state").rglob("*") if path.is_file()]
+        kept = what_is_kept(tmp_path / "state")
         assert not any(secret.encode() in path.read_bytes() for path in kept)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from bench_runtime import call, intent
 from lsp_pipe import Json
-from running_server import RunningServer
+from running_server import RunningServer, what_is_kept
 from threat_bench import own
 
 pytestmark = pytest.mark.slow
@@ -45,7 +45,7 @@ class Watched:
         """End the server; none of these was said, and none is in a file of its state."""
         self.server.client.exit()
         said = json.dumps(self.events)
-        kept = [path.read_bytes() for path in (self.server.folder / "state").rglob("*") if path.is_file()]
+        kept = [path.read_bytes() for path in what_is_kept(self.server.folder / "state")]
         assert kept
         for piece in pieces:
             assert piece not in said, piece

@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from running_server import RunningServer
+from running_server import RunningServer, what_is_kept
 
 from remit_governance.secrets.redaction import Redactor
 
@@ -103,5 +103,5 @@ def test_THR_shapes_leave_a_server_on_no_way(kind: str, server: RunningServer) -
     ]
     for called in calls:
         assert secret not in json.dumps([called.result, called.questions][: 1 if called is calls[-1] else 2]), called
-    records = b"".join(path.read_bytes() for path in (server.folder / "state").rglob("*") if path.is_file())
+    records = b"".join(path.read_bytes() for path in what_is_kept(server.folder / "state"))
     assert secret.encode() not in records

@@ -110,7 +110,7 @@ def test_THR_storage_read_only_disk_stops_what_cannot_be_recorded(used: CommandL
 
 def test_THR_storage_torn_line_of_a_checkpoint(used: CommandLine) -> None:
     """THR-storage-torn-line: a crash in the middle of writing it is noted, and the next one is whole again."""
-    (lines,) = used.state.rglob("*.jsonl")
+    (lines,) = (used.state / "data").rglob("*.jsonl")
     whole = lines.read_bytes()
     lines.write_bytes(whole + whole.splitlines()[-1][:40])
     assert used(*READ).code == 0
@@ -147,7 +147,7 @@ def test_THR_storage_two_servers_on_one_workspace(remit: CommandLine) -> None:
     def work(client: PipeClient, name: str) -> None:
         for number in range(30):
             part = own("write_file", path=f"{name}-{number}.py", content="x")
-            client.result(client.run(f"{name}-{number}", part))
+            client.result(client.run(f"{name}-{number}", part, session=name))
 
     threads = [threading.Thread(target=work, args=(client, f"c{n}")) for n, client in enumerate(clients)]
     for thread in threads:
@@ -166,7 +166,7 @@ def test_THR_storage_two_servers_on_one_workspace(remit: CommandLine) -> None:
 
 def test_THR_storage_clock_that_goes_back(used: CommandLine) -> None:
     """THR-storage-clock-back: after records of the year 2100 the chain goes on and verifies, and nothing is deleted."""
-    (lines,) = used.state.rglob("*.jsonl")
+    (lines,) = (used.state / "data").rglob("*.jsonl")
     vault = FileVault(used.state / "data" / "audit-key")
     notary = Notary(CheckpointFile(lines), vault, HeadFile(lines.with_suffix(".head")))
     notary.prepare()

@@ -43,8 +43,8 @@ function add(turn: Turn, record: SessionRecord): Turn {
     case 'tool_result':
       return addResult(now, record);
     case 'intent':
-      return append(now, {
-        kind: 'intent', id, intent: record.intent, previous: null, justification: record.justification, allowed_tools: [],
+      return insertIntent(now, {
+        kind: 'intent', id: `intent-${id}`, intent: record.intent, previous: null, justification: record.justification, allowed_tools: [],
       });
     case 'approval':
       return append(now, note(id, 'info', `${record.title}: ${record.decision} (${record.by.replaceAll('_', ' ')}, ${record.scope})`));
@@ -62,6 +62,12 @@ function add(turn: Turn, record: SessionRecord): Turn {
     default:
       return now;
   }
+}
+
+/** The intent stands before the calls of its step, which were written with the answer that made them. */
+function insertIntent(turn: Turn, intent: Item): Turn {
+  const begin = turn.items.findLastIndex((item) => item.kind !== 'tool' || item.result !== null) + 1;
+  return { ...turn, items: turn.items.toSpliced(begin, 0, intent) };
 }
 
 /** What a turn is called that the person began with a call of their own. */

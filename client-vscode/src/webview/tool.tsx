@@ -113,7 +113,8 @@ function Decided({ item, approval, state }: { readonly item: ToolItem; readonly 
 
 /** The rule wants a review and nobody was asked: an earlier answer covered it. */
 function reviewedUnasked({ result }: ToolItem, approval: ApprovalItem | null): boolean {
-  return result?.ok === true && result.decision === 'review_required' && approval === null;
+  // Of a kept session the answers stand beside the calls, and its results have no number.
+  return result?.ok === true && result.seq > 0 && result.decision === 'review_required' && approval === null;
 }
 
 const DECISIONS: { readonly [decision: string]: string } = {

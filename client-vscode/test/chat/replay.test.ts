@@ -32,8 +32,8 @@ test('a turn has its words, its intent, its call with the last result, and its a
   const [turn, ...others] = turnsOf([START, ...TURN], []);
   expect(others).toEqual([]);
   expect(turn).toMatchObject({ session_id: 's', turn_id: 't1', prompt: 'what is in a.py?', workspace: '/w', status: 'completed' });
-  expect(turn?.items.map(({ kind }) => kind)).toEqual(['tool', 'intent', 'text']);
-  expect(turn?.items[0]).toMatchObject({ tool: 'read_file', result: { ok: true, summary: 'read a.py', output: 'x = 1' } });
+  expect(turn?.items.map(({ kind }) => kind)).toEqual(['intent', 'tool', 'text']);
+  expect(turn?.items[1]).toMatchObject({ tool: 'read_file', result: { ok: true, summary: 'read a.py', output: 'x = 1' } });
 });
 
 test('a turn without an end ended with its process', () => {

@@ -112,7 +112,7 @@ def draw_event(event: AgentEvent) -> Iterable[str]:
         case ApprovalResolved():
             yield f"  {_tick(event.decision == 'allow')} {event.decision} ({event.by.replace('_', ' ')}, {event.scope})"
         case RunCompleted():
-            yield from _draw_completed(event.result)
+            yield from draw_ending(event.result)
         case WarningEvent() | ErrorEvent() | ContextCondensed():
             yield from _draw_notice(event)
         case TokenDelta() | ThinkingDelta() | UsageEvent() | StateChanged() | ReviewRequired() | ReviewResolved():
@@ -133,8 +133,9 @@ def _draw_notice(event: WarningEvent | ErrorEvent | ContextCondensed) -> Iterabl
             yield style_text(f"the conversation was condensed for the model, from {sent}; all of it is kept", "dim")
 
 
-def _draw_completed(result: RunResult) -> Iterable[str]:
-    if result.final_output:
+def draw_ending(result: RunResult, *, said: bool = False) -> Iterable[str]:
+    """Returns how a turn ended as lines: the answer, unless it was said already, and why not all was done."""
+    if result.final_output and not said:
         yield visible_again(result.final_output)
     if result.reason:
         mark, style = ENDINGS[result.status]

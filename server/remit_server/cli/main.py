@@ -48,7 +48,7 @@ class Row:
 
 
 COMMANDS: dict[str, Row] = {
-    "ask": Row("ask", 'run one turn: `remit "add error handling"` is short for it'),
+    "ask": Row("ask", 'run one turn: `remit "add error handling"` is short for it; without a prompt, a chat'),
     "auth": Row("auth", "store, list and remove API keys in the operating system's keyring"),
     "audit": Row("audit", "read or verify the audit log of a workspace"),
     "demo": Row("demo", "a governed edit, end to end through the language server, in a sample workspace"),
@@ -111,6 +111,8 @@ def parse_words(words: list[str]) -> argparse.Namespace | None:
     parser = WholeWords(prog="remit", description="An agent that is held to what it says it will do.")
     parser.add_argument("--version", action="version", version=f"remit {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    if not words and sys.stdin.isatty() and sys.stdout.isatty():
+        words = ["ask"]  # without a prompt: the chat
     bare = is_prompt(words)
     if bare:
         if meant := nearest_command(words[0]):

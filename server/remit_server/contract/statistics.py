@@ -41,7 +41,7 @@ class ModelUse(Wire):
 
 
 class ToolUse(Wire):
-    """What one tool was called for. `failed` counts by error; `duration_ms` has the waits for questions in it."""
+    """What one tool was called for. `failed` counts by error; waits for questions are in no `duration_ms`."""
 
     name: str
     calls: int = Field(ge=0)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import json
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from pydantic import TypeAdapter, ValidationError
 
-from remit_server.contract import SessionRecord
+from remit_governance.secrets.redaction import map_strings
+from remit_server.contract import FilesChanged, NotChanged, SessionRecord
 
 _RECORDS: TypeAdapter[SessionRecord] = TypeAdapter(SessionRecord)
 MAX_TOLD = 5
@@ -40,9 +42,20 @@ class Lines:
         return f"line {numbers}{more} of the session's file cannot be read and was skipped: {self.bad[0].why}"
 
 
-def to_lines(records: Iterable[SessionRecord]) -> bytes:
-    """Returns the records as lines. Half a surrogate pair, which no UTF-8 can hold, becomes a question mark."""
-    return b"".join(_RECORDS.dump_json(record) + b"\n" for record in records)
+def to_lines(records: Iterable[SessionRecord], redact: Callable[[str], str] = str) -> bytes:
+    """Returns the records as lines, without secrets wherever they stand, in keys too.
+
+    What undo goes by (paths, digests) stays as it is: a file could not be found by another name. Half a surrogate pair,
+    which no UTF-8 can hold, becomes a question mark.
+    """
+    return b"".join(_to_line(record, redact) for record in records)
+
+
+def _to_line(record: SessionRecord, redact: Callable[[str], str]) -> bytes:
+    data = record.model_dump(mode="json")
+    if not isinstance(record, FilesChanged | NotChanged):
+        data = map_strings(data, redact)
+    return json.dumps(data, ensure_ascii=False, separators=(",", ":")).encode(errors="replace") + b"\n"
 
 
 def parse_lines(data: bytes, first: int = 1) -> Lines:

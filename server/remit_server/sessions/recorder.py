@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from remit_governance.secrets.redaction import map_strings
 from remit_governance.values import Intent
 from remit_server.agent.context.conversation import Condensed, Conversation, Entry
 from remit_server.contract import (
@@ -125,7 +124,7 @@ class Recorder:
                 timestamp=_now(),
                 turn_id=turn.id,
                 status=result.status,
-                final_output=None if result.final_output is None else self.redact(result.final_output),
+                final_output=result.final_output,
                 reason=result.reason,
                 error=result.error,
                 usage=result.usage or TokenUsage(),
@@ -151,12 +150,12 @@ class Recorder:
             return
         match entry:
             case Condensed(prefix=prefix, upto=upto):
-                sent = map_strings([sent_message(each).model_dump(mode="json") for each in prefix], self.redact)
+                sent = tuple(map(sent_message, prefix))
                 self._write(PrefixSent(timestamp=_now(), turn_id=turn.id, upto=upto, prefix=sent))
                 turn.asked_at = time.monotonic()
                 return
             case SystemMessage(text=text):
-                self._write(SystemSaid(timestamp=_now(), content=self.redact(text)))
+                self._write(SystemSaid(timestamp=_now(), content=text))
             case UserMessage(text=text):
                 self._keep_user(turn, text, words)
             case AssistantMessage():
@@ -204,8 +203,7 @@ class Recorder:
     def keep_pins(self, texts: Sequence[str]) -> None:
         """Writes texts that were pinned."""
         if self._turn is not None and texts:
-            pinned = tuple(self.redact(text) for text in texts)
-            self._write(Pinned(timestamp=_now(), turn_id=self._turn.id, texts=pinned))
+            self._write(Pinned(timestamp=_now(), turn_id=self._turn.id, texts=tuple(texts)))
 
     def keep_changes(self, change: str, call: str, files: Sequence[ChangedFile], reverts: Sequence[str]) -> None:
         """Writes what a call is about to change."""
@@ -227,8 +225,8 @@ class Recorder:
             self._write(NotChanged(timestamp=_now(), turn_id=self._turn.id, id=change, paths=tuple(paths)))
 
     def _keep_user(self, turn: _Turn, text: str, words: str | None) -> None:
-        content = self.redact(text if words is None else words)
-        sent = None if words is None or words == text else self.redact(text)
+        content = text if words is None else words
+        sent = None if content == text else text
         origin: Literal["person", "remit"] = "remit" if words is None else "person"
         self._write(UserSaid(timestamp=_now(), turn_id=turn.id, content=content, sent=sent, origin=origin))
         turn.asked_at = time.monotonic()
@@ -239,7 +237,7 @@ class Recorder:
             timestamp=_now(),
             turn_id=turn.id,
             step=turn.step,
-            content=self.redact(said.text),
+            content=said.text,
             provider=turn.model.provider,
             model=turn.model.model,
             tokens=TokenCounts(
@@ -258,7 +256,7 @@ class Recorder:
         known = turn.ended.get(said.call_id)
         if known is not None and known.output == said.text:
             return
-        text = self.redact(said.text)
+        text = said.text
         if known is not None:
             ended = known.model_copy(update={"timestamp": _now(), "output": text})
         else:
@@ -282,8 +280,8 @@ class Recorder:
         caller: Literal["model", "person"] = "model",
     ) -> CallMade:
         turn.made.add(call_id)
-        shown = map_strings(as_json(arguments), self.redact)
-        return CallMade(timestamp=_now(), turn_id=turn.id, id=call_id, name=name, arguments=shown, caller=caller)
+        held = as_json(arguments)
+        return CallMade(timestamp=_now(), turn_id=turn.id, id=call_id, name=name, arguments=held, caller=caller)
 
     def _keep_answered(self, turn: _Turn, event: ApprovalResolved) -> None:
         title, asked = turn.questions.pop(event.approval_id, ("", None))
@@ -303,7 +301,7 @@ class Recorder:
         """Appends records. What the disk does not take waits for the next time, and the person is told once."""
         self.replayed.add(each for each in records if isinstance(each, SessionStart | FilesChanged | NotChanged))
         try:
-            self.file.append(to_lines(records))
+            self.file.append(to_lines(records, self.redact))
         except OSError as error:
             why = (error.strerror or str(error)).lower()
             if not self._failing:

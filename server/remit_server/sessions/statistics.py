@@ -140,14 +140,14 @@ def _changed_files(records: Sequence[SessionRecord]) -> set[str]:
 
 
 def _spent(records: Sequence[SessionRecord], calls: Sequence[CallEnded]) -> TimeSpent:
-    """Where the time of turns went. A call's time has that of its questions in it, which is the person's."""
+    """Where the time of turns went. A call's time has none of its questions in it, which is the person's."""
     model = sum(each.duration_ms for each in records if isinstance(each, AssistantSaid))
     person = sum(each.waited_ms for each in records if isinstance(each, QuestionAnswered))
     ended = [each for each in records if isinstance(each, TurnEnded)]
     return TimeSpent(
         turns_ms=sum(each.duration_ms for each in ended),
         model_ms=model,
-        tools_ms=max(0.0, sum(each.duration_ms for each in calls) - person),
+        tools_ms=sum(each.duration_ms for each in calls),
         person_ms=person,
         span_ms=_span_ms(records),
     )

@@ -6,7 +6,6 @@ import argparse
 import asyncio
 import signal
 import sys
-import uuid
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +15,7 @@ from pydantic import ValidationError
 from remit_server.cli.approval import TerminalAsker, can_ask
 from remit_server.cli.console import sink
 from remit_server.cli.main import DENIED, DONE, FAILED, INTERRUPTED
+from remit_server.cli.new_ids import new_session, new_turn
 from remit_server.cli.usage import WrongUsage, first_problem
 from remit_server.contract import (
     ApprovalAnswer,
@@ -58,7 +58,7 @@ class YesForThisSession:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the command's arguments."""
-    parser.add_argument("prompt", nargs="+", metavar="PROMPT", help="what to do")
+    parser.add_argument("prompt", nargs="*", metavar="PROMPT", help="what to do (default: a chat in the terminal)")
     add_common_arguments(parser)
     parser.add_argument(
         "--model", help="`embedded`, a model folder, `org/name` of a model that was pulled, or `PROVIDER:MODEL[@URL]`"
@@ -107,17 +107,31 @@ def add_common_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Runs one turn."""
-    text = prompt(" ".join(arguments.prompt))
+    """Runs one turn; without a prompt, a chat."""
+    text = prompt(" ".join(arguments.prompt)) if arguments.prompt else None
     settings = Settings.from_environment(arguments.workspace, model=model_reference(arguments))
     if arguments.record is not None:
         settings = replace(settings, record=arguments.record.absolute())
+    session = session_for(settings, LAST if arguments.go_on else arguments.resume)
+    if text is None:
+        return _chat(arguments, settings, session)
     attachments = tuple(FileAttachment(path=path) for path in arguments.attach)
     message = TextInput(text=text.text, attachments=attachments)
-    wanted = LAST if arguments.go_on else arguments.resume
-    request = RunRequest(session_id=session_for(settings, wanted), turn_id=new_turn(), input=message)
+    request = RunRequest(session_id=session or new_session(), turn_id=new_turn(), input=message)
     asker = choose_asker(arguments.approve, as_json=arguments.json)
     return EXIT_CODES[asyncio.run(run_request(settings, request, asker, sink(as_json=arguments.json))).status]
+
+
+def _chat(arguments: argparse.Namespace, settings: Settings, session: str | None) -> int:
+    if arguments.json or arguments.attach or not can_ask():
+        what, fix = "there is no prompt", 'say what to do, such as `remit "add a test for fetch"`'
+        raise WrongUsage(what, "a chat needs a terminal, and takes no --json and no --attach", fix)
+    from remit_server.cli.chat.open_chat import open_chat  # prompt_toolkit and rich, which one turn does not need
+
+    # Its own questions, unless the answer was given beforehand.
+    asker = None if arguments.approve == "ask" else choose_asker(arguments.approve, as_json=False)
+    asyncio.run(open_chat(settings, session, asker))
+    return DONE
 
 
 def prompt(text: str) -> TextInput:
@@ -133,19 +147,9 @@ def prompt(text: str) -> TextInput:
         raise WrongUsage(what, first_problem(error), fix) from error
 
 
-def new_session() -> str:
-    """Returns a new session id: each command has its own, where it does not go on with another one."""
-    return f"cli-{uuid.uuid4().hex[:8]}"
-
-
-def new_turn() -> str:
-    """Returns a new turn id, which is no other turn's of a session either."""
-    return uuid.uuid4().hex[:12]
-
-
-def session_for(settings: Settings, wanted: str | None) -> str:
-    """Returns the id of the session that is wanted, or of a new one. Raises SessionError."""
-    return new_session() if wanted is None else SessionFolder(settings.session_folder).find(wanted).session_id
+def session_for(settings: Settings, wanted: str | None) -> str | None:
+    """Returns the id of the session that is wanted, None for a new one. Raises SessionError."""
+    return None if wanted is None else SessionFolder(settings.session_folder).find(wanted).session_id
 
 
 def choose_asker(approve: str, *, as_json: bool) -> Asker:

@@ -17,10 +17,10 @@ from remit_governance.policy.rules import Policy
 from remit_governance.values import Verdict
 from remit_governance.visible import visible
 from remit_server.cli.approval import can_ask
-from remit_server.cli.commands.ask import new_session
 from remit_server.cli.commands.policy.changes import change_lines, deciding_rules, replay_payload
 from remit_server.cli.console import complain, diff_line, print_json, say, style_text
 from remit_server.cli.main import DENIED, DONE, FAILED
+from remit_server.cli.new_ids import new_session
 from remit_server.cli.usage import whole_number
 from remit_server.contract import ErrorCode
 from remit_server.errors import SetupError

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import argparse
 
-from remit_server.cli.commands.ask import new_session
 from remit_server.cli.commands.session.chosen import add_session, chosen
 from remit_server.cli.console import print_json, say
 from remit_server.cli.main import DONE
+from remit_server.cli.new_ids import new_session
 from remit_server.cli.usage import whole_number
 from remit_server.harness.turn import timestamp, utc_now
 

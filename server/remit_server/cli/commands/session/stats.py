@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from itertools import chain
 
 from remit_governance.visible import visible_again
+from remit_server.chat.describe import describe_statistics
 from remit_server.cli.commands.session.chosen import add_session, chosen, folder_of
 from remit_server.cli.console import print_json, say, style_text
 from remit_server.cli.main import DONE
-from remit_server.contract import ModelUse, SessionRecord, SessionStatistics
-from remit_server.runtime.ended_calls import duration
+from remit_server.contract import SessionRecord
 from remit_server.sessions.session_file import SessionError
 from remit_server.sessions.statistics import count
 
@@ -33,7 +33,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print_json(figures.model_dump(mode="json"))
         return DONE
-    for heading, lines in draw_statistics(figures):
+    for heading, lines in describe_statistics(figures):
         say(style_text(heading, "bold"))
         for line in lines:
             say(f"  {visible_again(line, 'show')}")
@@ -45,59 +45,3 @@ def _all_records(arguments: argparse.Namespace) -> Iterator[list[SessionRecord]]
     for session in sorted(folder.list(), key=lambda each: each.started):
         with contextlib.suppress(SessionError):  # it was deleted meanwhile
             yield list(folder.read(session))
-
-
-def draw_statistics(figures: SessionStatistics) -> Iterator[tuple[str, list[str]]]:
-    """Yields headings with their lines; what there is nothing of is left out."""
-    yield "Messages", _message_lines(figures)
-    if figures.models:
-        yield "Models", [line for use in figures.models for line in _model_lines(use)]
-    if figures.tools:
-        yield (
-            "Tools",
-            [
-                f"{tool.name}: {tool.calls} calls, {duration(tool.duration_ms)}" + _failed(tool.failed)
-                for tool in figures.tools
-            ],
-        )
-    if figures.intents:
-        yield "Intents", [", ".join(f"{name} {number}" for name, number in figures.intents.items())]
-    yield "Time", _time_lines(figures)
-    turns = ", ".join(f"{number} {status.replace('_', ' ')}" for status, number in figures.turns.items()) or "none"
-    asked = ", ".join(f"{number} {answer}" for answer, number in figures.questions.items()) or "none"
-    yield "Turns", [turns, f"questions: {asked}", f"files changed: {figures.changed_files}"]
-
-
-def _message_lines(figures: SessionStatistics) -> list[str]:
-    said, size = figures.messages, figures.size
-    sizes = f"{size.average:,.0f} characters each, {size.largest:,} the largest, {size.characters:,} in all"
-    return [
-        f"{said.total} in all: {said.user} user, {said.assistant} assistant, {said.system} system",
-        f"{said.tool_calls} calls, {said.tool_results} results",
-        f"{sizes} (about {size.estimated_tokens:,} tokens)",
-        f"{figures.messages_per_minute:.1f} messages and {figures.tokens_per_minute:,.0f} tokens a minute of turns",
-        f"condensed {figures.condensed} times",
-    ]
-
-
-def _time_lines(figures: SessionStatistics) -> list[str]:
-    spent = figures.time
-    parts = {"model": spent.model_ms, "tools": spent.tools_ms, "waiting for you": spent.person_ms}
-    split = ", ".join(f"{what} {duration(ms)}" for what, ms in parts.items())
-    return [
-        f"{duration(spent.turns_ms)} in turns: {split}",
-        f"from {figures.started or '—'} to {figures.last_used or '—'}",
-    ]
-
-
-def _model_lines(use: ModelUse) -> list[str]:
-    share = f", {use.cached_tokens / use.input_tokens:.0%} of them cached" if use.input_tokens else ""
-    price = "" if use.price_usd == 0 else " · price unknown" if use.price_usd is None else f" · ${use.price_usd:.4f}"
-    return [
-        f"{use.provider} {use.model}: {use.answers} answers in {duration(use.duration_ms)}",
-        f"  {use.input_tokens:,} tokens in{share}, {use.output_tokens:,} out{price}",
-    ]
-
-
-def _failed(failed: dict[str, int]) -> str:
-    return f" ({', '.join(f'{number} {why}' for why, number in failed.items())})" if failed else ""

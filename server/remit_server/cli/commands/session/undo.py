@@ -9,9 +9,10 @@ from typing import Literal
 from pydantic import JsonValue
 
 from remit_governance.values import Intent
-from remit_server.cli.commands.ask import choose_asker, new_turn, run_request
+from remit_server.cli.commands.ask import choose_asker, run_request
 from remit_server.cli.commands.run_tool import Shown
 from remit_server.cli.commands.session.chosen import add_session
+from remit_server.cli.new_ids import new_turn
 from remit_server.contract import CallInput, RunRequest
 from remit_server.runtime.settings import Settings
 from remit_server.sessions.folder import SessionFolder

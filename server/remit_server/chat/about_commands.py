@@ -1,0 +1,125 @@
+"""Chat commands that tell: of tools, model, policy, audit, the session's figures."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+from remit_governance.intents import INTENT_TOOLS
+from remit_governance.visible import visible_again
+from remit_server.chat.describe import describe_statistics
+from remit_server.chat.replies import Chat, NotUnderstood, Reply
+from remit_server.contract import AssistantSaid, ErrorCode, FileAttachment, PrefixSent, SessionRecord
+from remit_server.errors import RemitError
+from remit_server.sessions.statistics import count
+from remit_server.tools.table import TOOLS
+
+
+async def tools(chat: Chat, words: str) -> Reply:
+    """Lists the tools by the intents that open them."""
+    del chat, words
+    lines = list[str]()
+    for intent, row in INTENT_TOOLS.items():
+        if names := [name for name in row.tools if name in TOOLS and not TOOLS[name].person_only]:
+            lines.append(f"**{intent}**")
+            lines += [f"- `{name}`: {TOOLS[name].summary}" for name in names]
+            lines.append("")
+    return Reply("\n".join(lines))
+
+
+async def status(chat: Chat, words: str) -> Reply:
+    """Tells what is in force."""
+    del words
+    now = chat.runtime.status()
+    rows = {
+        "workspace": str(chat.settings.workspace),
+        "session": chat.session,
+        "model": f"{chat.model or now.model} ({now.model_state})",
+        "sent to": now.sent_to or "nowhere: it stays on this machine",
+        "policy": now.policy + (f", not in force: {now.policy_problem.why}" if now.policy_problem else ""),
+        "audit": now.audit_problem or "fine",
+        "sandbox": now.sandbox,
+    }
+    return Reply("\n".join(f"- {name}: {visible_again(value, 'show')}" for name, value in rows.items()))
+
+
+async def model(chat: Chat, words: str) -> Reply:
+    """Names the model, or switches to another one from the next message on."""
+    if not words:
+        now = chat.model or chat.runtime.status().model
+        return Reply(f"The model is `{now}`. `/model NAME` switches to another one.")
+    chat.model = words
+    return Reply(f"From the next message on the model is `{words}`.")
+
+
+async def stats(chat: Chat, words: str) -> Reply:
+    """Counts what the session took."""
+    del words
+    lines = list[str]()
+    for heading, told in describe_statistics(count(await _records(chat))):
+        lines += [f"**{heading}**", *(f"- {visible_again(line.strip(), 'show')}" for line in told), ""]
+    return Reply("\n".join(lines))
+
+
+async def context(chat: Chat, words: str) -> Reply:
+    """Tells how much the model was sent last, and what of the conversation was condensed."""
+    del words
+    records = await _records(chat)
+    answers = [each for each in records if isinstance(each, AssistantSaid)]
+    if not answers:
+        return Reply("Nothing was sent to the model in this session yet.")
+    last = answers[-1].tokens
+    condensed = sum(isinstance(each, PrefixSent) for each in records)
+    lines = [
+        f"- the last answer: {last.input:,} tokens in ({last.cached:,} of them cached), {last.output:,} out",
+        f"- condensed {condensed} times; all of it is kept in the session",
+        f"- pinned for the next message: {', '.join(f'`{each.path}`' for each in chat.pinned) or 'nothing'}",
+    ]
+    return Reply("\n".join(lines))
+
+
+async def pin(chat: Chat, words: str) -> Reply:
+    """Sends a file with the next message that stays when the conversation is condensed."""
+    if not words:
+        raise NotUnderstood("nothing was pinned", "no file was named", "such as `/pin docs/style.md`")
+    chat.pinned.append(FileAttachment(path=words, pinned=True))
+    return Reply(f"`{words}` goes with the next message, and stays when the conversation is condensed.")
+
+
+async def policy(chat: Chat, words: str) -> Reply:
+    """Tells which policy is in force, and where it is written."""
+    del words
+    now, settings = chat.runtime.status(), chat.settings
+    broken = f"; on disk is one that cannot be used: {now.policy_problem.why}" if now.policy_problem else ""
+    lines = [
+        f"- in force: {now.policy}{broken}",
+        f"- yours: `{settings.person_policy}`{_missing(settings.person_policy)}",
+        f"- the project's, which may only tighten: `{settings.project_policy}`{_missing(settings.project_policy)}",
+        "- `remit policy show` lists every rule, `remit policy explain` says what it would decide",
+    ]
+    return Reply("\n".join(lines))
+
+
+def _missing(path: Path) -> str:
+    return "" if path.exists() else " (not there)"
+
+
+async def audit(chat: Chat, words: str) -> Reply:
+    """Verifies the audit log."""
+    del words
+    holds, said = await chat.runtime.verify_audit()
+    return Reply(f"{'✓' if holds else '✗'} {said}")
+
+
+async def _records(chat: Chat) -> tuple[SessionRecord, ...]:
+    folder = chat.runtime.sessions
+
+    def read() -> tuple[SessionRecord, ...]:
+        return tuple(folder.read(folder.find(chat.session)))
+
+    try:
+        return await asyncio.to_thread(read)
+    except RemitError as error:
+        if error.code is ErrorCode.NOT_FOUND:  # nothing was said in it yet
+            return ()
+        raise

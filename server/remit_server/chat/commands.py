@@ -1,0 +1,98 @@
+"""The commands of a chat, as a table that every transport serves (CLI-05)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
+
+from remit_server.chat import about_commands as about
+from remit_server.chat import session_commands as kept
+from remit_server.chat.prompts import Prompt, fill_prompt, find_prompts
+from remit_server.chat.replies import Chat, ChatCommand, NotUnderstood, Reply
+
+
+async def help_(chat: Chat, words: str) -> Reply:
+    """Lists the commands."""
+    if words.removeprefix("/") in COMMANDS:
+        name = words.removeprefix("/")
+        return Reply(_help_line(name, COMMANDS[name]))
+    lines = ["**Commands**", *(_help_line(name, row) for name, row in COMMANDS.items())]
+    if prompts := find_prompts(chat.settings):
+        lines += ["", "**Your prompts**", *(f"- `/{name}`: {each.title}" for name, each in sorted(prompts.items()))]
+    lines += [
+        "",
+        "**In a message**",
+        "- `@path` sends a file, `@folder/` its list, `@symbol:name` where a name is defined, `@diagnostics` what is",
+        "  wrong, `@diff` what is changed in git",
+        "- `!command` runs a command as your own action, under the same rules",
+        "- Alt-Enter begins a new line, Ctrl-C stops the turn, and twice leaves",
+    ]
+    return Reply("\n".join(lines))
+
+
+async def leave(chat: Chat, words: str) -> Reply:
+    """Ends the chat."""
+    del chat, words
+    return Reply(leaves=True)
+
+
+def _sessions(chat: Chat) -> Sequence[str]:
+    return [each.name or each.session_id for each in chat.runtime.sessions.list()]
+
+
+COMMANDS: Mapping[str, ChatCommand] = {
+    "help": ChatCommand("what can be typed here", help_, "[COMMAND]"),
+    "tools": ChatCommand("the tools, by the intents that open them", about.tools),
+    "model": ChatCommand("the model, or switch to another one", about.model, "[NAME]"),
+    "status": ChatCommand("what is in force: model, policy, sandbox, audit", about.status),
+    "context": ChatCommand("how much the model is sent", about.context),
+    "pin": ChatCommand("send a file that stays when the conversation is condensed", about.pin, "FILE"),
+    "stats": ChatCommand("tokens, cost, tools and time of this session", about.stats),
+    "sessions": ChatCommand("the sessions of this folder", kept.sessions, "[WORDS]"),
+    "load": ChatCommand("go on with another session", kept.load, "SESSION", _sessions),
+    "new": ChatCommand("begin another session", kept.new),
+    "save": ChatCommand("give this session a name", kept.save, "NAME"),
+    "session": ChatCommand("this session, and where its file is", kept.session),
+    "fork": ChatCommand("copy this session, up to a message, and go on there", kept.fork, "[MESSAGE]"),
+    "export": ChatCommand("write this session into a file", kept.export, "FILE"),
+    "undo": ChatCommand("take back what the last turn changed", kept.undo, "[FILE]"),
+    "redo": ChatCommand("take an undo back", kept.redo, "[FILE]"),
+    "policy": ChatCommand("which policy is in force, and where it is", about.policy),
+    "audit": ChatCommand("verify the audit log", about.audit),
+    "quit": ChatCommand("leave", leave),
+}
+
+
+async def run_command(chat: Chat, line: str) -> Reply:
+    """Runs what was typed behind a slash. Raises RemitError, with the nearest command where there is none."""
+    name, _, words = line.removeprefix("/").partition(" ")
+    row = COMMANDS.get(name)
+    if row is not None:
+        return await row.run(chat, words.strip())
+    prompts = find_prompts(chat.settings)
+    if name in prompts:
+        return _use_prompt(prompts[name], words.strip())
+    near = get_close_matches(name, [*COMMANDS, *prompts], n=1, cutoff=0.5)
+    fix = f"the nearest is `/{near[0]}`" if near else "`/help` lists them"
+    raise NotUnderstood(f"there is no command `/{name}`", "neither a command nor a prompt has this name", fix)
+
+
+def complete_command(chat: Chat, line: str) -> Sequence[str]:
+    """Returns what may stand where a line that begins with a slash ends: names of commands, or what one takes."""
+    name, space, words = line.removeprefix("/").partition(" ")
+    if not space:
+        return [each for each in (*COMMANDS, *sorted(find_prompts(chat.settings))) if each.startswith(name)]
+    row = COMMANDS.get(name)
+    return [] if row is None else [each for each in row.choices(chat) if each.startswith(words)]
+
+
+def _use_prompt(prompt: Prompt, words: str) -> Reply:
+    if prompt.is_new():
+        prompt.note_shown()
+        says = f"`{prompt.path}` comes with this project and says:\n\n```\n{prompt.text}\n```"
+        return Reply(f"{says}\n\nType it again to send it.")
+    return Reply(message=fill_prompt(prompt.text, words))
+
+
+def _help_line(name: str, row: ChatCommand) -> str:
+    return f"- `/{name}{' ' + row.takes if row.takes else ''}`: {row.summary}"

@@ -1,0 +1,66 @@
+"""What a message takes with it: `@path`, `@folder/`, `@symbol:name`, `@diagnostics`, `@diff`; `!command` (CLI-05)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+
+from remit_governance.values import Intent
+from remit_server.chat.replies import NotUnderstood
+from remit_server.contract import (
+    Attachment,
+    CallInput,
+    DiagnosticsAttachment,
+    FileAttachment,
+    InputPart,
+    SymbolAttachment,
+    TextInput,
+)
+
+_MENTION = re.compile(r"(?<!\S)@(\"[^\"\n]+\"|[^\s\"]\S*)")
+_ENDS = ".,;:!?)]}"
+
+
+def read_message(
+    text: str, kind_of: Callable[[str], str | None], pinned: Sequence[FileAttachment] = ()
+) -> Sequence[InputPart]:
+    """Returns a message as the parts of a request. `kind_of` says of a path whether it is a `file` or a `folder`.
+
+    A word behind `@` that names nothing stays a word. Raises NotUnderstood where `!` stands alone.
+    """
+    if text.startswith("!"):
+        return [own_command(text[1:])]
+    attachments: list[Attachment] = list(pinned)
+    calls: list[InputPart] = []
+    for found in _MENTION.finditer(text):
+        word = found[1].strip('"')
+        attachment = _attachment(word, kind_of)
+        if isinstance(attachment, CallInput):
+            calls.append(attachment)
+        elif attachment is not None:
+            attachments.append(attachment)
+    return [*calls, TextInput(text=text, attachments=tuple(attachments))]
+
+
+def own_command(command: str) -> CallInput:
+    """Returns the call of a command that the person typed behind `!`. Raises NotUnderstood where there is none."""
+    if not command.strip():
+        raise NotUnderstood("nothing was run", "no command stands behind `!`", "such as `!git log -3`")
+    return CallInput(tool="run_command", arguments={"command": command.strip()}, intent=Intent.EXECUTE)
+
+
+def _attachment(word: str, kind_of: Callable[[str], str | None]) -> Attachment | CallInput | None:
+    if word == "diff":
+        return CallInput(tool="git_diff", arguments={}, intent=Intent.ANALYZE)
+    if word == "diagnostics" or word.startswith("diagnostics:"):
+        return DiagnosticsAttachment(path=word.partition(":")[2] or None)
+    if word.startswith("symbol:") and word != "symbol:":
+        return SymbolAttachment(name=word.removeprefix("symbol:").rstrip(_ENDS))
+    named = re.sub(r"^(file|folder):", "", word)
+    for path in (named, named.rstrip(_ENDS)):
+        kind = kind_of(path) if path else None
+        if kind == "file":
+            return FileAttachment(path=path)
+        if kind == "folder":
+            return CallInput(tool="list_files", arguments={"path": path.rstrip("/") or "."}, intent=Intent.ANALYZE)
+    return None

@@ -1,0 +1,120 @@
+"""Chat commands about sessions, and to take changes back."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+from pydantic import JsonValue
+
+from remit_governance.values import Intent
+from remit_governance.visible import visible_again
+from remit_server.chat.replies import Chat, NotUnderstood, Reply
+from remit_server.contract import CallInput, SessionSummary
+from remit_server.harness.turn import timestamp, utc_now
+from remit_server.sessions.export import to_html, to_markdown
+from remit_server.tools.edit.undo_changes import UNDO_CHANGES
+
+SHOWN = 10
+
+
+async def sessions(chat: Chat, words: str) -> Reply:
+    """Lists the sessions, or those that have the words."""
+    found = list(await asyncio.to_thread(chat.runtime.sessions.list))
+    lines = [
+        _line(number, each, current=each.session_id == chat.session)
+        for number, each in enumerate(found, 1)
+        if words.casefold() in f"{each.name or ''} {each.title}".casefold()
+    ]
+    more = [f"\nand {len(lines) - SHOWN} more: `remit session list`"] if len(lines) > SHOWN else []
+    return Reply("\n".join([*lines[:SHOWN], *more]) or "There is no session of this folder yet.")
+
+
+async def load(chat: Chat, words: str) -> Reply:
+    """Goes on with another session."""
+    if not words:
+        raise NotUnderstood("no session was loaded", "none was named", "such as `/load 2`; `/sessions` lists them")
+    found = await asyncio.to_thread(chat.runtime.sessions.find, words)
+    chat.session = found.session_id
+    return Reply(shows=found.session_id)
+
+
+async def new(chat: Chat, words: str) -> Reply:
+    """Begins another session."""
+    del words
+    chat.session = chat.new_id()
+    return Reply("A new session is begun; `/sessions` has the earlier ones.")
+
+
+async def save(chat: Chat, words: str) -> Reply:
+    """Names the session; it is saved in any case."""
+    folder = chat.runtime.sessions
+    found = await asyncio.to_thread(folder.find, chat.session)
+    await asyncio.to_thread(folder.rename, found, words, timestamp(utc_now()))
+    return Reply(f"This session is called `{' '.join(words.split())}` now.")
+
+
+async def session(chat: Chat, words: str) -> Reply:
+    """Tells of the session, and where its file is."""
+    del words
+    folder = chat.runtime.sessions
+    found = await asyncio.to_thread(folder.find, chat.session)
+    return Reply(f"{_line(0, found, current=True)}\n- file: `{folder.path / found.file}`")
+
+
+async def fork(chat: Chat, words: str) -> Reply:
+    """Copies the session and goes on in the copy; a number is the last message that is copied."""
+    if words and not words.isdecimal():
+        raise NotUnderstood("the session was not copied", f"`{words}` is no number of a message", "such as `/fork 3`")
+    folder = chat.runtime.sessions
+    found, copy = await asyncio.to_thread(folder.find, chat.session), chat.new_id()
+    await asyncio.to_thread(folder.fork, found, copy, timestamp(utc_now()), int(words) if words else None)
+    chat.session = copy
+    return Reply(f"This is a copy of `{found.session_id}` now, which stays as it was.")
+
+
+async def export(chat: Chat, words: str) -> Reply:
+    """Writes the session into a new file: Markdown, or HTML where its name ends so."""
+    if not words:
+        raise NotUnderstood("nothing was exported", "no file was named", "such as `/export talk.md`, or `talk.html`")
+    folder = chat.runtime.sessions
+
+    def write() -> None:
+        records, path = folder.read(folder.find(chat.session)), Path(words).expanduser()
+        text = to_html(records) if path.suffix.lower() in {".html", ".htm"} else to_markdown(records)
+        with path.open("x", encoding="utf-8") as file:
+            file.write(text)
+
+    try:
+        await asyncio.to_thread(write)
+    except OSError as error:
+        why = f"{words}: {(error.strerror or str(error)).lower()}"
+        raise NotUnderstood("nothing was exported", why, "name a new file") from error
+    return Reply(f"The session is in `{words}`.")
+
+
+async def undo(chat: Chat, words: str) -> Reply:
+    """Takes back what the last turn changed; with a file, only there."""
+    del chat
+    return Reply(call=_take_back("undo", words))
+
+
+async def redo(chat: Chat, words: str) -> Reply:
+    """Takes an undo back."""
+    del chat
+    return Reply(call=_take_back("redo", words))
+
+
+def _take_back(direction: str, words: str) -> CallInput:
+    arguments: dict[str, JsonValue] = {"direction": direction}
+    if words:
+        arguments["paths"] = [words]
+    return CallInput(tool=UNDO_CHANGES.name, arguments=arguments, intent=Intent.CODE)
+
+
+def _line(number: int, each: SessionSummary, *, current: bool) -> str:
+    called = f"**{visible_again(each.name, 'show')}** · " if each.name else ""
+    here = " · this one" if current else ""
+    when = each.last_used[:16].replace("T", " ")
+    mark = f"{number}." if number else "-"
+    return f"{mark} {called}{visible_again(each.title, 'show') or 'without words'} ({when}, {each.turns} turns{here})"

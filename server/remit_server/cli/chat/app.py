@@ -1,0 +1,299 @@
+"""The chat: one prompt line at the bottom, everything else goes up into the terminal's own scrollback (CLI-05)."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import re
+import shutil
+import sys
+import time
+from collections import deque
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TextIO, cast
+
+from prompt_toolkit import PromptSession
+from prompt_toolkit.formatted_text import ANSI, AnyFormattedText
+from prompt_toolkit.history import FileHistory, History, InMemoryHistory
+from prompt_toolkit.patch_stdout import StdoutProxy
+
+from remit_governance.visible import visible, visible_again
+from remit_server.chat.commands import run_command
+from remit_server.chat.mentions import read_message
+from remit_server.chat.replies import Chat, Reply
+from remit_server.cli.chat.completion import ChatCompleter
+from remit_server.cli.chat.draw import draw_markdown
+from remit_server.cli.chat.keys import bind_keys
+from remit_server.cli.chat.question import Question
+from remit_server.cli.chat.transcript import Transcript
+from remit_server.cli.commands.session.show_session import draw_part
+from remit_server.cli.console import draw_event, say, style_text
+from remit_server.cli.new_ids import new_turn
+from remit_server.contract import ApprovalAnswer, ApprovalRequired, ContextPayload, InputPart, RunRequest
+from remit_server.errors import RemitError
+from remit_server.harness.ports import Asker, AskingStyle
+from remit_server.sessions.export import parts
+
+_STYLED = re.compile(r"\x1b\[[0-9;]*m")
+TWICE_S = 2.0
+"""Seconds within which a second Ctrl-C leaves."""
+LIVE_ROWS = 8
+LONG_TURN_S = 30
+SHOWN_ON_LOAD = 12
+"""Parts of a session that are shown again where it is gone on with."""
+
+
+@dataclass(slots=True)
+class TerminalChat:
+    """The chat in this terminal. It is what asks, unless another asker is given, and what the keys act on."""
+
+    chat: Chat
+    asker: Asker | None = None
+    style: AskingStyle = "callback"
+    turn: asyncio.Task[None] | None = None
+    question: Question | None = None
+    waiting: deque[str] = field(default_factory=deque[str])
+    pastes: dict[str, str] = field(default_factory=dict[str, str])
+    transcript: Transcript = field(init=False)
+    session: PromptSession[str] = field(init=False)
+    _answer: asyncio.Future[ApprovalAnswer] | None = None
+    _one_at_a_time: asyncio.Lock = field(default_factory=asyncio.Lock)
+    _interrupted_at: float = -TWICE_S
+    _leaving: bool = False
+    _began: float = 0.0
+
+    def __post_init__(self) -> None:
+        self.transcript = Transcript(say, self._redraw, lambda: shutil.get_terminal_size().columns)
+        self.session = PromptSession(
+            message=self._message,
+            bottom_toolbar=self._toolbar,
+            multiline=True,
+            key_bindings=bind_keys(self),
+            completer=ChatCompleter(self.chat),
+            complete_while_typing=False,
+            history=_history(self.chat.settings.state),
+            enable_history_search=False,
+            prompt_continuation="  ",
+            mouse_support=False,
+            enable_suspend=True,
+        )
+
+    async def run(self, first: str | None = None) -> None:
+        """Takes messages until the person leaves; `first` is sent at once."""
+        with printed_above():
+            if first:
+                await self._take(first)
+            while not self._leaving:
+                try:
+                    text = await self.session.prompt_async()
+                except EOFError:
+                    break
+                await self._take(self._expand(text))
+            await self._end_turn()
+
+    async def show_session(self, session_id: str) -> None:
+        """Shows the end of a session that is gone on with."""
+        folder = self.chat.runtime.sessions
+        records = await asyncio.to_thread(lambda: folder.read(folder.find(session_id)))
+        shown = list(parts(records))
+        for part in [*shown[:1], *shown[1:][-SHOWN_ON_LOAD:]]:
+            if part.kind == "model" and part.text:
+                say(style_text(visible_again(part.heading, "show"), "green"))
+                say(draw_markdown(part.text, self.transcript.columns()))
+            else:
+                for line in draw_part(part, whole=False):
+                    say(line)
+
+    async def ask(self, question: ApprovalRequired) -> ApprovalAnswer | None:
+        """Shows a question, page by page where it is long, and waits for its key."""
+        lines = [line for text in draw_event(question) for line in text.split("\n")]
+        async with self._one_at_a_time:
+            self.question = Question(question, lines, time.monotonic())
+            self._answer = asyncio.get_running_loop().create_future()
+            self._show_page(self._rows())
+            self._ring()
+            try:
+                return await self._answer
+            finally:
+                self.question = self._answer = None
+                self._redraw()
+
+    @property
+    def asking(self) -> bool:
+        """Whether a question waits for a key."""
+        return self.question is not None
+
+    def press(self, key: str) -> None:
+        """Takes a key while a question waits."""
+        question, now = self.question, time.monotonic()
+        if question is None or self._answer is None or self._answer.done():
+            return
+        if question.unseen and key in {" ", "g"}:
+            self._show_page(self._rows() if key == " " else len(question.unseen))
+        elif (answer := question.press(key, now)) is not None:
+            self._answer.set_result(answer)
+        self._redraw()
+
+    def interrupt(self, typed: bool) -> bool:
+        """Takes Ctrl-C: it stops the turn, else clears what was typed; the second one within two seconds leaves."""
+        now = time.monotonic()
+        again, self._interrupted_at = now - self._interrupted_at < TWICE_S, now
+        running = self.turn is not None
+        if again and not typed:
+            self._leaving = True
+            self.session.app.exit(exception=EOFError)
+        elif running:
+            self.chat.runtime.cancel(self.chat.session)
+            say(style_text("stopping; Ctrl-C again leaves", "dim"))
+        elif not typed:
+            say(style_text("Ctrl-C again leaves, and so does Ctrl-D", "dim"))
+        return typed and not running
+
+    def keep_paste(self, text: str) -> str:
+        """Keeps a long paste; returns the word that stands for it in the prompt line."""
+        word = f"[pasted {len(self.pastes) + 1}: {text.count(chr(10)) + 1:,} lines]"
+        self.pastes[word] = text
+        return word
+
+    def _expand(self, text: str) -> str:
+        for word, pasted in self.pastes.items():
+            text = text.replace(word, pasted)
+        self.pastes.clear()
+        return text
+
+    async def _take(self, text: str) -> None:
+        if not text.strip():
+            return
+        if self.turn is not None and not text.startswith("/"):
+            self.waiting.append(text)
+            say(style_text("it is sent when this turn has ended", "dim"))
+            return
+        try:
+            if text.startswith("/"):
+                await self._follow(await run_command(self.chat, text.strip()))
+            else:
+                self._begin(read_message(text.strip(), self._kind_of, self.chat.pinned))
+                self.chat.pinned.clear()
+        except RemitError as error:
+            _complain(error)
+
+    async def _follow(self, reply: Reply) -> None:
+        """Does what a command's reply says."""
+        if reply.text:
+            say(draw_markdown(reply.text, self.transcript.columns()))
+        if reply.shows is not None:
+            await self.show_session(reply.shows)
+        if reply.call is not None or reply.message is not None:
+            if self.turn is not None:
+                say(style_text("a turn is running: Ctrl-C stops it", "yellow"))
+                return
+            self._begin([reply.call] if reply.call is not None else read_message(reply.message or "", self._kind_of))
+        self._leaving = self._leaving or reply.leaves
+
+    def _begin(self, message: Sequence[InputPart]) -> None:
+        self.turn = asyncio.get_running_loop().create_task(self._run_turn(message))
+
+    async def _run_turn(self, message: Sequence[InputPart]) -> None:
+        self._began = time.monotonic()
+        chat = self.chat
+        try:
+            request = RunRequest(
+                session_id=chat.session,
+                turn_id=new_turn(),
+                input=tuple(message),
+                model=chat.model,
+                context=ContextPayload(workspace_folder=str(chat.settings.workspace)),
+            )
+            await chat.runtime.run(request, self.transcript.take, self.asker or self)
+        except RemitError as error:
+            _complain(error)
+        finally:
+            if time.monotonic() - self._began > LONG_TURN_S:
+                self._ring()
+            self.turn = None
+            self._redraw()
+        if self.waiting and not self._leaving:
+            await self._take(self.waiting.popleft())
+
+    async def _end_turn(self) -> None:
+        if self.turn is not None:
+            self.chat.runtime.cancel(self.chat.session)
+            with contextlib.suppress(asyncio.CancelledError):
+                await asyncio.wait([self.turn], timeout=10)
+
+    def _kind_of(self, path: str) -> str | None:
+        if path.startswith("/") or ".." in Path(path).parts:
+            return None
+        there = self.chat.settings.workspace / path
+        with contextlib.suppress(OSError, ValueError):
+            return "file" if there.is_file() else "folder" if there.is_dir() else None
+        return None
+
+    def _show_page(self, rows: int) -> None:
+        if self.question is not None:
+            for line in self.question.next_page(rows, self._height, time.monotonic()):
+                say(line)
+
+    def _height(self, line: str) -> int:
+        return 1 + (len(_STYLED.sub("", line)) - 1) // max(1, self.transcript.columns())
+
+    def _rows(self) -> int:
+        return max(5, shutil.get_terminal_size().lines - 5)
+
+    def _ring(self) -> None:
+        """Calls the person back: the terminal's bell."""
+        self.session.app.output.bell()
+
+    def _redraw(self) -> None:
+        if self.session.app.is_running:
+            self.session.app.invalidate()
+
+    def _message(self) -> AnyFormattedText:
+        if self.question is not None:
+            return ANSI(style_text(self.question.line, "yellow") + " ")
+        rows = min(LIVE_ROWS, shutil.get_terminal_size().lines - 4)
+        return ANSI("\n".join([*self.transcript.live(rows), style_text("❯ ", "bold")]))
+
+    def _toolbar(self) -> AnyFormattedText:
+        """Intent, model, context use, session; and while a turn runs, for how long."""
+        now = self.chat.runtime.status()
+        parts_shown = [
+            f"[{self.transcript.intent}]" if self.transcript.intent else "",
+            visible(self.chat.model or now.model, "show") + (f" → {now.sent_to}" if now.sent_to else ""),
+            f"{self.transcript.context:,} tokens in context" if self.transcript.context else "",
+            self.chat.session,
+            f"running {time.monotonic() - self._began:.0f} s, Ctrl-C stops" if self.turn is not None else "/help",
+            f"{len(self.waiting)} waiting" if self.waiting else "",
+        ]
+        return " · ".join(filter(None, parts_shown))
+
+
+@contextlib.contextmanager
+def printed_above() -> Generator[None]:
+    """Has what is printed meanwhile go above the prompt line, at once."""
+    before = sys.stdout
+    with StdoutProxy(sleep_between_writes=0.02, raw=True) as proxy:
+        sys.stdout = cast("TextIO", proxy)
+        try:
+            yield
+        finally:
+            sys.stdout = before
+
+
+def _history(state: Path) -> History:
+    """What was typed in this workspace before; only its owner can read it."""
+    file = state / "chat-history"
+    try:
+        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        file.touch(mode=0o600)
+    except OSError:
+        return InMemoryHistory()
+    return FileHistory(str(file))
+
+
+def _complain(error: RemitError) -> None:
+    payload = error.payload()
+    say(style_text(f"{visible_again(payload.what)}: {visible_again(payload.why)}", "red"))
+    say(f"  fix: {visible_again(payload.fix)}")

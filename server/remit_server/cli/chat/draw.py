@@ -1,0 +1,37 @@
+"""Markdown for the terminal, by rich: text in, lines with or without colour out."""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+
+from rich.console import Console
+from rich.markdown import Markdown
+
+from remit_governance.visible import visible_again
+
+WIDEST = 100
+"""Columns of text: longer lines are hard to read."""
+
+
+def wants_colour() -> bool:
+    """Whether standard output is a terminal that wants colour."""
+    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def draw_markdown(text: str, columns: int) -> str:
+    """Returns Markdown as lines of at most so many columns. What hides text is spelled out, and no link is active."""
+    out = io.StringIO()
+    colour = wants_colour()
+    console = Console(
+        file=out,
+        width=max(20, min(columns, WIDEST)),
+        force_terminal=colour,
+        no_color=not colour,
+        color_system="standard" if colour else None,
+        highlight=False,
+        legacy_windows=False,
+    )
+    console.print(Markdown(visible_again(text), hyperlinks=False, code_theme="ansi_dark"))
+    return "\n".join(line.rstrip() for line in out.getvalue().rstrip("\n").split("\n"))

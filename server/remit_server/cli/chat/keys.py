@@ -1,0 +1,72 @@
+"""The keys of the chat's prompt line."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from prompt_toolkit.filters import Condition
+from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.keys import Keys
+
+LONG_PASTE = 10
+"""Lines of a paste that is shown as one word instead, and sent whole."""
+
+
+class Pressed(Protocol):
+    """What the keys act on."""
+
+    @property
+    def asking(self) -> bool:
+        """Whether a question waits for a key."""
+        ...
+
+    def press(self, key: str) -> None:
+        """Takes a key while a question waits."""
+        ...
+
+    def interrupt(self, typed: bool) -> bool:
+        """Takes Ctrl-C; returns whether what was typed is to be cleared."""
+        ...
+
+    def keep_paste(self, text: str) -> str:
+        """Keeps a long paste; returns the word that stands for it."""
+        ...
+
+
+def bind_keys(pressed: Pressed) -> KeyBindings:
+    """Returns the bindings: Enter sends, Alt-Enter begins a line, Ctrl-C stops, keys answer while a question waits."""
+    bindings = KeyBindings()
+    asking = Condition(lambda: pressed.asking)
+
+    @bindings.add("enter", filter=~asking)
+    @bindings.add("c-j", filter=~asking)  # Enter, as it comes where it was typed before the prompt was there
+    def _(event: KeyPressEvent) -> None:
+        event.current_buffer.validate_and_handle()
+
+    @bindings.add("escape", "enter", filter=~asking)
+    def _(event: KeyPressEvent) -> None:
+        event.current_buffer.insert_text("\n")
+
+    @bindings.add("c-c", eager=True)  # also while a question takes all other keys
+    def _(event: KeyPressEvent) -> None:
+        if pressed.interrupt(bool(event.current_buffer.text)):
+            event.current_buffer.reset()
+
+    @bindings.add(Keys.BracketedPaste, filter=~asking)
+    def _(event: KeyPressEvent) -> None:
+        text = event.data.replace("\r\n", "\n").replace("\r", "\n")
+        long = text.count("\n") >= LONG_PASTE
+        event.current_buffer.insert_text(pressed.keep_paste(text) if long else text)
+
+    @bindings.add(Keys.Any, filter=asking, eager=True)
+    @bindings.add("enter", filter=asking, eager=True)
+    @bindings.add(Keys.BracketedPaste, filter=asking, eager=True)
+    def _(event: KeyPressEvent) -> None:
+        pressed.press(event.data.lower() if len(event.data) == 1 else "")
+
+    @bindings.add("escape", filter=asking)
+    def _(event: KeyPressEvent) -> None:
+        del event
+        pressed.press("escape")
+
+    return bindings

@@ -1,0 +1,31 @@
+"""Opens the chat in this terminal, and closes all that it used (CLI-05)."""
+
+from __future__ import annotations
+
+from remit_governance.visible import visible
+from remit_server.chat.replies import Chat
+from remit_server.cli.chat.app import TerminalChat
+from remit_server.cli.console import say, style_text
+from remit_server.cli.new_ids import new_session
+from remit_server.harness.ports import Asker
+from remit_server.runtime.opening import open_runtime
+from remit_server.runtime.settings import Settings
+from remit_server.workspace.ports import NoDocuments
+
+
+async def open_chat(settings: Settings, session: str | None, asker: Asker | None = None) -> None:
+    """Chats until the person leaves, in the session with this id, else in a new one. Raises RemitError."""
+    runtime = await open_runtime(settings, NoDocuments())
+    try:
+        now = runtime.status()
+        where = f" · sent to {now.sent_to}" if now.sent_to else ""
+        here = visible(str(settings.workspace), "show")
+        say(f"{style_text('Remit', 'bold')} · {visible(now.model, 'show')}{where} · {here}")
+        say(style_text("/help says what can be typed; your rules and your yes decide what is done", "dim"))
+        chat = TerminalChat(Chat(runtime, settings, session or new_session(), new_session), asker)
+        if session is not None:
+            await chat.show_session(session)
+        await chat.run()
+        say(style_text(f"`remit --resume {chat.chat.session}` goes on with this session", "dim"))
+    finally:
+        await runtime.close()

@@ -1,0 +1,75 @@
+"""A question in the chat: shown page by page, answered by one key, and only after its end was seen (CLI-07); pure."""
+
+from __future__ import annotations
+
+import bisect
+import itertools
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from remit_server.cli.approval import CHOICES
+from remit_server.contract import ApprovalAnswer, ApprovalRequired, Scope
+
+QUIET_S: Final = 0.4
+"""Seconds without a key, and since it was shown, before a key answers: nobody reads faster."""
+
+SHORT: Final[Mapping[Scope, str]] = {
+    Scope.ONCE: "once",
+    Scope.SESSION: "this session",
+    Scope.ALWAYS: "always here",
+    Scope.EVERYWHERE: "everywhere",
+}
+"""What the keys are called: a line of 80 columns has to hold all. Above them stands what each means."""
+
+
+@dataclass(slots=True)
+class Question:
+    """One question. `unseen` are the lines that were not shown yet; times are seconds."""
+
+    asked: ApprovalRequired
+    unseen: list[str]
+    shown_at: float
+    key_at: float = field(default=0.0)
+
+    def next_page(self, rows: int, height: Callable[[str], int], now: float) -> list[str]:
+        """Takes the next lines to be shown, as many as the rows hold; at least one. `height` is a line's, in rows."""
+        heights = list(itertools.accumulate(map(height, self.unseen)))
+        count = max(1, bisect.bisect_right(heights, rows))
+        page, self.unseen = self.unseen[:count], self.unseen[count:]
+        self.shown_at = now
+        return page
+
+    def press(self, key: str, now: float) -> ApprovalAnswer | None:
+        """Returns the answer that a key gives; None where it gives none, yet or at all."""
+        quiet = now - max(self.shown_at, self.key_at) >= QUIET_S
+        self.key_at = now
+        if not quiet:
+            return None
+        if key in {"n", "escape"}:
+            return self.answer(None)
+        chosen = next((scope for scope in self.scopes if CHOICES[scope][0] == key), None)
+        return None if chosen is None or self.unseen else self.answer(chosen)
+
+    def answer(self, scope: Scope | None) -> ApprovalAnswer:
+        """Returns a yes for this scope, or a no."""
+        return ApprovalAnswer(
+            approval_id=self.asked.approval_id,
+            decision="deny" if scope is None else "allow",
+            scope=scope or Scope.ONCE,
+            digest=self.asked.digest,
+        )
+
+    @property
+    def scopes(self) -> list[Scope]:
+        """The scopes that are offered, in the order of their keys."""
+        return [scope for scope in CHOICES if scope in self.asked.scopes]
+
+    @property
+    def line(self) -> str:
+        """Which keys mean what now."""
+        if self.unseen:
+            count = len(self.unseen)
+            return f"{count} more line{'' if count == 1 else 's'}: [space] next page  [g] all of it  [n] no"
+        offered = "  ".join(f"[{CHOICES[scope][0]}] {SHORT[scope]}" for scope in self.scopes)
+        return f"allow? {offered}  [n] no"

@@ -1,0 +1,226 @@
+"""The chat at a real terminal: what it shows, what its keys do, and what it never does (CLI-05 to CLI-07)."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from bench_runtime import call, intent
+from chat_screen import ChatScreen
+from command_line import CommandLine
+
+pytestmark = [pytest.mark.e2e, pytest.mark.slow]
+
+MARKDOWN = "Here is **bold** text.\n\n- one\n- two\n\n```python\nx = 1\n```\n\nAnd the end."
+SIZES = [(24, 80), (50, 200)]
+
+
+def writes(path: str, lines: int = 1) -> list[dict[str, Any]]:
+    content = "".join(f"line_{n} = {n}\n" for n in range(lines))
+    return [
+        {"calls": [intent("CODE"), call("write_file", path=path, content=content)]},
+        {"text": f"I wrote {path}."},
+    ]
+
+
+@pytest.fixture
+def chat(remit: CommandLine, tmp_path: Path) -> Callable[..., ChatScreen]:
+    def start(*steps: dict[str, Any], size: tuple[int, int] = (24, 80), words: tuple[str, ...] = (), **env: str) -> Any:
+        script = tmp_path / "words.json"
+        script.write_text(json.dumps(steps))
+        terminal = ChatScreen(
+            remit.workspace, {**remit.environment, "REMIT_MODEL": f"script:{script}", **env}, *size, words
+        )
+        terminal.until(r"/help\s*$")
+        return terminal
+
+    return start
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_CLI_05_an_answer_is_drawn_into_the_scrollback(chat: Any, size: tuple[int, int]) -> None:
+    with chat({"text": MARKDOWN}, size=size) as terminal:
+        terminal.send("say it\r")
+        terminal.until("And the end")
+        terminal.until("completed · 0 calls")
+        lines = [line.strip() for line in terminal.all_text.splitlines()]
+        assert [line for line in lines if line in {"Here is bold text.", "• one", "• two", "x = 1"}] == [
+            "Here is bold text.",
+            "• one",
+            "• two",
+            "x = 1",
+        ], "each once, and in order"
+        assert b"\x1b[?1049h" not in terminal.raw, "no alternate screen"
+        assert "❯ say it" in lines
+        terminal.send("\x04")
+        assert terminal.ended() == 0
+        assert "goes on with this session" in terminal.all_text
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_CLI_07_one_key_answers_and_not_too_early(chat: Any, remit: CommandLine, size: tuple[int, int]) -> None:
+    with chat(*writes("new.py"), *writes("other.py"), size=size) as terminal:
+        terminal.send("write it\r")
+        for _ in range(40):  # held down, or typed ahead: no answer to a question that was not there
+            terminal.send("y")
+            terminal.pump(0.05)
+        assert re.search(r"allow\? \[y\] once", terminal.text)
+        assert not (remit.workspace / "new.py").exists()
+        terminal.pump(0.6)
+        terminal.send("x")
+        terminal.pump(0.6)
+        terminal.send("y")
+        terminal.until("I wrote new.py")
+        assert (remit.workspace / "new.py").exists()
+        terminal.send("\x15write another\r")
+        terminal.until(r"other.py[^§]*allow\?")
+        terminal.pump(0.6)
+        terminal.send("n")
+        terminal.until("deny")
+        assert not (remit.workspace / "other.py").exists()
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_CLI_07_a_long_question_is_not_allowed_before_its_end_was_shown(
+    chat: Any, remit: CommandLine, size: tuple[int, int]
+) -> None:
+    with chat(*writes("long.py", 300), size=size) as terminal:
+        terminal.send("write it\r")
+        terminal.until(r"\d+ more lines: \[space\] next page")
+        terminal.pump(0.6)
+        terminal.send("y")
+        terminal.pump(0.8)
+        assert not (remit.workspace / "long.py").exists()
+        left = re.search(r"(\d+) more lines", terminal.text)
+        assert left is not None
+        terminal.send(" ")
+        terminal.until(rf"(?<!\d)(?!{left[1]} )\d+ more lines")
+        terminal.pump(0.6)
+        terminal.send("y")
+        terminal.pump(0.8)
+        assert not (remit.workspace / "long.py").exists()
+        terminal.send("g")
+        terminal.until(r"line_299[^§]*allow\?")
+        terminal.pump(0.6)
+        terminal.send("y")
+        terminal.until("I wrote long.py")
+        assert all(f"+line_{n} = {n}" in terminal.all_text for n in range(300)), "every line was shown"
+
+
+def test_CLI_05_ctrl_c_stops_the_turn_and_twice_leaves(chat: Any, remit: CommandLine) -> None:
+    with chat(*writes("new.py"), {"text": "again"}) as terminal:
+        terminal.send("write it\r")
+        terminal.until(r"allow\?")
+        terminal.send("\x03")
+        terminal.until("stopping")
+        terminal.until("cancelled")
+        assert not (remit.workspace / "new.py").exists()
+        terminal.pump(2.2)
+        terminal.send("half a wo\x03")
+        terminal.pump(0.5)
+        assert "half a wo" not in terminal.text.splitlines()[-2]
+        terminal.pump(2.2)
+        terminal.send("\x03")
+        terminal.until("Ctrl-C again leaves")
+        terminal.send("\x03")
+        assert terminal.ended() == 0
+
+
+def test_CLI_05_a_paste_of_ten_thousand_lines_is_one_word_and_sent_whole(chat: Any, remit: CommandLine) -> None:
+    with chat({"text": "read"}) as terminal:
+        terminal.paste("\n".join(f"pasted line {n}" for n in range(10_000)))
+        terminal.until(r"\[pasted 1: 10,000 lines\]")
+        terminal.send("\r")
+        terminal.until("completed · 0 calls")
+        assert "pasted line 17" not in terminal.all_text
+    (record,) = [each for each in remit("session", "export", "--format", "json").lines if each["type"] == "user"]
+    assert record["content"].count("\n") == 9_999
+    assert record["content"].endswith("pasted line 9999")
+
+
+def test_CLI_05_resize_completion_and_commands(chat: Any, remit: CommandLine) -> None:
+    (remit.workspace / "unusual_name.py").write_text("x = 1\n")
+    with chat({"text": "read it"}) as terminal:
+        terminal.send("/sta\t")
+        terminal.until("/stat")
+        terminal.send("\x15/status\r")
+        terminal.until("sent to: nowhere")
+        terminal.resize(40, 120)
+        terminal.pump(0.5)
+        terminal.send("what is @unus\t")
+        terminal.until("@unusual_name.py")
+        terminal.send("\r")
+        terminal.until("completed")
+        terminal.resize(24, 60)
+        terminal.send("/frobnicate\r")
+        terminal.until("there is no command `/frobnicate`")
+        terminal.send("/contxt\r")
+        terminal.until("the nearest is `/context`")
+        terminal.send("/quit\r")
+        assert terminal.ended() == 0
+    (user,) = [each for each in remit("session", "export", "--format", "json").lines if each["type"] == "user"]
+    assert "x = 1" in user["sent"]
+
+
+def test_CLI_05_a_command_of_the_persons_own_and_undo(chat: Any, remit: CommandLine) -> None:
+    with chat(*writes("new.py")) as terminal:
+        terminal.send("write it\r")
+        terminal.until(r"allow\?")
+        terminal.pump(0.6)
+        terminal.send("y")
+        terminal.until("I wrote new.py")
+        terminal.send("/undo\r")
+        terminal.until("undone: new.py")
+        assert not (remit.workspace / "new.py").exists()
+        terminal.send("/redo\r")
+        terminal.until("redone: new.py")
+        terminal.send("!echo from $((40 + 2))\r")
+        terminal.until(r"from 42|allow\?|no sandbox|nothing on this machine")
+
+
+def test_SES_02_a_chat_is_gone_on_with_and_shows_what_was_said(chat: Any, remit: CommandLine) -> None:
+    with chat({"text": "the first answer"}) as terminal:
+        terminal.send("the first question\r")
+        terminal.until("the first answer")
+        terminal.send("\x04")
+        terminal.ended()
+    with chat({"text": "the second answer"}, words=("--continue",)) as terminal:
+        terminal.until("the first question")
+        assert "the first answer" in terminal.all_text
+        terminal.send("the second question\r")
+        terminal.until("the second answer")
+    assert remit("session", "list", "--json").json["turns"] == 2
+
+
+def test_CLI_05_without_colour_where_none_is_wanted(chat: Any) -> None:
+    with chat({"text": MARKDOWN}, NO_COLOR="1") as terminal:
+        terminal.send("say it\r")
+        terminal.until("And the end")
+        assert not re.search(rb"\x1b\[(?:[0-9;]*;)?3[0-7]m", terminal.raw)
+
+
+def test_CLI_06_a_projects_prompt_is_shown_before_it_is_sent(chat: Any, remit: CommandLine) -> None:
+    folder = remit.workspace / ".remit" / "prompts"
+    folder.mkdir(parents=True)
+    (folder / "review.md").write_text("Review $1 with care.\n")
+    with chat({"text": "reviewed"}, {"text": "again"}) as terminal:
+        terminal.send("/review a.py\r")
+        terminal.until("Type it again to send it")
+        terminal.send("/review a.py\r")
+        terminal.until("reviewed")
+        (folder / "review.md").write_text("Delete $1.\n")
+        terminal.send("/review a.py\r")
+        terminal.until(r"Delete \$1\.[^§]*Type it again")
+    said = [each["content"] for each in remit("session", "export", "--format", "json").lines if each["type"] == "user"]
+    assert said == ["Review a.py with care."]
+
+
+def test_CLI_04_without_a_terminal_there_is_no_chat(remit: CommandLine) -> None:
+    done = remit("--continue")
+    assert done.code in {1, 2}
+    done = remit("ask")
+    assert (done.code, "a chat needs a terminal" in done.err) == (2, True)

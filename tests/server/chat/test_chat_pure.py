@@ -1,0 +1,174 @@
+"""What a chat reads and draws, without a terminal (CLI-05 to CLI-07)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from bench_runtime import Bench
+from examples import examples
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from remit_server.chat.commands import COMMANDS, complete_command, run_command
+from remit_server.chat.mentions import read_message
+from remit_server.chat.prompts import fill_prompt
+from remit_server.chat.replies import Chat, NotUnderstood
+from remit_server.cli.chat.blocks import Blocks
+from remit_server.cli.chat.draw import draw_markdown
+from remit_server.cli.chat.question import QUIET_S, Question
+from remit_server.contract import ApprovalRequired, CallInput, TextInput
+from remit_server.errors import RemitError
+
+PIECES = st.lists(
+    st.sampled_from(["a", "\n", "\n\n", "```\n", "```py\n", "- x\n", "1. y\n", "  z\n", "# h\n", "~~~\n", " ", "`"]),
+    max_size=40,
+)
+
+
+@given(PIECES, st.randoms(use_true_random=False))
+@settings(max_examples=examples(500), deadline=None)
+def test_CLI_05_blocks_are_the_same_in_whatever_pieces_they_come(pieces: list[str], choose: Any) -> None:
+    text = "".join(pieces)
+    at_once, in_pieces = Blocks(), Blocks()
+    whole = [*at_once.take(text), *at_once.finish()]
+    found: list[str] = []
+    at = 0
+    while at < len(text):
+        end = at + choose.randint(1, 5)
+        found += in_pieces.take(text[at:end])
+        at = end
+    found += in_pieces.finish()
+    assert found == whole
+    assert "".join("".join(found).split()) == "".join(text.split()), "nothing is lost"
+
+
+@pytest.mark.parametrize(
+    ("text", "blocks"),
+    [
+        ("one\n\ntwo", ["one", "two"]),
+        ("- a\n\n- b\n\nafter", ["- a\n\n- b", "after"]),
+        ("```\nx\n\ny\n```\nafter\n", ["```\nx\n\ny\n```", "after"]),
+        ("````\n```\n````\n", ["````\n```\n````"]),
+        ("```\nnever closed\n\n", ["```\nnever closed"]),
+    ],
+)
+def test_CLI_05_blocks_by_hand(text: str, blocks: list[str]) -> None:
+    taker = Blocks()
+    assert [*taker.take(text), *taker.finish()] == blocks
+
+
+def test_CLI_05_what_hides_text_is_spelled_out() -> None:
+    drawn = draw_markdown("a\u202eb [x](https://example.org)", 80)
+    assert "\u202e" not in drawn
+    assert "\x1b]8" not in drawn
+
+
+def kind(path: str) -> str | None:
+    return {"a.py": "file", "src": "folder", "src/": "folder", "with space.txt": "file"}.get(path)
+
+
+def attached(text: str) -> list[str]:
+    parts = read_message(text, kind)
+    said = parts[-1]
+    assert isinstance(said, TextInput)
+    assert said.text == text
+    calls = [f"{part.tool} {part.arguments}" for part in parts if isinstance(part, CallInput)]
+    return [*calls, *(str(each.model_dump(exclude={"pinned"})) for each in said.attachments)]
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("what is @a.py?", ["{'type': 'file', 'path': 'a.py'}"]),
+        ('@"with space.txt" please', ["{'type': 'file', 'path': 'with space.txt'}"]),
+        ("look at @src/ now", ["list_files {'path': 'src'}"]),
+        ("@diff", ["git_diff {}"]),
+        ("@diagnostics:a.py", ["{'type': 'diagnostics', 'path': 'a.py'}"]),
+        ("@symbol:total.", ["{'type': 'symbol', 'name': 'total'}"]),
+        ("mail me@a.py or @nobody", []),
+    ],
+)
+def test_CLI_05_mentions(text: str, found: list[str]) -> None:
+    assert attached(text) == found
+
+
+def test_CLI_05_a_command_of_the_persons_own() -> None:
+    (part,) = read_message("! git log -3", kind)
+    assert part == CallInput(tool="run_command", arguments={"command": "git log -3"}, intent="EXECUTE")  # type: ignore[arg-type]
+    with pytest.raises(NotUnderstood):
+        read_message("!  ", kind)
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "filled"),
+    [
+        ("Review $1 and $2.", "a 'b c'", "Review a and b c."),
+        ("Say $ARGUMENTS!", "a b", "Say a b!"),
+        ("Look.", "at a", "Look.\n\nat a"),
+        ("Look $1", "", "Look"),
+        ("It's $1", "don't", "It's don't"),
+    ],
+)
+def test_CLI_06_prompts_are_filled(text: str, words: str, filled: str) -> None:
+    assert fill_prompt(text, words) == filled
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from(["y", "s", "a", "e", "n", "x", " ", "escape"]), st.floats(0, 1)), max_size=30)
+)
+@settings(max_examples=examples(300), deadline=None)
+def test_CLI_07_no_yes_without_quiet_and_without_the_end(keys: list[tuple[str, float]]) -> None:
+    asked = ApprovalRequired.model_construct(approval_id="a", digest="d", scopes=("once", "session"))
+    question, now, pressed = Question(asked, [f"{n}" for n in range(5)], 0.0), 0.0, 0.0
+    for key, wait in keys:
+        now += wait
+        if key == " " and question.unseen:
+            question.next_page(2, lambda line: 1, now)
+            pressed = now
+            continue
+        answer = question.press(key, now)
+        if answer is not None:
+            assert now - pressed >= QUIET_S
+            assert answer.decision == "deny" or not question.unseen
+        pressed = now
+
+
+@pytest.fixture
+async def chat(make_bench: Any) -> Chat:
+    bench: Bench = await make_bench({"text": "an answer"})
+    await bench.ask("a question", session="here")
+    numbers = iter(range(100))
+    return Chat(bench.runtime, bench.settings, "here", lambda: f"new-{next(numbers)}")
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+async def test_CLI_05_every_command_answers_or_says_what_is_missing(chat: Chat, name: str) -> None:
+    if name in {"load", "pin", "export", "save"}:
+        with pytest.raises(RemitError) as missing:
+            await run_command(chat, f"/{name}")
+        assert missing.value.fix
+        return
+    reply = await run_command(chat, f"/{name}")
+    assert reply.text or reply.call or reply.leaves
+
+
+async def test_CLI_05_sessions_in_a_chat(chat: Chat, tmp_path: Path) -> None:
+    await run_command(chat, "/save my work")
+    assert "my work" in (await run_command(chat, "/sessions")).text
+    await run_command(chat, "/fork 1")
+    assert chat.session == "new-0"
+    assert (await run_command(chat, "/load my work")).shows == "here"
+    assert complete_command(chat, "/load my") == ["my work"]
+    assert complete_command(chat, "/st") == ["status", "stats"]
+    page = tmp_path / "page.html"
+    await run_command(chat, f"/export {page}")
+    assert page.read_text().startswith("<!doctype html>")
+    with pytest.raises(NotUnderstood):
+        await run_command(chat, f"/export {page}")
+    assert "1 user, 1 assistant" in (await run_command(chat, "/stats")).text
+    await run_command(chat, "/model other:model")
+    assert chat.model == "other:model"
+    with pytest.raises(NotUnderstood, match="no command `/stauts`"):
+        await run_command(chat, "/stauts")

@@ -1,0 +1,95 @@
+"""A person at a terminal: `remit` in a real pty, its screen as a terminal emulator has it."""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Self
+
+import pexpect
+import pyte
+from command_line import REMIT
+
+PATIENCE_S = 60
+
+
+class ChatScreen:
+    """The chat at a terminal of so many rows and columns; use as a context."""
+
+    def __init__(
+        self, workspace: Path, environment: Mapping[str, str], rows: int, columns: int, words: tuple[str, ...] = ()
+    ) -> None:
+        self.screen = pyte.HistoryScreen(columns, rows, history=20_000, ratio=0.5)
+        self._stream = pyte.ByteStream(self.screen)
+        self.raw = b""
+        env = dict(os.environ) | dict(environment) | {"TERM": "xterm-256color"}
+        env.pop("NO_COLOR", None) if "NO_COLOR" not in environment else None
+        self.child = pexpect.spawn(
+            str(REMIT), list(words), cwd=str(workspace), env=env, dimensions=(rows, columns), timeout=PATIENCE_S
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.child.close(force=True)
+
+    def send(self, text: str) -> None:
+        """Types it."""
+        self.child.send(text)
+
+    def paste(self, text: str) -> None:
+        """Pastes it, as terminals do."""
+        self.child.send(f"\x1b[200~{text}\x1b[201~")
+
+    def resize(self, rows: int, columns: int) -> None:
+        """Changes the window's size."""
+        self.child.setwinsize(rows, columns)
+        self.screen.resize(rows, columns)
+
+    def until(self, pattern: str, wait_s: float = PATIENCE_S) -> str:
+        """Waits until the screen shows it; the screen's text."""
+        end = time.monotonic() + wait_s
+        while not re.search(pattern, self.text):
+            assert time.monotonic() < end, f"waited for {pattern!r} in vain:\n{self.text}"
+            self.pump(0.1)
+        return self.text
+
+    def pump(self, seconds: float) -> None:
+        """Reads what comes for so long."""
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            try:
+                data = self.child.read_nonblocking(65_536, timeout=0.05)
+            except pexpect.TIMEOUT:
+                continue
+            except pexpect.EOF:
+                time.sleep(0.02)
+                continue
+            self.raw += data
+            if b"\x1b[6n" in data:  # where is the cursor?
+                self.child.send(f"\x1b[{self.screen.cursor.y + 1};{self.screen.cursor.x + 1}R")
+            self._stream.feed(data)
+
+    def ended(self) -> int:
+        """Waits until it has left; its exit code."""
+        end = time.monotonic() + PATIENCE_S
+        while self.child.isalive():
+            assert time.monotonic() < end, f"it did not leave:\n{self.text}"
+            self.pump(0.1)
+        self.pump(0.2)
+        return int(self.child.exitstatus or 0)
+
+    @property
+    def text(self) -> str:
+        """What the screen shows, without the blanks at the ends of lines."""
+        return "\n".join(line.rstrip() for line in self.screen.display)
+
+    @property
+    def all_text(self) -> str:
+        """What the screen shows, and all that was scrolled out of it."""
+        above = ["".join(row[x].data for x in range(self.screen.columns)).rstrip() for row in self.screen.history.top]
+        return "\n".join([*above, self.text])
