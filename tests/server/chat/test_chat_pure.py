@@ -48,7 +48,7 @@ def test_CLI_05_blocks_are_the_same_in_whatever_pieces_they_come(pieces: list[st
     ("text", "blocks"),
     [
         ("one\n\ntwo", ["one", "two"]),
-        ("- a\n\n- b\n\nafter", ["- a\n\n- b", "after"]),
+        ("- a\n\n- b\n\nafter\n", ["- a\n\n- b", "after"]),
         ("```\nx\n\ny\n```\nafter\n", ["```\nx\n\ny\n```", "after"]),
         ("````\n```\n````\n", ["````\n```\n````"]),
         ("```\nnever closed\n\n", ["```\nnever closed"]),

@@ -48,9 +48,9 @@ def _end_of_block(text: str) -> int | None:
         elif line.strip():
             in_list, begun = in_list or _LIST.match(line) is not None, True
         elif begun and in_list:
-            if number + 1 == len(lines) or not lines[number + 1].strip():
-                continue
-            if not _goes_on(lines[number + 1]):
+            following = lines[number + 1] if number + 1 < len(lines) else ""
+            # Only a whole line says whether it is an item.
+            if following.endswith("\n") and following.strip() and not _goes_on(following):
                 return at
         elif begun:
             return at
