@@ -17,6 +17,7 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode
 from pydantic_core import core_schema
 
 from remit_server import contract
+from remit_server.runtime.config.form import ConfigForm
 
 Schema = Mapping[str, Any]
 
@@ -38,6 +39,9 @@ CONTRACT: Final[tuple[tuple[str, Any, JsonSchemaMode], ...]] = (
     ("SessionRecord", contract.SessionRecord, "serialization"),
     ("SessionSummary", contract.SessionSummary, "serialization"),
 )
+
+FILES: Final[tuple[tuple[str, Any, JsonSchemaMode], ...]] = (("Config", ConfigForm, "validation"),)
+"""What people write, for their editors: no client is sent it."""
 
 LINE: Final = 90
 PRIMITIVES: Final = {
@@ -75,11 +79,14 @@ class AsWritten(GenerateJsonSchema):
 def files() -> dict[Path, str]:
     """Every generated file's text, by its path below the repository root."""
     described = {name: _schema(name, kind, mode) for name, kind, mode in CONTRACT}
-    texts = {
-        SCHEMAS / f"{name}.json": json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
-        for name, schema in described.items()
-    }
+    texts = {SCHEMAS / f"{name}.json": _text_of(schema) for name, schema in described.items()}
+    written = {name: _schema(name, kind, mode) for name, kind, mode in FILES}
+    texts |= {SCHEMAS / f"{name}.json": _text_of(schema) for name, schema in written.items()}
     return texts | {TYPESCRIPT: typescript(described)}
+
+
+def _text_of(schema: Schema) -> str:
+    return json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
 
 
 def typescript(described: Mapping[str, Schema]) -> str:

@@ -51,6 +51,7 @@ COMMANDS: dict[str, Row] = {
     "ask": Row("ask", 'run one turn: `remit "add error handling"` is short for it; without a prompt, a chat'),
     "auth": Row("auth", "store, list and remove API keys in the operating system's keyring"),
     "audit": Row("audit", "read or verify the audit log of a workspace"),
+    "config": Row("config", "every setting, where it is set, and whether the files can be used"),
     "demo": Row("demo", "a governed edit, end to end through the language server, in a sample workspace"),
     "doctor": Row("doctor", "check model, sandbox, policy, audit and editor in one page"),
     "gateway": Row("gateway", "the local model for any program: JSON lines on stdin and stdout"),

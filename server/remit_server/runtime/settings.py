@@ -7,27 +7,24 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import overload
 
-from platformdirs import user_config_path, user_data_path, user_state_path
+from platformdirs import user_data_path, user_state_path
 
 from remit_governance.policy.decision.builtin import AUDIT_DATABASE
-from remit_server.agent.context.generation import MAX_TOKENS, Generation
-from remit_server.contract import ErrorCode
+from remit_server.agent.context.generation import Generation
 from remit_server.errors import SetupError
 from remit_server.models.local.options import EngineOptions
-from remit_server.models.ports import Effort
+from remit_server.runtime.config.form import KEYS, ConfigForm, variable_of
+from remit_server.runtime.config.layers import config_folder, resolve
 
 PROJECT_POLICY = Path(".remit") / "policy.yaml"
 VARIABLES = (
-    *("REMIT_MODEL", "REMIT_RECORD", "REMIT_MODEL_CACHE_MIB", "REMIT_MODEL_CACHE_DIR", "REMIT_MODEL_IDLE_S"),
-    *("REMIT_MODEL_MEMORY_CHECK", "REMIT_MODEL_THINKING", "REMIT_MODEL_GUIDED", "REMIT_CONFIG_DIR", "REMIT_STATE_DIR"),
-    *("REMIT_DATA_DIR", "REMIT_AUDIT_DAYS", "REMIT_AUDIT_MIB", "REMIT_SANDBOX", "REMIT_SANDBOX_IMAGE"),
-    *("REMIT_APPROVAL_TIMEOUT_S", "REMIT_TURN_TIMEOUT_S", "REMIT_MAX_STEPS"),
-    *("REMIT_MAX_TOKENS", "REMIT_TEMPERATURE", "REMIT_TOP_P", "REMIT_SEED", "REMIT_EFFORT", "REMIT_CONTEXT_TOKENS"),
-    *("REMIT_ENGINE", "REMIT_API_KEY", "REMIT_SESSIONS", "REMIT_SESSION_DAYS", "REMIT_SESSION_COUNT"),
+    *(variable_of(*key) for key in KEYS),
+    *("REMIT_CONFIG_DIR", "REMIT_STATE_DIR", "REMIT_DATA_DIR", "REMIT_SANDBOX", "REMIT_SANDBOX_IMAGE"),
+    *("REMIT_ENGINE", "REMIT_API_KEY"),
 )
-"""Every variable of the environment that is a setting."""
+"""Every variable of the environment that is a setting. Those without a key in a file are outside of that chain: where
+things are kept, what isolates, and what a served model is asked with."""
 
 # Of Remit's own tests, and of what runs in its sandbox.
 _TESTED_WITH = (
@@ -35,7 +32,6 @@ _TESTED_WITH = (
     *("LLAMA_SERVER", "CHAT_TEMPLATES", "GENERATIONS"),
 )
 _OTHERS = frozenset(f"REMIT_{name}" for name in _TESTED_WITH)
-_ON, _OFF = frozenset({"on", "1", "yes"}), frozenset({"off", "0", "no"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,89 +115,56 @@ class Settings:
     def from_environment(
         workspace: Path, environment: Mapping[str, str] | None = None, model: str | None = None
     ) -> Settings:
-        """Settings for `workspace` from `REMIT_*` variables; `model` wins over `REMIT_MODEL`.
+        """Settings for `workspace` from configuration files and `REMIT_*` variables; `model` wins over both (CFG-01).
 
-        `REMIT_STATE_DIR`, `REMIT_DATA_DIR` and `REMIT_CONFIG_DIR` move the folders, `REMIT_MODEL` names the model,
-        `REMIT_APPROVAL_TIMEOUT_S`, `REMIT_TURN_TIMEOUT_S`, `REMIT_MAX_STEPS`, `REMIT_AUDIT_DAYS` and
-        `REMIT_AUDIT_MIB` set limits, `REMIT_RECORD` names a file to record the model's traffic to.
-        `REMIT_MODEL_CACHE_MIB`, `REMIT_MODEL_IDLE_S`, `REMIT_MODEL_CACHE_DIR`, `REMIT_MODEL_MEMORY_CHECK` (`off`),
-        `REMIT_MODEL_THINKING` (`on`) and `REMIT_MODEL_GUIDED` (`off`) are about the model's process.
-        `REMIT_MAX_TOKENS`, `REMIT_TEMPERATURE`, `REMIT_TOP_P`, `REMIT_SEED`, `REMIT_EFFORT` and `REMIT_CONTEXT_TOKENS`
-        say how it generates; `REMIT_SESSIONS` (`off`), `REMIT_SESSION_DAYS` and `REMIT_SESSION_COUNT` what is kept of
-        sessions.
-        Raises SetupError where the workspace is no folder, or a value is none of those that its variable takes.
+        `REMIT_STATE_DIR`, `REMIT_DATA_DIR` and `REMIT_CONFIG_DIR` move the folders. Raises SetupError where the
+        workspace is no folder, or a value is none of those that its setting takes.
         """
         env = os.environ if environment is None else environment
         root = existing_folder(workspace)
-        config = Path(env.get("REMIT_CONFIG_DIR") or user_config_path("remit")).absolute()
+        form = resolve(root, env, {("model", "name"): model} if model else None).form
         return Settings(
             workspace=root,
             state=state_folder(env) / workspace_key(root),
-            person_policy=config / "policy.yaml",
-            model=model or env.get("REMIT_MODEL") or "embedded",
-            max_steps=int(_number(env, "REMIT_MAX_STEPS", 25, 100)),
-            turn_timeout_s=_number(env, "REMIT_TURN_TIMEOUT_S", 600, 3600),
-            approval_timeout_s=_number(env, "REMIT_APPROVAL_TIMEOUT_S", 300, 3600),
+            person_policy=config_folder(env) / "policy.yaml",
+            model=form.model.name,
+            max_steps=form.limits.max_steps,
+            turn_timeout_s=form.limits.turn_timeout_s,
+            approval_timeout_s=form.limits.approval_timeout_s,
             data=data_folder(env),
-            audit_retention_days=int(_number(env, "REMIT_AUDIT_DAYS", 90, 36_500)),
-            audit_max_mib=int(_number(env, "REMIT_AUDIT_MIB", 1024, 1 << 20)),
-            record=Path(record).expanduser().absolute() if (record := env.get("REMIT_RECORD")) else None,
-            engine=engine_options(env),
-            sessions=session_limits(env),
-            generation=generation_settings(env),
+            audit_retention_days=form.audit.days,
+            audit_max_mib=form.audit.mib,
+            record=form.model.record,
+            engine=engine_options(form),
+            sessions=SessionLimits(form.sessions.save, form.sessions.days, form.sessions.count),
+            generation=_generation(form),
             unknown=unknown_variables(env),
         )
 
 
-def session_limits(environment: Mapping[str, str]) -> SessionLimits:
-    """How sessions are kept. Raises SetupError where a value is none of those that its variable takes."""
-    return SessionLimits(
-        save=_switch(environment, "REMIT_SESSIONS", default=True),
-        days=int(_number(environment, "REMIT_SESSION_DAYS", 30, 36_500, least=0)),
-        most=int(_number(environment, "REMIT_SESSION_COUNT", 100, 100_000, least=1)),
-    )
-
-
-def engine_options(environment: Mapping[str, str]) -> EngineOptions:
-    """How the model's process is run. Raises SetupError where a value is none of those that its variable takes."""
-    folder = environment.get("REMIT_MODEL_CACHE_DIR")
+def engine_options(form: ConfigForm) -> EngineOptions:
+    """How the model's process is run."""
+    model = form.model
     return EngineOptions(
-        cache_mib=int(_number(environment, "REMIT_MODEL_CACHE_MIB", 1024, 1 << 20)),
-        idle_s=_number(environment, "REMIT_MODEL_IDLE_S", 900, 1e6),
-        check_memory=_switch(environment, "REMIT_MODEL_MEMORY_CHECK", default=True),
-        cache_folder=Path(folder).expanduser().absolute() if folder else None,
-        thinking=_switch(environment, "REMIT_MODEL_THINKING", default=False),
-        guided=_switch(environment, "REMIT_MODEL_GUIDED", default=True),
+        cache_mib=model.cache_mib,
+        idle_s=model.idle_s,
+        check_memory=model.memory_check,
+        cache_folder=model.cache_dir,
+        thinking=model.thinking,
+        guided=model.guided,
     )
 
 
-def generation_settings(environment: Mapping[str, str]) -> Generation:
-    """How the model generates. Raises SetupError where a value is none of those that its variable takes."""
-    window = int(_number(environment, "REMIT_CONTEXT_TOKENS", 0, 1 << 24, least=1_024))
+def _generation(form: ConfigForm) -> Generation:
+    model = form.model
     return Generation(
-        max_tokens=int(_number(environment, "REMIT_MAX_TOKENS", MAX_TOKENS, 1 << 20, least=16)),
-        temperature=_number(environment, "REMIT_TEMPERATURE", None, 2, least=0),
-        top_p=_number(environment, "REMIT_TOP_P", None, 1),
-        seed=int(_number(environment, "REMIT_SEED", 0, 1 << 31, least=0)),
-        effort=_effort(environment),
-        context_tokens=window or None,
+        max_tokens=model.max_tokens,
+        temperature=model.temperature,
+        top_p=model.top_p,
+        seed=model.seed,
+        effort=model.effort,
+        context_tokens=model.context_tokens,
     )
-
-
-def _effort(environment: Mapping[str, str]) -> Effort | None:
-    text = environment.get("REMIT_EFFORT", "")
-    match text:
-        case "low" | "medium" | "high":
-            return text
-        case "":
-            return None
-        case _:
-            raise SetupError(
-                f"cannot use REMIT_EFFORT=`{text}`",
-                "it is none of `low`, `medium`, `high`",
-                "set one of them, or unset REMIT_EFFORT",
-                code=ErrorCode.INVALID_REQUEST,
-            )
 
 
 def state_folder(environment: Mapping[str, str]) -> Path:
@@ -247,49 +210,3 @@ def unknown_variables(environment: Mapping[str, str]) -> tuple[str, ...]:
             said = f"the environment sets `{name}`, which is no setting and has no effect"
             found.append(f"{said}; did you mean `{near}`" if near else said)
     return tuple(found)
-
-
-def _switch(env: Mapping[str, str], name: str, *, default: bool) -> bool:
-    text = env.get(name, "").lower()
-    if text in _ON | _OFF:
-        return text in _ON
-    if text:
-        raise SetupError(
-            f"cannot use {name}=`{env[name]}`",
-            "it is neither `on` nor `off`",
-            f"set one of them, or unset {name}",
-            code=ErrorCode.INVALID_REQUEST,
-        )
-    return default
-
-
-@overload
-def _number(env: Mapping[str, str], name: str, default: float, most: float, least: float | None = None) -> float: ...
-
-
-@overload
-def _number(
-    env: Mapping[str, str], name: str, default: None, most: float, least: float | None = None
-) -> float | None: ...
-
-
-def _number(
-    env: Mapping[str, str], name: str, default: float | None, most: float, least: float | None = None
-) -> float | None:
-    """`least` is the smallest number that it takes; None: any above 0."""
-    text = env.get(name)
-    if not text:
-        return default
-    try:
-        value = float(text)
-    except ValueError:
-        value = float("nan")
-    if not (value > 0 if least is None else least <= value) or not value <= most:
-        span = "above 0 and up to" if least is None else f"from {least:g} to"
-        raise SetupError(
-            f"cannot use {name}=`{text}`",
-            f"it is not a number {span} {most:g}",
-            f"set a number, or unset {name}",
-            code=ErrorCode.INVALID_REQUEST,
-        )
-    return value

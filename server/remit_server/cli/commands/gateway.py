@@ -29,11 +29,12 @@ def run(arguments: argparse.Namespace) -> int:
     """Serves until `shutdown`, the end of input, SIGINT or SIGTERM."""
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _exit)
+    from remit_server.runtime.config.layers import resolve
     from remit_server.transports.gateway.main import serve
     from remit_server.transports.gateway.server import Limits
 
     limits = Limits(arguments.idle_timeout, arguments.idle_check, arguments.max_tokens)
-    return serve(arguments.model or os.environ.get("REMIT_MODEL", ""), limits, arguments.log_prefix)
+    return serve(arguments.model or resolve(None).form.model.name, limits, arguments.log_prefix)
 
 
 def _exit(_number: int, _frame: FrameType | None) -> None:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import argparse
 import asyncio
 import dataclasses
-import os
 from dataclasses import replace
 
 from remit_server.cli.commands import model_list, model_pull
 from remit_server.cli.console import complain, print_json, say
 from remit_server.cli.main import DONE, FAILED
 from remit_server.models.check import ModelReport, check_model
+from remit_server.runtime.config.layers import resolve
 from remit_server.runtime.settings import engine_options
 
 
@@ -34,7 +34,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def run_check(arguments: argparse.Namespace) -> int:
     """Checks the model; where it cannot be used, prints what is missing and the fix."""
-    report = asyncio.run(check_model(arguments.model, engine_options(os.environ)))
+    report = asyncio.run(check_model(arguments.model, engine_options(resolve(None).form)))
     if arguments.json:
         problem = report.problem.model_dump(mode="json") if report.problem else None
         print_json({**dataclasses.asdict(replace(report, problem=None)), "problem": problem})

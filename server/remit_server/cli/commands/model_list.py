@@ -9,6 +9,7 @@ from dataclasses import asdict
 from remit_server.cli.console import print_json, say, style_text
 from remit_server.cli.main import DONE
 from remit_server.models.local.hub.listing import ListedModel, list_models
+from remit_server.runtime.config.layers import resolve
 
 MIB = 1 << 20
 
@@ -21,7 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Lists the models and marks the configured one."""
-    for listed in list_models(os.environ, os.environ.get("REMIT_MODEL") or "embedded"):
+    for listed in list_models(os.environ, resolve(None).form.model.name):
         if arguments.json:
             print_json(as_json(listed))
         else:

@@ -1,0 +1,118 @@
+"""`remit config show|check|init`: what is set, where, and whether the files can be used (CFG-01)."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from remit_governance.visible import visible
+from remit_server.cli.commands.ask import add_common_arguments
+from remit_server.cli.console import complain, print_json, say, style_text
+from remit_server.cli.main import DONE, FAILED
+from remit_server.cli.usage import os_reason
+from remit_server.errors import SetupError
+from remit_server.runtime.config.form import KEYS, SECTIONS, variable_of
+from remit_server.runtime.config.layers import NAMES, config_folder, places, read_file, resolve
+from remit_server.runtime.settings import existing_folder
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declares the command's arguments."""
+    commands = parser.add_subparsers(metavar="show|check|init", required=True)
+    show = commands.add_parser("show", help="every setting as it counts here")
+    add_common_arguments(show)
+    show.add_argument("--origin", action="store_true", help="also where each one is set")
+    show.set_defaults(config_run=_show)
+    check = commands.add_parser("check", help="read each file and say what is wrong with it")
+    add_common_arguments(check)
+    check.set_defaults(config_run=_check)
+    init = commands.add_parser("init", help="write a file of your own in which every setting stands as a comment")
+    init.set_defaults(config_run=_init)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Runs the chosen command."""
+    code: int = arguments.config_run(arguments)
+    return code
+
+
+def _show(arguments: argparse.Namespace) -> int:
+    resolved = resolve(existing_folder(arguments.workspace))
+    for key in KEYS:
+        value, origin, name = resolved.value(key), resolved.origins[key], ".".join(key)
+        if arguments.json:
+            print_json({"key": name, "value": _plain(value), "layer": origin.layer, "where": origin.where})
+        else:
+            where = style_text(f"  ({visible(str(origin), 'show')})", "dim") if arguments.origin else ""
+            say(f"{name} = {visible(_written(value), 'show')}{where}")
+    return DONE
+
+
+def _check(arguments: argparse.Namespace) -> int:
+    root, bad = existing_folder(arguments.workspace), 0
+    for layer, files in places(root, os.environ):
+        for path in (each for each in files if each.is_file()):
+            problem = None
+            try:
+                read_file(path)
+            except SetupError as error:
+                problem, bad = error, bad + 1
+            if arguments.json:
+                found = problem.payload().model_dump(mode="json") if problem else None
+                print_json({"layer": layer, "file": str(path), "good": problem is None, "problem": found})
+            elif problem is None:
+                say(f"{style_text('✓', 'green')} {layer}: {visible(str(path), 'show')}")
+            else:
+                complain(problem.payload(), as_json=False)
+    # What each file may say alone is not all: a project may not set everything.
+    try:
+        resolve(root)
+    except SetupError as error:
+        if not bad:
+            complain(error.payload(), as_json=arguments.json)
+        return FAILED
+    return FAILED if bad else DONE
+
+
+def _init(arguments: argparse.Namespace) -> int:
+    del arguments
+    path = config_folder(os.environ) / NAMES[0]
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with path.open("x", encoding="utf-8") as file:
+            file.write("\n".join(template()) + "\n")
+    except OSError as error:
+        what, fix = "no configuration was written", "edit the one that is there, or make its folder writable"
+        raise SetupError(what, f"{path}: {os_reason(error)}", fix) from error
+    say(f"every setting stands in {path}, as a comment with its default")
+    return DONE
+
+
+def template() -> Iterator[str]:
+    """Yields a configuration file in which nothing is set."""
+    yield "# Remit's configuration. Take the `#` away from what you set; `remit config show --origin` says what counts."
+    for section, form in SECTIONS.items():
+        yield ""
+        yield f"# {form.__doc__}" if form.__doc__ else f"# {section}"
+        yield f"# {section}:"
+        for name, field in form.model_fields.items():
+            yield f"#   {name}: {_written(field.default)}  # {field.description} ({variable_of(section, name)})"
+
+
+def _written(value: Any) -> str:
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "true" if value else "false"
+        case Path():
+            return str(value)
+        case _:
+            return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _plain(value: Any) -> Any:
+    return str(value) if isinstance(value, Path) else value

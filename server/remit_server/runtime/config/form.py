@@ -1,0 +1,124 @@
+"""What may be set: one typed model, of which files, variables and the published schema are made (CFG-01).
+
+Each field says which variable sets it too, and what a project's file may do with it.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Literal, cast
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue
+
+from remit_server.agent.context.generation import MAX_TOKENS
+from remit_server.models.ports import Effort
+
+Project = Literal["free", "tighten", "no"]
+"""Whether a project's file sets it, lowers it at most, or may not name it, for it would loosen or reveal something."""
+
+Place = Annotated[Path, AfterValidator(lambda path: path.expanduser().absolute())]
+
+
+def setting(default: Any, variable: str, project: Project, description: str, **bounds: Any) -> Any:
+    """Returns a field with its variable and what a project may do."""
+    extra: dict[str, JsonValue] = {"variable": variable, "project": project}
+    return Field(default, description=description, json_schema_extra=extra, **bounds)
+
+
+class Section(BaseModel):
+    """Some settings that belong together. Unknown keys are errors."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+
+class ModelSection(Section):
+    """The model, how it generates, and its process."""
+
+    name: str = setting(
+        "embedded",
+        "REMIT_MODEL",
+        "no",
+        "`embedded`, a model folder, `org/name` of a pulled model, or `PROVIDER:MODEL[@URL]`",
+        min_length=1,
+    )
+    max_tokens: int = setting(MAX_TOKENS, "REMIT_MAX_TOKENS", "free", "tokens of one answer", ge=16, le=1 << 20)
+    temperature: float | None = setting(None, "REMIT_TEMPERATURE", "free", "randomness (the model's own)", ge=0, le=2)
+    top_p: float | None = setting(None, "REMIT_TOP_P", "free", "nucleus (the model's own)", gt=0, le=1)
+    seed: int = setting(0, "REMIT_SEED", "free", "seed of a local model", ge=0, le=1 << 31)
+    effort: Effort | None = setting(None, "REMIT_EFFORT", "free", "how long the model may think: low, medium, high")
+    context_tokens: int | None = setting(
+        None, "REMIT_CONTEXT_TOKENS", "free", "a window smaller than the model's", ge=1_024, le=1 << 24
+    )
+    thinking: bool = setting(False, "REMIT_MODEL_THINKING", "free", "a local model may think before it answers")
+    guided: bool = setting(True, "REMIT_MODEL_GUIDED", "no", "the grammar holds a local model to its intent")
+    cache_mib: int = setting(1024, "REMIT_MODEL_CACHE_MIB", "no", "MiB that remember conversations", gt=0, le=1 << 20)
+    cache_dir: Place | None = setting(
+        None, "REMIT_MODEL_CACHE_DIR", "no", "where that outlasts the process; it holds what was said"
+    )
+    idle_s: float = setting(900.0, "REMIT_MODEL_IDLE_S", "no", "seconds until an idle model is unloaded", gt=0, le=1e6)
+    memory_check: bool = setting(True, "REMIT_MODEL_MEMORY_CHECK", "no", "load no model larger than free memory")
+    record: Place | None = setting(None, "REMIT_RECORD", "no", "a file to record the model's traffic to")
+
+
+class LimitsSection(Section):
+    """Limits of a turn."""
+
+    max_steps: int = setting(25, "REMIT_MAX_STEPS", "tighten", "steps of one turn", gt=0, le=100)
+    turn_timeout_s: float = setting(600.0, "REMIT_TURN_TIMEOUT_S", "tighten", "seconds of one turn", gt=0, le=3600)
+    approval_timeout_s: float = setting(
+        300.0, "REMIT_APPROVAL_TIMEOUT_S", "tighten", "seconds that a question waits for you", gt=0, le=3600
+    )
+
+
+class SessionsSection(Section):
+    """How sessions are kept."""
+
+    save: bool = setting(True, "REMIT_SESSIONS", "no", "whether sessions are kept on disk")
+    days: int = setting(30, "REMIT_SESSION_DAYS", "no", "days after the last use (0: for ever)", ge=0, le=36_500)
+    count: int = setting(100, "REMIT_SESSION_COUNT", "no", "sessions of a workspace that are kept", ge=1, le=100_000)
+
+
+class AuditSection(Section):
+    """How the audit log is kept."""
+
+    days: int = setting(90, "REMIT_AUDIT_DAYS", "no", "days that records are kept", gt=0, le=36_500)
+    mib: int = setting(1024, "REMIT_AUDIT_MIB", "no", "MiB that one workspace's log may take", gt=0, le=1 << 20)
+
+
+class ConfigForm(Section):
+    """A configuration file of Remit. What it leaves out is the next file's, and at last the default."""
+
+    model: ModelSection = ModelSection()
+    limits: LimitsSection = LimitsSection()
+    sessions: SessionsSection = SessionsSection()
+    audit: AuditSection = AuditSection()
+
+
+SECTIONS: dict[str, type[Section]] = {
+    "model": ModelSection,
+    "limits": LimitsSection,
+    "sessions": SessionsSection,
+    "audit": AuditSection,
+}
+"""The sections by name, as `ConfigForm` has them."""
+
+
+def project_may(section: str, key: str) -> Project:
+    """Returns what a project's file may do with a setting."""
+    may: Project = _extra(section, key)["project"]
+    return may
+
+
+def variable_of(section: str, key: str) -> str:
+    """Returns the environment's variable for a setting."""
+    return str(_extra(section, key)["variable"])
+
+
+def _extra(section: str, key: str) -> dict[str, Any]:
+    return cast("dict[str, Any]", SECTIONS[section].model_fields[key].json_schema_extra)
+
+
+KEYS: tuple[tuple[str, str], ...] = tuple(
+    (section, key) for section, form in SECTIONS.items() for key in form.model_fields
+)
+"""All settings, in the order of the form."""

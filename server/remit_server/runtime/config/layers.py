@@ -1,0 +1,161 @@
+"""Where settings come from, and which one counts (CFG-01, CFG-02): the later of these wins.
+
+system, the person's, `~/.remit.yaml`, the project's, the environment, the command line. Of a project's file only what
+loosens nothing is taken, and what it must not set is an error.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from platformdirs import site_config_path, user_config_path
+from pydantic import ValidationError
+
+from remit_governance.errors import PolicyError
+from remit_governance.policy.language.parse_form import parse_form
+from remit_server.contract import ErrorCode
+from remit_server.errors import SetupError
+from remit_server.runtime.config.form import KEYS, SECTIONS, ConfigForm, project_may, variable_of
+
+Layer = Literal["default", "system", "user", "home", "project", "environment", "command line"]
+NAMES = ("config.yaml", "config.json")
+HOME_NAMES = (".remit.yaml", ".remit.json")
+MAX_BYTES = 1 << 20
+Key = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Who set a value: the layer, and the file or variable."""
+
+    layer: Layer
+    where: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.layer}: {self.where}" if self.where else self.layer
+
+
+@dataclass(frozen=True, slots=True)
+class Resolved:
+    """All settings as they count, and where each comes from."""
+
+    form: ConfigForm
+    origins: Mapping[Key, Origin]
+
+    def value(self, key: Key) -> Any:
+        """Returns the value of one setting."""
+        return getattr(getattr(self.form, key[0]), key[1])
+
+
+def config_folder(environment: Mapping[str, str]) -> Path:
+    """Returns where the person's policy, permissions, prompts and configuration are."""
+    return Path(environment.get("REMIT_CONFIG_DIR") or user_config_path("remit")).absolute()
+
+
+def places(workspace: Path | None, environment: Mapping[str, str]) -> Iterator[tuple[Layer, tuple[Path, ...]]]:
+    """Yields the files of each layer, the weakest first; one of each is used."""
+    home = Path(environment.get("HOME") or Path.home())
+    yield "system", tuple(site_config_path("remit") / name for name in NAMES)
+    yield "user", tuple(config_folder(environment) / name for name in NAMES)
+    yield "home", tuple(home / name for name in HOME_NAMES)
+    if workspace is not None:
+        yield "project", tuple(workspace / ".remit" / name for name in NAMES)
+
+
+def resolve(
+    workspace: Path | None, environment: Mapping[str, str] | None = None, given: Mapping[Key, str] | None = None
+) -> Resolved:
+    """Returns the settings for a workspace (None: for none); `given` are those of the command line.
+
+    Raises SetupError with the file and line, or the variable, of what cannot be used.
+    """
+    env = os.environ if environment is None else environment
+    values: dict[Key, Any] = {}
+    origins: dict[Key, Origin] = {}
+    for layer, files in places(workspace, env):
+        for key, value, origin in _file_values(layer, files):
+            if layer == "project" and not _taken(key, value, values):
+                continue
+            values[key], origins[key] = value, origin
+    variables = {key: text for key in KEYS if (text := env.get(variable_of(*key)))}
+    for key, text in variables.items():
+        values[key], origins[key] = _parsed(key, text, variable_of(*key)), Origin("environment", variable_of(*key))
+    for key, text in (given or {}).items():
+        values[key], origins[key] = _parsed(key, text, ".".join(key)), Origin("command line")
+    nested: dict[str, dict[str, Any]] = {section: {} for section in SECTIONS}
+    for (section, name), value in values.items():
+        nested[section][name] = value
+    form = ConfigForm.model_validate(nested)
+    return Resolved(form, {key: origins.get(key, Origin("default")) for key in KEYS})
+
+
+def _taken(key: Key, value: Any, values: Mapping[Key, Any]) -> bool:
+    """Whether a project's value counts: what it may only tighten, it lowers."""
+    if project_may(*key) != "tighten":
+        return True
+    before = values.get(key, SECTIONS[key[0]].model_fields[key[1]].default)
+    return bool(value < before)
+
+
+def _file_values(layer: Layer, files: tuple[Path, ...]) -> Iterator[tuple[Key, Any, Origin]]:
+    there = [path for path in files if path.is_file()]
+    if len(there) > 1:
+        why = f"`{there[0]}` and `{there[1]}` are both there"
+        raise _unusable(why, "keep one of them")
+    for path in there:
+        form, lines = read_file(path)
+        for section in sorted(form.model_fields_set):
+            found = getattr(form, section)
+            for name in sorted(found.model_fields_set):
+                key, where = (section, name), f"{path}:{lines.get((section, name), 1)}"
+                if layer == "project" and project_may(*key) == "no":
+                    why = f"{where}: a project may not set `{section}.{name}`"
+                    raise _unusable(why, f"remove it there; you can set it in your own file, or as {variable_of(*key)}")
+                yield key, getattr(found, name), Origin(layer, where)
+
+
+def read_file(path: Path) -> tuple[ConfigForm, Mapping[Key, int]]:
+    """Reads one file; returns what it sets, and the line of each key. Raises SetupError with every problem in it."""
+    try:
+        with path.open("rb") as file:
+            data = file.read(MAX_BYTES + 1)
+        text = data.decode("utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        why = (error.strerror or str(error)).lower() if isinstance(error, OSError) else "it is not UTF-8"
+        raise _unusable(f"{path}: {why}", "make it a readable text file, or remove it") from error
+    if len(data) > MAX_BYTES:
+        raise _unusable(f"{path}: it is larger than {MAX_BYTES >> 20} MiB", "make it smaller")
+    try:
+        document, form = parse_form(str(path), text, ConfigForm, SECTIONS)
+    except PolicyError as error:
+        raise _unusable(error.why, error.fix) from error
+    return form, {key: document.mark(key)[0] for key in KEYS}
+
+
+def _parsed(key: Key, text: str, name: str) -> Any:
+    section, field = key
+    try:
+        return getattr(SECTIONS[section].model_validate({field: text}), field)
+    except ValidationError as error:
+        found = error.errors(include_url=False, include_input=False)[0]
+        why = _in_words(found["type"], dict(found.get("ctx", {})), SECTIONS[section].model_fields[field].metadata)
+        what, fix = f"cannot use {name}=`{text}`", f"set such a value, or unset {name}"
+        raise SetupError(what, why, fix, code=ErrorCode.INVALID_REQUEST) from error
+
+
+def _in_words(kind: str, context: Mapping[str, Any], bounds: list[Any]) -> str:
+    if kind.startswith("bool"):
+        return "it is neither `on` nor `off`"
+    if kind == "literal_error":
+        return f"it is none of {str(context.get('expected', '')).replace(chr(39), '`').replace(' or ', ', ')}"
+    least = next((f"from {each.ge:g}" for each in bounds if hasattr(each, "ge")), "above 0")
+    most = next((f" up to {each.le:g}" for each in bounds if hasattr(each, "le")), "")
+    return f"it is not a number {least}{most}"
+
+
+def _unusable(why: str, fix: str) -> SetupError:
+    return SetupError("the configuration cannot be used", why, fix, code=ErrorCode.INVALID_REQUEST)

@@ -1,0 +1,189 @@
+"""Configuration: which value counts and where it is set, and that a project loosens nothing (CFG-01 to CFG-03)."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+import yaml
+
+from remit_server.cli.commands.config import template
+from remit_server.errors import SetupError
+from remit_server.runtime.config.form import KEYS, SECTIONS, ConfigForm, Project, project_may, variable_of
+from remit_server.runtime.config.layers import places, resolve
+from remit_server.runtime.settings import Settings
+
+VALUES: dict[tuple[str, str], tuple[Any, Any]] = {
+    ("model", "name"): ("one", "two"),
+    ("model", "max_tokens"): (100, 200),
+    ("model", "temperature"): (0.5, 0.25),
+    ("model", "top_p"): (0.5, 0.25),
+    ("model", "seed"): (1, 2),
+    ("model", "effort"): ("low", "high"),
+    ("model", "context_tokens"): (4096, 8192),
+    ("model", "thinking"): (True, True),
+    ("model", "guided"): (False, False),
+    ("model", "cache_mib"): (7, 8),
+    ("model", "cache_dir"): ("/one", "/two"),
+    ("model", "idle_s"): (7, 8),
+    ("model", "memory_check"): (False, False),
+    ("model", "record"): ("/one", "/two"),
+    ("limits", "max_steps"): (24, 99),
+    ("limits", "turn_timeout_s"): (599, 3599),
+    ("limits", "approval_timeout_s"): (299, 3599),
+    ("sessions", "save"): (False, False),
+    ("sessions", "days"): (7, 8),
+    ("sessions", "count"): (7, 8),
+    ("audit", "days"): (7, 8),
+    ("audit", "mib"): (7, 8),
+}
+"""Two values of each setting; of a limit one that is lower than the default, and one that is higher."""
+
+
+class Places:
+    """A home, a project and the system's folder, with a file in each that is asked for."""
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.workspace = folder / "shop"
+        (self.workspace / ".remit").mkdir(parents=True)
+        monkeypatch.setenv("XDG_CONFIG_DIRS", str(folder / "system"))
+        self.environment = {"HOME": str(folder / "home"), "REMIT_CONFIG_DIR": str(folder / "config")}
+        self.files = {layer: files[0] for layer, files in places(self.workspace, self.environment)}
+
+    def write(self, layer: str, text: str) -> Path:
+        path = self.files[layer]  # type: ignore[index]
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        return path
+
+    def set(self, layer: str, key: tuple[str, str], value: Any) -> Path:
+        return self.write(layer, json.dumps({key[0]: {key[1]: value}}))
+
+    def resolved(self, **given: str) -> Any:
+        return resolve(self.workspace, self.environment | given)
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Places:
+    return Places(tmp_path, monkeypatch)
+
+
+def test_CFG_01_every_setting_has_values_here() -> None:
+    assert set(VALUES) == set(KEYS)
+    assert {project_may(*key) for key in KEYS} == set(get_args(Project))
+    assert len({variable_of(*key) for key in KEYS}) == len(KEYS)
+
+
+def test_CFG_01_the_later_layer_counts_and_says_where(here: Places) -> None:
+    key = ("model", "seed")
+    assert (here.resolved().value(key), here.resolved().origins[key].layer) == (0, "default")
+    for number, layer in enumerate(("system", "user", "home", "project"), 1):
+        path = here.set(layer, key, number)
+        found = here.resolved()
+        assert (found.value(key), str(found.origins[key])) == (number, f"{layer}: {path}:1")
+    found = here.resolved(REMIT_SEED="7")
+    assert (found.value(key), str(found.origins[key])) == (7, "environment: REMIT_SEED")
+    found = resolve(here.workspace, here.environment | {"REMIT_SEED": "7"}, {key: "8"})
+    assert (found.value(key), str(found.origins[key])) == (8, "command line")
+    # What one file leaves out is the other's.
+    here.write("project", "model: { top_p: 0.5 }\n")
+    assert here.resolved().value(key) == 3
+
+
+@pytest.mark.parametrize("key", KEYS, ids=".".join)
+def test_CFG_01_each_setting_changes_the_settings_from_a_file(here: Places, key: tuple[str, str]) -> None:
+    plain = Settings.from_environment(here.workspace, here.environment)
+    here.set("user", key, VALUES[key][0])
+    changed = Settings.from_environment(here.workspace, here.environment)
+    assert changed != plain
+    text = str(VALUES[key][0])
+    assert Settings.from_environment(here.workspace, here.environment | {variable_of(*key): text}) == changed
+
+
+@pytest.mark.parametrize("key", KEYS, ids=".".join)
+def test_CFG_02_a_hostile_project_loosens_nothing(here: Places, key: tuple[str, str]) -> None:
+    """Of every setting there is, so that a new one cannot be forgotten."""
+    lower, higher = VALUES[key]
+    match project_may(*key):
+        case "no":
+            path = here.set("project", key, lower)
+            with pytest.raises(SetupError) as refused:
+                here.resolved()
+            assert f"{path}:1: a project may not set `{'.'.join(key)}`" in str(refused.value)
+        case "tighten":
+            before = here.resolved().value(key)
+            here.set("project", key, higher)
+            assert here.resolved().value(key) == before
+            here.set("user", key, lower)
+            assert here.resolved().value(key) == lower
+            here.set("project", key, 1)
+            assert here.resolved().value(key) == 1
+        case "free":
+            assert key[0] == "model", "what a project sets is how the model writes, and nothing else"
+            here.set("project", key, lower)
+            assert here.resolved().value(key) == lower
+
+
+@pytest.mark.parametrize(
+    ("text", "why", "fix"),
+    [
+        ("model: { temprature: 1 }\n", ":1:10: unknown key `temprature`", "did you mean `temperature`"),
+        ("modle: {}\n", ":1:1: unknown key `modle`", "did you mean `model`"),
+        ("model: { temperature: hot }\n", ":1:10: `temperature: hot` is not right", "number"),
+        ("model: { temperature: 3 }\n", ":1:10: `temperature: 3` is not right", "less than or equal to 2"),
+        ("model: [\n", ":2:1: ", "correct the YAML"),
+        ("model: { seed: 1 }\nmodel: { seed: 2 }\n", ":2:1: ", "keep one of them"),
+    ],
+)
+def test_CFG_03_what_cannot_be_used_is_said_with_its_place(here: Places, text: str, why: str, fix: str) -> None:
+    path = here.write("user", text)
+    with pytest.raises(SetupError) as refused:
+        here.resolved()
+    assert f"{path}{why}" in refused.value.why
+    assert fix in refused.value.fix
+
+
+def test_CFG_03_two_files_in_one_place_and_what_is_no_text(here: Places) -> None:
+    path = here.write("user", "model: { seed: 1 }\n")
+    path.with_suffix(".json").write_text("{}")
+    with pytest.raises(SetupError, match="are both there"):
+        here.resolved()
+    path.with_suffix(".json").unlink()
+    path.write_bytes(b"\xff\xfe")
+    with pytest.raises(SetupError, match="not UTF-8"):
+        here.resolved()
+    path.write_text("# " + "x" * (2 << 20))
+    with pytest.raises(SetupError, match="larger than 1 MiB"):
+        here.resolved()
+    path.unlink()
+    path.symlink_to("/dev/zero")
+    assert here.resolved().value(("model", "seed")) == 0, "a device is no file"
+
+
+def test_CFG_01_the_template_sets_nothing_and_names_all(here: Places) -> None:
+    text = "\n".join(template())
+    here.write("user", text)
+    assert here.resolved().form == ConfigForm()
+    uncommented = "\n".join(
+        line.removeprefix("# ").removeprefix("#")
+        if line.startswith(("# model:", "# limits:", "# sessions:", "# audit:", "#   "))
+        else line
+        for line in text.splitlines()
+    )
+    assert {section: set(found) for section, found in yaml.safe_load(uncommented).items()} == {
+        section: set(form.model_fields) for section, form in SECTIONS.items()
+    }
+    here.write("user", uncommented)
+    assert here.resolved().form == ConfigForm()
+
+
+def test_CFG_01_the_schema_holds_what_is_read() -> None:
+    import jsonschema
+
+    schema = json.loads((Path(__file__).parents[2] / "schemas" / "Config.json").read_text())
+    for (section, key), (value, _) in VALUES.items():
+        jsonschema.validate({section: {key: value}}, schema)
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate({"model": {"temprature": 1}}, schema)
