@@ -78,6 +78,7 @@ bench: setup
 	$(BIN)/python bench/initialize.py
 	$(BIN)/python bench/governed_read.py
 	$(BIN)/python bench/audit.py
+	$(BIN)/python bench/sessions.py
 	$(BIN)/python bench/policy.py
 	$(BIN)/python bench/risk.py
 	$(BIN)/python bench/search.py

@@ -218,6 +218,7 @@ export type ErrorCode =
   | "approval_denied"
   | "approval_expired"
   | "approval_unavailable"
+  | "dry_run"
   | "stale"
   | "outcome_unknown"
   | "read_only"
@@ -254,11 +255,16 @@ export interface ErrorPayload {
   readonly fix: string;
 }
 
-/** Limits for one run. They may only tighten what the configuration says. */
+/**
+ * Limits for one run. They may only tighten what the configuration says.
+ *
+ * In a `dry_run` everything but reading is shown and not done.
+ */
 export interface ExecutionPolicy {
   readonly max_steps?: number | null;
   readonly timeout_s?: number | null;
   readonly allow_tools?: readonly string[] | null;
+  readonly dry_run?: boolean;
 }
 
 /** A file, which is read as the person's own call; `path` is relative to the workspace. */

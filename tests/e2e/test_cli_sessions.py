@@ -111,3 +111,9 @@ def test_SES_06_statistics_of_one_and_of_all(remit: CommandLine, script: str) ->
     assert (one["sessions"], both["sessions"]) == (1, 2)
     assert both["messages"]["user"] == 2 * one["messages"]["user"] == 2
     assert "write_file: 1 calls" in remit("session", "stats").out
+    page = remit.workspace.parent / "figures.html"
+    assert remit("session", "stats", "--all", "--html", str(page)).code == DONE
+    tags = Tags()
+    tags.feed(page.read_text())
+    assert {"svg", "rect", "h2"} <= tags.tags
+    assert not {"script", "img", "link"} & tags.tags

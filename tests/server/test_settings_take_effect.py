@@ -305,7 +305,7 @@ def test_overrides_defaults_and_workspaces_change_the_answer() -> None:
 
 REQUEST = {"session_id": "s", "turn_id": "t", "input": {"type": "text", "text": "hello"}}
 RUN_FIELDS = {"session_id", "turn_id", "input", "context", "policy", "model", "metadata"}
-POLICY_FIELDS = {"max_steps", "timeout_s", "allow_tools"}
+POLICY_FIELDS = {"max_steps", "timeout_s", "allow_tools", "dry_run"}
 CONTEXT_FIELDS = {"open_document", "cursor", "visible_range", "workspace_folder"}
 READS = [intent("READ_FILE"), call("read_file", path="a.py")]
 

@@ -6,6 +6,7 @@ import asyncio
 import os
 import sys
 import termios
+from collections.abc import Callable
 
 from remit_server.cli.console import style_text
 from remit_server.contract import ApprovalAnswer, ApprovalRequired, Scope
@@ -79,6 +80,11 @@ class TerminalAsker:
 
     style: AskingStyle = "callback"
 
+    def __init__(self, show: Callable[[ApprovalRequired], None] = lambda question: None) -> None:
+        """`show` draws a question that no event draws."""
+        self._show = show
+
     async def ask(self, question: ApprovalRequired) -> ApprovalAnswer | None:
-        """Prints the prompt of a question (already drawn as an event) and reads one line."""
+        """Prints the prompt of a question and reads one line."""
+        self._show(question)
         return await answer_from_terminal(question)

@@ -16,6 +16,7 @@ from remit_server.contract import (
     ApprovalRequired,
     ApprovalResolved,
     ContextCondensed,
+    ErrorCode,
     ErrorEvent,
     ErrorPayload,
     Event,
@@ -87,9 +88,22 @@ def show(event: Event) -> None:
         say(line)
 
 
-def sink(*, as_json: bool) -> Callable[[Event], None]:
-    """Returns what takes a turn's events: drawn for people, or one JSON object per line."""
-    return (lambda event: print_json(event.model_dump(mode="json"))) if as_json else show
+def sink(*, as_json: bool, quiet: bool = False) -> Callable[[Event], None]:
+    """Returns what takes a turn's events: drawn for people, `quiet` only how it ended, or one JSON object per line."""
+    if as_json:
+        return lambda event: print_json(event.model_dump(mode="json"))
+    return show_ending if quiet else show
+
+
+def show_ending(event: Event) -> None:
+    """Prints a turn's answer, and on standard error why not all was done."""
+    if isinstance(event, RunCompleted):
+        answer, reason = event.result.final_output, event.result.reason
+        if answer:
+            say(visible_again(answer))
+        problem = reason or (f"{event.result.error.what}: {event.result.error.why}" if event.result.error else None)
+        if problem:
+            sys.stderr.write(f"remit: {visible(problem)}\n")
 
 
 def draw_event(event: AgentEvent) -> Iterable[str]:
@@ -165,11 +179,21 @@ def _result(event: ToolResultEvent) -> Iterable[str]:
     yield f"  {_tick(went_well(event))} {visible_again(event.summary)} {style_text(decided, 'dim')}"
     for remark in remarks(event):
         yield from (f"    {visible_again(line)}" for line in remark.split("\n"))
-    if event.error is not None:
+    if event.error is not None and event.error.code is ErrorCode.DRY_RUN:
+        yield from _would(event.data)
+    elif event.error is not None:
         yield f"    {style_text(event.error.code, 'red')} fix: {visible_again(event.error.fix)}"
         for reason in deciding(event.reasons) if event.decision != "allowed" else ():
             place = f" ({reason.file}:{reason.line})" if reason.file else ""
             yield f"    rule {reason.rule or reason.layer}: {visible_again(reason.reason)}{place}"
+
+
+def _would(data: Mapping[str, Any]) -> Iterable[str]:
+    """What a dry run would have done."""
+    if data.get("command"):
+        yield f"    $ {visible_again(str(data['command']))}"
+    for file in data.get("diffs", ()):
+        yield from (f"    {diff_line(visible_again(line))}" for line in str(file["diff"]).splitlines())
 
 
 def _question(event: ApprovalRequired) -> Iterable[str]:

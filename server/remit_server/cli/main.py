@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import importlib
 import itertools
+import os
 import re
 import shlex
 import signal
@@ -19,7 +20,7 @@ from remit_server import __version__, streams
 from remit_server.cli.output import unwritten
 
 DONE, FAILED, USAGE, DENIED, INTERRUPTED = 0, 1, 2, 3, 130
-FLAGS = frozenset({"-h", "--help", "--version", "--json", "--continue"})
+FLAGS = frozenset({"-h", "--help", "--version", "--json", "--continue", "--dry-run", "--quiet", "--verbose"})
 """The options of a prompt that take no value: what follows another one is its value, whatever it is called."""
 
 _END_OF_OPTIONS = "--"
@@ -51,6 +52,7 @@ COMMANDS: dict[str, Row] = {
     "ask": Row("ask", 'run one turn: `remit "add error handling"` is short for it; without a prompt, a chat'),
     "auth": Row("auth", "store, list and remove API keys in the operating system's keyring"),
     "audit": Row("audit", "read or verify the audit log of a workspace"),
+    "completion": Row("completion", "what bash, zsh or fish reads to complete these words"),
     "config": Row("config", "every setting, where it is set, and whether the files can be used"),
     "demo": Row("demo", "a governed edit, end to end through the language server, in a sample workspace"),
     "doctor": Row("doctor", "check model, sandbox, policy, audit and editor in one page"),
@@ -77,6 +79,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command line. Returns the process's exit code."""
     streams.prepare()
     try:
+        if "_ARGCOMPLETE" in os.environ:
+            complete_words()
         try:
             arguments = parse_words(list(sys.argv[1:] if argv is None else argv))
         except BrokenPipeError:  # nobody reads the help, and argparse before Python 3.11.4 raises that
@@ -107,25 +111,47 @@ def end_in_order() -> Generator[None]:
             signal.signal(each, signal.SIG_DFL)
 
 
-def parse_words(words: list[str]) -> argparse.Namespace | None:
-    """Parses the arguments, with the chosen command's module as `command`. Returns None where help was printed."""
+def complete_words() -> NoReturn:
+    """Answers a shell that asks what may stand at the cursor, and ends the process."""
+    import argcomplete
+
+    program, _, line = os.environ.get("COMP_LINE", "").partition(" ")
+    words = line.split()
+    if words and words[0].startswith("-") and is_prompt(words):  # `ask` was left out
+        os.environ["COMP_LINE"] = f"{program} ask {line}"
+        os.environ["COMP_POINT"] = str(int(os.environ.get("COMP_POINT", "0")) + len("ask "))
+        words.insert(0, "ask")
+    parser = build_parser(words[0] if words else "")
+    argcomplete.autocomplete(parser, always_complete_options="long")
+    sys.exit(FAILED)
+
+
+def build_parser(chosen: str) -> WholeWords:
+    """Returns the parser of all commands, with the arguments of the chosen one."""
     parser = WholeWords(prog="remit", description="An agent that is held to what it says it will do.")
     parser.add_argument("--version", action="version", version=f"remit {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    for name, row in COMMANDS.items():
+        sub = commands.add_parser(name, help=row.summary, description=row.summary)
+        if name == chosen:
+            command = cast("Command", importlib.import_module(f"remit_server.cli.commands.{row.module}"))
+            command.add_arguments(sub)
+            sub.set_defaults(command=command)
+    return parser
+
+
+def parse_words(words: list[str]) -> argparse.Namespace | None:
+    """Parses the arguments, with the chosen command's module as `command`. Returns None where help was printed."""
     if not words and sys.stdin.isatty() and sys.stdout.isatty():
         words = ["ask"]  # without a prompt: the chat
     bare = is_prompt(words)
     if bare:
         if meant := nearest_command(words[0]):
+            parser = build_parser("")
             fix = f"did you mean `remit {meant}`? Write a prompt that begins so behind `remit ask`"
             parser.error(f"there is no command `{words[0]}`: {fix}")
         words = ["ask", *words]
-    for name, row in COMMANDS.items():
-        sub = commands.add_parser(name, help=row.summary, description=row.summary)
-        if name == (words[0] if words else ""):
-            command = cast("Command", importlib.import_module(f"remit_server.cli.commands.{row.module}"))
-            command.add_arguments(sub)
-            sub.set_defaults(command=command)
+    parser = build_parser(words[0] if words else "")
     if words in ([], ["help"]):
         parser.print_help()
         return None

@@ -85,7 +85,10 @@ def _has(given: object, key: str) -> bool:
 
 
 class ExecutionPolicy(Wire):
-    """Limits for one run. They may only tighten what the configuration says."""
+    """Limits for one run. They may only tighten what the configuration says.
+
+    In a `dry_run` everything but reading is shown and not done.
+    """
 
     @model_validator(mode="before")
     @classmethod
@@ -97,6 +100,7 @@ class ExecutionPolicy(Wire):
     max_steps: int | None = Field(default=None, ge=1, le=100)
     timeout_s: float | None = Field(default=None, gt=0, le=3600)
     allow_tools: tuple[str, ...] | None = None
+    dry_run: bool = False
 
 
 class RunRequest(Wire):

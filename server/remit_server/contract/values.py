@@ -35,6 +35,7 @@ class ErrorCode(StrEnum):
     APPROVAL_DENIED = "approval_denied"
     APPROVAL_EXPIRED = "approval_expired"
     APPROVAL_UNAVAILABLE = "approval_unavailable"
+    DRY_RUN = "dry_run"
     STALE = "stale"
     OUTCOME_UNKNOWN = "outcome_unknown"
     READ_ONLY = "read_only"

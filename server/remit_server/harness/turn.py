@@ -68,6 +68,7 @@ class Turn:
     asker: Asker
     caller: str = "model"
     allow_tools: frozenset[str] | None = None
+    dry_run: bool = False
     metadata: Mapping[str, str] = field(default_factory=dict[str, str])
     now: Callable[[], datetime] = utc_now
     step: int = 0

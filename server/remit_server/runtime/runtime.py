@@ -210,6 +210,7 @@ class Runtime:
             session.recording(emit),
             asker,
             allow_tools=allowed,
+            dry_run=request.policy is not None and request.policy.dry_run,
             metadata=request.metadata or {},
             history=session.history,
         )

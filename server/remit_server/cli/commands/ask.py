@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import logging
 import signal
 import sys
 from collections.abc import Mapping
@@ -13,13 +14,14 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from remit_server.cli.approval import TerminalAsker, can_ask
-from remit_server.cli.console import sink
+from remit_server.cli.console import show, sink
 from remit_server.cli.main import DENIED, DONE, FAILED, INTERRUPTED
 from remit_server.cli.new_ids import new_session, new_turn
 from remit_server.cli.usage import WrongUsage, first_problem
 from remit_server.contract import (
     ApprovalAnswer,
     ApprovalRequired,
+    ExecutionPolicy,
     FileAttachment,
     RunRequest,
     RunResult,
@@ -74,6 +76,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="a file for the prompt; can be repeated",
     )
+    parser.add_argument("--dry-run", action="store_true", help="show what would be done, and do nothing but read")
+    loud = parser.add_mutually_exclusive_group()
+    loud.add_argument("--quiet", action="store_true", help="print the answer alone")
+    loud.add_argument("--verbose", action="store_true", help="also what is logged, on standard error")
     which = parser.add_mutually_exclusive_group()
     which.add_argument("--continue", action="store_true", dest="go_on", help="go on with the folder's last session")
     which.add_argument("--resume", metavar="SESSION", help="go on with this one: name, id or number in `session list`")
@@ -113,19 +119,23 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.record is not None:
         settings = replace(settings, record=arguments.record.absolute())
     session = session_for(settings, LAST if arguments.go_on else arguments.resume)
+    if arguments.verbose:
+        logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s: %(message)s")
     if text is None:
         return _chat(arguments, settings, session)
     attachments = tuple(FileAttachment(path=path) for path in arguments.attach)
     message = TextInput(text=text.text, attachments=attachments)
-    request = RunRequest(session_id=session or new_session(), turn_id=new_turn(), input=message)
-    asker = choose_asker(arguments.approve, as_json=arguments.json)
-    return EXIT_CODES[asyncio.run(run_request(settings, request, asker, sink(as_json=arguments.json))).status]
+    limits = ExecutionPolicy(dry_run=True) if arguments.dry_run else None
+    request = RunRequest(session_id=session or new_session(), turn_id=new_turn(), input=message, policy=limits)
+    asker = choose_asker(arguments.approve, as_json=arguments.json, shows=arguments.quiet)
+    take = sink(as_json=arguments.json, quiet=arguments.quiet)
+    return EXIT_CODES[asyncio.run(run_request(settings, request, asker, take)).status]
 
 
 def _chat(arguments: argparse.Namespace, settings: Settings, session: str | None) -> int:
-    if arguments.json or arguments.attach or not can_ask():
+    if arguments.json or arguments.attach or arguments.dry_run or arguments.quiet or not can_ask():
         what, fix = "there is no prompt", 'say what to do, such as `remit "add a test for fetch"`'
-        raise WrongUsage(what, "a chat needs a terminal, and takes no --json and no --attach", fix)
+        raise WrongUsage(what, "a chat needs a terminal, and takes no option that is for one turn", fix)
     from remit_server.cli.chat.open_chat import open_chat  # prompt_toolkit and rich, which one turn does not need
 
     # Its own questions, unless the answer was given beforehand.
@@ -152,11 +162,16 @@ def session_for(settings: Settings, wanted: str | None) -> str | None:
     return None if wanted is None else SessionFolder(settings.session_folder).find(wanted).session_id
 
 
-def choose_asker(approve: str, *, as_json: bool) -> Asker:
-    """Returns the asker: the terminal, nobody, or the approval given beforehand. With JSON output nobody is asked."""
+def choose_asker(approve: str, *, as_json: bool, shows: bool = False) -> Asker:
+    """Returns the asker: the terminal, nobody, or the approval given beforehand. With JSON output nobody is asked.
+
+    `shows`: the terminal's asker draws the question itself.
+    """
     if approve == "session":
         return YesForThisSession()
-    return TerminalAsker() if approve == "ask" and can_ask() and not as_json else NobodyToAsk()
+    if approve != "ask" or as_json or not can_ask():
+        return NobodyToAsk()
+    return TerminalAsker(show) if shows else TerminalAsker()
 
 
 async def run_request(settings: Settings, request: RunRequest, asker: Asker, take: Emit) -> RunResult:

@@ -7,9 +7,12 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass, replace
 
+from pydantic import JsonValue
+
 from remit_governance.approvals import ApprovalSubject
 from remit_governance.permissions.answer_scope import Offer, offer_for
-from remit_server.contract import Scope
+from remit_server.contract import ErrorCode, Scope
+from remit_server.errors import ToolError
 from remit_server.harness.approval.desk import one_question
 from remit_server.harness.approval.proposal import Proposal, subject_of
 from remit_server.harness.approval.question import describe_question, reasons_to_ask
@@ -20,7 +23,7 @@ from remit_server.harness.stages.judge import judge_or_refuse, refuse_denied
 from remit_server.harness.stages.prepare import Prepared, propose, with_plan
 from remit_server.harness.writes.merger import stale
 from remit_server.harness.writes.rebase import rebase_plan
-from remit_server.tools.spec import WritePlan
+from remit_server.tools.spec import ReadPlan, WritePlan
 
 MAX_QUESTIONS = 3
 """How often a person is asked about one call whose files change while they decide."""
@@ -46,6 +49,8 @@ async def approve(prepared: Prepared, ctx: CallContext, record: CallRecord) -> A
     Raises ToolError: `approval_denied`, `approval_expired`, `approval_unavailable`, `denied`, and `stale` where
     anything but the shown files has changed; RunDenied where nobody can be asked.
     """
+    if ctx.turn.dry_run and not isinstance(prepared.proposal.plan, ReadPlan):
+        raise _only_shown(prepared, ctx)
     if not prepared.judgement.asks:
         return _approve_unasked(prepared, record)
     if prepared.proposal.tool.person_only:  # the gate let nobody else call it
@@ -62,6 +67,23 @@ async def approve(prepared: Prepared, ctx: CallContext, record: CallRecord) -> A
     # A person's own deny that came meanwhile counts; a policy that did is another digest.
     judgement = refuse_denied(answer_again(judgement, ctx.parts.rulebook, ctx.turn), record)
     return Approved(proposal, judgement, by_person=True)
+
+
+def _only_shown(prepared: Prepared, ctx: CallContext) -> ToolError:
+    """What a dry run says in place of doing it, with the diffs for whoever draws them."""
+    offer = offer_for(prepared.judgement.pairs, ctx.parts.rulebook.permissions, ctx.parts.rulebook.here)
+    reasons = reasons_to_ask(prepared.judgement)
+    shown = describe_question(prepared.proposal, ctx.call.id, ctx.turn, offer, reasons)
+    asked = "it would be asked about" if prepared.judgement.asks else "it would be done without a question"
+    error = ToolError(
+        "nothing was done: this is a dry run",
+        f"{shown['title']}; {asked}",
+        "go on as if it were done, and say what else there is to do",
+        code=ErrorCode.DRY_RUN,
+    )
+    diffs: list[JsonValue] = [each.model_dump(mode="json") for each in shown["diffs"]]
+    error.data = {"would": str(shown["title"]), "command": shown["command"], "diffs": diffs}
+    return error
 
 
 def _approve_unasked(prepared: Prepared, record: CallRecord) -> Approved:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 
 from remit_server.contract import SessionSummary
 from remit_server.runtime.settings import Settings
@@ -14,9 +15,20 @@ def add_session(parser: argparse.ArgumentParser, *, optional: bool = True) -> No
     named = "its name, its id, or its number in the list"
     if optional:
         named += " (default: the last)"
-        parser.add_argument("session", nargs="?", default=LAST, metavar="SESSION", help=named)
+        argument = parser.add_argument("session", nargs="?", default=LAST, metavar="SESSION", help=named)
     else:
-        parser.add_argument("session", metavar="SESSION", help=f"{named}, or `{LAST}`")
+        argument = parser.add_argument("session", metavar="SESSION", help=f"{named}, or `{LAST}`")
+    complete_sessions(argument)
+
+
+def complete_sessions(argument: argparse.Action) -> None:
+    """Has shells complete the argument with the sessions of the folder."""
+
+    def names(parsed_args: argparse.Namespace, **_: object) -> list[str]:
+        folder = Settings.from_environment(getattr(parsed_args, "workspace", None) or Path()).session_folder
+        return [each.name or each.session_id for each in SessionFolder(folder).list()]
+
+    argument.completer = names  # type: ignore[attr-defined]  # argcomplete looks for it
 
 
 def folder_of(arguments: argparse.Namespace) -> SessionFolder:
