@@ -38,6 +38,7 @@ VALUES: dict[tuple[str, str], tuple[Any, Any]] = {
     ("sessions", "count"): (7, 8),
     ("audit", "days"): (7, 8),
     ("audit", "mib"): (7, 8),
+    ("log", "level"): ("debug", "error"),
 }
 """Two values of each setting; of a limit one that is lower than the default, and one that is higher."""
 
@@ -168,7 +169,7 @@ def test_CFG_01_the_template_sets_nothing_and_names_all(here: Places) -> None:
     assert here.resolved().form == ConfigForm()
     uncommented = "\n".join(
         line.removeprefix("# ").removeprefix("#")
-        if line.startswith(("# model:", "# limits:", "# sessions:", "# audit:", "#   "))
+        if line.startswith(("# model:", "# limits:", "# sessions:", "# audit:", "# log:", "#   "))
         else line
         for line in text.splitlines()
     )

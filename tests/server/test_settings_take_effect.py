@@ -76,6 +76,7 @@ ENVIRONMENT: Mapping[str, tuple[str, str | None]] = {
     "REMIT_SESSIONS": ("off", "no sessions"),
     "REMIT_SESSION_DAYS": ("7", "-1"),
     "REMIT_SESSION_COUNT": ("7", "0"),
+    "REMIT_LOG_LEVEL": ("debug", "loud"),
 }
 """For each variable a value that changes the settings, and one that is refused."""
 

@@ -25,6 +25,7 @@ from remit_server.models.recorded.recorder import Recorder
 from remit_server.models.shared import SharedModels
 from remit_server.runtime.audit.audit_service import ServerRecord, open_log
 from remit_server.runtime.chosen_models import ChosenModels
+from remit_server.runtime.log_file import open_log_file
 from remit_server.runtime.policy.live_policy import LivePolicy
 from remit_server.runtime.policy.policies import load_in_force
 from remit_server.runtime.runtime import Runtime
@@ -76,6 +77,7 @@ def _open(settings: Settings, documents: Documents, code: CodeIntelligence, mode
         merges = MergeLog(settings.state / "merges")
         recovered = recover_merges(workspace, merges, audit, loaded.policy.version)
         redactor = Redactor(secrets=secret_values(os.environ), more=lambda: live.rulebook.policy.redact)
+        opened.callback(open_log_file(settings.state, settings.log_level, redactor.redact))
         desk = ApprovalDesk(audit, settings.approval_timeout_s, live.keep)
         merger = Merger(workspace, documents, merges)
         parts = Parts(

@@ -47,6 +47,7 @@ from remit_server.models.ports import LocalEngine, UserMessage
 from remit_server.runtime.attachments import Reader
 from remit_server.runtime.chosen_models import ChosenModels
 from remit_server.runtime.generating import generate
+from remit_server.runtime.log_file import enter_turn
 from remit_server.runtime.outcome import Outcome, judge_turn
 from remit_server.runtime.policy.live_policy import LivePolicy
 from remit_server.runtime.ports import Notice
@@ -218,8 +219,11 @@ class Runtime:
             await session.turn_lock.acquire()
         except asyncio.CancelledError:  # while waiting for the session's turn
             return self._complete(turn, self._result(request, turn, Outcome("cancelled", error=cancelled_error())))
+        enter_turn(self._settings.state, turn)
         try:
+            log.info("the turn begins, with %s", session.model or self._settings.model)
             outcome = await self._outcome(request, session, turn)
+            log.info("the turn is %s after %d calls", outcome.status, len(turn.trace))
             turn.clear_intent()
             result = self._result(request, turn, outcome)
             session.end_turn(result)

@@ -16,6 +16,7 @@ from remit_server.errors import SetupError
 from remit_server.models.local.options import EngineOptions
 from remit_server.runtime.config.form import KEYS, ConfigForm, variable_of
 from remit_server.runtime.config.layers import config_folder, resolve
+from remit_server.runtime.log_file import Level
 
 PROJECT_POLICY = Path(".remit") / "policy.yaml"
 VARIABLES = (
@@ -67,6 +68,7 @@ class Settings:
     record: Path | None = None
     engine: EngineOptions = field(default_factory=EngineOptions)
     sessions: SessionLimits = field(default_factory=SessionLimits)
+    log_level: Level = "info"
     unknown: tuple[str, ...] = ()
 
     @property
@@ -138,6 +140,7 @@ class Settings:
             engine=engine_options(form),
             sessions=SessionLimits(form.sessions.save, form.sessions.days, form.sessions.count),
             generation=_generation(form),
+            log_level=form.log.level,
             unknown=unknown_variables(env),
         )
 

@@ -85,6 +85,14 @@ class AuditSection(Section):
     mib: int = setting(1024, "REMIT_AUDIT_MIB", "no", "MiB that one workspace's log may take", gt=0, le=1 << 20)
 
 
+class LogSection(Section):
+    """The log file, for whoever looks for a fault."""
+
+    level: Literal["debug", "info", "warning", "error"] = setting(
+        "info", "REMIT_LOG_LEVEL", "no", "what the log file holds: debug, info, warning, error"
+    )
+
+
 class ConfigForm(Section):
     """A configuration file of Remit. What it leaves out is the next file's, and at last the default."""
 
@@ -92,6 +100,7 @@ class ConfigForm(Section):
     limits: LimitsSection = LimitsSection()
     sessions: SessionsSection = SessionsSection()
     audit: AuditSection = AuditSection()
+    log: LogSection = LogSection()
 
 
 SECTIONS: dict[str, type[Section]] = {
@@ -99,6 +108,7 @@ SECTIONS: dict[str, type[Section]] = {
     "limits": LimitsSection,
     "sessions": SessionsSection,
     "audit": AuditSection,
+    "log": LogSection,
 }
 """The sections by name, as `ConfigForm` has them."""
 

@@ -44,6 +44,7 @@ def serve(tcp: str | None = None, open_runtime: OpenRuntime | None = None) -> in
     """
     handler = ThreadedHandler(2)
     handler.setFormatter(PrefixedLines("[remit]"))
+    handler.setLevel(logging.WARNING)  # the log file may take more
     logging.basicConfig(handlers=[handler], level=logging.WARNING)
     server = build_server(open_runtime)
     if tcp is None:

@@ -1,0 +1,68 @@
+"""The log of a workspace: a file that rotates, of all its processes; each line says session, turn and step (OBS-01)."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from contextvars import ContextVar
+from pathlib import Path
+from typing import Literal
+
+from concurrent_log_handler import ConcurrentRotatingFileHandler
+
+from remit_server.harness.turn import Turn
+
+Level = Literal["debug", "info", "warning", "error"]
+NAME = "remit.log"
+MAX_BYTES, KEPT = 10_000_000, 5
+_LINE = "%(asctime)s %(levelname)s %(process)d %(where)s %(name)s: %(message)s"
+_turn: ContextVar[tuple[Path, Turn] | None] = ContextVar("remit_turn", default=None)
+
+
+def enter_turn(state: Path, turn: Turn) -> None:
+    """Has what is logged from here on, in this task and those that it starts, say this turn. `state` is its
+    workspace's."""
+    _turn.set((state, turn))
+
+
+class _Lines(logging.Formatter):
+    """Records as lines without secrets; what has several is indented."""
+
+    def __init__(self, redact: Callable[[str], str]) -> None:
+        super().__init__(_LINE)
+        self._redact = redact
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Returns the record as it is written."""
+        now = _turn.get()
+        record.where = "-" if now is None else f"{now[1].memory.session_id}/{now[1].turn_id}/{now[1].step}"
+        return self._redact(super().format(record)).replace("\n", "\n    ")
+
+
+def open_log_file(state: Path, level: Level, redact: Callable[[str], str]) -> Callable[[], None]:
+    """Logs what Remit does into `logs/remit.log` below a workspace's state; returns what ends that.
+
+    What other workspaces of this process do is not in it. A log that cannot be written stops nothing.
+    """
+    logger = logging.getLogger("remit_server")
+    folder = state / "logs"
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        handler = ConcurrentRotatingFileHandler(
+            folder / NAME, maxBytes=MAX_BYTES, backupCount=KEPT, encoding="utf-8", chmod=0o600, umask=0o077
+        )
+    except OSError as error:
+        logger.warning("there is no log file: %s", error)
+        return lambda: None
+    number = logging.getLevelNamesMapping()[level.upper()]
+    handler.setLevel(number)
+    handler.setFormatter(_Lines(redact))
+    handler.addFilter(lambda record: (now := _turn.get()) is None or now[0] == state)
+    logger.addHandler(handler)
+    logger.setLevel(min(number, logger.getEffectiveLevel()))
+
+    def close() -> None:
+        logger.removeHandler(handler)
+        handler.close()
+
+    return close
