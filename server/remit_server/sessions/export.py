@@ -88,9 +88,12 @@ def parts(records: Sequence[SessionRecord]) -> Iterator[Part]:
     """Yields what a reader is shown of a session, in order. Messages have their numbers, by which it can be forked."""
     yield Part("title", title_of(records))
     number = 0
-    for record in records:
+    # A result that was written again counts as it was last.
+    last = {(each.turn_id, each.id): at for at, each in enumerate(records) if isinstance(each, CallEnded)}
+    for at, record in enumerate(records):
         number += is_message(record)
-        part = _part(record, number)
+        again = isinstance(record, CallEnded) and last[record.turn_id, record.id] != at
+        part = None if again else _part(record, number)
         if part is not None:
             yield part
 

@@ -29,6 +29,7 @@ from remit_server.models.ports import (
     UserMessage,
 )
 from remit_server.runtime.settings import SessionLimits
+from remit_server.sessions.export import to_markdown
 from remit_server.sessions.folder import SessionFolder
 from remit_server.sessions.lines import to_lines
 from remit_server.sessions.recorder import Recorder
@@ -301,3 +302,11 @@ def test_SES_04_a_session_that_is_not_there(wanted: str, tmp_path: Path) -> None
         made(folder, "a", "words")
     with pytest.raises(SessionError, match="there is no session"):
         folder.find(wanted)
+
+
+async def test_SES_04_a_result_that_was_written_again_is_shown_once(make_bench: Any) -> None:
+    bench: Bench = await make_bench({"calls": [intent("CODE"), call("read_file", path="none.py")]}, {"text": "done"})
+    await bench.ask("read it")
+    (session,) = bench.runtime.sessions.list()
+    page = to_markdown(bench.runtime.sessions.read(session))
+    assert page.count("read_file:") == 1

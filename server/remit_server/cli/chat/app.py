@@ -240,7 +240,7 @@ class TerminalChat:
         return 1 + (len(_STYLED.sub("", line)) - 1) // max(1, self.transcript.columns())
 
     def _rows(self) -> int:
-        return max(5, shutil.get_terminal_size().lines - 5)
+        return max(5, shutil.get_terminal_size().lines - 2)
 
     def _ring(self) -> None:
         """Calls the person back: the terminal's bell."""

@@ -14,6 +14,8 @@ from remit_server.contract import ApprovalAnswer, ApprovalRequired, Scope
 QUIET_S: Final = 0.4
 """Seconds without a key, and since it was shown, before a key answers: nobody reads faster."""
 
+FEW_ROWS: Final = 3
+
 SHORT: Final[Mapping[Scope, str]] = {
     Scope.ONCE: "once",
     Scope.SESSION: "this session",
@@ -36,6 +38,8 @@ class Question:
         """Takes the next lines to be shown, as many as the rows hold; at least one. `height` is a line's, in rows."""
         heights = list(itertools.accumulate(map(height, self.unseen)))
         count = max(1, bisect.bisect_right(heights, rows))
+        # A page of two lines is not worth a key: they are shown with this one.
+        count = len(heights) if heights[-1] <= rows + FEW_ROWS else count
         page, self.unseen = self.unseen[:count], self.unseen[count:]
         self.shown_at = now
         return page
