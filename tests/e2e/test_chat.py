@@ -188,7 +188,7 @@ def test_SES_02_a_chat_is_gone_on_with_and_shows_what_was_said(chat: Any, remit:
         terminal.until("the first answer")
         terminal.send("\x04")
         terminal.ended()
-    with chat({"text": "the second answer"}, words=("--continue",)) as terminal:
+    with chat({"text": "the second answer"}, words=("session", "resume")) as terminal:
         terminal.until("the first question")
         assert "the first answer" in terminal.all_text
         terminal.send("the second question\r")

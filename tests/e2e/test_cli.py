@@ -44,6 +44,7 @@ EVERY = {
     ("serve",): False,
     ("session", "list"): True,
     ("session", "show"): True,
+    ("session", "resume"): True,
     ("session", "rename"): True,
     ("session", "fork"): True,
     ("session", "search"): True,

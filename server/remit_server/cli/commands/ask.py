@@ -133,13 +133,21 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _chat(arguments: argparse.Namespace, settings: Settings, session: str | None) -> int:
-    if arguments.json or arguments.attach or arguments.dry_run or arguments.quiet or not can_ask():
+    if arguments.json or arguments.attach or arguments.dry_run or arguments.quiet:
         what, fix = "there is no prompt", 'say what to do, such as `remit "add a test for fetch"`'
-        raise WrongUsage(what, "a chat needs a terminal, and takes no option that is for one turn", fix)
+        raise WrongUsage(what, "a chat takes no option that is for one turn", fix)
+    return chat_here(settings, session, arguments.approve)
+
+
+def chat_here(settings: Settings, session: str | None, approve: str = "ask") -> int:
+    """Chats in this terminal, in a session that is there or a new one. Raises WrongUsage where there is no terminal."""
+    if not can_ask():
+        what, fix = "there is no prompt", 'say what to do, such as `remit "add a test for fetch"`'
+        raise WrongUsage(what, "a chat needs a terminal", fix)
     from remit_server.cli.chat.open_chat import open_chat  # prompt_toolkit and rich, which one turn does not need
 
     # Its own questions, unless the answer was given beforehand.
-    asker = None if arguments.approve == "ask" else choose_asker(arguments.approve, as_json=False)
+    asker = None if approve == "ask" else choose_asker(approve, as_json=False)
     asyncio.run(open_chat(settings, session, asker))
     return DONE
 

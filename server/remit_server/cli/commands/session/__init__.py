@@ -12,6 +12,7 @@ from remit_server.cli.commands.session import (
     list_sessions,
     redo,
     rename_session,
+    resume_session,
     search_sessions,
     show_session,
     stats,
@@ -22,6 +23,7 @@ from remit_server.cli.main import Command
 COMMANDS: dict[str, tuple[Command, str]] = {
     "list": (list_sessions, "all sessions of the workspace, the one that was used last first"),
     "show": (show_session, "what was said and done in a session"),
+    "resume": (resume_session, "a chat that goes on with a session"),
     "rename": (rename_session, "give a session a name"),
     "fork": (fork_session, "copy a session up to a message, as a new one"),
     "search": (search_sessions, "look for words in all sessions"),

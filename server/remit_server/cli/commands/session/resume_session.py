@@ -1,0 +1,24 @@
+"""`remit session resume`: a chat that goes on with a session; `remit ask --resume` is one turn of it."""
+
+from __future__ import annotations
+
+import argparse
+
+from remit_server.cli.commands.ask import chat_here
+from remit_server.cli.commands.session.chosen import add_session
+from remit_server.cli.usage import WrongUsage
+from remit_server.runtime.settings import Settings
+from remit_server.sessions.folder import SessionFolder
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declares the command's arguments."""
+    add_session(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Opens the chat in the session."""
+    if arguments.json:
+        raise WrongUsage("a chat has no JSON", "it is for people", "such as `remit --resume 2 --json PROMPT`")
+    settings = Settings.from_environment(arguments.workspace)
+    return chat_here(settings, SessionFolder(settings.session_folder).find(arguments.session).session_id)
