@@ -154,6 +154,27 @@ async def test_CLI_05_every_command_answers_or_says_what_is_missing(chat: Chat, 
     assert reply.text or reply.call or reply.leaves
 
 
+async def test_THR_prompts_a_projects_link_sends_nothing_from_elsewhere(chat: Chat, tmp_path: Path) -> None:
+    secret = tmp_path / "secret.md"
+    secret.write_text("what lies elsewhere")
+    folder = chat.settings.workspace / ".remit" / "prompts"
+    folder.mkdir(parents=True)
+    (folder / "leak.md").symlink_to(secret)
+    (folder / "own.md").write_text("mine")
+    with pytest.raises(NotUnderstood, match="no command `/leak`"):
+        await run_command(chat, "/leak")
+    assert "mine" in (await run_command(chat, "/own")).text
+    (folder / "own.md").unlink()
+    (folder / "leak.md").unlink()
+    folder.rmdir()
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "leak.md").write_text("what lies elsewhere")
+    folder.symlink_to(elsewhere)
+    with pytest.raises(NotUnderstood, match="no command `/leak`"):
+        await run_command(chat, "/leak")
+
+
 async def test_CLI_05_sessions_in_a_chat(chat: Chat, tmp_path: Path) -> None:
     await run_command(chat, "/save my work")
     assert "my work" in (await run_command(chat, "/sessions")).text
