@@ -13,6 +13,8 @@ import pytest
 from audit_logs import Kept, events
 
 RECORDS = 60
+LOOSE = "CREATE TABLE other AS SELECT * FROM chain; DROP TABLE chain; ALTER TABLE other RENAME TO chain;"
+"""Has the columns of the start of the chain take anything."""
 
 
 def contents(path: Path) -> list[bytes]:
@@ -31,16 +33,23 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Kept:
     return kept
 
 
-def damaged(whole: Kept, folder: Path, seed: int) -> Kept:
-    """The log with some random bytes at a random offset, opened again."""
-    choose = random.Random(seed)
+def copied(whole: Kept, folder: Path) -> Path:
     path = folder / "audit.sqlite3"
     shutil.copy(whole.path, path)
+    return path
+
+
+def damage(path: Path, seed: int) -> None:
+    """Some random bytes at a random offset."""
+    choose = random.Random(seed)
     size = path.stat().st_size
     with path.open("r+b") as file:
         file.seek(choose.randrange(size))
         file.write(choose.randbytes(choose.choice((1, 4, 64, 4096))))
         file.truncate(size)
+
+
+def opened(path: Path, whole: Kept) -> Kept:
     kept = Kept.__new__(Kept)
     kept.path, kept.rules, kept.now, kept.free = path, whole.rules, whole.now, whole.free
     kept.place, kept.vault, kept.heads = (
@@ -58,7 +67,9 @@ def test_aud_03_two_hundred_random_damages(whole: Kept, tmp_path: Path, batch: i
     for seed in range(batch * 50, batch * 50 + 50):
         folder = tmp_path / str(seed)
         folder.mkdir()
-        kept = damaged(whole, folder, seed)
+        path = copied(whole, folder)
+        damage(path, seed)
+        kept = opened(path, whole)
         try:
             kept.maintenance.start()
             kept.log.append(replace(events(1)[0], tool_call_id="came-after"))
@@ -74,3 +85,27 @@ def test_aud_03_two_hundred_random_damages(whole: Kept, tmp_path: Path, batch: i
         # What was recorded before the damage was found lies with the log that was set aside.
         there = b"".join([*contents(kept.path), *(path.read_bytes() for path in folder.iterdir())])
         assert b"came-after" in there, f"seed {seed}: what came after the damage is recorded"
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "UPDATE records SET number = 9223372036854775807 WHERE number = (SELECT max(number) FROM records)",
+        "CREATE TRIGGER never BEFORE INSERT ON records BEGIN SELECT RAISE(ABORT, 'no'); END",
+        f"{LOOSE} UPDATE chain SET started = NULL",
+        f"{LOOSE} UPDATE chain SET log = 7, segment = 'one'",
+    ],
+)
+def test_aud_03_log_that_takes_no_more_records(whole: Kept, tmp_path: Path, script: str) -> None:
+    """The numbers are out of order, or the start of the chain is none: what goes on is said."""
+    path = copied(whole, tmp_path)
+    with closing(sqlite3.connect(path)) as database:
+        database.executescript(script)
+    kept = opened(path, whole)
+    try:
+        kept.maintenance.start()
+        kept.log.append(replace(events(1)[0], tool_call_id="came-after"))
+    finally:
+        kept.close()
+    assert any("was set aside" in each for each in kept.maintenance.warnings)
+    assert b"came-after" in b"".join(contents(path))

@@ -267,7 +267,7 @@ async def test_unittest_names_the_test_that_did_not_finish(make_bench: Any) -> N
 async def test_node_tells_what_finished_before_it_was_stopped(make_bench: Any) -> None:
     hangs = "const test = require('node:test');\ntest('first', () => {});\n"
     hangs += "test('hangs', () => new Promise((done) => setTimeout(done, 60000)));\ntest('last', () => {});\n"
-    bench = await ran(make_bench, {"cart.test.js": hangs}, timeout=2)
+    bench = await ran(make_bench, {"cart.test.js": hangs}, timeout=5)
     assert output(bench).splitlines()[:3] == [
         "node: 1 passed, only 1 of 2 finished (stopped at its time limit)",
         "did not finish: cart.test.js > hangs",

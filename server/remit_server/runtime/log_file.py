@@ -8,8 +8,6 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import Literal
 
-from concurrent_log_handler import ConcurrentRotatingFileHandler
-
 from remit_server.harness.turn import Turn
 
 Level = Literal["debug", "info", "warning", "error"]
@@ -47,6 +45,9 @@ def open_log_file(state: Path, level: Level, redact: Callable[[str], str]) -> Ca
     logger = logging.getLogger("remit_server")
     folder = state / "logs"
     try:
+        # Importing it fails on a disk without room: it looks for a temporary folder then.
+        from concurrent_log_handler import ConcurrentRotatingFileHandler
+
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         handler = ConcurrentRotatingFileHandler(
             folder / NAME, maxBytes=MAX_BYTES, backupCount=KEPT, encoding="utf-8", chmod=0o600, umask=0o077

@@ -230,8 +230,8 @@ class failing:  # noqa: N801 it reads as a statement
     def __enter__(self) -> None: ...
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        # A damaged file may hold numbers where text was, and the other way round.
-        if isinstance(error, sqlite3.Error | OSError | TypeError | AttributeError | ValueError):
+        # A damaged file may hold numbers where text was, the other way round, and the highest number there is.
+        if isinstance(error, sqlite3.Error | OSError | TypeError | AttributeError | ValueError | OverflowError):
             what = f"the audit log cannot be {self.done}"
             raise AuditError(what, f"{self.path}: {_reason(error, self.path)}", _fix(error)) from error
 

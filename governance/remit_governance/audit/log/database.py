@@ -11,6 +11,7 @@ import os
 import re
 import sqlite3
 import uuid
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
@@ -82,6 +83,15 @@ class Segment:
     def first(started: int) -> Segment:
         """The empty first segment of a new log."""
         return Segment(uuid.uuid4().hex, 1, 0, "", started, 0, genesis_hash(started))
+
+    @staticmethod
+    def of(rows: Sequence[tuple[object, ...]]) -> Segment | None:
+        """The segment that the one row of `chain` says; None where it is not one, as damage or a hand may leave it."""
+        match rows:
+            case [(str(log), int(ordinal), int(before), str(previous), int(started), int(count), str(head))]:
+                return Segment(log, ordinal, before, previous, started, count, head)
+            case _:
+                return None
 
     @property
     def genesis(self) -> str:
@@ -160,7 +170,7 @@ def is_indexed(connection: sqlite3.Connection) -> bool:
 def read_segment(connection: sqlite3.Connection) -> Segment | None:
     """The one row of `chain`; None where it is not one."""
     rows = connection.execute(f"SELECT {_FIELDS} FROM chain").fetchall()  # noqa: S608 a constant
-    return Segment(*rows[0]) if len(rows) == 1 else None
+    return Segment.of(rows)
 
 
 def live_segment(connection: sqlite3.Connection) -> Segment:
@@ -170,9 +180,9 @@ def live_segment(connection: sqlite3.Connection) -> Segment:
         "SELECT log, segment, before, previous, started, coalesce(number, before), coalesce(hash, '') FROM chain"
         " LEFT JOIN (SELECT number, hash FROM records ORDER BY number DESC LIMIT 1)"
     ).fetchall()
-    if len(rows) != 1:
-        raise sqlite3.DatabaseError("the start of the chain is missing")
-    segment = Segment(*rows[0])
+    segment = Segment.of(rows)
+    if segment is None:
+        raise sqlite3.DatabaseError("the start of the chain is missing or damaged")
     return segment if segment.head else replace(segment, head=segment.genesis)
 
 

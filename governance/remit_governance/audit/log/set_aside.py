@@ -27,6 +27,8 @@ _COMPANION = re.compile(r"|-wal|-shm|-journal|\.lock|\.\d{6}(\.new)?")
 """What follows a database's name in the names of the files that belong to it."""
 
 _BEYOND_USE = ("SQLITE_CORRUPT", "SQLITE_NOTADB", "SQLITE_ERROR", "SQLITE_CANTOPEN", "SQLITE_MISMATCH")
+_OUT_OF_ORDER = ("SQLITE_CONSTRAINT", "SQLITE_TOOBIG")
+"""What writing the next number says where the numbers of the log are out of order."""
 _UNREADABLE = ("SQLITE_IOERR_READ", "SQLITE_IOERR_SHORT_READ", "SQLITE_IOERR_CORRUPTFS", "SQLITE_READONLY")
 _SMALLEST_PAGE = 512
 _NO_LOG = frozenset({errno.EACCES, errno.EPERM, errno.EISDIR, errno.ELOOP, errno.ENXIO, errno.EINVAL, errno.EIO})
@@ -65,7 +67,7 @@ def beyond_use(error: AuditError) -> bool:
     if isinstance(cause, sqlite3.Error):
         # Our own complaint about a format has no code.
         name = str(getattr(cause, "sqlite_errorname", _BEYOND_USE[0]))
-        return name.startswith((*_BEYOND_USE, *_UNREADABLE))
+        return name.startswith((*_BEYOND_USE, *_OUT_OF_ORDER, *_UNREADABLE))
     return cause is not None
 
 
