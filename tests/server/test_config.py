@@ -8,39 +8,13 @@ from typing import Any, get_args
 
 import pytest
 import yaml
+from config_values import VALUES
 
 from remit_server.cli.commands.config import template
 from remit_server.errors import SetupError
 from remit_server.runtime.config.form import KEYS, SECTIONS, ConfigForm, Project, project_may, variable_of
 from remit_server.runtime.config.layers import places, resolve
 from remit_server.runtime.settings import Settings
-
-VALUES: dict[tuple[str, str], tuple[Any, Any]] = {
-    ("model", "name"): ("one", "two"),
-    ("model", "max_tokens"): (100, 200),
-    ("model", "temperature"): (0.5, 0.25),
-    ("model", "top_p"): (0.5, 0.25),
-    ("model", "seed"): (1, 2),
-    ("model", "effort"): ("low", "high"),
-    ("model", "context_tokens"): (4096, 8192),
-    ("model", "thinking"): (True, True),
-    ("model", "guided"): (False, False),
-    ("model", "cache_mib"): (7, 8),
-    ("model", "cache_dir"): ("/one", "/two"),
-    ("model", "idle_s"): (7, 8),
-    ("model", "memory_check"): (False, False),
-    ("model", "record"): ("/one", "/two"),
-    ("limits", "max_steps"): (24, 99),
-    ("limits", "turn_timeout_s"): (599, 3599),
-    ("limits", "approval_timeout_s"): (299, 3599),
-    ("sessions", "save"): (False, False),
-    ("sessions", "days"): (7, 8),
-    ("sessions", "count"): (7, 8),
-    ("audit", "days"): (7, 8),
-    ("audit", "mib"): (7, 8),
-    ("log", "level"): ("debug", "error"),
-}
-"""Two values of each setting; of a limit one that is lower than the default, and one that is higher."""
 
 
 class Places:
@@ -112,7 +86,8 @@ def test_CFG_02_a_hostile_project_loosens_nothing(here: Places, key: tuple[str, 
             path = here.set("project", key, lower)
             with pytest.raises(SetupError) as refused:
                 here.resolved()
-            assert f"{path}:1: a project may not set `{'.'.join(key)}`" in str(refused.value)
+            assert f"{path}:1:" in str(refused.value)
+            assert f"a project may not set `{'.'.join(key)}`" in str(refused.value)
         case "tighten":
             before = here.resolved().value(key)
             here.set("project", key, higher)

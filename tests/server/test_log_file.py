@@ -53,10 +53,10 @@ import logging, sys
 from pathlib import Path
 from remit_server.runtime import log_file
 log_file.MAX_BYTES = 20_000
-close = log_file.open_log_file(Path(sys.argv[1]), "info", str)
+file = log_file.open_log_file(Path(sys.argv[1]), "info", str)
 for number in range(500):
     logging.getLogger("remit_server.test").info("%s %d %s", sys.argv[2], number, "x" * 20)
-close()
+file.close()
 """
 
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from remit_server.runtime.policy import policy_watcher as reloading
-from remit_server.runtime.policy.policy_watcher import policy_changes
+from remit_server.runtime import own_file_watcher as reloading
+from remit_server.runtime.own_file_watcher import own_file_changes
 from remit_server.runtime.settings import Settings
 
 HANGS_S = 30
@@ -40,7 +40,7 @@ async def test_THR_config_a_change_between_the_look_and_the_watch_is_not_lost(
                 yield event
 
     monkeypatch.setattr(reloading, "awatch", late)
-    async with asyncio.timeout(HANGS_S), aclosing(policy_changes(settings)) as changes:
+    async with asyncio.timeout(HANGS_S), aclosing(own_file_changes(settings)) as changes:
         await anext(changes)
         await anext(changes)
         # And the watch of after that stands as well.
@@ -58,7 +58,7 @@ async def test_without_watches_the_files_are_looked_at_now_and_then(
 
     monkeypatch.setattr(reloading, "awatch", none_left)
     monkeypatch.setattr(reloading, "LOOK_ANYWAY_MS", 20)
-    async with asyncio.timeout(HANGS_S), aclosing(policy_changes(settings)) as changes:
+    async with asyncio.timeout(HANGS_S), aclosing(own_file_changes(settings)) as changes:
         await anext(changes)
         coming = asyncio.ensure_future(anext(changes))
         await asyncio.sleep(0.1)

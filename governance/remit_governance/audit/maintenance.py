@@ -67,7 +67,7 @@ class Maintenance:
         free: Callable[[Path], int] = free_bytes,
     ) -> None:
         """Nothing is done until `start`, or one of the other methods, is called. Raises AuditError."""
-        self.log, self._notary, self._rules, self._free = log, notary, rules, free
+        self.log, self._notary, self.rules, self._free = log, notary, rules, free
         self.warnings: tuple[str, ...] = ()
         for message in log.notices:
             self._warn(message)
@@ -128,7 +128,7 @@ class Maintenance:
     def upkeep(self) -> None:
         """Do now what is due: a checkpoint, closing the segment, deleting old ones, a warning about room."""
         with self._warning(UNKEPT):
-            now, segment, rules = self.log.clock(), self.log.segment(), self._rules
+            now, segment, rules = self.log.clock(), self.log.segment(), self.rules
             self._next_look = segment.count + min(LOOK_EVERY, rules.checkpoint_every)
             self._day = max(self._day, now // DAY_MS)
             to_close = due_for_closing(segment.started, self.log.used_bytes(), now, rules)
@@ -226,7 +226,7 @@ class Maintenance:
         path = self.log.path
         active = self.log.segment().ordinal
         closed = [_archive(ordinal, file) for ordinal, file in archives(path) if ordinal < active]
-        for archive in to_delete(closed, self.log.used_bytes(), now, self._rules):
+        for archive in to_delete(closed, self.log.used_bytes(), now, self.rules):
             # Recorded first: an archive that is gone without a record would look stolen.
             metadata = {"segment": str(archive.ordinal), "bytes": str(archive.bytes), "ended": str(archive.ended)}
             self.log.append(AuditEvent(AuditKind.AUDIT_ARCHIVE_DELETED, metadata=metadata))
@@ -237,7 +237,7 @@ class Maintenance:
         files = [path, path.with_name(f"{path.name}-wal"), *(file for _, file in archives(path))]
         used = sum(file.stat().st_size for file in files if file.exists())
         before = self.storage.level if self.storage else StorageLevel.FINE
-        self.storage = storage(used, self._free(path.parent), self._rules)
+        self.storage = storage(used, self._free(path.parent), self.rules)
         level = self.storage.level
         if LEVELS.index(level) > LEVELS.index(before):
             self._warn(f"the audit log runs out of room: {self.storage.why}")

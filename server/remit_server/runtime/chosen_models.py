@@ -24,6 +24,14 @@ class ChosenModels:
             self.opened[wanted] = self.open(wanted)
         return self.opened[wanted]
 
+    def change(self, configured: str, open_model: Callable[[str], ModelProvider]) -> tuple[ModelProvider, ...]:
+        """Has another model be the configured one, or models be opened in another way. Returns those opened before, for
+        the caller to close: running turns may still ask them. Raises SetupError, and then nothing is changed."""
+        first = open_model(configured)
+        before = tuple(self.opened.values())
+        self.configured, self.open, self.opened = configured, open_model, {configured: first}
+        return before
+
     def sent_to(self, reference: str | None = None) -> str | None:
         """Returns the host that a conversation with this model is sent to; None where it stays on this machine."""
         remote = parse_reference(reference or self.configured)

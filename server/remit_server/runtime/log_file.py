@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from contextvars import ContextVar
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -12,6 +13,7 @@ from remit_server.harness.turn import Turn
 
 Level = Literal["debug", "info", "warning", "error"]
 NAME = "remit.log"
+_LOGGER = "remit_server"
 MAX_BYTES, KEPT = 10_000_000, 5
 _LINE = "%(asctime)s %(levelname)s %(process)d %(where)s %(name)s: %(message)s"
 _turn: ContextVar[tuple[Path, Turn] | None] = ContextVar("remit_turn", default=None)
@@ -37,12 +39,32 @@ class _Lines(logging.Formatter):
         return self._redact(super().format(record)).replace("\n", "\n    ")
 
 
-def open_log_file(state: Path, level: Level, redact: Callable[[str], str]) -> Callable[[], None]:
-    """Logs what Remit does into `logs/remit.log` below a workspace's state; returns what ends that.
+@dataclass(frozen=True, slots=True)
+class LogFile:
+    """What logs into a file; without a handler nothing does."""
+
+    handler: logging.Handler | None = None
+
+    def set_level(self, level: Level) -> None:
+        """Has the file hold what is of this level, or a more serious one."""
+        number, logger = logging.getLevelNamesMapping()[level.upper()], logging.getLogger(_LOGGER)
+        if self.handler is not None:
+            self.handler.setLevel(number)
+            logger.setLevel(min(number, logger.getEffectiveLevel()))
+
+    def close(self) -> None:
+        """Ends that."""
+        if self.handler is not None:
+            logging.getLogger(_LOGGER).removeHandler(self.handler)
+            self.handler.close()
+
+
+def open_log_file(state: Path, level: Level, redact: Callable[[str], str]) -> LogFile:
+    """Logs what Remit does into `logs/remit.log` below a workspace's state.
 
     What other workspaces of this process do is not in it. A log that cannot be written stops nothing.
     """
-    logger = logging.getLogger("remit_server")
+    logger = logging.getLogger(_LOGGER)
     folder = state / "logs"
     try:
         # Importing it fails on a disk without room: it looks for a temporary folder then.
@@ -54,16 +76,10 @@ def open_log_file(state: Path, level: Level, redact: Callable[[str], str]) -> Ca
         )
     except OSError as error:
         logger.warning("there is no log file: %s", error)
-        return lambda: None
-    number = logging.getLevelNamesMapping()[level.upper()]
-    handler.setLevel(number)
+        return LogFile()
     handler.setFormatter(_Lines(redact))
     handler.addFilter(lambda record: (now := _turn.get()) is None or now[0] == state)
     logger.addHandler(handler)
-    logger.setLevel(min(number, logger.getEffectiveLevel()))
-
-    def close() -> None:
-        logger.removeHandler(handler)
-        handler.close()
-
-    return close
+    file = LogFile(handler)
+    file.set_level(level)
+    return file

@@ -23,8 +23,9 @@ from remit_server.models.choose import choose_provider, is_on_this_machine
 from remit_server.models.ports import ModelProvider
 from remit_server.models.recorded.recorder import Recorder
 from remit_server.models.shared import SharedModels
-from remit_server.runtime.audit.audit_service import ServerRecord, open_log
+from remit_server.runtime.audit.audit_service import ServerRecord, audit_rules, open_log
 from remit_server.runtime.chosen_models import ChosenModels
+from remit_server.runtime.live_settings import LiveSettings
 from remit_server.runtime.log_file import open_log_file
 from remit_server.runtime.policy.live_policy import LivePolicy
 from remit_server.runtime.policy.policies import load_in_force
@@ -46,17 +47,25 @@ log = logging.getLogger(__name__)
 
 
 async def open_runtime(
-    settings: Settings, documents: Documents, code: CodeIntelligence | None = None, models: SharedModels | None = None
+    settings: Settings,
+    documents: Documents,
+    code: CodeIntelligence | None = None,
+    models: SharedModels | None = None,
+    read_again: Callable[[], Settings] | None = None,
 ) -> Runtime:
     """Open everything a workspace needs; nothing of the model is loaded yet; `models` lends it to several.
 
+    `read_again` reads the configuration for `Runtime.reload`; without it the settings stay.
+
     Raises SetupError: a broken policy file, an audit log that cannot be written, a workspace that cannot be opened.
     """
-    return await asyncio.to_thread(_open, settings, documents, code or NoEditor(), models or SharedModels())
+    live = LiveSettings(settings, read_again or (lambda: settings))
+    return await asyncio.to_thread(_open, live, documents, code or NoEditor(), models or SharedModels())
 
 
-def _open(settings: Settings, documents: Documents, code: CodeIntelligence, models: SharedModels) -> Runtime:
+def _open(configured: LiveSettings, documents: Documents, code: CodeIntelligence, models: SharedModels) -> Runtime:
     """Whatever was opened is closed again, last first: where something cannot be opened, or when the runtime closes."""
+    settings = configured.now
     with ExitStack() as opened:
         record_workspace(settings)
         clear_all_leftovers(settings.state)
@@ -77,7 +86,8 @@ def _open(settings: Settings, documents: Documents, code: CodeIntelligence, mode
         merges = MergeLog(settings.state / "merges")
         recovered = recover_merges(workspace, merges, audit, loaded.policy.version)
         redactor = Redactor(secrets=secret_values(os.environ), more=lambda: live.rulebook.policy.redact)
-        opened.callback(open_log_file(settings.state, settings.log_level, redactor.redact))
+        log_file = open_log_file(settings.state, settings.log_level, redactor.redact)
+        opened.callback(log_file.close)
         desk = ApprovalDesk(audit, settings.approval_timeout_s, live.keep)
         merger = Merger(workspace, documents, merges)
         parts = Parts(
@@ -94,12 +104,23 @@ def _open(settings: Settings, documents: Documents, code: CodeIntelligence, mode
             code=code,
         )
         dispatcher = Dispatcher(parts)
-        chosen = ChosenModels(settings.model, lambda reference: open_model(reference, settings, redactor, models))
+        chosen = ChosenModels(settings.model, model_opener(settings, redactor, models))
         agent = Agent(chosen.get(), dispatcher, settings.max_steps, settings.generation)
         close = opened.pop_all().close
+
+    def put(new: Settings) -> None:
+        before = configured.now
+        if (new.model, new.engine, new.record) != (before.model, before.engine, before.record):
+            runtime.retire(chosen.change(new.model, model_opener(new, redactor, models)))
+        runtime.put_settings(new)
+        desk.ttl_s = new.approval_timeout_s
+        log_file.set_level(new.log_level)
+        maintenance.rules = audit_rules(new)
+
+    configured.put = put
     told = (*settings.unknown, *(f"your policy: {warning}" for warning in loaded.policy.warnings), *recovered)
-    return Runtime(
-        settings,
+    runtime = Runtime(
+        configured,
         agent,
         dispatcher,
         desk,
@@ -109,6 +130,7 @@ def _open(settings: Settings, documents: Documents, code: CodeIntelligence, mode
         warnings=lambda: (*told, *maintenance.warnings),
         audit_warnings=lambda: maintenance.warnings,
     )
+    return runtime
 
 
 def _last(write: Callable[[], object]) -> None:
@@ -117,6 +139,11 @@ def _last(write: Callable[[], object]) -> None:
         write()
     except (AuditError, SetupError) as error:
         log.warning("the last records of the audit log could not be written: %s: %s", error.what, error.why)
+
+
+def model_opener(settings: Settings, redactor: Redactor, models: SharedModels) -> Callable[[str], ModelProvider]:
+    """Returns what opens models as these settings say."""
+    return lambda reference: open_model(reference, settings, redactor, models)
 
 
 def open_model(reference: str, settings: Settings, redactor: Redactor, models: SharedModels) -> ModelProvider:

@@ -82,10 +82,10 @@ class AgentRuntime(Protocol):
         """What the local model's process holds and has done; None where there is none."""
         ...
 
-    async def reload_policy(self) -> Notice | None:
-        """Put the policy's files in force as they are now. One that cannot be used leaves the one before in force.
+    async def reload(self) -> tuple[Notice, ...]:
+        """Have policy and configuration count as their files are now. What cannot be used leaves what was before.
 
-        None where there is nothing to tell that was not told before.
+        Empty where there is nothing to tell that was not told before.
         """
         ...
 

@@ -43,10 +43,11 @@ from remit_server.harness.dispatcher import Dispatcher
 from remit_server.harness.ports import Asker, Emit
 from remit_server.harness.turn import Turn
 from remit_server.models.answers import OnText
-from remit_server.models.ports import LocalEngine, UserMessage
+from remit_server.models.ports import LocalEngine, ModelProvider, UserMessage
 from remit_server.runtime.attachments import Reader
 from remit_server.runtime.chosen_models import ChosenModels
 from remit_server.runtime.generating import generate
+from remit_server.runtime.live_settings import LiveSettings
 from remit_server.runtime.log_file import enter_turn
 from remit_server.runtime.outcome import Outcome, judge_turn
 from remit_server.runtime.policy.live_policy import LivePolicy
@@ -78,7 +79,7 @@ class Runtime:
 
     def __init__(
         self,
-        settings: Settings,
+        configured: LiveSettings,
         agent: Agent,
         dispatcher: Dispatcher,
         desk: ApprovalDesk,
@@ -89,14 +90,19 @@ class Runtime:
         warnings: Callable[[], Sequence[str]] = tuple,
         audit_warnings: Callable[[], Sequence[str]] = tuple,
     ) -> None:
-        self._settings, self._agent, self._models = settings, agent, models
+        self._configured, self._agent, self._models = configured, agent, models
         self.dispatcher, self._desk = dispatcher, desk
         self._live, self._close_resources = live, close
         self._warnings, self._warned, self._audit_warnings = warnings, 0, audit_warnings
         self._sandbox = dispatcher.parts.sandbox.isolation().name
         self._sessions: OrderedDict[str, Session] = OrderedDict()
         self._turns: OrderedDict[tuple[str, str], RunningTurn] = OrderedDict()
+        self._retiring: set[asyncio.Task[None]] = set()
         self._closed = False
+
+    @property
+    def _settings(self) -> Settings:
+        return self._configured.now
 
     async def run(self, request: RunRequest, emit: Emit, asker: Asker) -> RunResult:
         """Run one turn; see `AgentRuntime.run`. Raises RemitError where the ids were used for another request."""
@@ -176,9 +182,35 @@ class Runtime:
         stats = await provider.stats() if isinstance(provider, LocalEngine) else None
         return None if stats is None else ModelStats(**asdict(stats))
 
-    async def reload_policy(self) -> Notice | None:
-        """Put the policy's files in force as they are now, if they can be used."""
-        return None if self._closed else await self._live.reload()
+    async def reload(self) -> tuple[Notice, ...]:
+        """Have policy and configuration count as their files are now, where they can be used."""
+        if self._closed:
+            return ()
+        found = await self._live.reload(), await self._configured.reload()
+        return tuple(notice for notice in found if notice is not None)
+
+    def put_settings(self, settings: Settings) -> None:
+        """Have the next turns take their limits, and their model, from these settings."""
+        self._agent = replace(
+            self._agent,
+            provider=self._models.get(),
+            max_steps=settings.max_steps,
+            generation=settings.generation,
+        )
+
+    def retire(self, models: Sequence[ModelProvider]) -> None:
+        """Close models that no later turn asks, once the turns that run now have ended."""
+        running = [turn.task for turn in self._turns.values() if not turn.task.done()]
+
+        async def close() -> None:
+            if running:
+                await asyncio.wait(running)
+            for model in models:
+                await model.close()
+
+        task = asyncio.get_running_loop().create_task(close())
+        self._retiring.add(task)
+        task.add_done_callback(self._retiring.discard)
 
     async def verify_audit(self) -> tuple[bool, str]:
         """Verify the audit log of this workspace: its chain and its checkpoints."""
@@ -197,6 +229,8 @@ class Runtime:
         if running:
             await asyncio.wait(running, timeout=5)
         await self._models.close()
+        if self._retiring:
+            await asyncio.wait(self._retiring, timeout=5)
         for session in self._sessions.values():
             session.close()
         self._close_resources()

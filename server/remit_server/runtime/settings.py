@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from platformdirs import user_data_path, user_state_path
@@ -114,26 +114,38 @@ class Settings:
         return self.workspace / PROJECT_POLICY
 
     @staticmethod
+    def of_places(workspace: Path, environment: Mapping[str, str] | None = None) -> Settings:
+        """Where everything of `workspace` is, with the default of every setting: no configuration is read.
+
+        `REMIT_STATE_DIR`, `REMIT_DATA_DIR` and `REMIT_CONFIG_DIR` move the folders. Raises SetupError where the
+        workspace is no folder.
+        """
+        env = os.environ if environment is None else environment
+        root = existing_folder(workspace)
+        return Settings(
+            workspace=root,
+            state=state_folder(env) / workspace_key(root),
+            person_policy=config_folder(env) / "policy.yaml",
+            data=data_folder(env),
+        )
+
+    @staticmethod
     def from_environment(
         workspace: Path, environment: Mapping[str, str] | None = None, model: str | None = None
     ) -> Settings:
         """Settings for `workspace` from configuration files and `REMIT_*` variables; `model` wins over both (CFG-01).
 
-        `REMIT_STATE_DIR`, `REMIT_DATA_DIR` and `REMIT_CONFIG_DIR` move the folders. Raises SetupError where the
-        workspace is no folder, or a value is none of those that its setting takes.
+        Raises SetupError where the workspace is no folder, or a value is none of those that its setting takes.
         """
         env = os.environ if environment is None else environment
-        root = existing_folder(workspace)
-        form = resolve(root, env, {("model", "name"): model} if model else None).form
-        return Settings(
-            workspace=root,
-            state=state_folder(env) / workspace_key(root),
-            person_policy=config_folder(env) / "policy.yaml",
+        found = Settings.of_places(workspace, env)
+        form = resolve(found.workspace, env, {("model", "name"): model} if model else None).form
+        return replace(
+            found,
             model=form.model.name,
             max_steps=form.limits.max_steps,
             turn_timeout_s=form.limits.turn_timeout_s,
             approval_timeout_s=form.limits.approval_timeout_s,
-            data=data_folder(env),
             audit_retention_days=form.audit.days,
             audit_max_mib=form.audit.mib,
             record=form.model.record,

@@ -246,8 +246,8 @@ class StandInRuntime:
     async def model_stats(self) -> ModelStats | None:
         return None
 
-    async def reload_policy(self) -> Notice | None:
-        return None
+    async def reload(self) -> tuple[Notice, ...]:
+        return ()
 
     async def verify_audit(self) -> tuple[bool, str]:
         return True, "2 records verified"

@@ -207,3 +207,15 @@ async def test_THR_approvals_a_deny_written_while_a_question_is_open_counts(star
     await client.result("remit/approval/respond", answer)
     assert (await ended(client, token))["code"] == "denied"
     assert not (client.root / "a.txt").exists()
+
+
+async def test_CFG_05_an_edited_configuration_is_told_and_counts(start_real, person, tmp_path):
+    saved(person, ALLOWS)
+    client = await start_real()
+    await client.initialize()
+    assert await write(client) == "ok"
+    saved(person.with_name("config.yaml"), "limits: { max_steps: 7, max_stps: 3 }\n")
+    assert "did you mean `max_steps`" in (await next_message(client, 1, "does not count"))["message"]
+    saved(person.with_name("config.yaml"), "limits: { max_steps: 7 }\n")
+    assert (await next_message(client, 2, "from the next turn on: `max_steps`"))["type"] == 3
+    assert await write(client, "b.txt") == "ok"

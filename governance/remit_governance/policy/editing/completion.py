@@ -9,7 +9,7 @@ from typing import Literal
 
 from remit_governance.policy.editing.key_texts import UNITS, known_words, meaning
 from remit_governance.policy.editing.outline import MAX_CHARACTERS, Token, outline, read_outline
-from remit_governance.policy.editing.schema import Slot, fields_of, slot_at
+from remit_governance.policy.editing.schema import WHOLE, Slot, fields_of, slot_at
 from remit_governance.policy.editing.spans import Span
 
 # Stands for what is typed next, so that a place where nothing stands yet has a token too.
@@ -33,17 +33,17 @@ class Completion:
 
 
 def completions(
-    text: str, offset: int, tools: Mapping[str, str] | None = None, *, project: bool = False
+    text: str, offset: int, tools: Mapping[str, str] | None = None, *, project: bool = False, whole: Slot = WHOLE
 ) -> tuple[Completion, ...]:
-    """Finds what fits at the offset; nothing at a place that no form knows. `tools` are those there are, with their
-    meanings.
+    """Finds what fits at the offset of a file that is `whole`; nothing at a place that no form knows. `tools` are those
+    there are, with their meanings.
 
     A project's policy may not allow, so that `allow` is not proposed in one.
     """
     # A word right behind a colon or comma needs a space before it.
     gap = " " if text[:offset].endswith((":", ",")) else ""
     token = _token_at_end(text[:offset] + gap)
-    slot = slot_at(token.place) if token is not None else None
+    slot = slot_at(token.place, whole) if token is not None else None
     if token is None or slot is None:
         return ()
     prefix = token.text[: -len(_CURSOR)]

@@ -8,7 +8,7 @@ from typing import Literal
 
 from remit_governance.errors import PolicyError, Problem
 from remit_governance.policy.editing.outline import Outline, Token, outline
-from remit_governance.policy.editing.schema import fields_of, slot_at
+from remit_governance.policy.editing.schema import WHOLE, Slot, fields_of, slot_at
 from remit_governance.policy.editing.spans import Span, YamlLines
 from remit_governance.policy.language.compile import Source, compile_policy, parse_policy
 from remit_governance.policy.language.rule_warnings import warnings_of
@@ -54,20 +54,24 @@ def findings(
         problems, warnings = policy.unenforced, policy.warnings
     except PolicyError as error:
         problems, warnings = error.problems, tuple(_own_warnings(source))
-    places = _Places(source.text)
     problems = (*unreadable, *problems)
     own = [problem for problem in problems if problem.file == source.file]
     others = [problem for problem in problems if problem.file != source.file]
-    ending = f" ({NOT_IN_FORCE})" if saved else ""
+    doubts = [problem for problem in warnings if problem.file == source.file]
+    first_line = YamlLines(source.text).span(1)
     return (
-        *(Finding(places.span(p), "error", INVALID, f"{p.message}; {p.fix}{ending}") for p in own),
-        *(Finding(places.lines.span(1), "warning", INVALID, _beside(others)) for _ in others[:1]),
-        *(
-            Finding(places.span(p), "warning", DOUBTFUL, f"{p.message}; {p.fix}")
-            for p in warnings
-            if p.file == source.file
-        ),
+        *placed(source.text, own, "error", INVALID, ending=f" ({NOT_IN_FORCE})" if saved else ""),
+        *(Finding(first_line, "warning", INVALID, _beside(others)) for _ in others[:1]),
+        *placed(source.text, doubts, "warning", DOUBTFUL),
     )
+
+
+def placed(
+    text: str, problems: Sequence[Problem], severity: Severity, code: str, *, ending: str = "", whole: Slot = WHOLE
+) -> tuple[Finding, ...]:
+    """Finds where each problem stands in its file's text, which is `whole`; `ending` follows each message."""
+    places = _Places(text, whole)
+    return tuple(Finding(places.span(p), severity, code, f"{p.message}; {p.fix}{ending}") for p in problems)
 
 
 def _own_warnings(source: Source) -> Iterator[Problem]:
@@ -88,7 +92,8 @@ def _beside(problems: Sequence[Problem]) -> str:
 class _Places:
     """Finds what a problem is about from the line and column where that begins."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, whole: Slot) -> None:
+        self._whole = whole
         self.lines = YamlLines(text)
         self._outline: Outline = outline(text)
         self._at = {token.span.start: token for token in self._outline.tokens}
@@ -106,6 +111,6 @@ class _Places:
         return Span(start, max(min(self._outline.reach.get(start, 0), rest.end), token.span.end))
 
     def _wrong_itself(self, key: Token) -> bool:
-        slot = slot_at(key.place[:-1])
+        slot = slot_at(key.place[:-1], self._whole)
         known = slot is not None and slot.form is not None and key.text in fields_of(slot.form)
         return not known or self._first[key.place] is not key

@@ -12,7 +12,7 @@ from remit_governance.errors import PolicyError
 from remit_governance.policy.editing.describing import code, sentence
 from remit_governance.policy.editing.key_texts import known_words, meaning
 from remit_governance.policy.editing.outline import Token, outline
-from remit_governance.policy.editing.schema import slot_at
+from remit_governance.policy.editing.schema import WHOLE, Slot, slot_at
 from remit_governance.policy.editing.spans import Span
 from remit_governance.policy.language.document import Document, Place, read_document
 from remit_governance.policy.language.policy_form import RuleForm
@@ -27,16 +27,16 @@ class Hover:
     rule: str | None = None
 
 
-def hover(text: str, offset: int, tools: Mapping[str, str] | None = None) -> Hover | None:
-    """Says what stands at the offset; None where that is nothing. `tools` as for completion."""
+def hover(text: str, offset: int, tools: Mapping[str, str] | None = None, whole: Slot = WHOLE) -> Hover | None:
+    """Says what stands at the offset; None where that is nothing. `tools` and `whole` as for completion."""
     token = outline(text).at(offset)
     if token is None:
         return None
     match token.place:
-        case ("capabilities", int() as index, "name"):
+        case ("capabilities", int() as index, "name") if whole is WHOLE:
             return _rule(text, token, index)
         case _:
-            said = _about_key(token) if token.role == "key" else _about_word(token, tools or {})
+            said = _about_key(token, whole) if token.role == "key" else _about_word(token, tools or {}, whole)
             return Hover(token.span, f"{code(token.text)}: {said}") if said else None
 
 
@@ -51,13 +51,13 @@ def _rule(text: str, token: Token, index: int) -> Hover:
     return Hover(token.span, sentence(rule) + reason, rule.name)
 
 
-def _about_key(token: Token) -> str | None:
-    slot = slot_at(token.place[:-1])
+def _about_key(token: Token, whole: Slot) -> str | None:
+    slot = slot_at(token.place[:-1], whole)
     return meaning(slot.form, token.text) if slot is not None and not slot.many else None
 
 
-def _about_word(token: Token, tools: Mapping[str, str]) -> str | None:
-    slot = slot_at(token.place)
+def _about_word(token: Token, tools: Mapping[str, str], whole: Slot) -> str | None:
+    slot = slot_at(token.place, whole)
     if slot is None or slot.form is not None:
         return None
     key = next((part for part in reversed(token.place) if isinstance(part, str)), "")

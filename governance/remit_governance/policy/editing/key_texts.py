@@ -143,8 +143,12 @@ UNITS: Mapping[str, int] = MappingProxyType(SIZES)
 
 
 def meaning(form: type[BaseModel] | None, key: str) -> str | None:
-    """Says what a key of a form means."""
-    return KEYS.get(form, {}).get(key) if form is not None else None
+    """Says what a key of a form means; a form without texts here describes its fields, or the forms below them."""
+    if form is None or form in KEYS:
+        return KEYS.get(form, {}).get(key) if form is not None else None
+    field = form.model_fields.get(key)
+    below = getattr(field.annotation, "__doc__", None) if field is not None and field.description is None else None
+    return below or (field.description if field is not None else None)
 
 
 def known_words(key: str, tools: Mapping[str, str]) -> Mapping[str, str]:

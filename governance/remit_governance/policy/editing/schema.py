@@ -1,4 +1,5 @@
-"""What may stand at each place of a policy file, read from the pydantic forms that judge it (POL-14)."""
+"""What may stand at each place of a file, read from the pydantic forms that judge it: of a policy, unless another form
+is named (POL-14)."""
 
 from __future__ import annotations
 
@@ -30,9 +31,9 @@ class Slot:
 WHOLE = Slot(PolicyForm)
 
 
-def slot_at(place: Place) -> Slot | None:
-    """Finds what the forms say of a place; None for one that they do not know."""
-    slot = WHOLE
+def slot_at(place: Place, whole: Slot = WHOLE) -> Slot | None:
+    """Finds what the forms say of a place in a file that is `whole`; None for one that they do not know."""
+    slot = whole
     for part in place:
         if isinstance(part, int):
             if not slot.many:

@@ -206,6 +206,8 @@ class TerminalChat:
                 model=chat.model,
                 context=ContextPayload(workspace_folder=str(chat.settings.workspace)),
             )
+            for notice in await chat.runtime.reload():
+                say(style_text(visible(notice.message, "show"), "dim" if notice.good else "yellow"))
             await chat.runtime.run(request, self.transcript.take, self.asker or self)
         except RemitError as error:
             _complain(error)

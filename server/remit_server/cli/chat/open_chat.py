@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from remit_governance.visible import visible
 from remit_server.chat.replies import Chat
 from remit_server.cli.chat.app import TerminalChat
@@ -13,9 +15,10 @@ from remit_server.runtime.settings import Settings
 from remit_server.workspace.ports import NoDocuments
 
 
-async def open_chat(settings: Settings, session: str | None, asker: Asker | None = None) -> None:
+async def open_chat(read: Callable[[], Settings], session: str | None, asker: Asker | None = None) -> None:
     """Chats until the person leaves, in the session with this id, else in a new one. Raises RemitError."""
-    runtime = await open_runtime(settings, NoDocuments())
+    settings = read()
+    runtime = await open_runtime(settings, NoDocuments(), read_again=read)
     try:
         now = runtime.status()
         where = f" · sent to {now.sent_to}" if now.sent_to else ""

@@ -7,7 +7,7 @@ import asyncio
 import logging
 import signal
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -115,9 +115,7 @@ def add_common_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Runs one turn; without a prompt, a chat."""
     text = prompt(" ".join(arguments.prompt)) if arguments.prompt else None
-    settings = Settings.from_environment(arguments.workspace, model=model_reference(arguments))
-    if arguments.record is not None:
-        settings = replace(settings, record=arguments.record.absolute())
+    settings = _read_settings(arguments)
     session = session_for(settings, LAST if arguments.go_on else arguments.resume)
     if arguments.verbose:
         logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s: %(message)s")
@@ -132,15 +130,23 @@ def run(arguments: argparse.Namespace) -> int:
     return EXIT_CODES[asyncio.run(run_request(settings, request, asker, take)).status]
 
 
+def _read_settings(arguments: argparse.Namespace) -> Settings:
+    settings = Settings.from_environment(arguments.workspace, model=model_reference(arguments))
+    return settings if arguments.record is None else replace(settings, record=arguments.record.absolute())
+
+
 def _chat(arguments: argparse.Namespace, settings: Settings, session: str | None) -> int:
     if arguments.json or arguments.attach or arguments.dry_run or arguments.quiet:
         what, fix = "there is no prompt", 'say what to do, such as `remit "add a test for fetch"`'
         raise WrongUsage(what, "a chat takes no option that is for one turn", fix)
-    return chat_here(settings, session, arguments.approve)
+    return chat_here(lambda: _read_settings(arguments), session, arguments.approve)
 
 
-def chat_here(settings: Settings, session: str | None, approve: str = "ask") -> int:
-    """Chats in this terminal, in a session that is there or a new one. Raises WrongUsage where there is no terminal."""
+def chat_here(read: Callable[[], Settings], session: str | None, approve: str = "ask") -> int:
+    """Chats in this terminal, in a session that is there or a new one; `read` gives the settings as they are then.
+
+    Raises WrongUsage where there is no terminal.
+    """
     if not can_ask():
         what, fix = "there is no prompt", 'say what to do, such as `remit "add a test for fetch"`'
         raise WrongUsage(what, "a chat needs a terminal", fix)
@@ -148,7 +154,7 @@ def chat_here(settings: Settings, session: str | None, approve: str = "ask") -> 
 
     # Its own questions, unless the answer was given beforehand.
     asker = None if approve == "ask" else choose_asker(approve, as_json=False)
-    asyncio.run(open_chat(settings, session, asker))
+    asyncio.run(open_chat(read, session, asker))
     return DONE
 
 

@@ -15,7 +15,8 @@ from remit_server.cli.main import DONE, FAILED
 from remit_server.cli.usage import os_reason
 from remit_server.errors import SetupError
 from remit_server.runtime.config.form import KEYS, SECTIONS, variable_of
-from remit_server.runtime.config.layers import NAMES, config_folder, places, read_file, resolve
+from remit_server.runtime.config.layers import NAMES, config_folder, places, resolve
+from remit_server.runtime.config.read import read_file
 from remit_server.runtime.settings import existing_folder
 
 
@@ -57,7 +58,7 @@ def _check(arguments: argparse.Namespace) -> int:
         for path in (each for each in files if each.is_file()):
             problem = None
             try:
-                read_file(path)
+                read_file(path, project=layer == "project")
             except SetupError as error:
                 problem, bad = error, bad + 1
             if arguments.json:
@@ -67,7 +68,7 @@ def _check(arguments: argparse.Namespace) -> int:
                 say(f"{style_text('✓', 'green')} {layer}: {visible(str(path), 'show')}")
             else:
                 complain(problem.payload(), as_json=False)
-    # What each file may say alone is not all: a project may not set everything.
+    # What each file says alone is not all: two of one layer may be there, and the environment sets too.
     try:
         resolve(root)
     except SetupError as error:

@@ -48,7 +48,7 @@ class ApprovalDesk:
     def __init__(self, audit: AuditLog, ttl_s: float, keep: Keep) -> None:
         self._book = ApprovalBook()
         self._audit, self._keep = audit, keep
-        self._ttl_s = ttl_s
+        self.ttl_s = ttl_s
         self._waiting: dict[str, asyncio.Future[Accepted]] = {}
 
     @property
@@ -83,11 +83,11 @@ class ApprovalDesk:
         if turn.asker.style == "never":
             raise nobody_can_be_asked()
         scopes = Offer(subject.standing, subject.always).scopes
-        question = self._book.open(subject, time.monotonic(), self._ttl_s, scopes)
+        question = self._book.open(subject, time.monotonic(), self.ttl_s, scopes)
         record.record_question(question.id, question.digest)
         accepted = await self._wait_for_answer(question, shown, record)
         if accepted is None:
-            raise _refuse_late(self._ttl_s)
+            raise _refuse_late(self.ttl_s)
         await self._remember(accepted, turn)
         if accepted.decision == "deny":
             raise _refuse_by_person()
@@ -124,7 +124,7 @@ class ApprovalDesk:
         return accepted
 
     def _announce(self, question: Pending, shown: dict[str, Any], turn: Turn) -> ApprovalRequired:
-        deadline = datetime.now(UTC) + timedelta(seconds=self._ttl_s)
+        deadline = datetime.now(UTC) + timedelta(seconds=self.ttl_s)
         return turn.emit(
             ApprovalRequired,
             approval_id=question.id,

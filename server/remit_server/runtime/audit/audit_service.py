@@ -102,6 +102,11 @@ class ServerRecord:
             self.log.write(AuditEvent(kind, policy_version=policy_version, metadata=metadata))
 
 
+def audit_rules(settings: Settings) -> AuditRules:
+    """How long and how large the workspace's log is kept."""
+    return AuditRules(settings.audit_retention_days, settings.audit_max_mib << 20)
+
+
 def make_checkpoint(settings: Settings) -> SignedCheckpoint | None:
     """Have the workspace's log vouched for now; None where nothing was recorded since. Raises SetupError."""
     with _setup_errors(ErrorCode.AUDIT_BROKEN), closing(_maintenance(settings)) as maintenance:
@@ -193,7 +198,7 @@ def _maintenance(settings: Settings) -> Maintenance:
     log = AuditLog(settings.audit_database, sealer=sealer, known=notary.last_said)
     try:
         log.settle()
-        return Maintenance(log, notary, AuditRules(settings.audit_retention_days, settings.audit_max_mib << 20))
+        return Maintenance(log, notary, audit_rules(settings))
     except AuditError:
         log.close()
         raise

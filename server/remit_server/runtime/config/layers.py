@@ -15,16 +15,14 @@ from typing import Any, Literal
 from platformdirs import site_config_path, user_config_path
 from pydantic import ValidationError
 
-from remit_governance.errors import PolicyError
-from remit_governance.policy.language.parse_form import parse_form
 from remit_server.contract import ErrorCode
 from remit_server.errors import SetupError
 from remit_server.runtime.config.form import KEYS, SECTIONS, ConfigForm, project_may, variable_of
+from remit_server.runtime.config.read import read_file, unusable
 
 Layer = Literal["default", "system", "user", "home", "project", "environment", "command line"]
 NAMES = ("config.yaml", "config.json")
 HOME_NAMES = (".remit.yaml", ".remit.json")
-MAX_BYTES = 1 << 20
 Key = tuple[str, str]
 
 
@@ -105,35 +103,14 @@ def _file_values(layer: Layer, files: tuple[Path, ...]) -> Iterator[tuple[Key, A
     there = [path for path in files if path.is_file()]
     if len(there) > 1:
         why = f"`{there[0]}` and `{there[1]}` are both there"
-        raise _unusable(why, "keep one of them")
+        raise unusable(why, "keep one of them")
     for path in there:
-        form, lines = read_file(path)
+        document, form = read_file(path, project=layer == "project")
         for section in sorted(form.model_fields_set):
             found = getattr(form, section)
             for name in sorted(found.model_fields_set):
-                key, where = (section, name), f"{path}:{lines.get((section, name), 1)}"
-                if layer == "project" and project_may(*key) == "no":
-                    why = f"{where}: a project may not set `{section}.{name}`"
-                    raise _unusable(why, f"remove it there; you can set it in your own file, or as {variable_of(*key)}")
-                yield key, getattr(found, name), Origin(layer, where)
-
-
-def read_file(path: Path) -> tuple[ConfigForm, Mapping[Key, int]]:
-    """Reads one file; returns what it sets, and the line of each key. Raises SetupError with every problem in it."""
-    try:
-        with path.open("rb") as file:
-            data = file.read(MAX_BYTES + 1)
-        text = data.decode("utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        why = (error.strerror or str(error)).lower() if isinstance(error, OSError) else "it is not UTF-8"
-        raise _unusable(f"{path}: {why}", "make it a readable text file, or remove it") from error
-    if len(data) > MAX_BYTES:
-        raise _unusable(f"{path}: it is larger than {MAX_BYTES >> 20} MiB", "make it smaller")
-    try:
-        document, form = parse_form(str(path), text, ConfigForm, SECTIONS)
-    except PolicyError as error:
-        raise _unusable(error.why, error.fix) from error
-    return form, {key: document.mark(key)[0] for key in KEYS}
+                key = (section, name)
+                yield key, getattr(found, name), Origin(layer, f"{path}:{document.mark(key)[0]}")
 
 
 def _parsed(key: Key, text: str, name: str) -> Any:
@@ -155,7 +132,3 @@ def _in_words(kind: str, context: Mapping[str, Any], bounds: list[Any]) -> str:
     least = next((f"from {each.ge:g}" for each in bounds if hasattr(each, "ge")), "above 0")
     most = next((f" up to {each.le:g}" for each in bounds if hasattr(each, "le")), "")
     return f"it is not a number {least}{most}"
-
-
-def _unusable(why: str, fix: str) -> SetupError:
-    return SetupError("the configuration cannot be used", why, fix, code=ErrorCode.INVALID_REQUEST)

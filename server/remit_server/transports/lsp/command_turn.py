@@ -12,7 +12,7 @@ from lsprotocol import types as lsp
 
 from remit_server.contract import CallInput, ContextPayload, Event, RunRequest, RunResult, TextInput, ToolResultEvent
 from remit_server.runtime.ports import Asker, NobodyToAsk
-from remit_server.transports.lsp.buffers.policy_files import settings_here
+from remit_server.transports.lsp.buffers.own_files import settings_here
 from remit_server.transports.lsp.client_requests.approval_messages import MessageAsker
 from remit_server.transports.lsp.client_requests.progress import progress_line, work_done
 from remit_server.transports.lsp.command_output import ProgramRuns

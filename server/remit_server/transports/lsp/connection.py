@@ -18,7 +18,7 @@ from lsprotocol import types as lsp
 from pygls.exceptions import JsonRpcException
 
 from remit_server.transports.lsp.buffers.documents import OpenBuffers
-from remit_server.transports.lsp.buffers.policy_files import PolicyBuffers, PolicyDocument
+from remit_server.transports.lsp.buffers.own_files import OwnBuffers, OwnDocument
 from remit_server.transports.lsp.client import Client
 from remit_server.transports.lsp.folders import FolderDocument, WorkspaceFolders
 from remit_server.transports.lsp.rpc.custom_methods import Json
@@ -56,21 +56,21 @@ class Channel(Protocol):
 class Snapshot:
     """The state at the start of a message's handling, for a handler that only reads.
 
-    `document` is the message's document, where it is open and in a workspace folder; `policy` is the same file where it
-    may be a policy, wherever it is.
+    `document` is the message's document, where it is open and in a workspace folder; `own_file` is the same file where
+    it may be one that Remit itself reads, wherever it is.
     """
 
     client: Client
     folders: WorkspaceFolders
     document: FolderDocument | None = None
-    policy: PolicyDocument | None = None
+    own_file: OwnDocument | None = None
 
 
 @dataclass(slots=True)
 class Connection:
     """The state of one connection; `client` and `folders` are immutable values, replaced as a whole.
 
-    `ready` says that the slow imports are done, and the folders' policies are watched. `session` is the id of the
+    `ready` says that the slow imports are done, and the folders' own files are watched. `session` is the id of the
     session of commands that name none.
     """
 
@@ -79,7 +79,7 @@ class Connection:
     client: Client = field(default_factory=Client)
     folders: WorkspaceFolders = field(default_factory=WorkspaceFolders)
     buffers: OpenBuffers = field(init=False)
-    policies: PolicyBuffers = field(default_factory=PolicyBuffers)
+    own_files: OwnBuffers = field(default_factory=OwnBuffers)
     ready: bool = False
     session: str = field(default_factory=new_session_id)
     _background: set[asyncio.Task[None]] = field(default_factory=set[asyncio.Task[None]])
@@ -94,8 +94,8 @@ class Connection:
         """Returns the state for a handler that only reads; `uri` is its message's document."""
         if uri is None:
             return Snapshot(self.client, self.folders)
-        policy = self.policies.at(uri)
-        return Snapshot(self.client, self.folders, self.document(uri), None if policy is None else policy.frozen)
+        own = self.own_files.at(uri)
+        return Snapshot(self.client, self.folders, self.document(uri), None if own is None else own.frozen)
 
     def document(self, uri: str) -> FolderDocument | None:
         """Returns the open document of this URI, where it is in a workspace folder."""

@@ -15,7 +15,7 @@ from remit_server.transports.lsp.client_requests.editor_code import EditorCode
 from remit_server.transports.lsp.client_requests.workspace_edit import put_edit
 from remit_server.transports.lsp.connection import Connection
 from remit_server.transports.lsp.folders import WorkspaceFolder
-from remit_server.transports.lsp.policy_watch import watch_policy
+from remit_server.transports.lsp.own_file_watch import watch_own_files
 from remit_server.transports.lsp.runtime_slot import RuntimeSlot
 
 logger = logging.getLogger(__name__)
@@ -39,7 +39,7 @@ def change_folders(connection: Connection, added: Collection[Root], removed: Col
 def attend_folders(connection: Connection, folders: Iterable[WorkspaceFolder], elsewhere: Iterable[NotHere]) -> None:
     """Watches the policies of folders, and reports those that are not on this machine."""
     for folder in folders:
-        connection.in_background(watch_policy(connection, folder))
+        connection.in_background(watch_own_files(connection, folder))
     for root in elsewhere:
         error = root.error()
         connection.show(lsp.MessageType.Warning, f"{error.what}: {error.why}; {error.fix}")

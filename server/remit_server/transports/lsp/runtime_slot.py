@@ -28,7 +28,11 @@ def configured_runtimes() -> OpenRuntime:
 
         if not shared:
             shared.append(SharedModels())
-        return await open_runtime(Settings.from_environment(workspace), documents, code, shared[0])
+
+        def read() -> Settings:
+            return Settings.from_environment(workspace)
+
+        return await open_runtime(read(), documents, code, shared[0], read)
 
     return open_configured
 

@@ -20,5 +20,8 @@ def run(arguments: argparse.Namespace) -> int:
     """Opens the chat in the session."""
     if arguments.json:
         raise WrongUsage("a chat has no JSON", "it is for people", "such as `remit --resume 2 --json PROMPT`")
-    settings = Settings.from_environment(arguments.workspace)
-    return chat_here(settings, SessionFolder(settings.session_folder).find(arguments.session).session_id)
+
+    def read() -> Settings:
+        return Settings.from_environment(arguments.workspace)
+
+    return chat_here(read, SessionFolder(read().session_folder).find(arguments.session).session_id)

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, cast
 
 from lsprotocol import types as lsp
 
-from remit_server.transports.lsp.buffers.policy_files import (
-    PolicyBuffers,
+from remit_server.transports.lsp.buffers.own_files import (
+    OwnBuffers,
     Positions,
     call_in_thread,
     kind_of,
@@ -52,7 +52,7 @@ async def open_rule(connection: Connection, params: lsp.ExecuteCommandParams) ->
     """
     wanted = _wanted(params)
     roots = [folder.root for folder in connection.folders]
-    found = await call_in_thread(lambda: find(wanted, roots, connection.policies))
+    found = await call_in_thread(lambda: find(wanted, roots, connection.own_files))
     shown = await connection.open_document(found.path, _ANSWER_S, found.range)
     line = found.range.start.line + 1
     if not shown:
@@ -61,7 +61,7 @@ async def open_rule(connection: Connection, params: lsp.ExecuteCommandParams) ->
     return {"file": str(found.path), "line": line, "shown": shown}
 
 
-def find(wanted: Wanted, roots: Sequence[Path], buffers: PolicyBuffers) -> Found:
+def find(wanted: Wanted, roots: Sequence[Path], buffers: OwnBuffers) -> Found:
     """Searches the policy files of these workspaces, in the editor's text where they are open. Raises RemitError."""
     from remit_server.errors import RemitError
 
@@ -74,7 +74,7 @@ def find(wanted: Wanted, roots: Sequence[Path], buffers: PolicyBuffers) -> Found
     raise problem or _missing(wanted)
 
 
-def _find_in(root: Path | None, wanted: Wanted, buffers: PolicyBuffers) -> Found:
+def _find_in(root: Path | None, wanted: Wanted, buffers: OwnBuffers) -> Found:
     settings = settings_here(root)
     paths = policy_paths(settings) if settings is not None else {}
     if wanted.file is not None:
@@ -101,7 +101,7 @@ def _span(text: str, wanted: Wanted) -> Span | None:
     return named or (line_span(text, told) if told is not None else None)
 
 
-def _text(path: Path, buffers: PolicyBuffers, *, project: bool) -> str | None:
+def _text(path: Path, buffers: OwnBuffers, *, project: bool) -> str | None:
     from remit_governance.errors import PolicyError
     from remit_governance.policy.language.load import read_source
 

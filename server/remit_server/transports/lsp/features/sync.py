@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from lsprotocol import types as lsp
 
 from remit_server.transports.lsp.buffers.edits import Edit, Place
-from remit_server.transports.lsp.features import policy_diagnostics
+from remit_server.transports.lsp.features import diagnostics
 
 if TYPE_CHECKING:
     from remit_server.transports.lsp.connection import Connection
@@ -17,25 +17,25 @@ def did_open(connection: Connection, params: lsp.DidOpenTextDocumentParams) -> N
     """Handles `textDocument/didOpen`."""
     document = params.text_document
     connection.buffers.open(document.uri, document.version, document.text)
-    policy_diagnostics.check_opened(connection, document)
+    diagnostics.check_opened(connection, document)
 
 
 def did_change(connection: Connection, params: lsp.DidChangeTextDocumentParams) -> None:
     """Handles `textDocument/didChange`."""
     document, edits = params.text_document, [_edit(c) for c in params.content_changes]
     connection.buffers.change(document.uri, document.version, edits)
-    policy_diagnostics.check_changed(connection, document, edits)
+    diagnostics.check_changed(connection, document, edits)
 
 
 def did_save(connection: Connection, params: lsp.DidSaveTextDocumentParams) -> None:
     """Handles `textDocument/didSave`."""
-    policy_diagnostics.check_saved(connection, params.text_document.uri)
+    diagnostics.check_saved(connection, params.text_document.uri)
 
 
 def did_close(connection: Connection, params: lsp.DidCloseTextDocumentParams) -> None:
     """Handles `textDocument/didClose`."""
     connection.buffers.close(params.text_document.uri)
-    policy_diagnostics.clear_closed(connection, params.text_document.uri)
+    diagnostics.clear_closed(connection, params.text_document.uri)
 
 
 def _edit(change: lsp.TextDocumentContentChangeEvent) -> Edit | str:

@@ -1,4 +1,5 @@
-"""`textDocument/hover` in policy files: what a rule does, how often it did, and what a key means (POL-14)."""
+"""`textDocument/hover` in Remit's own files: what a rule does, how often it did, and what a key means (POL-14,
+CFG-04)."""
 
 from __future__ import annotations
 
@@ -7,43 +8,63 @@ from typing import TYPE_CHECKING
 from lsprotocol import types as lsp
 
 from remit_server.transports.lsp.buffers.edits import Place, offset_at
-from remit_server.transports.lsp.buffers.policy_files import (
-    PolicyDocument,
+from remit_server.transports.lsp.buffers.own_files import (
+    ConfigFile,
+    OwnDocument,
+    PolicyFile,
     Positions,
     call_in_thread,
-    kind_of,
+    own_file,
     settings_here,
 )
 
 if TYPE_CHECKING:  # slow to import
+    from remit_governance.policy.editing.hover import Hover
     from remit_server.runtime.settings import Settings
     from remit_server.transports.lsp.connection import Snapshot
 
 
 async def hover(snapshot: Snapshot, params: lsp.HoverParams) -> lsp.Hover | None:
-    """Returns the description of what is at the position; None where the document is not a policy."""
-    document = snapshot.policy
+    """Returns the description of what is at the position; None where the document is none of Remit's own files."""
+    document = snapshot.own_file
     if document is None:
         return None
     place = Place(params.position.line, params.position.character)
     return await call_in_thread(lambda: _hover(snapshot, document, place))
 
 
-def _hover(snapshot: Snapshot, document: PolicyDocument, place: Place) -> lsp.Hover | None:
-    from remit_governance.policy.editing.hover import hover as explain
-    from remit_server.tools.table import TOOLS
-
+def _hover(snapshot: Snapshot, document: OwnDocument, place: Place) -> lsp.Hover | None:
     root = snapshot.folders.root_of(document.path)
     settings = settings_here(root)
-    if settings is None or kind_of(document.path, settings) is None:
+    if settings is None:
         return None
     text = document.text
-    found = explain(text, offset_at(text, place), {tool.name: tool.summary for tool in TOOLS.values()})
+    offset = offset_at(text, place)
+    match own_file(document.path, settings):
+        case PolicyFile():
+            found = _of_policy(text, offset)
+        case ConfigFile():
+            found = _of_config(text, offset)
+        case None:
+            found = None
     if found is None:
         return None
     counted = f"\n\n{_hits(settings, found.rule)}" if found.rule and root is not None else ""
     kind = lsp.MarkupKind.Markdown if snapshot.client.hovers_in_markdown else lsp.MarkupKind.PlainText
     return lsp.Hover(lsp.MarkupContent(kind, found.text + counted), Positions(text).range(found.span))
+
+
+def _of_policy(text: str, offset: int) -> Hover | None:
+    from remit_governance.policy.editing.hover import hover as explain
+    from remit_server.tools.table import TOOLS
+
+    return explain(text, offset, {tool.name: tool.summary for tool in TOOLS.values()})
+
+
+def _of_config(text: str, offset: int) -> Hover | None:
+    from remit_server.runtime.config.editing import hover as explain
+
+    return explain(text, offset)
 
 
 def _hits(settings: Settings, rule: str) -> str:

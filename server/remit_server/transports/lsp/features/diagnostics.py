@@ -1,4 +1,5 @@
-"""`textDocument/publishDiagnostics` for policy files: the compiler's problems while they are edited (POL-14).
+"""`textDocument/publishDiagnostics` for Remit's own files: what is wrong with them while they are edited
+(POL-14, CFG-04).
 
 They are only pushed: a client that also pulled would show every problem twice.
 """
@@ -7,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,12 +16,14 @@ from typing import TYPE_CHECKING
 from lsprotocol import types as lsp
 
 from remit_server.transports.lsp.buffers.edits import Edit, same_but_for_line_ends
-from remit_server.transports.lsp.buffers.policy_files import (
+from remit_server.transports.lsp.buffers.own_files import (
+    ConfigFile,
     Kind,
-    PolicyBuffer,
+    OwnBuffer,
+    PolicyFile,
     Positions,
     call_in_thread,
-    kind_of,
+    own_file,
     policy_paths,
     settings_here,
 )
@@ -27,6 +31,7 @@ from remit_server.transports.lsp.rpc.io_threads import ConnectionLost
 
 if TYPE_CHECKING:  # slow to import
     from remit_governance.errors import Problem
+    from remit_governance.policy.editing.diagnosis import Finding
     from remit_governance.policy.language.compile import Source
     from remit_server.runtime.settings import Settings
     from remit_server.transports.lsp.connection import Connection
@@ -40,32 +45,32 @@ _SEVERITIES = {"error": lsp.DiagnosticSeverity.Error, "warning": lsp.DiagnosticS
 
 
 def check_opened(connection: Connection, document: lsp.TextDocumentItem) -> None:
-    """Checks a policy file that was opened."""
-    _look_soon(connection, connection.policies.open(document.uri, document.version, document.text))
+    """Checks one of Remit's own files that was opened."""
+    _look_soon(connection, connection.own_files.open(document.uri, document.version, document.text))
 
 
 def check_changed(
     connection: Connection, document: lsp.VersionedTextDocumentIdentifier, edits: list[Edit | str]
 ) -> None:
-    """Checks a policy file once typing pauses."""
-    _look_soon(connection, connection.policies.change(document.uri, document.version, edits))
+    """Checks one of Remit's own files once typing pauses."""
+    _look_soon(connection, connection.own_files.change(document.uri, document.version, edits))
 
 
 def check_saved(connection: Connection, uri: str) -> None:
-    """Checks a saved policy file, and the others that are in force with it."""
-    if connection.policies.at(uri) is not None:
-        for buffer in connection.policies:
+    """Checks a saved file of Remit's own, and the others that are in force with it."""
+    if connection.own_files.at(uri) is not None:
+        for buffer in connection.own_files:
             _look_soon(connection, buffer)
 
 
 def clear_closed(connection: Connection, uri: str) -> None:
     """Removes the diagnostics of a closed file."""
-    buffer = connection.policies.close(uri)
+    buffer = connection.own_files.close(uri)
     if buffer is not None:
         _publish(connection, buffer, [])
 
 
-def _look_soon(connection: Connection, buffer: PolicyBuffer | None) -> None:
+def _look_soon(connection: Connection, buffer: OwnBuffer | None) -> None:
     """Starts a check unless one runs; where there is a new reason meanwhile, another check follows."""
     if buffer is None:
         return
@@ -74,9 +79,9 @@ def _look_soon(connection: Connection, buffer: PolicyBuffer | None) -> None:
         buffer.checking = connection.in_background(_look(connection, buffer))
 
 
-async def _look(connection: Connection, buffer: PolicyBuffer) -> None:
+async def _look(connection: Connection, buffer: OwnBuffer) -> None:
     looked_at = 0
-    while looked_at != buffer.revision and connection.policies.at(buffer.uri) is buffer:
+    while looked_at != buffer.revision and connection.own_files.at(buffer.uri) is buffer:
         revision, text = buffer.revision, buffer.text
         await asyncio.sleep(PAUSE_S)
         if revision != buffer.revision:
@@ -85,13 +90,13 @@ async def _look(connection: Connection, buffer: PolicyBuffer) -> None:
         try:
             found = await call_in_thread(partial(diagnose, buffer.path, text, connection.folders.root_of(buffer.path)))
         except Exception:  # a defect in one check must not stop all later ones
-            logger.exception("a policy file could not be checked")
+            logger.exception("a file of Remit's own could not be checked")
             continue
-        if found is not None and revision == buffer.revision and connection.policies.at(buffer.uri) is buffer:
+        if found is not None and revision == buffer.revision and connection.own_files.at(buffer.uri) is buffer:
             _publish(connection, buffer, found)
 
 
-def _publish(connection: Connection, buffer: PolicyBuffer, diagnostics: list[lsp.Diagnostic]) -> None:
+def _publish(connection: Connection, buffer: OwnBuffer, diagnostics: list[lsp.Diagnostic]) -> None:
     try:
         params = lsp.PublishDiagnosticsParams(uri=buffer.uri, version=buffer.version, diagnostics=diagnostics)
         connection.channel.notify(lsp.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS, params)
@@ -100,25 +105,15 @@ def _publish(connection: Connection, buffer: PolicyBuffer, diagnostics: list[lsp
 
 
 def diagnose(path: Path, text: str, root: Path | None) -> list[lsp.Diagnostic] | None:
-    """Returns the problems of an open file's text, with the files that are in force with it; None for no policy."""
-    from remit_governance.policy.editing.diagnosis import findings
-    from remit_governance.policy.language.compile import Source
-    from remit_governance.policy.matching.paths import FOLDS_CASE
-
+    """Returns the problems of an open file's text; None where it is none of Remit's own files."""
     settings = settings_here(root)
-    kind = kind_of(path, settings) if settings is not None else None
-    if settings is None or kind is None:
-        return None
-    known = policy_paths(settings)[kind]
-    source = Source(str(known), text, project=kind == "project")
-    on_disk, problems = _read(known, kind)
-    beside: list[Source] = []
-    for other in _in_force_with(kind, settings):
-        read, unread = _read(policy_paths(settings)[other], other)
-        beside += [read] if read is not None else []
-        problems += unread
-    saved = on_disk is not None and same_but_for_line_ends(on_disk.text, text.removeprefix("\ufeff"))
-    found = findings(source, beside, unreadable=problems, saved=saved, fold_case=FOLDS_CASE)
+    match own_file(path, settings) if settings is not None else None:
+        case PolicyFile(kind) if settings is not None:
+            found = _of_policy(kind, text, settings)
+        case ConfigFile(project):
+            found = _of_config(path, text, project=project)
+        case _:
+            return None
     positions = Positions(text)
     return [
         lsp.Diagnostic(
@@ -130,6 +125,30 @@ def diagnose(path: Path, text: str, root: Path | None) -> list[lsp.Diagnostic] |
         )
         for finding in found
     ]
+
+
+def _of_config(path: Path, text: str, *, project: bool) -> Sequence[Finding]:
+    from remit_server.runtime.config.editing import findings
+
+    return findings(str(path), text, project=project)
+
+
+def _of_policy(kind: Kind, text: str, settings: Settings) -> Sequence[Finding]:
+    """Returns what the compiler says of a policy's text, with the files that are in force with it."""
+    from remit_governance.policy.editing.diagnosis import findings
+    from remit_governance.policy.language.compile import Source
+    from remit_governance.policy.matching.paths import FOLDS_CASE
+
+    known = policy_paths(settings)[kind]
+    source = Source(str(known), text, project=kind == "project")
+    on_disk, problems = _read(known, kind)
+    beside: list[Source] = []
+    for other in _in_force_with(kind, settings):
+        read, unread = _read(policy_paths(settings)[other], other)
+        beside += [read] if read is not None else []
+        problems += unread
+    saved = on_disk is not None and same_but_for_line_ends(on_disk.text, text.removeprefix("\ufeff"))
+    return findings(source, beside, unreadable=problems, saved=saved, fold_case=FOLDS_CASE)
 
 
 def _in_force_with(kind: Kind, settings: Settings) -> list[Kind]:

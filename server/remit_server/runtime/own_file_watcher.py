@@ -1,4 +1,4 @@
-"""When the files that policy is made of change on disk (POL-11).
+"""When the files that Remit itself reads change on disk: policy and configuration (POL-11, CFG-05).
 
 Absent: what is in them. Whoever is told looks for themselves.
 """
@@ -15,6 +15,7 @@ from typing import TypeAlias
 
 from watchfiles import awatch  # pyright: ignore[reportUnknownVariableType] trio, which is not here, is in its type
 
+from remit_server.runtime.config.layers import places
 from remit_server.runtime.settings import Settings
 
 log = logging.getLogger(__name__)
@@ -29,17 +30,18 @@ Stamp: TypeAlias = "tuple[str, int, int, int, int]"
 """Where a file really is, and its device, inode, size and time of change: another file has another one."""
 
 
-async def policy_changes(settings: Settings) -> AsyncGenerator[None]:
+async def own_file_changes(settings: Settings) -> AsyncGenerator[None]:
     """Comes once at the start, and after every change of the person's configuration or the project's, however they are
     saved, until it is closed. Folders that do not exist yet are waited for; links are followed."""
     roots = (settings.person_policy.parent, settings.project_policy.parent)
-    seen = await asyncio.to_thread(_stamps, roots)
+    alone = [path for _, files in places(settings.workspace, os.environ) for path in files if path.parent not in roots]
+    seen = await asyncio.to_thread(_stamps, roots, alone)
     yield
     while True:
         now = seen
-        async with aclosing(_stirrings(await asyncio.to_thread(_places, roots))) as stirrings:
+        async with aclosing(_stirrings(await asyncio.to_thread(_places, roots, alone))) as stirrings:
             async for _ in stirrings:
-                now = await asyncio.to_thread(_stamps, roots)
+                now = await asyncio.to_thread(_stamps, roots, alone)
                 if now != seen:
                     break
         if now != seen:
@@ -65,7 +67,9 @@ async def _stirrings(places: Iterable[Path]) -> AsyncGenerator[None]:
             async for _ in watching:
                 yield
     except Exception:  # a system that has no watches left, a folder that is gone by now
-        log.warning("the policy's folders cannot be watched; they are looked at now and then", exc_info=True)
+        log.warning(
+            "the folders of Remit's own files cannot be watched; they are looked at now and then", exc_info=True
+        )
         await asyncio.sleep(LOOK_ANYWAY_MS / 1000)
         yield
 
@@ -82,8 +86,9 @@ async def _begin_watching(watching: AsyncGenerator[object]) -> AsyncGenerator[as
         await asyncio.wait((first,))
 
 
-def _stamps(roots: Iterable[Path]) -> frozenset[Stamp]:
-    return frozenset(stamp for root in roots for path in _files(root) if (stamp := _stamp(path)) is not None)
+def _stamps(roots: Iterable[Path], alone: Iterable[Path]) -> frozenset[Stamp]:
+    there = (path for root in roots for path in _files(root))
+    return frozenset(stamp for path in (*there, *alone) if (stamp := _stamp(path)) is not None)
 
 
 def _stamp(path: Path) -> Stamp | None:
@@ -95,9 +100,9 @@ def _stamp(path: Path) -> Stamp | None:
     return (os.path.realpath(path), status.st_dev, status.st_ino, status.st_size, status.st_ctime_ns)
 
 
-def _places(roots: Iterable[Path]) -> set[Path]:
+def _places(roots: Iterable[Path], alone: Iterable[Path]) -> set[Path]:
     """The folders where something may happen that counts: those of the files, of what links lead to, and one above."""
-    found: set[Path] = set()
+    found = {_existing(place.parent) for path in alone for place in (path, Path(os.path.realpath(path)))}
     for root in roots:
         real = Path(os.path.realpath(root))
         found |= {_existing(root.parent), _existing(real.parent), _existing(real)}

@@ -14,7 +14,7 @@ from remit_governance.audit.record import AuditEvent, AuditKind
 from remit_governance.audit.store import AuditLog
 from remit_governance.policy.language.load import default_source
 from remit_server.runtime.settings import Settings
-from remit_server.transports.lsp.features.policy_diagnostics import PAUSE_S
+from remit_server.transports.lsp.features.diagnostics import PAUSE_S
 
 pytestmark = [pytest.mark.slow, pytest.mark.asyncio(loop_scope="module")]
 
@@ -468,3 +468,53 @@ async def test_wrong_arguments_say_how_they_should_look(client, arguments):
     error = (await open_rule(client, *arguments))["error"]
     assert error["code"] == -32602
     assert "[{rule?, file?, line?}]" in error["data"]["fix"]
+
+
+# configuration
+
+CONFIG = "model:\n  max_tokns: 100\n  seed: 7\nsessions: { days: 3 }\nlog: {}\n"
+
+
+async def test_CFG_04_a_projects_configuration_is_checked_as_it_is_read(client):
+    uri = open_file(client, client.root / ".remit/config.yaml", CONFIG)
+    (unknown,) = await next_diagnostics(client, uri)
+    start = position(CONFIG, "max_tokns")
+    assert unknown == {
+        "range": {"start": start, "end": {"line": 1, "character": start["character"] + 9}},
+        "severity": 1,
+        "code": "config_invalid",
+        "source": "remit",
+        "message": "unknown key `max_tokns`; did you mean `max_tokens`",
+    }
+    change = {
+        "textDocument": {"uri": uri, "version": 2},
+        "contentChanges": [{"text": CONFIG.replace("tokns", "tokens")}],
+    }
+    client.notify("textDocument/didChange", change)
+    (forbidden,) = await next_diagnostics(client, uri, 1)
+    assert forbidden["message"].startswith("a project may not set `sessions.days`; remove it there; you can set it in")
+
+
+async def test_CFG_04_the_persons_own_is_completed_and_explained(client, homes):
+    path = person(homes).with_name("config.yaml")
+    text = "model:\n  cach\nlog:\n  level: \nlimits:\n  max_steps: 5\n"
+    uri = open_file(client, path, text)
+    keys = (await complete(client, uri, position(text, "cach", 4)))["items"]
+    by_name = {each["label"]: each for each in keys}
+    assert "a project may not set it" in by_name["cache_dir"]["documentation"]
+    levels = (await complete(client, uri, position(text, "level: ", 7)))["items"]
+    assert [each["label"] for each in levels] == ["debug", "info", "warning", "error"]
+    shown = await hover(client, uri, position(text, "max_steps", 2))
+    assert "steps of one turn; by default `25`; `REMIT_MAX_STEPS`; a project may lower it" in str(shown["contents"])
+
+
+async def test_CFG_04_a_project_is_offered_only_what_it_may_set(client):
+    uri = open_file(client, client.root / ".remit/config.yaml", "\n")
+    found = (await complete(client, uri, {"line": 0, "character": 0}))["items"]
+    assert [each["label"] for each in found] == ["model", "limits"]
+
+
+async def test_CFG_04_a_broken_configuration_does_not_hide_what_a_policy_lacks(client, homes):
+    person(homes).with_name("config.yaml").write_text("nothing: [")
+    uri = open_file(client, client.root / PROJECT, GOOD + "oops: 1\n")
+    assert "unknown key `oops`" in (await next_diagnostics(client, uri))[0]["message"]

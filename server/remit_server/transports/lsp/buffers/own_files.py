@@ -1,6 +1,6 @@
-"""The policy files open in the editor, and which of policy's files each of them is (POL-14).
+"""The files that Remit itself reads and the editor has open, and which one each of them is (POL-14, CFG-04).
 
-They are separate from the workspace's documents: the person's own policy is outside of the workspace.
+They are separate from the workspace's documents: the person's own are outside of the workspace.
 """
 
 from __future__ import annotations
@@ -30,21 +30,35 @@ Kind = Literal["person", "project", "default"]
 
 logger = logging.getLogger(__name__)
 
-NAMES = frozenset({"policy.yaml", "default.yaml"})
-"""The file names of documents that may be policies."""
+NAMES = frozenset({"policy.yaml", "default.yaml", "config.yaml", "config.json", ".remit.yaml", ".remit.json"})
+"""The file names of documents that may be policies or configurations."""
 
 
 @dataclass(frozen=True, slots=True)
-class PolicyDocument:
-    """A document that may be a policy, at one moment."""
+class PolicyFile:
+    """One of the files that a policy consists of."""
+
+    kind: Kind
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigFile:
+    """A configuration file; a project's may not set everything."""
+
+    project: bool
+
+
+@dataclass(frozen=True, slots=True)
+class OwnDocument:
+    """A document that may be one of Remit's own files, at one moment."""
 
     path: Path
     text: str
 
 
 @dataclass(slots=True, eq=False)
-class PolicyBuffer:
-    """An open document that may be a policy. `revision` counts the reasons to check it again."""
+class OwnBuffer:
+    """An open document that may be one of Remit's own files. `revision` counts the reasons to check it again."""
 
     uri: str
     path: Path
@@ -54,26 +68,26 @@ class PolicyBuffer:
     checking: asyncio.Task[None] | None = None
 
     @property
-    def frozen(self) -> PolicyDocument:
+    def frozen(self) -> OwnDocument:
         """The document as it is now."""
-        return PolicyDocument(self.path, self.text)
+        return OwnDocument(self.path, self.text)
 
 
-class PolicyBuffers:
-    """The open documents that may be policies, by path."""
+class OwnBuffers:
+    """The open documents that may be Remit's own files, by path."""
 
     def __init__(self) -> None:
-        self._buffers: dict[str, PolicyBuffer] = {}
+        self._buffers: dict[str, OwnBuffer] = {}
 
-    def open(self, uri: str, version: int, text: str) -> PolicyBuffer | None:
-        """Adds a document if its name is a policy's."""
+    def open(self, uri: str, version: int, text: str) -> OwnBuffer | None:
+        """Adds a document if its name is one of Remit's own files."""
         path = file_path(uri)
         if path is None or Path(path).name not in NAMES:
             return None
-        self._buffers[path] = PolicyBuffer(uri, Path(path), version, text)
+        self._buffers[path] = OwnBuffer(uri, Path(path), version, text)
         return self._buffers[path]
 
-    def change(self, uri: str, version: int, edits: Iterable[Edit | str]) -> PolicyBuffer | None:
+    def change(self, uri: str, version: int, edits: Iterable[Edit | str]) -> OwnBuffer | None:
         """Applies edits in order, a bare string being the whole new text."""
         buffer = self.at(uri)
         if buffer is not None:
@@ -81,31 +95,32 @@ class PolicyBuffers:
             buffer.version = version
         return buffer
 
-    def close(self, uri: str) -> PolicyBuffer | None:
+    def close(self, uri: str) -> OwnBuffer | None:
         """Removes a document."""
         return self._buffers.pop(file_path(uri) or uri, None)
 
-    def at(self, uri: str) -> PolicyBuffer | None:
+    def at(self, uri: str) -> OwnBuffer | None:
         """Returns the document with this URI, in any percent-encoding."""
         return self._buffers.get(file_path(uri) or uri)
 
-    def of(self, path: Path) -> PolicyBuffer | None:
+    def of(self, path: Path) -> OwnBuffer | None:
         """Returns the document of a file, in any spelling of its path."""
         return next((buffer for buffer in self if same_file(buffer.path, path)), None)
 
-    def __iter__(self) -> Iterator[PolicyBuffer]:
+    def __iter__(self) -> Iterator[OwnBuffer]:
         return iter(tuple(self._buffers.values()))
 
 
 def settings_here(root: Path | None) -> Settings | None:
-    """Returns where policy files and the audit log are. Without a workspace only the person's own file is known."""
+    """Returns where Remit's own files and the audit log are, whatever they say. Without a workspace only the person's
+    own files are known."""
     from remit_server.errors import SetupError
     from remit_server.runtime.settings import Settings
 
     try:
-        return Settings.from_environment(root or Path("/"))
+        return Settings.of_places(root or Path("/"))
     except SetupError as error:
-        logger.warning("policy files cannot be found: %s", error.why)
+        logger.warning("Remit's own files cannot be found: %s", error.why)
         return None
 
 
@@ -123,6 +138,20 @@ def policy_paths(settings: Settings) -> dict[Kind, Path]:
 def kind_of(path: Path, settings: Settings) -> Kind | None:
     """Returns which of the policy files this one is. A file that is both, through a link, is the person's own."""
     return next((kind for kind, known in policy_paths(settings).items() if same_file(path, known)), None)
+
+
+def own_file(path: Path, settings: Settings) -> PolicyFile | ConfigFile | None:
+    """Returns which of Remit's own files this one is. What is both the person's and a project's, through a link, is the
+    person's."""
+    from remit_server.runtime.config.layers import places
+
+    kind = kind_of(path, settings)
+    if kind is not None:
+        return PolicyFile(kind)
+    for layer, files in places(settings.workspace, os.environ):
+        if any(same_file(path, known) for known in files):
+            return ConfigFile(layer == "project")
+    return None
 
 
 def same_file(one: Path, other: Path) -> bool:
@@ -163,7 +192,7 @@ class Positions:
 async def call_in_thread(call: Callable[[], T]) -> T:
     """Makes a call on a daemon thread, which the server's end does not wait for.
 
-    A policy that takes long to judge must neither block the editor nor keep the process alive.
+    A file that takes long to judge must neither block the editor nor keep the process alive.
     """
     future: Future[T] = Future()
     future.set_running_or_notify_cancel()
@@ -174,5 +203,5 @@ async def call_in_thread(call: Callable[[], T]) -> T:
         except Exception as error:  # the error is the caller's
             future.set_exception(error)
 
-    threading.Thread(target=work, name="remit-policy", daemon=True).start()
+    threading.Thread(target=work, name="remit-own-file", daemon=True).start()
     return await asyncio.wrap_future(future)

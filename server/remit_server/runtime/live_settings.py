@@ -1,0 +1,63 @@
+"""The settings of a running server: read again when the configuration changes (CFG-05)."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields, is_dataclass
+from typing import Any
+
+from remit_server.errors import SetupError
+from remit_server.runtime.ports import Notice
+from remit_server.runtime.settings import Settings
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class LiveSettings:
+    """What counts now. `read` gives what the files and the environment say; `put` has new settings take effect, and
+    raises SetupError where they cannot."""
+
+    now: Settings
+    read: Callable[[], Settings]
+    put: Callable[[Settings], None] = lambda settings: None
+    problem: str = ""
+    _lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    async def reload(self) -> Notice | None:
+        """Have what the files say now count from the next turn on, or leave what counts; None where there is nothing
+        new to say."""
+        async with self._lock:
+            try:
+                new = await asyncio.to_thread(self.read)
+                changed = sorted(changes(self.now, new))
+                if changed:
+                    self.put(new)
+            except SetupError as error:
+                return self._failed(error)
+            mended, self.problem, self.now = bool(self.problem), "", new
+        if changed:
+            names = ", ".join(f"`{name}`" for name in changed)
+            log.info("the configuration was changed: %s", names)
+            return Notice(True, f"The configuration was changed, and counts from the next turn on: {names}")
+        return Notice(True, "The configuration is in order again") if mended else None
+
+    def _failed(self, error: SetupError) -> Notice | None:
+        known, self.problem = self.problem, f"{error.what}: {error.why}; {error.fix}"
+        if known == self.problem:
+            return None
+        return Notice(False, f"The configuration on disk does not count, the one from before does: {self.problem}")
+
+
+def changes(old: Any, new: Any) -> set[str]:
+    """Returns the names of the fields in which two values of one dataclass differ, of those inside for one in it."""
+    found: set[str] = set()
+    for each in fields(old):
+        before, after = getattr(old, each.name), getattr(new, each.name)
+        if is_dataclass(before) and is_dataclass(after):
+            found |= changes(before, after)
+        elif before != after:
+            found.add(each.name)
+    return found
