@@ -163,6 +163,29 @@ export interface ChangedFile {
   readonly moved_from: string | null;
 }
 
+/** What may be typed: `text` takes the place of what stands from character `start` (in UTF-16 units) to the end. */
+export interface ChatProposal {
+  readonly text: string;
+  readonly start: number;
+  readonly meaning: string;
+}
+
+/**
+ * What one line came to. `text` is Markdown to be shown; `input` is what to run in `session_id`, with `model`.
+ *
+ * `loads` says that the chat goes on with the session `session_id`, whose messages are to be shown; `clears` that it
+ * is a new one; `leaves` that the person wants to leave.
+ */
+export interface ChatReply {
+  readonly session_id: string;
+  readonly text: string;
+  readonly input: readonly (TextInput | CallInput)[];
+  readonly model: string | null;
+  readonly loads: boolean;
+  readonly clears: boolean;
+  readonly leaves: boolean;
+}
+
 /**
  * The conversation came near the end of the model's window: what is sent of it is shorter now. All of it is kept.
  *

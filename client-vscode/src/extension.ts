@@ -40,7 +40,8 @@ export function activate(context: vscode.ExtensionContext): void {
     if (change.type === 'ended' && !running(view)) void health.refresh();
   };
   const conversation: Conversation = openConversation(remit, changed, randomUUID, openFolders);
-  const chat: Chat = provideChat(context.extensionUri, () => conversation, proposals);
+  const chat: Chat = provideChat(context.extensionUri, () => conversation, proposals, (text) =>
+    remit.command('remit.chat.complete', { text, session_id: conversation.session() }));
 
   const ask = async (text: string): Promise<void> => {
     await chat.reveal();
@@ -67,7 +68,7 @@ export function activate(context: vscode.ExtensionContext): void {
     'remit.menu': () => showMenu(conversation.view(), health.condition().problem),
     'remit.setServerPath': () => openSetting('remit.serverPath'),
     'remit.setModel': () => openSetting('remit.model'),
-    'remit.openPolicy': () => openPlace(place(health)),
+    'remit.openPlace': () => openPlace(place(health)),
     [CLIENT_COMMANDS.rename]: (target: { path: string; name: string }) => rename(target, ask),
     [CLIENT_COMMANDS.ask]: (question: { text: string }) => ask(question.text),
   };

@@ -16,7 +16,8 @@ export const REMEDIES = {
   folder: { label: 'Open Folder', command: 'workbench.action.files.openFolder' },
   serverSetting: { label: 'Set Server Path', command: 'remit.setServerPath' },
   modelSetting: { label: 'Set Model', command: 'remit.setModel' },
-  policy: { label: 'Open Policy', command: 'remit.openPolicy' },
+  policy: { label: 'Open Policy', command: 'remit.openPlace' },
+  file: { label: 'Open File', command: 'remit.openPlace' },
   retry: { label: 'Try Again', command: 'remit.restart' },
   restart: { label: 'Restart Server', command: 'remit.restart' },
   log: { label: 'Show Log', command: 'remit.openLog' },
@@ -25,6 +26,7 @@ export const REMEDIES = {
 export type Remedy = keyof typeof REMEDIES;
 
 const HELPS: { readonly [code in ProblemCode]?: readonly Remedy[] } = {
+  denied: [],
   no_folder: ['folder'],
   server_missing: ['serverSetting', 'retry'],
   server_failed: ['log', 'serverSetting', 'retry'],
@@ -39,7 +41,7 @@ const HELPS: { readonly [code in ProblemCode]?: readonly Remedy[] } = {
 
 /** What helps, best first. */
 export function remediesFor(problem: Problem): readonly Remedy[] {
-  return HELPS[problem.code] ?? [];
+  return HELPS[problem.code] ?? (placeOf(problem) ? ['file', 'retry'] : []);
 }
 
 export function isRemedy(value: unknown): value is Remedy {

@@ -23,6 +23,11 @@ describe('whatever a request rejects with', () => {
 });
 
 describe('what helps', () => {
+  test('a problem that names a place opens it, whatever its code', () => {
+    expect(remediesFor({ ...PROBLEM, code: 'invalid_request' })).toEqual(['file', 'retry']);
+    expect(remediesFor({ ...PROBLEM, code: 'invalid_request', why: 'nowhere' })).toEqual([]);
+  });
+
   test.each<[ProblemCode, string]>([
     ['no_folder', 'Open Folder'],
     ['server_missing', 'Set Server Path'],

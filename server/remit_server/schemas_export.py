@@ -38,6 +38,8 @@ CONTRACT: Final[tuple[tuple[str, Any, JsonSchemaMode], ...]] = (
     ("ErrorPayload", contract.ErrorPayload, "serialization"),
     ("SessionRecord", contract.SessionRecord, "serialization"),
     ("SessionSummary", contract.SessionSummary, "serialization"),
+    ("ChatReply", contract.ChatReply, "validation"),
+    ("ChatProposal", contract.ChatProposal, "serialization"),
 )
 
 FILES: Final[tuple[tuple[str, Any, JsonSchemaMode], ...]] = (("Config", ConfigForm, "validation"),)

@@ -31,10 +31,12 @@ local function server()
 end
 vim.wait(60000, function() local it = server() return it and it.initialized end, 20)
 vim.fn.search([[\\<total\\>]])
+local function completed(line) return vim.fn.getcompletion(line, 'cmdline') end
+local completions = { completed('Remit /sta'), completed('Remit see @src/c') }
 vim.cmd(vim.env.HOW)
 vim.wait(60000, function() return #shown > 0 end, 20)
 
-local seen = { asked = asked, shown = shown, after = text(), modified = vim.bo.modified }
+local seen = { asked = asked, shown = shown, after = text(), modified = vim.bo.modified, completed = completions }
 vim.cmd('silent undo')
 seen.undone = text()
 vim.fn.writefile({ vim.fn.json_encode(seen) }, vim.env.REPORT)
@@ -105,6 +107,12 @@ def test_a_new_file_is_attached_and_written_in_its_buffer(
     assert found["after"] == "hello\nworld\n"
     assert found["modified"]
     assert not (remit.workspace / "fresh.txt").exists(), "the person saves it"
+
+
+def test_CLI_09_the_chats_commands_are_completed_and_answered(seen: Callable[..., dict[str, Any]]) -> None:
+    found = seen("embedded", "Remit /status")
+    assert found["completed"] == [["/status", "/stats"], ["@src/cart.py"]]
+    assert "it stays on this machine" in found["shown"][0]
 
 
 def test_what_a_command_printed_is_shown(

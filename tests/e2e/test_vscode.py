@@ -81,3 +81,7 @@ def test_SES_02_a_session_goes_from_vscode_to_the_terminal_and_back(
     node: str, chromium: str, code_server: Path, vsix: Path
 ) -> None:
     drive("run_sessions.mjs", node, chromium, code_server, vsix)
+
+
+def test_CLI_09_the_chats_commands_work_in_vscode(node: str, chromium: str, code_server: Path, vsix: Path) -> None:
+    drive("run_chat_commands.mjs", node, chromium, code_server, vsix)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Self
 
@@ -16,13 +16,22 @@ from command_line import REMIT
 PATIENCE_S = 60
 
 
+class _Screen(pyte.HistoryScreen):
+    """A screen that answers where its cursor is, at the moment when it is asked."""
+
+    answer: Callable[[str], object] = staticmethod(lambda text: None)
+
+    def write_process_input(self, data: str) -> None:
+        self.answer(data)
+
+
 class ChatScreen:
     """The chat at a terminal of so many rows and columns; use as a context."""
 
     def __init__(
         self, workspace: Path, environment: Mapping[str, str], rows: int, columns: int, words: tuple[str, ...] = ()
     ) -> None:
-        self.screen = pyte.HistoryScreen(columns, rows, history=20_000, ratio=0.5)
+        self.screen = _Screen(columns, rows, history=20_000, ratio=0.5)
         self._stream = pyte.ByteStream(self.screen)
         self.raw = b""
         env = dict(os.environ) | dict(environment) | {"TERM": "xterm-256color"}
@@ -30,6 +39,7 @@ class ChatScreen:
         self.child = pexpect.spawn(
             str(REMIT), list(words), cwd=str(workspace), env=env, dimensions=(rows, columns), timeout=PATIENCE_S
         )
+        self.screen.answer = self.child.send
 
     def __enter__(self) -> Self:
         return self
@@ -70,8 +80,6 @@ class ChatScreen:
                 time.sleep(0.02)
                 continue
             self.raw += data
-            if b"\x1b[6n" in data:  # where is the cursor?
-                self.child.send(f"\x1b[{self.screen.cursor.y + 1};{self.screen.cursor.x + 1}R")
             self._stream.feed(data)
 
     def ended(self) -> int:

@@ -1,6 +1,6 @@
 // One chat: asks, stops, answers, and keeps the view. Knows the server as a port and nothing of VS Code.
 import type {
-  AgentEvent, ApprovalAnswer, ApprovalReceipt, ContextPayload, RunRequest, RunResult, Scope,
+  AgentEvent, ApprovalAnswer, ApprovalReceipt, ChatReply, ContextPayload, RunRequest, RunResult, Scope,
 } from '../contract';
 import type { Problem } from '../problem';
 import { EMPTY, findApproval, reduce, running, type Change, type Folder, type Turn, type View } from './view';
@@ -9,6 +9,10 @@ export interface ServerPort {
   /** Runs one turn; rejects with a `Problem`. Events come in order, `run_completed` last. */
   run(request: RunRequest, onEvent: (event: AgentEvent) => void, signal: AbortSignal): Promise<RunResult>;
   answer(answer: ApprovalAnswer): Promise<ApprovalReceipt>;
+  /** What a line typed in the chat comes to: a command's answer, or what to run. */
+  read(text: string, session: string): Promise<ChatReply>;
+  /** A session that was kept, as turns to be shown. */
+  load(session: string): Promise<readonly Turn[]>;
 }
 
 export interface Conversation {
@@ -21,7 +25,7 @@ export interface Conversation {
   readonly clear: () => void;
   readonly session: () => string;
   /** Stops what runs and goes on with a session that was kept; draws its turns. */
-  readonly resume: (sessionId: string, turns: readonly Turn[]) => void;
+  readonly resume: (sessionId: string) => Promise<void>;
 }
 
 export function openConversation(
@@ -44,16 +48,25 @@ export function openConversation(
   const ask = (text: string, context: ContextPayload | null): boolean => {
     const prompt = text.trim();
     if (!prompt || running(view)) return false;
-    const request: RunRequest = {
-      session_id: session, turn_id: newId(), input: { type: 'text', text: prompt }, context,
-    };
+    const turn_id = newId();
     abort = new AbortController();
-    apply({ type: 'asked', session_id: session, turn_id: request.turn_id, prompt, folders: openFolders() });
-    server.run(request, (event) => apply({ type: 'event', event }), abort.signal).then(
-      (result) => apply({ type: 'ended', turn_id: request.turn_id, result, error: null }),
-      (error: Problem) => apply({ type: 'ended', turn_id: request.turn_id, result: null, error }),
-    );
+    apply({ type: 'asked', session_id: session, turn_id, prompt, folders: openFolders() });
+    void follow(prompt, turn_id, context, abort.signal)
+      .catch((error: Problem) => apply({ type: 'ended', turn_id, result: null, error }));
     return true;
+  };
+
+  const follow = async (prompt: string, turn_id: string, context: ContextPayload | null, signal: AbortSignal): Promise<void> => {
+    const asked = session;
+    const { session_id, text, input, model, loads, clears } = await server.read(prompt, asked);
+    if (signal.aborted || session !== asked) return apply({ type: 'told', turn_id, text: '', status: 'cancelled' });
+    session = session_id;
+    if (loads) return resume(session_id);
+    if (clears) return apply({ type: 'cleared' });
+    if (input.length === 0) return apply({ type: 'told', turn_id, text, status: 'completed' });
+    const request: RunRequest = { session_id, turn_id, input, context, model };
+    const result = await server.run(request, (event) => apply({ type: 'event', event }), signal);
+    apply({ type: 'ended', turn_id, result, error: null });
   };
 
   const answer = async (approvalId: string, decision: 'allow' | 'deny', scope: Scope): Promise<void> => {
@@ -72,7 +85,8 @@ export function openConversation(
     apply({ type: 'cleared' });
   };
 
-  const resume = (sessionId: string, turns: readonly Turn[]): void => {
+  const resume = async (sessionId: string): Promise<void> => {
+    const turns = await server.load(sessionId);
     abort.abort();
     session = sessionId;
     apply({ type: 'loaded', turns });

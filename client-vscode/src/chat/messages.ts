@@ -1,5 +1,5 @@
 // What the extension host and the webview say to each other.
-import type { Scope } from '../contract';
+import type { ChatProposal, Scope } from '../contract';
 import { isRemedy, type Problem, type Remedy } from '../problem';
 import type { ServerState } from '../server/health';
 import type { Change, View } from './view';
@@ -15,11 +15,14 @@ export type ToWebview =
   | { readonly type: 'view'; readonly view: View }
   | { readonly type: 'change'; readonly change: Change }
   | { readonly type: 'server'; readonly server: ServerView }
+  /** What may be typed at the end of `text`. */
+  | { readonly type: 'proposals'; readonly text: string; readonly proposals: readonly ChatProposal[] }
   | { readonly type: 'focus' };
 
 export type FromWebview =
   | { readonly type: 'ready' }
   | { readonly type: 'ask'; readonly text: string }
+  | { readonly type: 'complete'; readonly text: string }
   | { readonly type: 'stop' }
   | { readonly type: 'answer'; readonly approval_id: string; readonly decision: 'allow' | 'deny'; readonly scope: Scope }
   | { readonly type: 'open_diff'; readonly approval_id: string; readonly index: number }
@@ -36,6 +39,7 @@ export function parseMessage(value: unknown): FromWebview | null {
     case 'stop':
       return { type };
     case 'ask':
+    case 'complete':
       return typeof text === 'string' ? { type, text } : null;
     case 'answer':
       return typeof approval_id === 'string' && (decision === 'allow' || decision === 'deny')

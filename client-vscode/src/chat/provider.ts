@@ -1,6 +1,7 @@
 // The chat view: hands changes to the webview, takes what the person does there. Draws and decides nothing itself.
 import { randomBytes } from 'node:crypto';
 import * as vscode from 'vscode';
+import type { ChatProposal } from '../contract';
 import type { Proposals } from '../editor/proposals';
 import { editorContext, openWorkspaceFile } from '../editor/workspace';
 import { REMEDIES } from '../problem';
@@ -15,7 +16,10 @@ export interface Chat extends vscode.WebviewViewProvider {
   readonly visible: () => boolean;
 }
 
-export function provideChat(extension: vscode.Uri, conversation: () => Conversation, proposals: Proposals): Chat {
+export function provideChat(
+  extension: vscode.Uri, conversation: () => Conversation, proposals: Proposals,
+  complete: (text: string) => Promise<readonly ChatProposal[]>,
+): Chat {
   let current: vscode.WebviewView | null = null;
   let server: ServerView = { state: 'starting', model: null, problem: null };
   const post = (message: ToWebview): void => void current?.webview.postMessage(message);
@@ -28,6 +32,9 @@ export function provideChat(extension: vscode.Uri, conversation: () => Conversat
         return post({ type: 'server', server });
       case 'ask':
         return void chat.ask(message.text, editorContext());
+      case 'complete':
+        // Where the server cannot say, nothing is proposed.
+        return post({ type: 'proposals', text: message.text, proposals: await complete(message.text).catch(() => []) });
       case 'stop':
         return chat.stop();
       case 'answer':

@@ -101,6 +101,8 @@ export type Change =
   | { readonly type: 'receipt'; readonly approval_id: string; readonly receipt: ApprovalReceipt }
   /** The request itself ended: with a result, or because the server is gone or refused it. */
   | { readonly type: 'ended'; readonly turn_id: string; readonly result: RunResult | null; readonly error: Problem | null }
+  /** A command of the chat was answered; nothing ran. */
+  | { readonly type: 'told'; readonly turn_id: string; readonly text: string; readonly status: 'completed' | 'cancelled' }
   | { readonly type: 'cleared' }
   /** A session that was kept is shown in place of what is there. */
   | { readonly type: 'loaded'; readonly turns: readonly Turn[] };
@@ -123,6 +125,8 @@ export function reduce(view: View, change: Change): View {
           : { ...item, answer: null, refused: change.receipt.reason ?? 'the server did not take this answer' });
     case 'ended':
       return onTurn(view, change.turn_id, (turn) => end(turn, change.result, change.error));
+    case 'told':
+      return onTurn(view, change.turn_id, (turn) => tell(turn, change.text, change.status));
     case 'cleared':
       return { ...view, turns: [] };
     case 'loaded':
@@ -281,6 +285,11 @@ function end(turn: Turn, result: RunResult | null, error: Problem | null): Turn 
   const explained = untold ? append(closed, note('end', 'error', problem.what, problem)) : closed;
   const spoken = explained.items.some((item) => item.kind === 'text');
   return result?.final_output && !spoken ? addText(explained, 'text', 'final', result.final_output) : explained;
+}
+
+function tell(turn: Turn, text: string, status: Turn['status']): Turn {
+  if (turn.status !== 'running') return turn;
+  return { ...(text ? append(turn, { kind: 'text', id: 'told', text }) : turn), status };
 }
 
 /** Whether the turn has already told this problem. */

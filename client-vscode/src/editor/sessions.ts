@@ -1,14 +1,12 @@
 // The sessions of a folder, as a list to choose from, and what can be done with one (SES-04, SES-05).
 import * as vscode from 'vscode';
 import type { Conversation } from '../chat/conversation';
-import { turnsOf } from '../chat/replay';
 import { count, running } from '../chat/view';
-import type { SessionRecord, SessionSummary } from '../contract';
+import type { SessionSummary } from '../contract';
 import { problemOf } from '../problem';
 import type { Server } from '../server/client';
 import { visibleLine } from '../text';
 import { showProblem } from './status';
-import { openFolders } from './workspace';
 
 interface SessionItem extends vscode.QuickPickItem {
   readonly session: SessionSummary;
@@ -43,7 +41,7 @@ export async function chooseSession(server: Server, conversation: Conversation, 
   pick.onDidAccept(() => {
     const chosen = pick.selectedItems[0];
     pick.hide();
-    if (chosen) void guarded(async () => { await load(server, conversation, chosen.session.session_id); await reveal(); });
+    if (chosen) void guarded(async () => { await conversation.resume(chosen.session.session_id); await reveal(); });
   });
   pick.onDidHide(() => pick.dispose());
   pick.show();
@@ -61,13 +59,6 @@ function item(session: SessionSummary, current: string): SessionItem {
   };
 }
 
-async function load(server: Server, conversation: Conversation, session: string): Promise<void> {
-  const { summary, records } = await server.command<{
-    readonly summary: SessionSummary; readonly records: readonly SessionRecord[];
-  }>('remit.session.load', { session });
-  conversation.resume(summary.session_id, turnsOf(records, openFolders()));
-}
-
 /** Takes the chat's last changes back, or that; says what was left, and shows the chat as it is then. */
 export async function takeBack(server: Server, conversation: Conversation, direction: 'undo' | 'redo'): Promise<void> {
   if (running(conversation.view())) {
@@ -83,7 +74,7 @@ export async function takeBack(server: Server, conversation: Conversation, direc
     const done = await server.command<{
       readonly status: string; readonly message: string; readonly left: readonly string[];
     }>(`remit.${direction}`, { session });
-    await load(server, conversation, session);
+    await conversation.resume(session);
     const message = visibleLine(done.message);
     if (done.status !== 'completed' || done.left.length > 0) void vscode.window.showWarningMessage(message);
     else void vscode.window.showInformationMessage(message);

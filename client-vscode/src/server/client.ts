@@ -5,9 +5,10 @@ import {
   type LanguageClientOptions,
 } from 'vscode-languageclient/node';
 import type { ServerPort } from '../chat/conversation';
-import type { AgentEvent, ApprovalAnswer, ApprovalReceipt, RunRequest, RunResult, StatusResult } from '../contract';
+import { turnsOf } from '../chat/replay';
+import type { AgentEvent, ApprovalAnswer, ApprovalReceipt, RunRequest, RunResult, SessionRecord, StatusResult } from '../contract';
 import { answerQuery, type Answer, type Query } from '../editor/queries';
-import { currentFolder } from '../editor/workspace';
+import { currentFolder, openFolders } from '../editor/workspace';
 import { problemOf, type Problem } from '../problem';
 import { findServer, serverEnvironment } from './launch';
 import { spawnServer, type ServerProcess } from './process';
@@ -24,8 +25,8 @@ const RESTARTS_PER_REQUEST = 1;
 export interface Server extends ServerPort {
   status(): Promise<StatusResult>;
   verifyAudit(): Promise<{ readonly ok: boolean; readonly message: string }>;
-  /** A command of the server about the sessions of the current folder (docs/editors.md). */
-  command<T>(name: SessionCommand, argument?: object): Promise<T>;
+  /** A command of the server about the sessions and the chat of the current folder (docs/editors.md). */
+  command<T>(name: FolderCommand, argument?: object): Promise<T>;
   restart(): Promise<void>;
   stop(): Promise<void>;
   readonly running: () => boolean;
@@ -33,7 +34,9 @@ export interface Server extends ServerPort {
   readonly onDidChange: vscode.Event<Problem | null>;
 }
 
-export type SessionCommand = `remit.session.${'list' | 'load' | 'rename' | 'fork' | 'delete' | 'export'}` | 'remit.undo' | 'remit.redo';
+export type FolderCommand =
+  | `remit.session.${'list' | 'load' | 'rename' | 'fork' | 'delete' | 'export'}` | `remit.chat.${'read' | 'complete'}`
+  | 'remit.undo' | 'remit.redo';
 
 /** Says its errors in the log only: what a person has to know, they are told in words of ours. */
 class QuietClient extends LanguageClient {
@@ -113,6 +116,10 @@ export function openServer(memory: vscode.Memento, log: vscode.LogOutputChannel)
     }
   };
 
+  const command = <T>(name: FolderCommand, argument?: object): Promise<T> => request((to) => to.sendRequest(
+    ExecuteCommandRequest.type, { command: name, arguments: [{ workspace_folder: currentFolder()?.uri.fsPath, ...argument }] },
+  ));
+
   return {
     onDidChange: changed.event,
     running: () => current?.client.state === State.Running,
@@ -124,9 +131,11 @@ export function openServer(memory: vscode.Memento, log: vscode.LogOutputChannel)
     run: (params, onEvent, signal) => request((to) => runTurn(to, params, onEvent, signal)),
     answer: (answer) => request((to) => to.sendRequest(ANSWER, answer)),
     status: () => request((to) => to.sendRequest(STATUS, { workspace_folder: currentFolder()?.uri.fsPath })),
-    command: (name, argument) => request((to) => to.sendRequest(ExecuteCommandRequest.type, {
-      command: name, arguments: [{ workspace_folder: currentFolder()?.uri.fsPath, ...argument }],
-    })),
+    command,
+    read: (text, session_id) => command('remit.chat.read', { text, session_id }),
+    load: async (session) => turnsOf(
+      (await command<{ readonly records: readonly SessionRecord[] }>('remit.session.load', { session })).records, openFolders(),
+    ),
     verifyAudit: () => request((to) => to.sendRequest(ExecuteCommandRequest.type, { command: 'remit.audit.verify' })),
   };
 }

@@ -1,18 +1,29 @@
 // The input: Enter sends, Escape stops; while a turn runs it keeps what is typed for afterwards.
-import { useLayoutEffect } from 'preact/hooks';
+import { useLayoutEffect, useState } from 'preact/hooks';
 import type { FromWebview } from '../chat/messages';
+import type { ChatProposal } from '../contract';
+
+/** What may be typed at the end of `text`. */
+export interface Proposed {
+  readonly text: string;
+  readonly proposals: readonly ChatProposal[];
+}
 
 interface Props {
   readonly busy: boolean;
   readonly input: { readonly current: HTMLTextAreaElement | null };
   readonly draft: string;
   readonly type: (text: string) => void;
+  readonly proposed: Proposed;
   /** Model and mode, as far as they are known. */
   readonly about: string;
   readonly send: (message: FromWebview) => void;
 }
 
-export function Composer({ busy, input, draft, type, about, send }: Props) {
+/** A command of the chat, or a word behind `@`. */
+const COMPLETED = /^\/[^\n]*$|(?:^|\s)@\S*$/;
+
+export function Composer({ busy, input, draft, type, proposed, about, send }: Props) {
   // The element's own value: what was typed since the last frame is not yet in `draft`.
   const submit = (): void => {
     const text = input.current!.value;
@@ -20,13 +31,58 @@ export function Composer({ busy, input, draft, type, about, send }: Props) {
     send({ type: 'ask', text });
     type('');
   };
+  const change = (text: string): void => {
+    setHidden(false);
+    setChosen(null);
+    type(text);
+    if (COMPLETED.test(text)) send({ type: 'complete', text });
+  };
+  const [hidden, setHidden] = useState(false);
+  const [chosen, setChosen] = useState<number | null>(null);
+  const open = !hidden && proposed.text === draft && COMPLETED.test(draft) ? proposed.proposals : [];
+  const take = ({ text, start }: ChatProposal): void => {
+    // A folder is gone on with; behind everything else the next word begins.
+    change(draft.slice(0, start) + text + (/[/:]$/.test(text) ? '' : ' '));
+    input.current!.focus();
+  };
   useLayoutEffect(() => {
     const area = input.current!;
     area.style.height = 'auto';
     area.style.height = `${area.scrollHeight}px`;
   }, [draft]);
+  useLayoutEffect(() => {
+    if (chosen !== null) document.getElementById(`proposal-${chosen}`)?.scrollIntoView({ block: 'nearest' });
+  }, [chosen]);
+  const onProposals = (event: KeyboardEvent): boolean => {
+    const last = open.length - 1;
+    switch (event.key) {
+      case 'ArrowDown':
+        setChosen(chosen === null || chosen === last ? 0 : chosen + 1);
+        return true;
+      case 'ArrowUp':
+        setChosen(chosen === null || chosen === 0 ? last : chosen - 1);
+        return true;
+      case 'Tab':
+        if (event.shiftKey) return false;
+        take(open[chosen ?? 0]!);
+        return true;
+      case 'Enter':
+        // What was typed is sent, unless the person has chosen something from the list.
+        if (chosen === null) return false;
+        take(open[chosen]!);
+        return true;
+      case 'Escape':
+        setHidden(true);
+        return true;
+      default:
+        return false;
+    }
+  };
   const onKeyDown = (event: KeyboardEvent): void => {
-    if (event.key === 'Enter' && !event.shiftKey && !event.ctrlKey && !event.metaKey && !event.isComposing) {
+    if (open.length > 0 && !event.isComposing && onProposals(event)) {
+      event.preventDefault();
+      event.stopPropagation();
+    } else if (event.key === 'Enter' && !event.shiftKey && !event.ctrlKey && !event.metaKey && !event.isComposing) {
       event.preventDefault();
       submit();
     }
@@ -34,10 +90,25 @@ export function Composer({ busy, input, draft, type, about, send }: Props) {
   const held = busy && draft.trim() !== '';
   return (
     <form class="composer" onSubmit={(event) => { event.preventDefault(); submit(); }}>
+      {open.length > 0 && (
+        <ul class="proposals" id="proposals" role="listbox" aria-label="What may be typed here">
+          {open.map((each, index) => (
+            <li
+              key={each.text} id={`proposal-${index}`} role="option" aria-selected={index === chosen}
+              onMouseDown={(event) => { event.preventDefault(); take(each); }}
+            >
+              <b>{each.text}</b> <span>{each.meaning}</span>
+            </li>
+          ))}
+        </ul>
+      )}
       <div class="box">
         <textarea
           id="input" ref={input} rows={1} value={draft} aria-label="Message to Remit" aria-describedby="hint"
-          placeholder="Ask, or say what to change" onInput={(event) => type(event.currentTarget.value)} onKeyDown={onKeyDown}
+          aria-haspopup="listbox" aria-controls="proposals" aria-autocomplete="list"
+          aria-activedescendant={open.length > 0 && chosen !== null ? `proposal-${chosen}` : undefined}
+          placeholder="Ask, or / for commands" onInput={(event) => change(event.currentTarget.value)}
+          onKeyDown={onKeyDown}
         />
         {busy ? (
           <button type="button" class="icon" title="Stop (Escape)" aria-label="Stop" onClick={() => send({ type: 'stop' })}>
@@ -51,7 +122,9 @@ export function Composer({ busy, input, draft, type, about, send }: Props) {
       </div>
       <div class="hint">
         <span title={about}>{about}</span>
-        <span id="hint" role="status">{held ? 'Still working, Esc stops' : busy ? 'Esc stops' : 'Enter sends'}</span>
+        <span id="hint" role="status">
+          {held ? 'Still working, Esc stops' : busy ? 'Esc stops' : open.length > 0 ? 'Tab completes' : 'Enter sends'}
+        </span>
       </div>
     </form>
   );

@@ -3,7 +3,7 @@ import { options, render } from 'preact';
 import { useCallback, useEffect, useLayoutEffect, useReducer, useRef, useState } from 'preact/hooks';
 import type { FromWebview, ServerView, ToWebview } from '../chat/messages';
 import { EMPTY, pending, reduce, running, tells, type View } from '../chat/view';
-import { Composer } from './composer';
+import { Composer, type Proposed } from './composer';
 import { Trouble } from './problem';
 import { spoken } from './spoken';
 import { TurnView } from './turn';
@@ -23,9 +23,12 @@ const send = (message: FromWebview): void => host.postMessage(message);
 interface State {
   readonly view: View;
   readonly server: ServerView;
+  readonly proposed: Proposed;
 }
 
-const BEGIN: State = { view: EMPTY, server: { state: 'starting', model: null, problem: null } };
+const BEGIN: State = {
+  view: EMPTY, server: { state: 'starting', model: null, problem: null }, proposed: { text: '', proposals: [] },
+};
 
 function onMessage(state: State, message: ToWebview): State {
   switch (message.type) {
@@ -35,13 +38,15 @@ function onMessage(state: State, message: ToWebview): State {
       return { ...state, view: reduce(state.view, message.change) };
     case 'server':
       return { ...state, server: message.server };
+    case 'proposals':
+      return { ...state, proposed: message };
     case 'focus':
       return state;
   }
 }
 
 function Chat() {
-  const [{ view, server }, dispatch] = useReducer(onMessage, BEGIN);
+  const [{ view, server, proposed }, dispatch] = useReducer(onMessage, BEGIN);
   const input = useRef<HTMLTextAreaElement>(null);
   const [draft, setDraft] = useState(host.getState()?.draft ?? '');
   const type = useCallback((text: string) => { setDraft(text); host.setState({ draft: text }); }, []);
@@ -80,7 +85,7 @@ function Chat() {
         )}
       </main>
       <div class="only-read" role="status">{spoken(view)}</div>
-      <Composer busy={busy} input={input} draft={draft} type={type} about={about} send={send} />
+      <Composer busy={busy} input={input} draft={draft} type={type} proposed={proposed} about={about} send={send} />
     </>
   );
 }

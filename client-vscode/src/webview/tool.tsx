@@ -15,6 +15,8 @@ interface Props {
   readonly approval: ApprovalItem | null;
   /** The turn has ended: what has no result by now gets none. */
   readonly over: boolean;
+  /** It is the person's own, typed as `!command` or `/undo`: what it came to is the answer, and shown. */
+  readonly own: boolean;
   /** The turn that the call belongs to. */
   readonly turnId: string;
   readonly send: (message: FromWebview) => void;
@@ -35,13 +37,13 @@ const STATES: { readonly [state in State]: { readonly icon: string; readonly lab
   unfinished: { icon: 'circle-slash', label: 'not finished' },
 };
 
-export function Tool({ item, approval, over, turnId, send }: Props) {
+export function Tool({ item, approval, over, own, turnId, send }: Props) {
   const { result } = item;
   const state = stateOf({ item, approval, over });
   const target = item.arguments['path'] ?? item.arguments['command'] ?? item.arguments['query'] ?? item.arguments['pattern'];
   return (
     <>
-      <details class={`tool ${state}`} data-testid="tool">
+      <details class={`tool ${state}`} open={own} data-testid="tool">
         <summary>
           <span class={`codicon codicon-${STATES[state].icon}`} role="img" aria-label={STATES[state].label} />
           <span class="name">{item.tool}</span>
@@ -91,7 +93,7 @@ function Remarks({ result }: { readonly result: ToolResultEvent }) {
   return <>{[...notes, ...cut].map((note, index) => <p key={index} class="remark">{visible(String(note))}</p>)}</>;
 }
 
-function stateOf({ item, approval, over }: Omit<Props, 'send' | 'turnId'>): State {
+function stateOf({ item, approval, over }: Omit<Props, 'own' | 'turnId' | 'send'>): State {
   if (item.result) return item.result.ok ? (wentWell(item.result) ? 'ok' : 'ended_badly') : approval?.outcome?.decision === 'deny' ? 'declined' : 'failed';
   if (over) return 'unfinished';
   return approval && isOpen(approval) ? 'waiting' : 'running';

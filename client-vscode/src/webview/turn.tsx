@@ -22,6 +22,8 @@ export const TurnView = memo(({ turn, last, send }: TurnProps) => {
   const over = turn.status !== 'running';
   const questions = turn.items.filter((item) => item.kind === 'approval');
   const folder = folderName(turn);
+  // No model was asked: a call that the person typed.
+  const own = turn.usage === null && /^[!/]/.test(turn.prompt);
   const calls = new Set(turn.items.map((item) => (item.kind === 'tool' ? item.id : null)));
   return (
     <article class="turn" aria-label={`Turn: ${turn.prompt.slice(0, 80)}`}>
@@ -36,7 +38,7 @@ export const TurnView = memo(({ turn, last, send }: TurnProps) => {
         return (
           <ItemView
             key={`${item.kind}-${item.id}`} item={item} approval={approval ?? null} over={over} current={last && over}
-            turnId={turn.turn_id} send={send}
+            own={own} turnId={turn.turn_id} send={send}
           />
         );
       })}
@@ -50,11 +52,12 @@ interface ItemProps {
   readonly approval: ApprovalItem | null;
   readonly over: boolean;
   readonly current: boolean;
+  readonly own: boolean;
   readonly turnId: string;
   readonly send: Send;
 }
 
-const ItemView = memo(({ item, approval, over, current, turnId, send }: ItemProps) => {
+const ItemView = memo(({ item, approval, over, current, own, turnId, send }: ItemProps) => {
   switch (item.kind) {
     case 'text':
       return <Answer text={item.text} />;
@@ -63,7 +66,7 @@ const ItemView = memo(({ item, approval, over, current, turnId, send }: ItemProp
     case 'intent':
       return <Intent item={item} />;
     case 'tool':
-      return <Tool item={item} approval={approval} over={over} turnId={turnId} send={send} />;
+      return <Tool item={item} approval={approval} over={over} own={own} turnId={turnId} send={send} />;
     case 'approval':
       return isOpen(item) ? <Approval item={item} send={send} /> : <Outcome item={item} />;
     case 'note':

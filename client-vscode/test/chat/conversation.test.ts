@@ -1,8 +1,8 @@
 // One chat against a server that is a port: one turn at a time, answers once, a new session after a clear.
 import { describe, expect, test } from 'vitest';
 import { openConversation, type ServerPort } from '../../src/chat/conversation';
-import { findApproval, running, type Folder } from '../../src/chat/view';
-import type { AgentEvent, ApprovalAnswer, ApprovalReceipt, RunRequest, RunResult } from '../../src/contract';
+import { findApproval, running, type Folder, type Turn } from '../../src/chat/view';
+import type { AgentEvent, ApprovalAnswer, ApprovalReceipt, ChatReply, RunRequest, RunResult } from '../../src/contract';
 import { event, question, result, started } from '../events';
 
 class FakeServer implements ServerPort {
@@ -21,6 +21,22 @@ class FakeServer implements ServerPort {
     return new Promise((finish, fail) => { this.finish = finish; this.fail = fail; });
   }
 
+  reply: Partial<ChatReply> = {};
+  readonly loaded: string[] = [];
+
+  read(text: string, session: string): Promise<ChatReply> {
+    if (text === 'wrong') return Promise.reject({ code: 'invalid_request', what: 'there is no command', why: 'w', fix: 'f' });
+    return Promise.resolve({
+      session_id: session, text: '', input: [{ type: 'text', text }], model: null, loads: false, clears: false, leaves: false,
+      ...this.reply,
+    });
+  }
+
+  load(session: string): Promise<readonly Turn[]> {
+    this.loaded.push(session);
+    return Promise.resolve([]);
+  }
+
   answer(answer: ApprovalAnswer): Promise<ApprovalReceipt> {
     this.answers.push(answer);
     return this.receipt instanceof Error ? Promise.reject(this.receipt) : Promise.resolve(this.receipt);
@@ -32,6 +48,8 @@ class FakeServer implements ServerPort {
   }
 }
 
+const settle = (): Promise<void> => new Promise((resolve) => setTimeout(resolve));
+
 function open(folders: readonly Folder[] = []) {
   const server = new FakeServer();
   let next = 0;
@@ -41,26 +59,29 @@ function open(folders: readonly Folder[] = []) {
 }
 
 describe('asking', () => {
-  test('a turn carries the session, a fresh id, the trimmed text and the context', () => {
+  test('a turn carries the session, a fresh id, the trimmed text and the context', async () => {
     const { server, chat } = open();
     expect(chat.ask('  rename a to b  ', { open_document: 'a.py' })).toBe(true);
+    await settle();
     expect(server.requests).toEqual([
-      { session_id: 'id-1', turn_id: 'id-2', input: { type: 'text', text: 'rename a to b' }, context: { open_document: 'a.py' } },
+      { session_id: 'id-1', turn_id: 'id-2', input: [{ type: 'text', text: 'rename a to b' }], model: null, context: { open_document: 'a.py' } },
     ]);
   });
 
-  test('a turn keeps the folders that were open when it was asked, and the one that the server says', () => {
+  test('a turn keeps the folders that were open when it was asked, and the one that the server says', async () => {
     const folders = [{ name: 'first', path: '/first' }, { name: 'w', path: '/w' }];
     const { server, chat } = open(folders);
     chat.ask('one', null);
+    await settle();
     server.send(event(1, started));
     expect(chat.view().turns[0]).toMatchObject({ folders, workspace: '/w' });
   });
 
-  test('nothing is asked with no text, or while a turn runs', () => {
+  test('nothing is asked with no text, or while a turn runs', async () => {
     const { server, chat } = open();
     expect(chat.ask('   ', null)).toBe(false);
     expect(chat.ask('one', null)).toBe(true);
+    await settle();
     expect(chat.ask('two', null)).toBe(false);
     expect(server.requests).toHaveLength(1);
   });
@@ -68,22 +89,24 @@ describe('asking', () => {
   test('stop cancels, and the turn ends when the server says so', async () => {
     const { server, chat } = open();
     chat.ask('one', null);
+    await settle();
     chat.stop();
     expect(server.aborted).toBe(true);
     expect(running(chat.view())).not.toBeNull();
     server.fail({ code: 'cancelled', what: 'cancelled', why: '', fix: '' });
-    await Promise.resolve();
-    await Promise.resolve();
+    await settle();
     expect(chat.view().turns[0]!.status).toBe('cancelled');
   });
 
-  test('a clear stops the turn, forgets it and starts a session', () => {
+  test('a clear stops the turn, forgets it and starts a session', async () => {
     const { server, chat } = open();
     chat.ask('one', null);
+    await settle();
     chat.clear();
     server.send(event(1, started));
     expect(chat.view().turns).toEqual([]);
     expect(chat.ask('two', null)).toBe(true);
+    await settle();
     expect(server.requests[1]!.session_id).not.toBe(server.requests[0]!.session_id);
   });
 });
@@ -92,6 +115,7 @@ describe('answering', () => {
   test('an answer carries the digest of the question, and is sent once', async () => {
     const { server, chat } = open();
     chat.ask('one', null);
+    await settle();
     server.send(event(1, question({ digest: 'sha256:exact' })));
     await Promise.all([chat.answer('a1', 'allow', 'once'), chat.answer('a1', 'deny', 'once')]);
     expect(server.answers).toEqual([{ approval_id: 'a1', decision: 'allow', scope: 'once', digest: 'sha256:exact' }]);
@@ -100,6 +124,7 @@ describe('answering', () => {
   test('an unknown or resolved question is not answered', async () => {
     const { server, chat } = open();
     chat.ask('one', null);
+    await settle();
     server.send(event(1, question()), event(2, { kind: 'approval_resolved', approval_id: 'a1', decision: 'deny', scope: 'once', by: 'deadline' }));
     await chat.answer('a1', 'allow', 'once');
     await chat.answer('a2', 'allow', 'once');
@@ -110,6 +135,7 @@ describe('answering', () => {
     const { server, chat } = open();
     server.receipt = Object.assign(new Error(), { what: 'the server is gone' });
     chat.ask('one', null);
+    await settle();
     server.send(event(1, question()));
     await chat.answer('a1', 'allow', 'once');
     expect(findApproval(chat.view(), 'a1')).toMatchObject({ answer: null, refused: 'the server is gone', outcome: null });
@@ -118,23 +144,68 @@ describe('answering', () => {
   test('what changes is told once each, and nothing when nothing changed', async () => {
     const { server, chat, changes } = open();
     chat.ask('one', null);
+    await settle();
     server.send(event(1, started), event(1, started));
     server.finish(result());
-    await Promise.resolve();
-    await Promise.resolve();
+    await settle();
     expect(changes).toEqual(['asked', 'event', 'ended']);
   });
 });
 
 describe('sessions', () => {
-  test('a kept session takes the place of the chat, which goes on with it', () => {
+  test('a kept session takes the place of the chat, which goes on with it', async () => {
     const { server, chat, changes } = open();
     chat.ask('one', null);
-    chat.resume('kept', []);
+    await settle();
+    await chat.resume('kept');
     expect(server.aborted).toBe(true);
     expect(chat.session()).toBe('kept');
     expect(changes.at(-1)).toBe('loaded');
     chat.ask('two', null);
+    await settle();
     expect(server.requests.at(-1)).toMatchObject({ session_id: 'kept' });
+  });
+});
+
+describe('commands of the chat', () => {
+  test('an answer is shown as a turn, and nothing runs', async () => {
+    const { server, chat } = open();
+    server.reply = { input: [], text: 'The model is `embedded`.' };
+    chat.ask('/model', null);
+    await settle();
+    expect(server.requests).toEqual([]);
+    expect(chat.view().turns[0]).toMatchObject({ status: 'completed', items: [{ kind: 'text', text: 'The model is `embedded`.' }] });
+  });
+
+  test('a call, and the model that was switched to, are run as they were read', async () => {
+    const { server, chat } = open();
+    const call = { type: 'call', tool: 'undo_changes', arguments: { direction: 'undo' }, intent: 'CODE' } as const;
+    server.reply = { input: [call], model: 'other' };
+    chat.ask('/undo', null);
+    await settle();
+    expect(server.requests[0]).toMatchObject({ input: [call], model: 'other' });
+  });
+
+  test('another session is loaded, a new one clears the chat, a copy is gone on with', async () => {
+    const { server, chat } = open();
+    server.reply = { input: [], session_id: 'copy', text: 'This is a copy.' };
+    chat.ask('/fork', null);
+    await settle();
+    expect([chat.session(), chat.view().turns.length]).toEqual(['copy', 1]);
+    server.reply = { input: [], session_id: 'new', clears: true };
+    chat.ask('/new', null);
+    await settle();
+    expect([chat.session(), chat.view().turns.length]).toEqual(['new', 0]);
+    server.reply = { input: [], session_id: 'kept', loads: true };
+    chat.ask('/load kept', null);
+    await settle();
+    expect([chat.session(), server.loaded]).toEqual(['kept', ['kept']]);
+  });
+
+  test('what cannot be followed says why', async () => {
+    const { chat } = open();
+    chat.ask('wrong', null);
+    await settle();
+    expect(chat.view().turns[0]).toMatchObject({ status: 'failed', items: [{ kind: 'note', level: 'error', text: 'there is no command' }] });
   });
 });

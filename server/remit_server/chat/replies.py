@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 
-from remit_server.contract import CallInput, FileAttachment
+from remit_server.contract import CallInput, ErrorCode, FileAttachment
 from remit_server.errors import RemitError
 from remit_server.runtime.ports import AgentRuntime
 from remit_server.runtime.settings import Settings
@@ -13,6 +13,8 @@ from remit_server.runtime.settings import Settings
 
 class NotUnderstood(RemitError):
     """What was typed is no command, or not all of one."""
+
+    code = ErrorCode.INVALID_REQUEST
 
 
 @dataclass(slots=True)
@@ -34,13 +36,15 @@ class Chat:
 class Reply:
     """What a command answers: Markdown, a call of the person's own to be run, a message to be sent to the model.
 
-    `shows` is the session whose messages are to be shown now; `leaves` ends the chat.
+    `shows` is the session whose messages are to be shown now, `clears` says that there are none; `leaves` ends the
+    chat.
     """
 
     text: str = ""
     call: CallInput | None = None
     message: str | None = None
     shows: str | None = None
+    clears: bool = False
     leaves: bool = False
 
 

@@ -43,7 +43,7 @@ async def new(chat: Chat, words: str) -> Reply:
     """Begins another session."""
     del words
     chat.session = chat.new_id()
-    return Reply("A new session is begun; `/sessions` has the earlier ones.")
+    return Reply("A new session is begun; `/sessions` has the earlier ones.", clears=True)
 
 
 async def save(chat: Chat, words: str) -> Reply:

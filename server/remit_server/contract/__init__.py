@@ -6,6 +6,7 @@ These pydantic models are the source; `schemas/` and the extension's TypeScript 
 
 from __future__ import annotations
 
+from remit_server.contract.chat import ChatProposal, ChatReply
 from remit_server.contract.events import (
     AgentEvent,
     ApprovalRequired,
@@ -115,6 +116,8 @@ __all__ = [
     "CallInput",
     "CallMade",
     "ChangedFile",
+    "ChatProposal",
+    "ChatReply",
     "ContextCondensed",
     "ContextPayload",
     "DiagnosticsAttachment",

@@ -20,9 +20,8 @@ from prompt_toolkit.history import FileHistory, History, InMemoryHistory
 from prompt_toolkit.patch_stdout import StdoutProxy
 
 from remit_governance.visible import visible, visible_again
-from remit_server.chat.commands import run_command
-from remit_server.chat.mentions import read_message
-from remit_server.chat.replies import Chat, Reply
+from remit_server.chat.lines import Line, is_command, read_line
+from remit_server.chat.replies import Chat
 from remit_server.cli.chat.completion import ChatCompleter
 from remit_server.cli.chat.draw import draw_markdown
 from remit_server.cli.chat.keys import bind_keys
@@ -166,31 +165,27 @@ class TerminalChat:
     async def _take(self, text: str) -> None:
         if not text.strip():
             return
-        if self.turn is not None and not text.startswith("/"):
+        if self.turn is not None and not is_command(text):
             self.waiting.append(text)
             say(style_text("it is sent when this turn has ended", "dim"))
             return
         try:
-            if text.startswith("/"):
-                await self._follow(await run_command(self.chat, text.strip()))
-            else:
-                self._begin(read_message(text.strip(), self._kind_of, self.chat.pinned))
-                self.chat.pinned.clear()
+            await self._follow(await read_line(self.chat, text))
         except RemitError as error:
             _complain(error)
 
-    async def _follow(self, reply: Reply) -> None:
-        """Does what a command's reply says."""
-        if reply.text:
-            say(draw_markdown(reply.text, self.transcript.columns()))
-        if reply.shows is not None:
-            await self.show_session(reply.shows)
-        if reply.call is not None or reply.message is not None:
+    async def _follow(self, line: Line) -> None:
+        """Does what a line says."""
+        if line.text:
+            say(draw_markdown(line.text, self.transcript.columns()))
+        if line.shows is not None:
+            await self.show_session(line.shows)
+        if line.parts:
             if self.turn is not None:
                 say(style_text("a turn is running: Ctrl-C stops it", "yellow"))
                 return
-            self._begin([reply.call] if reply.call is not None else read_message(reply.message or "", self._kind_of))
-        self._leaving = self._leaving or reply.leaves
+            self._begin(line.parts)
+        self._leaving = self._leaving or line.leaves
 
     def _begin(self, message: Sequence[InputPart]) -> None:
         self.turn = asyncio.get_running_loop().create_task(self._run_turn(message))
@@ -224,14 +219,6 @@ class TerminalChat:
             self.chat.runtime.cancel(self.chat.session)
             with contextlib.suppress(asyncio.CancelledError):
                 await asyncio.wait([self.turn], timeout=10)
-
-    def _kind_of(self, path: str) -> str | None:
-        if path.startswith("/") or ".." in Path(path).parts:
-            return None
-        there = self.chat.settings.workspace / path
-        with contextlib.suppress(OSError, ValueError):
-            return "file" if there.is_file() else "folder" if there.is_dir() else None
-        return None
 
     def _show_page(self, rows: int) -> None:
         if self.question is not None:

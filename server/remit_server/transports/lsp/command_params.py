@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from remit_server.transports.lsp.folders import FolderDocument
 
 
+_PLACE = "workspace_folder?, uri?"
+
+
 @dataclass(frozen=True, slots=True)
 class About:
     """The subject of a command: the open document, and its workspace folder's root, where they are known."""
@@ -27,6 +30,45 @@ class About:
     def of(cls, document: FolderDocument | None) -> About:
         """Returns the subject for a document."""
         return cls() if document is None else cls(document.path, str(document.folder.root))
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a command's one argument says: its keys, and the folder that it is about."""
+
+    params: lsp.ExecuteCommandParams
+    shape: str
+    given: dict[str, Json]
+    about: About
+
+    def text(self, key: str) -> str | None:
+        """Returns the text of a key, None where it is left out. Raises the error for invalid params."""
+        value = self.given.get(key)
+        if isinstance(value, str | None):
+            return value
+        raise wrong_arguments(self.params, f"`{key}` is not a string", self.shape)
+
+    def number(self, key: str) -> int | None:
+        """Returns the number of a key, None where it is left out. Raises the error for invalid params."""
+        value = self.given.get(key)
+        if isinstance(value, int | None) and not isinstance(value, bool):
+            return value
+        raise wrong_arguments(self.params, f"`{key}` is not a whole number", self.shape)
+
+    def need(self, key: str) -> str:
+        """Returns the text of a key. Raises the error for invalid params."""
+        value = self.text(key)
+        if value is None:
+            raise wrong_arguments(self.params, f"`{key}` is missing", self.shape)
+        return value
+
+
+def read_asked(connection: Connection, params: lsp.ExecuteCommandParams, keys: str = "") -> Asked:
+    """Returns what the command's one argument says; `keys` are those that it may have besides the place. Raises the
+    error for invalid params."""
+    shape = f"[{{{keys}{_PLACE}}}]"
+    given = one_object(params, shape) if params.arguments else {}
+    return Asked(params, shape, given, find_place(connection, given, params, shape))
 
 
 def find_place(connection: Connection, given: dict[str, Json], params: lsp.ExecuteCommandParams, shape: str) -> About:

@@ -10,7 +10,16 @@ from typing import TYPE_CHECKING
 
 from lsprotocol import types as lsp
 
-from remit_server.contract import CallInput, ContextPayload, Event, RunRequest, RunResult, TextInput, ToolResultEvent
+from remit_server.contract import (
+    CallInput,
+    ContextPayload,
+    Event,
+    InputPart,
+    RunRequest,
+    RunResult,
+    TextInput,
+    ToolResultEvent,
+)
 from remit_server.runtime.ports import Asker, NobodyToAsk
 from remit_server.transports.lsp.buffers.own_files import settings_here
 from remit_server.transports.lsp.client_requests.approval_messages import MessageAsker
@@ -35,9 +44,11 @@ class Ended:
 async def run_turn(
     connection: Connection,
     params: lsp.ExecuteCommandParams,
-    part: TextInput | CallInput,
+    part: TextInput | CallInput | tuple[InputPart, ...],
     about: About,
     session: Json = None,
+    *,
+    model: str | None = None,
 ) -> Ended:
     """Runs one turn in the named session, else in the connection's own, and shows how it ended. Raises RemitError."""
     from pydantic import ValidationError
@@ -47,6 +58,7 @@ async def run_turn(
             session_id=connection.session if session is None else session,
             turn_id=str(uuid.uuid4()),
             input=part,
+            model=model,
             context=ContextPayload(open_document=about.document, workspace_folder=about.folder),
         )
     except ValidationError as error:

@@ -25,6 +25,7 @@ from remit_server.transports.lsp.rpc.custom_methods import Json
 from remit_server.transports.lsp.rpc.io_threads import ConnectionLost
 
 if TYPE_CHECKING:  # the port imports the contract, which is slow
+    from remit_server.chat.replies import Chat
     from remit_server.runtime.ports import AgentRuntime
     from remit_server.transports.lsp.runtime_slot import OpenRuntime
 
@@ -71,7 +72,7 @@ class Connection:
     """The state of one connection; `client` and `folders` are immutable values, replaced as a whole.
 
     `ready` says that the slow imports are done, and the folders' own files are watched. `session` is the id of the
-    session of commands that name none.
+    session of commands that name none; `chats` are those whose lines were read here, by session.
     """
 
     channel: Channel
@@ -82,6 +83,7 @@ class Connection:
     own_files: OwnBuffers = field(default_factory=OwnBuffers)
     ready: bool = False
     session: str = field(default_factory=new_session_id)
+    chats: dict[str, Chat] = field(default_factory=dict[str, "Chat"])
     _background: set[asyncio.Task[None]] = field(default_factory=set[asyncio.Task[None]])
     _progress: dict[lsp.ProgressToken, Callable[[], object]] = field(
         default_factory=dict[lsp.ProgressToken, Callable[[], object]]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from itertools import islice
 from typing import TYPE_CHECKING, Literal
 
@@ -17,7 +17,7 @@ from remit_server.sessions.folder import LAST, SessionFolder
 from remit_server.sessions.search import search
 from remit_server.sessions.statistics import count
 from remit_server.tools.edit.undo_changes import UNDO_CHANGES
-from remit_server.transports.lsp.command_params import About, find_place, one_object, wrong_arguments
+from remit_server.transports.lsp.command_params import Asked, read_asked, wrong_arguments
 from remit_server.transports.lsp.command_turn import run_turn
 from remit_server.transports.lsp.connection import new_session_id
 from remit_server.transports.lsp.rpc.custom_methods import Json
@@ -25,46 +25,8 @@ from remit_server.transports.lsp.rpc.custom_methods import Json
 if TYPE_CHECKING:
     from remit_server.transports.lsp.connection import Connection
 
-PLACE = "workspace_folder?, uri?"
 MOST_HITS = 200
 FORMATS = {"md": to_markdown, "html": to_html}
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """What a command's one argument says: its keys, and the folder that it is about."""
-
-    params: lsp.ExecuteCommandParams
-    shape: str
-    given: dict[str, Json]
-    about: About
-
-    def text(self, key: str) -> str | None:
-        """Returns the text of a key, None where it is left out. Raises the error for invalid params."""
-        value = self.given.get(key)
-        if isinstance(value, str | None):
-            return value
-        raise wrong_arguments(self.params, f"`{key}` is not a string", self.shape)
-
-    def number(self, key: str) -> int | None:
-        """Returns the number of a key, None where it is left out. Raises the error for invalid params."""
-        value = self.given.get(key)
-        if isinstance(value, int | None) and not isinstance(value, bool):
-            return value
-        raise wrong_arguments(self.params, f"`{key}` is not a whole number", self.shape)
-
-    def need(self, key: str) -> str:
-        """Returns the text of a key. Raises the error for invalid params."""
-        value = self.text(key)
-        if value is None:
-            raise wrong_arguments(self.params, f"`{key}` is missing", self.shape)
-        return value
-
-
-def _read(connection: Connection, params: lsp.ExecuteCommandParams, keys: str = "") -> Asked:
-    shape = f"[{{{keys}{PLACE}}}]"
-    given = one_object(params, shape) if params.arguments else {}
-    return Asked(params, shape, given, find_place(connection, given, params, shape))
 
 
 async def _folder(connection: Connection, asked: Asked) -> SessionFolder:
@@ -78,14 +40,14 @@ async def _found(connection: Connection, asked: Asked) -> tuple[SessionFolder, S
 
 async def new(connection: Connection, params: lsp.ExecuteCommandParams) -> Json:
     """Runs `remit.session.new []`: commands that name no session begin another one."""
-    _read(connection, params)
+    read_asked(connection, params)
     connection.session = new_session_id()
     return {"session_id": connection.session}
 
 
 async def list_all(connection: Connection, params: lsp.ExecuteCommandParams) -> Json:
     """Runs `remit.session.list [{workspace_folder?, uri?}]`; the value is a list of SessionSummary."""
-    folder = await _folder(connection, _read(connection, params))
+    folder = await _folder(connection, read_asked(connection, params))
     return [each.model_dump(mode="json") for each in await asyncio.to_thread(folder.list)]
 
 
@@ -94,7 +56,7 @@ async def load(connection: Connection, params: lsp.ExecuteCommandParams) -> Json
 
     The value has its `summary` and its `records`.
     """
-    folder, session = await _found(connection, _read(connection, params, "session?, "))
+    folder, session = await _found(connection, read_asked(connection, params, "session?, "))
     records = await asyncio.to_thread(folder.read, session)
     connection.session = session.session_id
     return {
@@ -105,7 +67,7 @@ async def load(connection: Connection, params: lsp.ExecuteCommandParams) -> Json
 
 async def rename(connection: Connection, params: lsp.ExecuteCommandParams) -> Json:
     """Runs `remit.session.rename [{session?, name, …}]`; the value is its SessionSummary."""
-    asked = _read(connection, params, "session?, name, ")
+    asked = read_asked(connection, params, "session?, name, ")
     name = asked.need("name")
     folder, session = await _found(connection, asked)
     await asyncio.to_thread(folder.rename, session, name, timestamp(utc_now()))
@@ -114,7 +76,7 @@ async def rename(connection: Connection, params: lsp.ExecuteCommandParams) -> Js
 
 async def fork(connection: Connection, params: lsp.ExecuteCommandParams) -> Json:
     """Runs `remit.session.fork [{session?, message?, name?, …}]`; the value is the SessionSummary of the copy."""
-    asked = _read(connection, params, "session?, message?, name?, ")
+    asked = read_asked(connection, params, "session?, message?, name?, ")
     name, upto = asked.text("name"), asked.number("message")
     folder, session = await _found(connection, asked)
     new_id = new_session_id()
@@ -124,7 +86,7 @@ async def fork(connection: Connection, params: lsp.ExecuteCommandParams) -> Json
 
 async def delete(connection: Connection, params: lsp.ExecuteCommandParams) -> Json:
     """Runs `remit.session.delete [{session, …}]`."""
-    asked = _read(connection, params, "session, ")
+    asked = read_asked(connection, params, "session, ")
     asked.need("session")
     folder, session = await _found(connection, asked)
     await asyncio.to_thread(folder.delete, session)
@@ -133,7 +95,7 @@ async def delete(connection: Connection, params: lsp.ExecuteCommandParams) -> Js
 
 async def export(connection: Connection, params: lsp.ExecuteCommandParams) -> Json:
     """Runs `remit.session.export [{session?, format?, …}]`; the value has the `text`, Markdown (`md`) or `html`."""
-    asked = _read(connection, params, "session?, format?, ")
+    asked = read_asked(connection, params, "session?, format?, ")
     kind = asked.text("format") or "md"
     if kind not in FORMATS:
         raise wrong_arguments(params, f"`format` is one of {', '.join(FORMATS)}", asked.shape)
@@ -143,7 +105,7 @@ async def export(connection: Connection, params: lsp.ExecuteCommandParams) -> Js
 
 async def look(connection: Connection, params: lsp.ExecuteCommandParams) -> Json:
     """Runs `remit.session.search [{words, …}]`; the value is a list of places, 200 at most."""
-    asked = _read(connection, params, "words, ")
+    asked = read_asked(connection, params, "words, ")
     words = asked.need("words")
     folder = await _folder(connection, asked)
 
@@ -160,7 +122,7 @@ async def look(connection: Connection, params: lsp.ExecuteCommandParams) -> Json
 
 async def stats(connection: Connection, params: lsp.ExecuteCommandParams) -> Json:
     """Runs `remit.session.stats [{session?, …}]`; the value is SessionStatistics."""
-    folder, session = await _found(connection, _read(connection, params, "session?, "))
+    folder, session = await _found(connection, read_asked(connection, params, "session?, "))
     return (await asyncio.to_thread(lambda: count(folder.read(session)))).model_dump(mode="json")
 
 
@@ -177,7 +139,7 @@ async def redo(connection: Connection, params: lsp.ExecuteCommandParams) -> Json
 async def _take_back(
     connection: Connection, params: lsp.ExecuteCommandParams, direction: Literal["undo", "redo"]
 ) -> Json:
-    asked = _read(connection, params, "session?, turn?, paths?, ")
+    asked = read_asked(connection, params, "session?, turn?, paths?, ")
     what: dict[str, Json] = {"direction": direction}
     what |= {key: asked.given[key] for key in ("turn", "paths") if asked.given.get(key) is not None}
     _, session = await _found(connection, asked)

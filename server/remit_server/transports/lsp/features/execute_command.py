@@ -44,6 +44,9 @@ COMMANDS: Mapping[str, Command] = {
     "remit.session.export": _import_later("export", "session_commands"),
     "remit.session.search": _import_later("look", "session_commands"),
     "remit.session.stats": _import_later("stats", "session_commands"),
+    "remit.chat.send": _import_later("send", "chat_commands"),
+    "remit.chat.read": _import_later("read", "chat_commands"),
+    "remit.chat.complete": _import_later("complete", "chat_commands"),
     "remit.policy.open": policy_open.open_rule,
 }
 """The commands by name; each gets the params as received and returns JSON."""
