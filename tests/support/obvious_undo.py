@@ -55,9 +55,9 @@ class ObviousHistory:
     done: dict[int, dict[str, tuple[list[str] | None, list[str] | None]]] = field(default_factory=dict)
     undone: list[tuple[int, dict[str, tuple[list[str] | None, list[str] | None]]]] = field(default_factory=list)
 
-    def change(self, turn: int, path: str, lines: list[str] | None) -> None:
-        self.done[turn] = {path: (self.files.get(path), lines)}
-        self.files[path] = lines
+    def change(self, turn: int, files: dict[str, list[str] | None]) -> None:
+        self.done[turn] = {path: (self.files.get(path), lines) for path, lines in files.items()}
+        self.files |= files
 
     def undo(self) -> bool:
         """Takes the last turn back that is not undone; whether there was something to do."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shlex
 import shutil
 import stat
 import tempfile
@@ -36,9 +37,17 @@ def reason(result: RunResult) -> str:
     return result.reason or str(result.error)
 
 
+ISOLATED = shutil.which("bwrap") is not None
+KINDS = ["agent", "agent", "person", "person", "undo", "undo", "redo", "remove", "again"]
+COMMANDS_ALLOWED = "version: 1\ncapabilities:\n" + "".join(
+    f"  - {{ name: r{n}, match: {{ syscall: {kind}{globs} }}, action: allow }}\n"
+    for n, (kind, globs) in enumerate(
+        (("process.exec", ""), *((each, ', path_glob: ["**"]') for each in ("fs.read", "fs.write", "fs.delete")))
+    )
+)
 OPS = st.lists(
     st.tuples(
-        st.sampled_from(["agent", "agent", "person", "person", "undo", "undo", "redo", "remove", "again"]),
+        st.sampled_from([*KINDS, *(["command"] if ISOLATED else [])]),
         st.sampled_from(PATHS),
         st.randoms(use_true_random=False),
     ),
@@ -46,9 +55,18 @@ OPS = st.lists(
 )
 
 
+def command_for(files: dict[str, list[str] | None]) -> str:
+    """A command that gives the files these lines; None removes one."""
+    done = list[str]()
+    for path, lines in files.items():
+        text = "".join(f"{line}\n" for line in lines or [])
+        done.append(f"rm {path}" if lines is None else f"printf '%s' {shlex.quote(text)} > {path}")
+    return "; ".join(done)
+
+
 async def interleave(ops: list[tuple[str, str, Any]], folder: Path) -> None:
     async with benches(folder) as make:
-        bench: Bench = await make({"text": "x"})
+        bench: Bench = await make({"text": "x"}, policy=COMMANDS_ALLOWED)
         obvious = ObviousHistory(dict.fromkeys(PATHS))
         typed = 0
         for turn, (kind, path, choose) in enumerate(ops):
@@ -56,7 +74,7 @@ async def interleave(ops: list[tuple[str, str, Any]], folder: Path) -> None:
             if kind == "again":  # the next process goes on with the session
                 await bench.runtime.close()
                 turns = bench.turns
-                bench = await make({"text": "x"})
+                bench = await make({"text": "x"}, policy=COMMANDS_ALLOWED)
                 bench.turns = turns
             elif kind == "undo":
                 assert ((await bench.ask(UNDO)).status == "completed") == obvious.undo(), (turn, kind)
@@ -65,7 +83,7 @@ async def interleave(ops: list[tuple[str, str, Any]], folder: Path) -> None:
             elif kind == "remove":
                 if lines is not None:
                     assert (await bench.ask(own("delete_file", path=path))).status == "completed"
-                    obvious.change(turn, path, None)
+                    obvious.change(turn, {path: None})
             else:
                 new = [line for line in lines or [] if choose.random() < 0.8]
                 for _ in range(choose.randint(1, 3)):
@@ -75,7 +93,13 @@ async def interleave(ops: list[tuple[str, str, Any]], folder: Path) -> None:
                     content = "".join(f"{line}\n" for line in new)
                     result = await bench.ask(own("write_file", path=path, content=content))
                     assert result.status == "completed", reason(result)
-                    obvious.change(turn, path, new)
+                    obvious.change(turn, {path: new})
+                elif kind == "command":
+                    other = next(each for each in PATHS if each != path)
+                    both = {path: new} | ({other: None} if obvious.files[other] and choose.random() < 0.4 else {})
+                    result = await bench.ask(own("run_command", "EXECUTE", command=command_for(both)))
+                    assert result.status == "completed", reason(result)
+                    obvious.change(turn, both)
                 else:
                     (bench.workspace / path).write_text("".join(f"{line}\n" for line in new))
                     obvious.files[path] = new
@@ -155,14 +179,9 @@ async def test_SES_05_rights_come_back(make_bench: Any) -> None:
 
 
 async def test_SES_05_what_a_command_changed_is_undone(make_bench: Any) -> None:
-    if shutil.which("bwrap") is None:
+    if not ISOLATED:
         pytest.skip("there is no bwrap to run commands in: install bubblewrap")
-    rules = [
-        f"  - {{ name: r{n}, match: {{ syscall: {kind} }}, action: allow }}\n"
-        for n, kind in enumerate(("process.exec", "fs.write", "fs.delete"))
-    ]
-    policy = "capabilities:\n" + "".join(rules)
-    bench: Bench = await make_bench({"text": "x"}, policy=policy)
+    bench: Bench = await make_bench({"text": "x"}, policy=COMMANDS_ALLOWED)
     command = "sed -i s/0/7/ a.py && echo made > made.txt"
     result = await bench.ask(own("run_command", "EXECUTE", command=command))
     assert result.status == "completed", reason(result)
