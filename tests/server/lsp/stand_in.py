@@ -14,6 +14,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+from remit_server import streams
 from remit_server.contract import (
     Ability,
     ApprovalAnswer,
@@ -269,4 +270,4 @@ async def open_stand_in(workspace: Path, documents: Documents, code: CodeIntelli
 
 
 if __name__ == "__main__":
-    sys.exit(serve(sys.argv[1] if len(sys.argv) > 1 else None, open_stand_in))
+    streams.leave(serve(sys.argv[1] if len(sys.argv) > 1 else None, open_stand_in))
