@@ -207,6 +207,7 @@ def test_CLI_06_a_projects_prompt_is_shown_before_it_is_sent(chat: Any, remit: C
     folder = remit.workspace / ".remit" / "prompts"
     folder.mkdir(parents=True)
     (folder / "review.md").write_text("Review $1 with care.\n")
+    assert remit("config", "trust").code == 0
     with chat({"text": "reviewed"}, {"text": "again"}) as terminal:
         terminal.send("/review a.py\r")
         terminal.until("Type it again to send it")

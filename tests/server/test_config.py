@@ -15,6 +15,7 @@ from remit_server.errors import SetupError
 from remit_server.runtime.config.form import KEYS, SECTIONS, ConfigForm, Project, project_may, variable_of
 from remit_server.runtime.config.layers import places, resolve
 from remit_server.runtime.settings import Settings
+from remit_server.runtime.trust import write_trust
 
 
 class Places:
@@ -24,7 +25,12 @@ class Places:
         self.workspace = folder / "shop"
         (self.workspace / ".remit").mkdir(parents=True)
         monkeypatch.setenv("XDG_CONFIG_DIRS", str(folder / "system"))
-        self.environment = {"HOME": str(folder / "home"), "REMIT_CONFIG_DIR": str(folder / "config")}
+        self.environment = {
+            "HOME": str(folder / "home"),
+            "REMIT_CONFIG_DIR": str(folder / "config"),
+            "REMIT_STATE_DIR": str(folder / "state"),
+        }
+        write_trust(self.workspace, trusted=True, environment=self.environment)
         self.files = {layer: files[0] for layer, files in places(self.workspace, self.environment)}
 
     def write(self, layer: str, text: str) -> Path:

@@ -360,6 +360,7 @@ OPTION_VALUES: Mapping[str, tuple[Any, Any]] = {
     "approvals": ("stream", "always"),
     "client_commands": (["x.open"], "x.open"),
     "editor_query": (True, 1),
+    "trusted": (True, 1),
 }
 
 

@@ -173,8 +173,9 @@ function options(log: vscode.LogOutputChannel, closed: () => void): LanguageClie
     documentSelector: [{ scheme: 'file' }],
     outputChannel: log,
     revealOutputChannelOn: RevealOutputChannelOn.Never,
+    // VS Code starts extensions like this one in trusted workspaces only.
     initializationOptions: {
-      remit: { approvals: 'stream', client_commands: Object.values(CLIENT_COMMANDS), editor_query: true },
+      remit: { approvals: 'stream', client_commands: Object.values(CLIENT_COMMANDS), editor_query: true, trusted: true },
     },
     initializationFailedHandler: () => false,
     errorHandler: {

@@ -59,7 +59,7 @@ class Prompt:
 def find_prompts(settings: Settings) -> Mapping[str, Prompt]:
     """Returns the prompts by name; a person's own goes before the project's of that name."""
     root = settings.workspace.resolve()
-    project = _read(settings.workspace / ".remit" / FOLDER, settings.state / SHOWN_FILE)
+    project = _read(settings.workspace / ".remit" / FOLDER, settings.state / SHOWN_FILE) if settings.trusted else {}
     # A project's link must not send what lies elsewhere.
     inside = {name: each for name, each in project.items() if each.path.resolve().is_relative_to(root)}
     return {**inside, **_read(settings.person_policy.parent / FOLDER, None)}

@@ -7,6 +7,7 @@ import logging
 import os
 from collections.abc import Callable
 from contextlib import ExitStack
+from pathlib import Path
 
 from remit_governance.audit.record import AuditEvent, AuditKind
 from remit_governance.audit.store import AuditLog
@@ -31,6 +32,7 @@ from remit_server.runtime.policy.live_policy import LivePolicy
 from remit_server.runtime.policy.policies import load_in_force
 from remit_server.runtime.runtime import Runtime
 from remit_server.runtime.settings import Settings
+from remit_server.runtime.trust import INSTRUCTIONS, brought, left_out
 from remit_server.runtime.workspace_record import record_workspace
 from remit_server.sandbox.choose import choose_sandbox
 from remit_server.sandbox.server_identity import clear_all_leftovers
@@ -74,7 +76,7 @@ def _open(configured: LiveSettings, documents: Documents, code: CodeIntelligence
         maintenance = open_log(settings)
         opened.callback(_last, maintenance.close)
         audit = maintenance.log
-        server = ServerRecord(audit)
+        server = ServerRecord(audit, trusted=bool(settings.trusted))
         server.start(loaded.policy.version)
         live = LivePolicy.start(settings, loaded, audit)
         opened.callback(_last, lambda: server.end(live.rulebook.policy.version))
@@ -118,7 +120,8 @@ def _open(configured: LiveSettings, documents: Documents, code: CodeIntelligence
         maintenance.rules = audit_rules(new)
 
     configured.put = put
-    told = (*settings.unknown, *(f"your policy: {warning}" for warning in loaded.policy.warnings), *recovered)
+    unread = _unread(settings.workspace) if settings.trusted is None else ()
+    told = (*settings.unknown, *unread, *(f"your policy: {warning}" for warning in loaded.policy.warnings), *recovered)
     runtime = Runtime(
         configured,
         agent,
@@ -131,6 +134,12 @@ def _open(configured: LiveSettings, documents: Documents, code: CodeIntelligence
         audit_warnings=lambda: maintenance.warnings,
     )
     return runtime
+
+
+def _unread(root: Path) -> tuple[str, ...]:
+    """Says what a folder brings that nobody was asked about; its instructions are told of where they would be read."""
+    names = [name for name in brought(root) if name != INSTRUCTIONS]
+    return (left_out(names),) if names else ()
 
 
 def _last(write: Callable[[], object]) -> None:

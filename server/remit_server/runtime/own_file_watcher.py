@@ -17,6 +17,7 @@ from watchfiles import awatch  # pyright: ignore[reportUnknownVariableType] trio
 
 from remit_server.runtime.config.layers import places
 from remit_server.runtime.settings import Settings
+from remit_server.runtime.trust import trust_file
 
 log = logging.getLogger(__name__)
 
@@ -35,13 +36,15 @@ async def own_file_changes(settings: Settings) -> AsyncGenerator[None]:
     saved, until it is closed. Folders that do not exist yet are waited for; links are followed."""
     roots = (settings.person_policy.parent, settings.project_policy.parent)
     alone = [path for _, files in places(settings.workspace, os.environ) for path in files if path.parent not in roots]
-    seen = await asyncio.to_thread(_stamps, roots, alone)
+    # The folder of the answer about trust is where the audit log is: it changes all the time, and is not watched.
+    looked_at = [*alone, trust_file(settings.workspace)]
+    seen = await asyncio.to_thread(_stamps, roots, looked_at)
     yield
     while True:
         now = seen
         async with aclosing(_stirrings(await asyncio.to_thread(_places, roots, alone))) as stirrings:
             async for _ in stirrings:
-                now = await asyncio.to_thread(_stamps, roots, alone)
+                now = await asyncio.to_thread(_stamps, roots, looked_at)
                 if now != seen:
                     break
         if now != seen:

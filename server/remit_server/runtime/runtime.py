@@ -323,7 +323,7 @@ class Runtime:
         reader = Reader(self.dispatcher, turn, f"{turn.turn_id}-{number}")
         shown = [request.context.open_document] if request.context and request.context.open_document else []
         named = [each.path for each in part.attachments if isinstance(each, FileAttachment | SelectionAttachment)]
-        told = await reader.instruct([*named, *shown], session.instructions)
+        told = await reader.instruct([*named, *shown], session.instructions, trusted=self._settings.trusted)
         attached = await reader.attach(part.attachments)
         session.pin(told.pins + attached.pins)
         return told.texts + attached.texts

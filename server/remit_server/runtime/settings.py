@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-
-from platformdirs import user_data_path, user_state_path
 
 from remit_governance.policy.decision.builtin import AUDIT_DATABASE
 from remit_server.agent.context.generation import Generation
 from remit_server.errors import SetupError
 from remit_server.models.local.options import EngineOptions
 from remit_server.runtime.config.form import KEYS, ConfigForm, variable_of
-from remit_server.runtime.config.layers import config_folder, resolve
+from remit_server.runtime.config.layers import resolve
 from remit_server.runtime.log_file import Level
+from remit_server.runtime.places import config_folder, data_folder, workspace_state
+from remit_server.runtime.trust import read_trust
 
 PROJECT_POLICY = Path(".remit") / "policy.yaml"
 VARIABLES = (
@@ -50,7 +49,8 @@ class Settings:
 
     `model` is what `choose_provider` takes; times are seconds. `state` holds the audit database of this workspace,
     outside the workspace, where no tool can write. The model's traffic is recorded to `record`, if there is one.
-    `unknown` says which variables look like settings and are none.
+    `trusted` says whether what the folder brings counts, None where nobody was asked; `unknown` says which variables
+    look like settings and are none.
     """
 
     workspace: Path
@@ -69,6 +69,7 @@ class Settings:
     engine: EngineOptions = field(default_factory=EngineOptions)
     sessions: SessionLimits = field(default_factory=SessionLimits)
     log_level: Level = "info"
+    trusted: bool | None = True
     unknown: tuple[str, ...] = ()
 
     @property
@@ -124,9 +125,10 @@ class Settings:
         root = existing_folder(workspace)
         return Settings(
             workspace=root,
-            state=state_folder(env) / workspace_key(root),
+            state=workspace_state(root, env),
             person_policy=config_folder(env) / "policy.yaml",
             data=data_folder(env),
+            trusted=read_trust(root, env),
         )
 
     @staticmethod
@@ -180,23 +182,6 @@ def _generation(form: ConfigForm) -> Generation:
         effort=model.effort,
         context_tokens=model.context_tokens,
     )
-
-
-def state_folder(environment: Mapping[str, str]) -> Path:
-    """Where the audit logs of all workspaces are, one folder each."""
-    return Path(environment.get("REMIT_STATE_DIR") or user_state_path("remit")).absolute()
-
-
-def data_folder(environment: Mapping[str, str]) -> Path | None:
-    """Where checkpoints are; None, which is beside the audit logs, where those were moved and these were not."""
-    if named := environment.get("REMIT_DATA_DIR"):
-        return Path(named).absolute()
-    return None if environment.get("REMIT_STATE_DIR") else user_data_path("remit").absolute()
-
-
-def workspace_key(root: Path) -> str:
-    """A folder name for a workspace: readable, and distinct for distinct paths."""
-    return f"{root.name or 'root'}-{hashlib.sha256(os.fsencode(root)).hexdigest()[:12]}"
 
 
 def existing_folder(workspace: Path) -> Path:

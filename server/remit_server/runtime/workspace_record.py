@@ -3,12 +3,10 @@
 
 from __future__ import annotations
 
-import ctypes
 import fcntl
 import json
 import os
 import secrets
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
@@ -16,11 +14,10 @@ from typing import cast
 from remit_governance.permissions.workspace_identity import WorkspaceIdentity
 from remit_server.contract import ErrorCode
 from remit_server.errors import SetupError
+from remit_server.runtime.places import folder_identity
 from remit_server.runtime.settings import Settings
 
 _NAME = "workspace.json"
-_AT_FDCWD, _STATX_BTIME, _BTIME_AT = -100, 0x800, 80
-_STATX_BYTES = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,31 +54,6 @@ def record_workspace(settings: Settings) -> None:
             "make it writable, or name another folder by REMIT_STATE_DIR",
             code=ErrorCode.AUDIT_BROKEN,
         ) from error
-
-
-def folder_identity(folder: Path) -> str:
-    """What tells this folder from another one at its path: inode and time of birth, else device and inode.
-
-    Numbers of devices change between starts of some systems, so they count only where no time of birth is known.
-    """
-    status = folder.stat()
-    born = _birth(folder)
-    return f"device {status.st_dev} inode {status.st_ino}" if born is None else f"born {born} inode {status.st_ino}"
-
-
-def _birth(folder: Path) -> str | None:
-    if sys.platform == "darwin":
-        return f"{folder.stat().st_birthtime}"
-    statx = getattr(ctypes.CDLL(None), "statx", None)
-    if statx is None:
-        return None
-    answer = ctypes.create_string_buffer(_STATX_BYTES)
-    if statx(_AT_FDCWD, os.fsencode(folder), 0, _STATX_BTIME, answer) != 0:
-        return None
-    seconds = int.from_bytes(answer.raw[_BTIME_AT : _BTIME_AT + 8], sys.byteorder, signed=True)
-    nanoseconds = int.from_bytes(answer.raw[_BTIME_AT + 8 : _BTIME_AT + 12], sys.byteorder)
-    has_it = int.from_bytes(answer.raw[:4], sys.byteorder) & _STATX_BTIME
-    return f"{seconds}.{nanoseconds:09}" if has_it and seconds > 0 else None
 
 
 def _read(file: Path) -> _Record | None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from remit_server.runtime.settings import workspace_key
+from remit_server.runtime.places import workspace_key
 
 pytestmark = [pytest.mark.slow, pytest.mark.asyncio(loop_scope="module")]
 

@@ -17,6 +17,7 @@ from remit_server.cli.approval import TerminalAsker, can_ask
 from remit_server.cli.console import show, sink
 from remit_server.cli.main import DENIED, DONE, FAILED, INTERRUPTED
 from remit_server.cli.new_ids import new_session, new_turn
+from remit_server.cli.trust import settle_trust
 from remit_server.cli.usage import WrongUsage, first_problem
 from remit_server.contract import (
     ApprovalAnswer,
@@ -31,7 +32,7 @@ from remit_server.contract import (
 from remit_server.harness.ports import Asker, AskingStyle, Emit, NobodyToAsk
 from remit_server.models.remote.stages import PROVIDERS
 from remit_server.runtime.opening import open_runtime
-from remit_server.runtime.settings import Settings
+from remit_server.runtime.settings import Settings, existing_folder
 from remit_server.sessions.folder import LAST, SessionFolder
 from remit_server.workspace.ports import NoDocuments
 
@@ -115,6 +116,8 @@ def add_common_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Runs one turn; without a prompt, a chat."""
     text = prompt(" ".join(arguments.prompt)) if arguments.prompt else None
+    if arguments.approve == "ask" and not arguments.json and can_ask():
+        settle_trust(existing_folder(arguments.workspace))
     settings = _read_settings(arguments)
     session = session_for(settings, LAST if arguments.go_on else arguments.resume)
     if arguments.verbose:

@@ -1,4 +1,5 @@
-"""`remit config show|check|init`: what is set, where, and whether the files can be used (CFG-01)."""
+"""`remit config show|check|init|trust`: what is set and where, whether the files can be used, and whether those of a
+project count (CFG-01, CFG-06)."""
 
 from __future__ import annotations
 
@@ -15,14 +16,16 @@ from remit_server.cli.main import DONE, FAILED
 from remit_server.cli.usage import os_reason
 from remit_server.errors import SetupError
 from remit_server.runtime.config.form import KEYS, SECTIONS, variable_of
-from remit_server.runtime.config.layers import NAMES, config_folder, places, resolve
+from remit_server.runtime.config.layers import NAMES, places, resolve
 from remit_server.runtime.config.read import read_file
+from remit_server.runtime.places import config_folder
 from remit_server.runtime.settings import existing_folder
+from remit_server.runtime.trust import brought, left_out, read_trust, write_trust
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the command's arguments."""
-    commands = parser.add_subparsers(metavar="show|check|init", required=True)
+    commands = parser.add_subparsers(metavar="show|check|init|trust", required=True)
     show = commands.add_parser("show", help="every setting as it counts here")
     add_common_arguments(show)
     show.add_argument("--origin", action="store_true", help="also where each one is set")
@@ -32,6 +35,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     check.set_defaults(config_run=_check)
     init = commands.add_parser("init", help="write a file of your own in which every setting stands as a comment")
     init.set_defaults(config_run=_init)
+    trust = commands.add_parser("trust", help="have what this folder brings count: its configuration and instructions")
+    add_common_arguments(trust)
+    trust.add_argument("--no", action="store_true", help="have it not count any more")
+    trust.set_defaults(config_run=_trust)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -41,7 +48,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _show(arguments: argparse.Namespace) -> int:
-    resolved = resolve(existing_folder(arguments.workspace))
+    root = existing_folder(arguments.workspace)
+    resolved = resolve(root)
     for key in KEYS:
         value, origin, name = resolved.value(key), resolved.origins[key], ".".join(key)
         if arguments.json:
@@ -49,6 +57,20 @@ def _show(arguments: argparse.Namespace) -> int:
         else:
             where = style_text(f"  ({visible(str(origin), 'show')})", "dim") if arguments.origin else ""
             say(f"{name} = {visible(_written(value), 'show')}{where}")
+    if not arguments.json and (there := brought(root)) and not read_trust(root):
+        say(left_out(there))
+    return DONE
+
+
+def _trust(arguments: argparse.Namespace) -> int:
+    root, trusted = existing_folder(arguments.workspace), not arguments.no
+    write_trust(root, trusted=trusted)
+    if arguments.json:
+        print_json({"folder": str(root), "trusted": trusted, "brings": list(brought(root))})
+        return DONE
+    named = ", ".join(f"`{each}`" for each in brought(root)) or "nothing at present"
+    count = "counts" if trusted else "does not count"
+    say(f"what {visible(str(root), 'show')} brings {count}: {named}")
     return DONE
 
 

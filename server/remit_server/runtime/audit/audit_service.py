@@ -74,9 +74,10 @@ def open_log(settings: Settings) -> Maintenance:
 @dataclass(frozen=True, slots=True)
 class ServerRecord:
     """The start and the orderly end of one server, or of one command that works like one: each is recorded, so that a
-    missing end shows."""
+    missing end shows; and whether what the folder brings counted."""
 
     log: AuditLog
+    trusted: bool | None = None
     server: str = field(default_factory=lambda: secrets.token_hex(8))
 
     def start(self, policy_version: str) -> None:
@@ -98,6 +99,8 @@ class ServerRecord:
 
     def _record(self, kind: AuditKind, policy_version: str) -> None:
         metadata = {"version": __version__, "server": self.server, "process": str(os.getpid())}
+        if self.trusted is not None:
+            metadata["folder"] = "trusted" if self.trusted else "not trusted"
         with _setup_errors(ErrorCode.AUDIT_BROKEN):
             self.log.write(AuditEvent(kind, policy_version=policy_version, metadata=metadata))
 

@@ -1,7 +1,7 @@
 """Where settings come from, and which one counts (CFG-01, CFG-02): the later of these wins.
 
 system, the person's, `~/.remit.yaml`, the project's, the environment, the command line. Of a project's file only what
-loosens nothing is taken, and what it must not set is an error.
+loosens nothing is taken, and what it must not set is an error; one of a folder that is not trusted is not read.
 """
 
 from __future__ import annotations
@@ -12,13 +12,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from platformdirs import site_config_path, user_config_path
+from platformdirs import site_config_path
 from pydantic import ValidationError
 
 from remit_server.contract import ErrorCode
 from remit_server.errors import SetupError
 from remit_server.runtime.config.form import KEYS, SECTIONS, ConfigForm, project_may, variable_of
 from remit_server.runtime.config.read import read_file, unusable
+from remit_server.runtime.places import config_folder
+from remit_server.runtime.trust import read_trust
 
 Layer = Literal["default", "system", "user", "home", "project", "environment", "command line"]
 NAMES = ("config.yaml", "config.json")
@@ -49,11 +51,6 @@ class Resolved:
         return getattr(getattr(self.form, key[0]), key[1])
 
 
-def config_folder(environment: Mapping[str, str]) -> Path:
-    """Returns where the person's policy, permissions, prompts and configuration are."""
-    return Path(environment.get("REMIT_CONFIG_DIR") or user_config_path("remit")).absolute()
-
-
 def places(workspace: Path | None, environment: Mapping[str, str]) -> Iterator[tuple[Layer, tuple[Path, ...]]]:
     """Yields the files of each layer, the weakest first; one of each is used."""
     home = Path(environment.get("HOME") or Path.home())
@@ -75,6 +72,8 @@ def resolve(
     values: dict[Key, Any] = {}
     origins: dict[Key, Origin] = {}
     for layer, files in places(workspace, env):
+        if layer == "project" and workspace is not None and not read_trust(workspace, env):
+            continue
         for key, value, origin in _file_values(layer, files):
             if layer == "project" and not _taken(key, value, values):
                 continue

@@ -25,7 +25,8 @@ class Client:
     Without `takes_code_actions` it knows only bare commands; without `versions_edits`, only edits regardless of a
     document's version.
 
-    `commands` are its own commands that the server's code actions may name; `complaints` describe invalid options.
+    `trusts_folders` says that the person trusts what they open in it. `commands` are its own commands that the server's
+    code actions may name; `complaints` describe invalid options.
     """
 
     name: str = "unknown"
@@ -41,6 +42,7 @@ class Client:
     shows_documents: bool = False
     hovers_in_markdown: bool = False
     answers_queries: bool = False
+    trusts_folders: bool = False
     complaints: tuple[str, ...] = ()
 
     @property
@@ -71,6 +73,7 @@ def describe_client(params: lsp.InitializeParams) -> Client:
         shows_documents=bool(get_capability(has, "window.show_document.support")),
         hovers_in_markdown=lsp.MarkupKind.Markdown in hover,
         answers_queries=given.get("editor_query", False),
+        trusts_folders=given.get("trusted", False),
         complaints=complaints,
     )
 
@@ -108,6 +111,7 @@ def _is_names(value: Json) -> bool:
 OPTIONS: dict[str, tuple[Callable[[Json], bool], str]] = {
     "approvals": (lambda value: isinstance(value, str) and value in _STYLES, "`stream`, `message` or `never`"),
     "client_commands": (_is_names, "a list of names"),
+    "trusted": (lambda value: isinstance(value, bool), "true or false"),
     "editor_query": (lambda value: isinstance(value, bool), "true or false"),
 }
 """The keys of `initializationOptions.remit`, each with its check and the accepted values in words."""

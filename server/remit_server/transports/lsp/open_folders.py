@@ -6,17 +6,22 @@ import asyncio
 import logging
 from collections.abc import Collection, Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from lsprotocol import types as lsp
 
 from remit_server.transports.lsp.buffers.documents import EditorDocuments
 from remit_server.transports.lsp.buffers.uris import NotHere, Root
 from remit_server.transports.lsp.client_requests.editor_code import EditorCode
+from remit_server.transports.lsp.client_requests.folder_trust import settle_trust
 from remit_server.transports.lsp.client_requests.workspace_edit import put_edit
 from remit_server.transports.lsp.connection import Connection
 from remit_server.transports.lsp.folders import WorkspaceFolder
 from remit_server.transports.lsp.own_file_watch import watch_own_files
 from remit_server.transports.lsp.runtime_slot import RuntimeSlot
+
+if TYPE_CHECKING:  # the port imports the contract, which is slow
+    from remit_server.runtime.ports import AgentRuntime
 
 logger = logging.getLogger(__name__)
 
@@ -56,4 +61,9 @@ async def close_folder(folder: WorkspaceFolder) -> None:
 def _make_folder(connection: Connection, root: Path) -> WorkspaceFolder:
     documents = EditorDocuments(root, connection.buffers, lambda request: put_edit(connection, request))
     code = EditorCode(connection, root)
-    return WorkspaceFolder(root, documents, RuntimeSlot(lambda: connection.open_runtime(root, documents, code)))
+
+    async def open_trusted() -> AgentRuntime:
+        await settle_trust(connection, root)
+        return await connection.open_runtime(root, documents, code)
+
+    return WorkspaceFolder(root, documents, RuntimeSlot(open_trusted))

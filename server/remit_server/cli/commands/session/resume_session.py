@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import argparse
 
+from remit_server.cli.approval import can_ask
 from remit_server.cli.commands.ask import chat_here
 from remit_server.cli.commands.session.chosen import add_session
+from remit_server.cli.trust import settle_trust
 from remit_server.cli.usage import WrongUsage
-from remit_server.runtime.settings import Settings
+from remit_server.runtime.settings import Settings, existing_folder
 from remit_server.sessions.folder import SessionFolder
 
 
@@ -20,6 +22,9 @@ def run(arguments: argparse.Namespace) -> int:
     """Opens the chat in the session."""
     if arguments.json:
         raise WrongUsage("a chat has no JSON", "it is for people", "such as `remit --resume 2 --json PROMPT`")
+
+    if can_ask():
+        settle_trust(existing_folder(arguments.workspace))
 
     def read() -> Settings:
         return Settings.from_environment(arguments.workspace)

@@ -1,0 +1,25 @@
+"""Asks in the terminal whether what a folder brings is trusted, once (CFG-06)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from remit_governance.visible import visible
+from remit_server.cli.console import say, style_text
+from remit_server.runtime.trust import brought, read_trust, write_trust
+
+
+def settle_trust(root: Path) -> None:
+    """Asks about a folder that brings something, where the person was not asked yet. Raises SetupError."""
+    there = brought(root)
+    if not there or read_trust(root) is not None:
+        return
+    say(f"{visible(str(root), 'show')} brings {', '.join(f'`{name}`' for name in there)}.")
+    say("What they say goes to the model, and may change how it answers. What is allowed stays your decision.")
+    try:
+        answer = input(f"{style_text('Do you trust the authors of this folder?', 'yellow')} [y/N] ").strip().lower()
+    except EOFError:
+        return
+    write_trust(root, trusted=answer in {"y", "yes"})
+    if answer not in {"y", "yes"}:
+        say("They do not count. `remit config trust` changes that.")

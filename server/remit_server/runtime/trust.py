@@ -1,0 +1,70 @@
+"""Whether the person trusts what a folder brings: its configuration, prompts and instructions (CFG-06).
+
+It is asked once and recorded in the person's state, for this very folder: another one at its path is asked about anew.
+A project's policy needs no trust, for it only tightens.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import cast
+
+from remit_server.errors import SetupError
+from remit_server.runtime.places import folder_identity, workspace_state
+
+_NAME = "trust.json"
+INSTRUCTIONS = "AGENTS.md"
+_BROUGHT = (".remit/config.yaml", ".remit/config.json", ".remit/prompts", INSTRUCTIONS)
+
+
+def trust_file(root: Path, environment: Mapping[str, str] | None = None) -> Path:
+    """Returns where the answer about a folder is recorded."""
+    return workspace_state(root, os.environ if environment is None else environment) / _NAME
+
+
+def brought(root: Path) -> tuple[str, ...]:
+    """Returns what lies in a folder that counts once it is trusted, relative to it."""
+    return tuple(name for name in _BROUGHT if os.path.lexists(root / name))
+
+
+def read_trust(root: Path, environment: Mapping[str, str] | None = None) -> bool | None:
+    """Returns what the person answered about a folder; None where they were not asked."""
+    file = trust_file(root, environment)
+    try:
+        value: object = json.loads(file.read_text(encoding="utf-8"))
+        identity = folder_identity(root)
+    except (OSError, ValueError):
+        return None
+    match cast("dict[str, object]", value) if isinstance(value, dict) else {}:
+        case {"folder": str(folder), "trusted": bool(trusted)} if folder == identity:
+            return trusted
+        case _:
+            return None
+
+
+def write_trust(root: Path, *, trusted: bool, environment: Mapping[str, str] | None = None) -> None:
+    """Records an answer. Raises SetupError."""
+    file = trust_file(root, environment)
+    temporary = file.with_name(f".{_NAME}.{os.getpid()}.new")
+    try:
+        when = datetime.now(UTC).isoformat(timespec="seconds")
+        record = {"folder": folder_identity(root), "trusted": trusted, "when": when}
+        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        with os.fdopen(fd, "w", encoding="utf-8") as open_file:
+            json.dump(record, open_file)
+        temporary.replace(file)
+    except OSError as error:
+        why = f"{file}: {(error.strerror or str(error)).lower()}"
+        raise SetupError("the answer was not recorded", why, "make the folder writable") from error
+
+
+def left_out(names: Sequence[str]) -> str:
+    """Returns the sentence that says what of a folder does not count, and how it will."""
+    listed = ", ".join(f"`{name}`" for name in names)
+    do = "do" if len(names) > 1 else "does"
+    return f"{listed} of this folder {do} not count: run `remit config trust` if you trust it"
