@@ -51,7 +51,8 @@ export interface ApprovalReceipt {
  *
  * `session_rule` says in words what an answer for the session would remember; `always_rule` is the rule that an
  * answer for good in this workspace would write, as it will stand in the person's permission file, `everywhere_rule`
- * that of an answer for good in every workspace.
+ * that of an answer for good in every workspace. `session_name` says which session asks, where the server holds more
+ * than one.
  */
 export interface ApprovalRequired {
   readonly seq: number;
@@ -78,6 +79,7 @@ export interface ApprovalRequired {
   readonly session_rule: string | null;
   readonly always_rule: string | null;
   readonly everywhere_rule: string | null;
+  readonly session_name: string | null;
   readonly deadline: string;
 }
 

@@ -3,7 +3,8 @@ import { randomUUID } from 'node:crypto';
 import * as vscode from 'vscode';
 import { openConversation, type Conversation } from './chat/conversation';
 import { provideChat, type Chat } from './chat/provider';
-import { running, type Change, type View } from './chat/view';
+import { running, tookLong, type Change, type View } from './chat/view';
+import type { ApprovalRequired } from './contract';
 import { openProposals, SCHEME } from './editor/proposals';
 import { chooseSession, takeBack } from './editor/sessions';
 import { draw, showMenu, showProblem, statusItem, statusText } from './editor/status';
@@ -34,8 +35,9 @@ export function activate(context: vscode.ExtensionContext): void {
     chat.show(change);
     redraw();
     if (change.type === 'event' && change.event.kind === 'approval_required' && !chat.visible()) {
-      void notify(conversation, change.event.approval_id, change.event.title);
+      void notify(conversation, change.event);
     }
+    if (change.type === 'event' && change.event.kind === 'run_completed') void announceEnd(change.event.turn_id, view, chat.visible());
     if (change.type === 'event' && change.event.kind === 'approval_resolved') void proposals.close(change.event.approval_id);
     if (change.type === 'ended' && !running(view)) void health.refresh();
   };
@@ -113,10 +115,19 @@ function openSetting(name: string): Thenable<unknown> {
 }
 
 /** The person cannot see the card, so say that it is there. Allowing needs the card, which shows what would happen. */
-async function notify(conversation: Conversation, approvalId: string, title: string): Promise<void> {
-  const chosen = await vscode.window.showWarningMessage(`Remit asks: ${visibleLine(title)}`, 'Review', 'Deny');
-  if (chosen === 'Deny') await conversation.answer(approvalId, 'deny', 'once');
+async function notify(conversation: Conversation, question: ApprovalRequired): Promise<void> {
+  const where = question.session_name === null ? '' : ` (in the session: ${visibleLine(question.session_name)})`;
+  const chosen = await vscode.window.showWarningMessage(`Remit asks: ${visibleLine(question.title)}${where}`, 'Review', 'Deny');
+  if (chosen === 'Deny') await conversation.answer(question.approval_id, 'deny', 'once');
   if (chosen === 'Review') await vscode.commands.executeCommand('remit.open');
+}
+
+/** A person who looks elsewhere is told when a long turn has ended. */
+async function announceEnd(turnId: string, view: View, chatVisible: boolean): Promise<void> {
+  const turn = view.turns.find((each) => each.turn_id === turnId);
+  if (!turn || !tookLong(turn) || (chatVisible && vscode.window.state.focused)) return;
+  const chosen = await vscode.window.showInformationMessage(`Remit has finished: ${turn.status}`, 'Open Chat');
+  if (chosen) await vscode.commands.executeCommand('remit.open');
 }
 
 async function verifyAudit(remit: Server): Promise<void> {

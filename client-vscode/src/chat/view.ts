@@ -8,6 +8,7 @@ import type { Problem } from '../problem';
 
 /** As many characters as the server shows of a command without leaving lines out. */
 const PRINTED_KEPT = 20_000;
+const LONG_TURN_MS = 30_000;
 
 export interface View {
   readonly turns: readonly Turn[];
@@ -175,6 +176,11 @@ export function findApproval(view: View, approvalId: string): ApprovalItem | nul
     }
   }
   return null;
+}
+
+/** Whether the person may have turned to something else while this turn ran. */
+export function tookLong({ started, ended }: Pick<Turn, 'started' | 'ended'>): boolean {
+  return started !== null && ended !== null && Date.parse(ended) - Date.parse(started) > LONG_TURN_MS;
 }
 
 function newTurn({ session_id, turn_id, prompt, folders }: Asked): Turn {

@@ -40,6 +40,7 @@ export function Approval({ item, send }: { readonly item: ApprovalItem; readonly
         <h3 id={id('title')}>{titleOf(question)}</h3>
         <span class="risk" title={`Risk: ${question.risk}`}>{question.risk} risk</span>
       </header>
+      {question.session_name !== null && <p class="session-rule">In the session: {visibleLine(question.session_name)}</p>}
       <div id={id('reasons')}><Reasons reasons={question.reasons} /></div>
       <div id={id('command')}><Command question={question} /></div>
       {question.diffs.map((diff, index) => (

@@ -1,6 +1,6 @@
 // The reducer holds protocol.md §1: contiguous numbers, one end, and answers that count only when the server says so.
 import { describe, expect, test } from 'vitest';
-import { EMPTY, findApproval, pending, reduce, running, wentWell, type Change, type View } from '../../src/chat/view';
+import { EMPTY, findApproval, pending, reduce, running, tookLong, wentWell, type Change, type View } from '../../src/chat/view';
 import type { AgentEvent, ToolResultEvent } from '../../src/contract';
 import { asked, call, completed, event, events, question, result, started, toolResult, TURN } from '../events';
 
@@ -219,4 +219,12 @@ describe('endings', () => {
   test('clearing leaves no turn behind and keeps the model', () => {
     expect(reduce(after(events(started)), { type: 'cleared' })).toEqual({ turns: [], model: 'embedded', mode: null });
   });
+});
+
+test.each([
+  ['2026-01-01T00:00:31Z', true],
+  ['2026-01-01T00:00:30Z', false],
+  [null, false],
+])('CLI-10 a turn that ended at %s took long: %s', (ended, long) => {
+  expect(tookLong({ started: '2026-01-01T00:00:00Z', ended })).toBe(long);
 });

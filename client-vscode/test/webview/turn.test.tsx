@@ -103,6 +103,11 @@ describe('the approval card', () => {
     expect(drawn(started, question({ always_rule: rule }))).not.toContain('Always allow');
   });
 
+  test('SES-07 says which session asks, where there are several', () => {
+    expect(drawn(started, question({ session_name: 'rename it \u202e' }))).toContain('In the session: rename it ⟨U+202E⟩');
+    expect(drawn(started, question())).not.toContain('In the session');
+  });
+
   test('becomes a word on its call once it is resolved', () => {
     const answered: Sent = { kind: 'approval_resolved', approval_id: 'a1', decision: 'deny', scope: 'once', by: 'deadline' };
     const denied = drawn(started, call, question(), answered, toolResult({ ok: false }));

@@ -198,6 +198,8 @@ def _would(data: Mapping[str, Any]) -> Iterable[str]:
 
 def _question(event: ApprovalRequired) -> Iterable[str]:
     yield f"  {style_text('approval', 'yellow')} {visible_again(event.title)} · risk {event.risk}"
+    if event.session_name is not None:
+        yield f"    in the session: {visible_again(event.session_name, 'show')}"
     for reason in event.reasons:
         yield f"    asked by rule {reason.rule or reason.layer}: {visible_again(reason.reason)}"
     if event.command is not None:

@@ -102,7 +102,8 @@ class ApprovalRequired(Event):
 
     `session_rule` says in words what an answer for the session would remember; `always_rule` is the rule that an
     answer for good in this workspace would write, as it will stand in the person's permission file, `everywhere_rule`
-    that of an answer for good in every workspace.
+    that of an answer for good in every workspace. `session_name` says which session asks, where the server holds more
+    than one.
     """
 
     kind: Literal["approval_required"] = "approval_required"
@@ -124,6 +125,7 @@ class ApprovalRequired(Event):
     session_rule: str | None = None
     always_rule: str | None = None
     everywhere_rule: str | None = None
+    session_name: str | None = None
     deadline: str
 
 

@@ -60,7 +60,10 @@ class EndedCall:
 
 @dataclass(slots=True)
 class Turn:
-    """One running turn: its events, its step, and the intent of that step (which `begin_step` clears)."""
+    """One running turn: its events, its step, and the intent of that step (which `begin_step` clears).
+
+    `asks_as` says which session its questions are of, where the person may wonder.
+    """
 
     turn_id: str
     memory: SessionMemory
@@ -80,6 +83,7 @@ class Turn:
     call_ids: set[str] = field(default_factory=set[str])
     asking: asyncio.Lock = field(default_factory=asyncio.Lock)
     history: KeptHistory = field(default_factory=NothingKept)
+    asks_as: Callable[[], str | None] = lambda: None
 
     @property
     def caller_tags(self) -> frozenset[str]:

@@ -6,12 +6,14 @@ import asyncio
 import contextlib
 import logging
 import os
+import textwrap
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from remit_governance.errors import AuditError
+from remit_governance.visible import visible
 from remit_server import __version__
 from remit_server.agent.loop import Agent, begin_conversation
 from remit_server.agent.prompt import own_call_text
@@ -60,6 +62,7 @@ log = logging.getLogger(__name__)
 
 REMEMBERED_TURNS = 1_000
 REMEMBERED_SESSIONS = 100
+MOST_OF_A_NAME = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,6 +251,7 @@ class Runtime:
             dry_run=request.policy is not None and request.policy.dry_run,
             metadata=request.metadata or {},
             history=session.history,
+            asks_as=lambda: self._name_among_others(request),
         )
         try:
             await session.turn_lock.acquire()
@@ -390,6 +394,14 @@ class Runtime:
         session = self._sessions[session_id]
         self._sessions.move_to_end(session_id)
         return session
+
+    def _name_among_others(self, request: RunRequest) -> str | None:
+        """Returns what the person knows a session by, which is what they just said in it; None for the only one."""
+        if len(self._sessions) == 1:
+            return None
+        said = " ".join(part.text for part in request.parts if isinstance(part, TextInput))
+        words = textwrap.shorten(self.dispatcher.parts.redactor.redact(said), MOST_OF_A_NAME, placeholder=" …")
+        return visible(words or request.session_id, "show")
 
     def _forget_old(self) -> None:
         """Drop the oldest finished turns and idle sessions beyond what is remembered."""

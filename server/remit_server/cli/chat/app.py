@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import re
 import shutil
 import sys
@@ -25,6 +26,7 @@ from remit_server.chat.replies import Chat
 from remit_server.cli.chat.completion import ChatCompleter
 from remit_server.cli.chat.draw import draw_markdown
 from remit_server.cli.chat.keys import bind_keys
+from remit_server.cli.chat.notification import notification
 from remit_server.cli.chat.question import Question
 from remit_server.cli.chat.transcript import Transcript
 from remit_server.cli.commands.session.show_session import draw_part
@@ -112,7 +114,7 @@ class TerminalChat:
             self.question = Question(question, lines, time.monotonic())
             self._answer = asyncio.get_running_loop().create_future()
             self._show_page(self._rows())
-            self._ring()
+            self._call_back(f"asks: {question.title}")
             try:
                 return await self._answer
             finally:
@@ -208,7 +210,7 @@ class TerminalChat:
             _complain(error)
         finally:
             if time.monotonic() - self._began > LONG_TURN_S:
-                self._ring()
+                self._call_back("has finished")
             self.turn = None
             self._redraw()
         if self.waiting and not self._leaving:
@@ -231,9 +233,12 @@ class TerminalChat:
     def _rows(self) -> int:
         return max(5, shutil.get_terminal_size().lines - 2)
 
-    def _ring(self) -> None:
-        """Calls the person back: the terminal's bell."""
-        self.session.app.output.bell()
+    def _call_back(self, words: str) -> None:
+        """Tells the person, who may look elsewhere: by the terminal's bell, and by the desktop where it can."""
+        output = self.session.app.output
+        output.bell()
+        output.write_raw(notification(words, os.environ))
+        output.flush()
 
     def _redraw(self) -> None:
         if self.session.app.is_running:

@@ -130,6 +130,7 @@ class ApprovalDesk:
             approval_id=question.id,
             digest=question.digest,
             scopes=tuple(Scope(scope) for scope in question.scopes),
+            session_name=turn.asks_as(),
             deadline=timestamp(deadline),
             **shown,
         )
