@@ -54,7 +54,7 @@ setup: $(STAMP)
 $(STAMP): pyproject.toml uv.lock
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	test -x $(BIN)/uv || $(BIN)/python -m pip install --quiet --disable-pip-version-check "uv>=0.9,<1"
-	UV_PROJECT_ENVIRONMENT=$(VENV) $(BIN)/uv sync --quiet --frozen --inexact --extra mlx --extra openai --extra anthropic --extra google --extra ollama
+	UV_PROJECT_ENVIRONMENT=$(VENV) $(BIN)/uv sync --quiet --frozen --inexact --extra mlx --extra openai --extra anthropic --extra google --extra ollama --extra otel
 	touch $(STAMP)
 
 $(CLIENT): client-vscode/package.json client-vscode/package-lock.json

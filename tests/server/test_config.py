@@ -150,7 +150,7 @@ def test_CFG_01_the_template_sets_nothing_and_names_all(here: Places) -> None:
     assert here.resolved().form == ConfigForm()
     uncommented = "\n".join(
         line.removeprefix("# ").removeprefix("#")
-        if line.startswith(("# model:", "# limits:", "# sessions:", "# audit:", "# log:", "#   "))
+        if line.startswith((*(f"# {section}:" for section in SECTIONS), "#   "))
         else line
         for line in text.splitlines()
     )

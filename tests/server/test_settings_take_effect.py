@@ -77,6 +77,7 @@ ENVIRONMENT: Mapping[str, tuple[str, str | None]] = {
     "REMIT_SESSION_DAYS": ("7", "-1"),
     "REMIT_SESSION_COUNT": ("7", "0"),
     "REMIT_LOG_LEVEL": ("debug", "loud"),
+    "REMIT_OTLP_ENDPOINT": ("http://127.0.0.1:4318", "127.0.0.1:4318"),
 }
 """For each variable a value that changes the settings, and one that is refused."""
 

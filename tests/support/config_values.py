@@ -28,5 +28,6 @@ VALUES: dict[tuple[str, str], tuple[Any, Any]] = {
     ("audit", "days"): (7, 8),
     ("audit", "mib"): (7, 8),
     ("log", "level"): ("debug", "error"),
+    ("telemetry", "endpoint"): ("http://127.0.0.1:4318", "https://collector.example"),
 }
 """Two values of each setting; of a limit one that is lower than the default, and one that is higher."""

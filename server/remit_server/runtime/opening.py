@@ -37,6 +37,7 @@ from remit_server.runtime.workspace_record import record_workspace
 from remit_server.sandbox.choose import choose_sandbox
 from remit_server.sandbox.server_identity import clear_all_leftovers
 from remit_server.sessions.folder import SessionFolder
+from remit_server.telemetry.live import Telemetry
 from remit_server.tools.table import TOOLS
 from remit_server.workspace.code import CodeIntelligence, NoEditor
 from remit_server.workspace.content.files import collect_leftovers
@@ -90,6 +91,8 @@ def _open(configured: LiveSettings, documents: Documents, code: CodeIntelligence
         redactor = Redactor(secrets=secret_values(os.environ), more=lambda: live.rulebook.policy.redact)
         log_file = open_log_file(settings.state, settings.log_level, redactor.redact)
         opened.callback(log_file.close)
+        telemetry = Telemetry(settings.collector)
+        opened.callback(telemetry.close)
         desk = ApprovalDesk(audit, settings.approval_timeout_s, live.keep)
         merger = Merger(workspace, documents, merges)
         parts = Parts(
@@ -112,6 +115,7 @@ def _open(configured: LiveSettings, documents: Documents, code: CodeIntelligence
 
     def put(new: Settings) -> None:
         before = configured.now
+        telemetry.change(new.collector)
         if (new.model, new.engine, new.record) != (before.model, before.engine, before.record):
             runtime.retire(chosen.change(new.model, model_opener(new, redactor, models)))
         runtime.put_settings(new)
@@ -129,6 +133,7 @@ def _open(configured: LiveSettings, documents: Documents, code: CodeIntelligence
         desk,
         live,
         models=chosen,
+        telemetry=telemetry,
         close=close,
         warnings=lambda: (*told, *maintenance.warnings),
         audit_warnings=lambda: maintenance.warnings,

@@ -57,6 +57,7 @@ from remit_server.runtime.ports import Notice
 from remit_server.runtime.session import Session, model_config, open_session
 from remit_server.runtime.settings import Settings
 from remit_server.sessions.folder import SessionFolder
+from remit_server.telemetry.live import Telemetry
 
 log = logging.getLogger(__name__)
 
@@ -89,11 +90,12 @@ class Runtime:
         live: LivePolicy,
         *,
         models: ChosenModels,
+        telemetry: Telemetry,
         close: Callable[[], None],
         warnings: Callable[[], Sequence[str]] = tuple,
         audit_warnings: Callable[[], Sequence[str]] = tuple,
     ) -> None:
-        self._configured, self._agent, self._models = configured, agent, models
+        self._configured, self._agent, self._models, self._telemetry = configured, agent, models, telemetry
         self.dispatcher, self._desk = dispatcher, desk
         self._live, self._close_resources = live, close
         self._warnings, self._warned, self._audit_warnings = warnings, 0, audit_warnings
@@ -245,7 +247,7 @@ class Runtime:
         turn = Turn(
             request.turn_id,
             session.memory,
-            session.recording(emit),
+            session.recording(emit, self._telemetry.begin_turn(request.session_id, request.turn_id)),
             asker,
             allow_tools=allowed,
             dry_run=request.policy is not None and request.policy.dry_run,

@@ -46,14 +46,14 @@ class Session:
             self.conversation, self.instructions = now, set()
         self.conversation.keep = self.recorder.keep
 
-    def recording(self, emit: Emit) -> Emit:
-        """Returns what takes a turn's events to the file, then to the client."""
+    def recording(self, emit: Emit, observe: Emit) -> Emit:
+        """Returns what takes a turn's events to the file and to whoever observes it, then to the client."""
         recorder = self.recorder
-        if recorder is None:
-            return emit
 
         def take(event: Event) -> None:
-            recorder.take(cast("AgentEvent", event))
+            if recorder is not None:
+                recorder.take(cast("AgentEvent", event))
+            observe(event)
             emit(event)
 
         return take

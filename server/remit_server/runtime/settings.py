@@ -69,6 +69,7 @@ class Settings:
     engine: EngineOptions = field(default_factory=EngineOptions)
     sessions: SessionLimits = field(default_factory=SessionLimits)
     log_level: Level = "info"
+    collector: str | None = None
     trusted: bool | None = True
     unknown: tuple[str, ...] = ()
 
@@ -155,6 +156,7 @@ class Settings:
             sessions=SessionLimits(form.sessions.save, form.sessions.days, form.sessions.count),
             generation=_generation(form),
             log_level=form.log.level,
+            collector=form.telemetry.endpoint,
             unknown=unknown_variables(env),
         )
 

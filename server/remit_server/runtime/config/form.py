@@ -93,6 +93,19 @@ class LogSection(Section):
     )
 
 
+class TelemetrySection(Section):
+    """A collector of traces and metrics, which is told how turns went: names and figures, no contents."""
+
+    endpoint: str | None = setting(
+        None,
+        "REMIT_OTLP_ENDPOINT",
+        "no",
+        "a collector that is told of turns by OTLP over HTTP, as `http://127.0.0.1:4318`",
+        pattern=r"^https?://[^\s/?#@]+(/[^\s?#]*)?$",
+        max_length=2_000,
+    )
+
+
 class ConfigForm(Section):
     """A configuration file of Remit. What it leaves out is the next file's, and at last the default."""
 
@@ -101,6 +114,7 @@ class ConfigForm(Section):
     sessions: SessionsSection = SessionsSection()
     audit: AuditSection = AuditSection()
     log: LogSection = LogSection()
+    telemetry: TelemetrySection = TelemetrySection()
 
 
 SECTIONS: dict[str, type[Section]] = {
@@ -109,6 +123,7 @@ SECTIONS: dict[str, type[Section]] = {
     "sessions": SessionsSection,
     "audit": AuditSection,
     "log": LogSection,
+    "telemetry": TelemetrySection,
 }
 """The sections by name, as `ConfigForm` has them."""
 

@@ -1,0 +1,54 @@
+"""Which collector turns are told to, which the configuration may change (OBS-02, CFG-05)."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from remit_server.contract import Event
+from remit_server.errors import SetupError
+
+if TYPE_CHECKING:  # an extra, and slow
+    from remit_server.telemetry.exporter import Exporter
+
+
+def unobserved(event: Event) -> None:
+    """Takes an event of a turn that nobody is told of."""
+
+
+class Telemetry:
+    """The collector in use, if there is one."""
+
+    def __init__(self, endpoint: str | None) -> None:
+        """Raises SetupError where the library is not installed."""
+        self._endpoint, self._exporter = endpoint, _open(endpoint)
+
+    def change(self, endpoint: str | None) -> None:
+        """Has later turns told to another collector, or to none. Raises SetupError, and changes nothing."""
+        if endpoint == self._endpoint:
+            return
+        before = self._exporter
+        self._exporter, self._endpoint = _open(endpoint), endpoint
+        if before is not None:
+            threading.Thread(target=before.close, name="remit-telemetry", daemon=True).start()
+
+    def begin_turn(self, session_id: str, turn_id: str) -> Callable[[Event], None]:
+        """Returns what takes the events of a turn."""
+        return unobserved if self._exporter is None else self._exporter.begin_turn(session_id, turn_id)
+
+    def close(self) -> None:
+        """Sends what is left."""
+        if self._exporter is not None:
+            self._exporter.close()
+
+
+def _open(endpoint: str | None) -> Exporter | None:
+    if endpoint is None:
+        return None
+    try:
+        from remit_server.telemetry.exporter import open_exporter
+    except ImportError as error:
+        fix = "install it: pip install 'remit[otel]', or unset `telemetry.endpoint`"
+        raise SetupError("turns cannot be told to a collector", "this needs the `otel` extra", fix) from error
+    return open_exporter(endpoint)
