@@ -76,6 +76,8 @@ ENVIRONMENT: Mapping[str, tuple[str, str | None]] = {
     "REMIT_SESSIONS": ("off", "no sessions"),
     "REMIT_SESSION_DAYS": ("7", "-1"),
     "REMIT_SESSION_COUNT": ("7", "0"),
+    "REMIT_SPARE_MEMORY_MIB": ("7", "-1"),
+    "REMIT_SPARE_DISK_MIB": ("7", "much"),
     "REMIT_LOG_LEVEL": ("debug", "loud"),
     "REMIT_OTLP_ENDPOINT": ("http://127.0.0.1:4318", "127.0.0.1:4318"),
 }

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import platform
 import sys
 from pathlib import Path
 
 from remit_server.errors import ModelUnavailable
+from remit_server.machine import free_memory
 from remit_server.models.choose import PLAYED, model_place
 from remit_server.models.installed import is_installed
 from remit_server.models.local.provider import EMBEDDED
@@ -40,7 +40,7 @@ def unavailable_because(reference: str) -> str | None:
     if place == EMBEDDED:
         return None
     folder = Path(place)
-    return missing_files(folder) or memory_problem(weights_bytes(folder), free_bytes())
+    return missing_files(folder) or memory_problem(weights_bytes(folder), free_memory())
 
 
 def platform_problem(system: str, machine: str) -> str | None:
@@ -76,16 +76,3 @@ def memory_problem(needed: int, free: int | None) -> str | None:
 def weights_bytes(folder: Path) -> int:
     """Returns the size of all weight files in bytes."""
     return sum(path.stat().st_size for path in folder.glob("model*.safetensors"))
-
-
-def free_bytes() -> int | None:
-    """Returns the bytes of memory that a process could still get: on Linux what is available, elsewhere all."""
-    try:
-        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
-        return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:"))
-    except (OSError, ValueError, StopIteration):
-        pass
-    try:
-        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (OSError, ValueError):
-        return None

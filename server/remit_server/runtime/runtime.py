@@ -54,6 +54,7 @@ from remit_server.runtime.log_file import enter_turn
 from remit_server.runtime.outcome import Outcome, judge_turn
 from remit_server.runtime.policy.live_policy import LivePolicy
 from remit_server.runtime.ports import Notice
+from remit_server.runtime.room import shortage
 from remit_server.runtime.session import Session, model_config, open_session
 from remit_server.runtime.settings import Settings
 from remit_server.sessions.folder import SessionFolder
@@ -291,6 +292,10 @@ class Runtime:
             return Outcome("failed", error=internal())
 
     async def _work(self, request: RunRequest, session: Session, turn: Turn) -> Outcome:
+        if any(isinstance(part, TextInput) for part in request.parts):
+            short = await asyncio.to_thread(shortage, self._settings)
+            if short is not None:
+                raise short
         agent = self._choose_model(request, session).limited(request.policy.max_steps if request.policy else None)
         reference = session.model or self._settings.model
         await session.begin_turn(turn.turn_id, model_config(reference, agent.provider.name))

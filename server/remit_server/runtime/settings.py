@@ -44,6 +44,14 @@ class SessionLimits:
 
 
 @dataclass(frozen=True, slots=True)
+class Room:
+    """The MiB that must be free for a turn to begin; 0 asks for none."""
+
+    memory_mib: int = 128
+    disk_mib: int = 100
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """What one server was started with.
 
@@ -70,6 +78,7 @@ class Settings:
     sessions: SessionLimits = field(default_factory=SessionLimits)
     log_level: Level = "info"
     collector: str | None = None
+    room: Room = Room()
     trusted: bool | None = True
     unknown: tuple[str, ...] = ()
 
@@ -157,6 +166,7 @@ class Settings:
             generation=_generation(form),
             log_level=form.log.level,
             collector=form.telemetry.endpoint,
+            room=Room(form.limits.spare_memory_mib, form.limits.spare_disk_mib),
             unknown=unknown_variables(env),
         )
 

@@ -18,9 +18,11 @@ from remit_server.cli.commands.model import describe_report
 from remit_server.cli.console import print_json, say, style_text
 from remit_server.cli.main import DONE, FAILED
 from remit_server.errors import RemitError
+from remit_server.machine import free_disk, free_memory
 from remit_server.models.check import check_model
 from remit_server.runtime.audit.audit_service import last_vouched, verify_workspace
 from remit_server.runtime.policy.policies import load_in_force
+from remit_server.runtime.room import MIB, shortage
 from remit_server.runtime.settings import Settings
 from remit_server.sandbox.choose import choose_sandbox
 from remit_server.sandbox.probe import probe
@@ -120,6 +122,14 @@ def _nothing_recorded(settings: Settings) -> Finding:
     return Finding("audit", good=False, detail=detail, fix="make it one, or name another with REMIT_STATE_DIR")
 
 
+def _room(settings: Settings) -> Finding:
+    if (short := shortage(settings)) is not None:
+        return Finding("room", good=False, detail=short.why, fix=short.fix)
+    memory = free_memory()
+    left = "memory is not measured here" if memory is None else f"{memory // MIB:,} MiB of memory"
+    return Finding("room", good=True, detail=f"{left} and {free_disk(settings.state) // MIB:,} MiB of disk are free")
+
+
 def _editor(settings: Settings) -> Finding:
     try:
         asyncio.run(_handshake(settings))
@@ -146,6 +156,7 @@ CHECKS: dict[str, Callable[[Settings], Finding]] = {
     "policy": _policy,
     "audit": _audit,
     "sandbox": _sandbox,
+    "room": _room,
     "editor": _editor,
     "model": _model,
 }

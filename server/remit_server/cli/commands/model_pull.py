@@ -45,11 +45,12 @@ def run(arguments: argparse.Namespace) -> int:
         why, fix = "not installed: huggingface_hub", "install the `mlx` extra: `make setup` in Remit's folder"
         raise ModelUnavailable("nothing can be pulled", why, fix)
     # Imported only here: it takes half a second, and the other commands of `remit model` need no network.
-    from remit_server.models.local.hub.pull import free_space, plan_pull, pull
+    from remit_server.machine import free_disk
+    from remit_server.models.local.hub.pull import plan_pull, pull
 
     cache = cache_folder(os.environ)
     plan = plan_pull(name, cache)
-    announce(name, plan, free_space(cache), as_json=arguments.json)
+    announce(name, plan, free_disk(cache), as_json=arguments.json)
     model = pull(name, plan, cache, make_reporter(as_json=arguments.json))
     if arguments.json:
         print_json({"kind": "pulled", "reference": str(name), **asdict(model)})

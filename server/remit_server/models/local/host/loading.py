@@ -6,7 +6,8 @@ import importlib.util
 from collections.abc import Callable
 from pathlib import Path
 
-from remit_server.models.local.host.memory import WORK, BrokenWeights, free_memory, weights_of
+from remit_server.machine import free_memory
+from remit_server.models.local.host.memory import WORK, BrokenWeights, weights_of
 from remit_server.models.local.host.mlx_backend import LanguageModel, on_gpu, prepare
 from remit_server.models.local.wire import Load
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import os
-import shutil
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -18,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from remit_server.errors import ModelUnavailable
+from remit_server.machine import free_disk
 from remit_server.models.local.hub.cache import CachedRepo, cached_repo
 from remit_server.models.local.hub.folder import ModelFolder, describe
 from remit_server.models.local.hub.names import HubName
@@ -57,17 +57,11 @@ def plan_pull(name: HubName, cache: Path) -> PullPlan:
     return PullPlan(commit, wanted, {file.name: _here(repo, file) for file in wanted})
 
 
-def free_space(cache: Path) -> int:
-    """Returns the free bytes of the disk that holds the cache."""
-    there = next(path for path in (cache, *cache.parents) if path.exists())
-    return shutil.disk_usage(there).free
-
-
 def pull(name: HubName, plan: PullPlan, cache: Path, tell: Callable[[Progress], None]) -> ModelFolder:
     """Downloads the missing files, verifies them, and links them as a model. Raises ModelUnavailable; downloaded bytes
     stay.
     """
-    if (free := free_space(cache)) < plan.to_load + SPARE:
+    if (free := free_disk(cache)) < plan.to_load + SPARE:
         why = f"{plan.to_load + SPARE:,} bytes of disk are needed in {cache}, and {free:,} are free"
         raise ModelUnavailable(_what(name), why, "make room, or set HF_HOME to a folder on a larger disk")
     repo = cached_repo(cache, name.repo)

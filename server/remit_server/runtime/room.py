@@ -1,0 +1,35 @@
+"""Whether there is room for a turn: memory, and the disks of the workspace and of Remit's own files (OBS-03)."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+from remit_server.contract import ErrorCode
+from remit_server.errors import RemitError
+from remit_server.machine import free_disk, free_memory
+from remit_server.runtime.settings import Settings
+
+MIB = 1 << 20
+
+
+def shortage(settings: Settings) -> RemitError | None:
+    """Returns why no turn should begin, or None. What cannot be measured is no reason."""
+    limits = settings.room
+    free = free_memory() if limits.memory_mib else None
+    if free is not None and free < limits.memory_mib * MIB:
+        why = f"{free // MIB} MiB of memory are free, fewer than the {limits.memory_mib} of `limits.spare_memory_mib`"
+        return _refusal(why, "close what uses memory, or set the limit lower")
+    for folder in (settings.workspace, settings.state):
+        with suppress(OSError):
+            free = free_disk(folder)
+            if free < limits.disk_mib * MIB:
+                where = f"{free // MIB} MiB are free on the disk of {folder}"
+                why = f"{where}, fewer than the {limits.disk_mib} of `limits.spare_disk_mib`"
+                return _refusal(
+                    why, "make room (a command of your own, `!command`, still runs), or set the limit lower"
+                )
+    return None
+
+
+def _refusal(why: str, fix: str) -> RemitError:
+    return RemitError("the turn was not begun", why, fix, code=ErrorCode.LIMIT_REACHED)

@@ -1,0 +1,70 @@
+"""A turn begins where there is room for it (OBS-03)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from bench_runtime import Bench
+
+from remit_server.errors import RemitError
+from remit_server.machine import free_disk, free_memory
+from remit_server.runtime import room
+from remit_server.runtime.settings import Room, Settings
+
+FAR = 1 << 30
+"""MiB that no machine has."""
+
+READS = "capabilities:\n  - { name: r, match: { syscall: fs.read, path_glob: ['**'] }, action: allow }\n"
+
+
+@pytest.mark.parametrize(
+    ("needed", "said"),
+    [(Room(FAR, 0), "`limits.spare_memory_mib`"), (Room(0, FAR), "`limits.spare_disk_mib`")],
+)
+async def test_OBS_03_a_turn_without_room_is_refused_and_a_call_of_ones_own_is_not(
+    make_bench: Any, needed: Room, said: str
+) -> None:
+    bench: Bench = await make_bench({"text": "hello"}, policy=READS, room=needed)
+    result = await bench.ask("say hello")
+    assert (result.status, result.error.code) == ("failed", "limit_reached")
+    assert said in result.error.why
+    own = {"type": "call", "tool": "read_file", "arguments": {"path": "a.py"}, "intent": "ANALYZE"}
+    assert (await bench.ask(own)).status == "completed"
+
+
+async def test_OBS_03_zero_asks_for_no_room(make_bench: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(room, "free_memory", lambda: 0)
+    monkeypatch.setattr(room, "free_disk", lambda folder: 0)
+    bench: Bench = await make_bench({"text": "hello"}, room=Room(0, 0))
+    assert (await bench.ask("say hello")).status == "completed"
+
+
+def settings(folder: Path, needed: Room) -> Settings:
+    return Settings(folder, folder / "state", folder / "policy.yaml", room=needed)
+
+
+def no_answer(folder: Path) -> int:
+    raise OSError(folder)
+
+
+def test_OBS_03_what_cannot_be_measured_stops_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(room, "free_memory", lambda: None)
+    monkeypatch.setattr(room, "free_disk", no_answer)
+    assert room.shortage(settings(tmp_path, Room(FAR, FAR))) is None
+
+
+@pytest.mark.parametrize(("free", "begins"), [(127, False), (128, True), (129, True)])
+def test_OBS_03_the_bound_itself_is_enough(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, free: int, begins: bool
+) -> None:
+    monkeypatch.setattr(room, "free_memory", lambda: free << 20)
+    short: RemitError | None = room.shortage(settings(tmp_path, Room(128, 0)))
+    assert (short is None) == begins
+    assert short is None or f"{free} MiB of memory are free" in short.why
+
+
+def test_OBS_03_the_machine_is_measured(tmp_path: Path) -> None:
+    assert free_disk(tmp_path / "not" / "there") == pytest.approx(free_disk(tmp_path), rel=0.5)
+    assert (free_memory() or 0) > 0
