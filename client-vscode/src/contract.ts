@@ -29,12 +29,19 @@ export type AgentEvent =
   | ErrorEvent
   | RunCompleted;
 
-/** `remit/approval/respond`: the person's answer to one question. */
+/**
+ * `remit/approval/respond`: the person's answer to one question.
+ *
+ * An `allow` for once may leave out what was shown, where the question is `by_hunk`; without all of it, it is a
+ * `deny`. `comment` is for the model, with either.
+ */
 export interface ApprovalAnswer {
   readonly approval_id: string;
   readonly decision: "allow" | "deny";
   readonly scope?: Scope;
   readonly digest?: string | null;
+  readonly left_out?: readonly LeftOut[];
+  readonly comment?: string | null;
 }
 
 /** What became of an answer; `accepted` is false for one that was replayed, expired or crossed. */
@@ -52,7 +59,7 @@ export interface ApprovalReceipt {
  * `session_rule` says in words what an answer for the session would remember; `always_rule` is the rule that an
  * answer for good in this workspace would write, as it will stand in the person's permission file, `everywhere_rule`
  * that of an answer for good in every workspace. `session_name` says which session asks, where the server holds more
- * than one.
+ * than one; `by_hunk`, that an answer may leave out hunks or files.
  */
 export interface ApprovalRequired {
   readonly seq: number;
@@ -80,6 +87,7 @@ export interface ApprovalRequired {
   readonly always_rule: string | null;
   readonly everywhere_rule: string | null;
   readonly session_name: string | null;
+  readonly by_hunk: boolean;
   readonly deadline: string;
 }
 
@@ -302,7 +310,8 @@ export interface FileAttachment {
 /**
  * A proposed change to one file, as a unified diff with hostile characters made visible.
  *
- * A file that is only moved has no diff.
+ * A file that is only moved has no diff. `hunks` is how many of it a person may take one by one; 0 where it is taken
+ * as a whole.
  */
 export interface FileDiff {
   readonly path: string;
@@ -312,6 +321,7 @@ export interface FileDiff {
   readonly created: boolean;
   readonly deleted: boolean;
   readonly moved_from: string | null;
+  readonly hunks: number;
 }
 
 /**
@@ -379,6 +389,17 @@ export interface IntentSelected {
   readonly justification: string | null;
   readonly previous: Intent | null;
   readonly allowed_tools: readonly string[];
+}
+
+/**
+ * A hunk of a shown diff that the person does not want, counted from 0, or with `hunk` null a whole file.
+ *
+ * `comment` is for the model.
+ */
+export interface LeftOut {
+  readonly path: string;
+  readonly hunk?: number | null;
+  readonly comment?: string | null;
 }
 
 /** The model that a session begins with: who provides it, and its name. */
@@ -481,7 +502,7 @@ export interface ReviewRequired {
   readonly diffs: readonly FileDiff[];
 }
 
-/** A review ended. */
+/** The person took a part of what was shown; `review_id` is the question's id. */
 export interface ReviewResolved {
   readonly seq: number;
   readonly session_id: string;

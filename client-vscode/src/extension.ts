@@ -118,7 +118,7 @@ function openSetting(name: string): Thenable<unknown> {
 async function notify(conversation: Conversation, question: ApprovalRequired): Promise<void> {
   const where = question.session_name === null ? '' : ` (in the session: ${visibleLine(question.session_name)})`;
   const chosen = await vscode.window.showWarningMessage(`Remit asks: ${visibleLine(question.title)}${where}`, 'Review', 'Deny');
-  if (chosen === 'Deny') await conversation.answer(question.approval_id, 'deny', 'once');
+  if (chosen === 'Deny') await conversation.answer(question.approval_id, { decision: 'deny', scope: 'once' });
   if (chosen === 'Review') await vscode.commands.executeCommand('remit.open');
 }
 

@@ -1,9 +1,9 @@
 // One chat: asks, stops, answers, and keeps the view. Knows the server as a port and nothing of VS Code.
 import type {
-  AgentEvent, ApprovalAnswer, ApprovalReceipt, ChatReply, ContextPayload, RunRequest, RunResult, Scope,
+  AgentEvent, ApprovalAnswer, ApprovalReceipt, ChatReply, ContextPayload, RunRequest, RunResult,
 } from '../contract';
 import type { Problem } from '../problem';
-import { EMPTY, findApproval, reduce, running, type Change, type Folder, type Turn, type View } from './view';
+import { EMPTY, findApproval, reduce, running, type Change, type Choice, type Folder, type Turn, type View } from './view';
 
 export interface ServerPort {
   /** Runs one turn; rejects with a `Problem`. Events come in order, `run_completed` last. */
@@ -20,7 +20,7 @@ export interface Conversation {
   /** Asks, unless a turn is running: then it does nothing and returns false. */
   readonly ask: (text: string, context: ContextPayload | null) => boolean;
   readonly stop: () => void;
-  readonly answer: (approvalId: string, decision: 'allow' | 'deny', scope: Scope) => Promise<void>;
+  readonly answer: (approvalId: string, choice: Choice) => Promise<void>;
   /** Stops what runs and starts a new session. */
   readonly clear: () => void;
   readonly session: () => string;
@@ -69,12 +69,12 @@ export function openConversation(
     apply({ type: 'ended', turn_id, result, error: null });
   };
 
-  const answer = async (approvalId: string, decision: 'allow' | 'deny', scope: Scope): Promise<void> => {
+  const answer = async (approvalId: string, choice: Choice): Promise<void> => {
     const item = findApproval(view, approvalId);
     if (!item || item.outcome || item.answer) return;
-    apply({ type: 'answered', approval_id: approvalId, decision, scope });
+    apply({ type: 'answered', approval_id: approvalId, decision: choice.decision, scope: choice.scope });
     const receipt = await server
-      .answer({ approval_id: approvalId, decision, scope, digest: item.question.digest })
+      .answer({ approval_id: approvalId, ...choice, digest: item.question.digest })
       .catch((problem: Problem): ApprovalReceipt => ({ accepted: false, reason: problem.what }));
     apply({ type: 'receipt', approval_id: approvalId, receipt });
   };

@@ -1,8 +1,8 @@
 // What the extension host and the webview say to each other.
-import type { ChatProposal, Scope } from '../contract';
+import type { ChatProposal, LeftOut } from '../contract';
 import { isRemedy, type Problem, type Remedy } from '../problem';
 import type { ServerState } from '../server/health';
-import type { Change, View } from './view';
+import type { Change, Choice, View } from './view';
 
 /** What the chat shows of the server besides its turns. */
 export interface ServerView {
@@ -24,7 +24,7 @@ export type FromWebview =
   | { readonly type: 'ask'; readonly text: string }
   | { readonly type: 'complete'; readonly text: string }
   | { readonly type: 'stop' }
-  | { readonly type: 'answer'; readonly approval_id: string; readonly decision: 'allow' | 'deny'; readonly scope: Scope }
+  | { readonly type: 'answer'; readonly approval_id: string; readonly choice: Choice }
   | { readonly type: 'open_diff'; readonly approval_id: string; readonly index: number }
   | { readonly type: 'open_file'; readonly turn_id: string; readonly path: string }
   | { readonly type: 'mend'; readonly remedy: Remedy };
@@ -33,7 +33,7 @@ export type FromWebview =
 export function parseMessage(value: unknown): FromWebview | null {
   if (typeof value !== 'object' || value === null) return null;
   const message = value as { readonly [key: string]: unknown };
-  const { type, text, approval_id, decision, scope, index, path, remedy, turn_id } = message;
+  const { type, text, approval_id, choice, index, path, remedy, turn_id } = message;
   switch (type) {
     case 'ready':
     case 'stop':
@@ -41,10 +41,10 @@ export function parseMessage(value: unknown): FromWebview | null {
     case 'ask':
     case 'complete':
       return typeof text === 'string' ? { type, text } : null;
-    case 'answer':
-      return typeof approval_id === 'string' && (decision === 'allow' || decision === 'deny')
-        && (scope === 'once' || scope === 'session' || scope === 'always' || scope === 'everywhere')
-        ? { type, approval_id, decision, scope } : null;
+    case 'answer': {
+      const chosen = parseChoice(choice);
+      return typeof approval_id === 'string' && chosen ? { type, approval_id, choice: chosen } : null;
+    }
     case 'open_diff':
       return typeof approval_id === 'string' && typeof index === 'number' ? { type, approval_id, index } : null;
     case 'open_file':
@@ -54,4 +54,23 @@ export function parseMessage(value: unknown): FromWebview | null {
     default:
       return null;
   }
+}
+
+function parseChoice(value: unknown): Choice | null {
+  if (typeof value !== 'object' || value === null) return null;
+  const { decision, scope, left_out, comment } = value as { readonly [key: string]: unknown };
+  if (decision !== 'allow' && decision !== 'deny') return null;
+  if (scope !== 'once' && scope !== 'session' && scope !== 'always' && scope !== 'everywhere') return null;
+  if (!Array.isArray(left_out) || !left_out.every(isLeftOut)) return null;
+  return isComment(comment) ? { decision, scope, left_out, comment } : null;
+}
+
+function isLeftOut(value: unknown): value is LeftOut {
+  if (typeof value !== 'object' || value === null) return false;
+  const { path, hunk, comment } = value as { readonly [key: string]: unknown };
+  return typeof path === 'string' && (hunk === null || typeof hunk === 'number') && isComment(comment);
+}
+
+function isComment(value: unknown): value is string | null {
+  return value === null || typeof value === 'string';
 }

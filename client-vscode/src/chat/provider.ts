@@ -38,7 +38,7 @@ export function provideChat(
       case 'stop':
         return chat.stop();
       case 'answer':
-        return chat.answer(message.approval_id, message.decision, message.scope);
+        return chat.answer(message.approval_id, message.choice);
       case 'open_diff': {
         const item = findApproval(chat.view(), message.approval_id);
         return item ? proposals.open(item.question, message.index) : undefined;

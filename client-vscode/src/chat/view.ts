@@ -1,7 +1,7 @@
 // What the chat shows, as one value, and how each event changes it (EDI-01).
 // Runs twice on the same changes: in the extension host, which keeps it, and in the webview, which draws it.
 import type {
-  AgentEvent, ApprovalReceipt, ApprovalRequired, ApprovalResolved, Intent, JsonValue, RunResult, Scope, TokenUsage,
+  AgentEvent, ApprovalReceipt, ApprovalRequired, ApprovalResolved, Intent, JsonValue, LeftOut, RunResult, Scope, TokenUsage,
   ToolOutput, ToolResultEvent,
 } from '../contract';
 import type { Problem } from '../problem';
@@ -66,6 +66,14 @@ export interface ToolItem {
   /** The last of what its command has printed. */
   readonly printed: string;
   readonly result: ToolResultEvent | null;
+}
+
+/** What a person answers: parts of an allowed change can be left out, and the model told why. */
+export interface Choice {
+  readonly decision: 'allow' | 'deny';
+  readonly scope: Scope;
+  readonly left_out?: readonly LeftOut[];
+  readonly comment?: string | null;
 }
 
 export interface ApprovalItem {

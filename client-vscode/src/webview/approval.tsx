@@ -6,6 +6,7 @@ import type { ApprovalRequired, ReasonPayload, Scope } from '../contract';
 import { sentence } from '../problem';
 import { commandLine, remaining, visible, visibleLine } from '../text';
 import { Diff } from './diff';
+import { commented, leftOut, partCount, toggled, type Parts } from './parts';
 
 /** A card that has just appeared takes no "allow": the key or click may have been meant for what was there before. */
 const ARMED_AFTER_MS = 500;
@@ -21,10 +22,24 @@ export function Approval({ item, send }: { readonly item: ApprovalItem; readonly
   const card = useRef<HTMLDivElement>(null);
   const armed = useArmed(card);
   const busy = item.answer !== null;
+  const [parts, setParts] = useState<Parts>(new Map());
+  const [comment, setComment] = useState('');
+  const shown = partCount(question.diffs);
+  const taken = shown - parts.size;
+  const nothing = parts.size > 0 && taken === 0;
   const answer = (decision: 'allow' | 'deny', scope: Scope): void => {
-    if (!busy) send({ type: 'answer', approval_id: item.id, decision, scope });
+    if (busy) return;
+    const choice = { decision, scope, left_out: leftOut(parts), comment: comment.trim() || null };
+    send({ type: 'answer', approval_id: item.id, choice });
   };
-  const allow = (scope: Scope): void => { if (armed) answer('allow', scope); };
+  const allow = (scope: Scope): void => {
+    if (armed && !nothing && (scope === 'once' || parts.size === 0)) answer('allow', scope);
+  };
+  const choosing = question.by_hunk ? {
+    parts,
+    toggle: (key: string): void => setParts(toggled(parts, key)),
+    comment: (key: string, words: string): void => setParts(commented(parts, key, words)),
+  } : null;
   const onKeyDown = (event: KeyboardEvent): void => {
     if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) { event.preventDefault(); allow('once'); }
     if (event.key === 'Escape') { event.stopPropagation(); answer('deny', 'once'); }
@@ -44,7 +59,7 @@ export function Approval({ item, send }: { readonly item: ApprovalItem; readonly
       <div id={id('reasons')}><Reasons reasons={question.reasons} /></div>
       <div id={id('command')}><Command question={question} /></div>
       {question.diffs.map((diff, index) => (
-        <Diff key={diff.path} diff={diff} open={() => send({ type: 'open_diff', approval_id: item.id, index })} />
+        <Diff key={diff.path} diff={diff} choosing={choosing} open={() => send({ type: 'open_diff', approval_id: item.id, index })} />
       ))}
       {question.session_rule !== null && question.scopes.includes('session') && (
         <p class="session-rule" id={id('session')}>
@@ -65,11 +80,17 @@ export function Approval({ item, send }: { readonly item: ApprovalItem; readonly
       )}
       {item.refused && <p class="refused" role="alert">Not taken: {visible(item.refused)}</p>}
       <footer>
+        <input
+          type="text" class="why" value={comment} maxLength={2_000} aria-label="What the model is told with your answer"
+          placeholder="Tell the model why, or what to do instead (optional)" onInput={(event) => setComment(event.currentTarget.value)}
+        />
         <div class="answers">
-          <button type="button" class="primary" disabled={!armed || busy} onClick={() => allow('once')}>Allow once</button>
+          <button type="button" class="primary" disabled={!armed || busy || nothing} onClick={() => allow('once')}>
+            {parts.size === 0 ? 'Allow once' : `Allow ${taken} of ${shown} once`}
+          </button>
           {question.scopes.includes('session') && (
             <button
-              type="button" class="secondary" disabled={!armed || busy} aria-describedby={id('session')}
+              type="button" class="secondary" disabled={!armed || busy || parts.size > 0} aria-describedby={id('session')}
               onClick={() => allow('session')}
             >
               Allow for session
@@ -77,7 +98,7 @@ export function Approval({ item, send }: { readonly item: ApprovalItem; readonly
           )}
           {question.always_rule !== null && question.scopes.includes('always') && (
             <button
-              type="button" class="secondary" disabled={!armed || busy} aria-describedby={id('always')}
+              type="button" class="secondary" disabled={!armed || busy || parts.size > 0} aria-describedby={id('always')}
               onClick={() => allow('always')}
             >
               Always allow in this workspace
@@ -85,7 +106,7 @@ export function Approval({ item, send }: { readonly item: ApprovalItem; readonly
           )}
           {question.everywhere_rule !== null && question.scopes.includes('everywhere') && (
             <button
-              type="button" class="secondary" disabled={!armed || busy} aria-describedby={id('everywhere')}
+              type="button" class="secondary" disabled={!armed || busy || parts.size > 0} aria-describedby={id('everywhere')}
               onClick={() => allow('everywhere')}
             >
               Always allow in every workspace
@@ -197,7 +218,7 @@ export function Asked({ item }: { readonly item: ApprovalItem }) {
     <div class="was-asked">
       <Reasons reasons={item.question.reasons} />
       <Command question={item.question} />
-      {item.question.diffs.map((diff) => <Diff key={diff.path} diff={diff} open={null} />)}
+      {item.question.diffs.map((diff) => <Diff key={diff.path} diff={diff} choosing={null} open={null} />)}
     </div>
   );
 }

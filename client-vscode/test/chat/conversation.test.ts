@@ -117,7 +117,7 @@ describe('answering', () => {
     chat.ask('one', null);
     await settle();
     server.send(event(1, question({ digest: 'sha256:exact' })));
-    await Promise.all([chat.answer('a1', 'allow', 'once'), chat.answer('a1', 'deny', 'once')]);
+    await Promise.all([chat.answer('a1', { decision: 'allow', scope: 'once' }), chat.answer('a1', { decision: 'deny', scope: 'once' })]);
     expect(server.answers).toEqual([{ approval_id: 'a1', decision: 'allow', scope: 'once', digest: 'sha256:exact' }]);
   });
 
@@ -126,8 +126,8 @@ describe('answering', () => {
     chat.ask('one', null);
     await settle();
     server.send(event(1, question()), event(2, { kind: 'approval_resolved', approval_id: 'a1', decision: 'deny', scope: 'once', by: 'deadline' }));
-    await chat.answer('a1', 'allow', 'once');
-    await chat.answer('a2', 'allow', 'once');
+    await chat.answer('a1', { decision: 'allow', scope: 'once' });
+    await chat.answer('a2', { decision: 'allow', scope: 'once' });
     expect(server.answers).toEqual([]);
   });
 
@@ -137,7 +137,7 @@ describe('answering', () => {
     chat.ask('one', null);
     await settle();
     server.send(event(1, question()));
-    await chat.answer('a1', 'allow', 'once');
+    await chat.answer('a1', { decision: 'allow', scope: 'once' });
     expect(findApproval(chat.view(), 'a1')).toMatchObject({ answer: null, refused: 'the server is gone', outcome: null });
   });
 

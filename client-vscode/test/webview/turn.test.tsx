@@ -43,7 +43,7 @@ describe('the approval card', () => {
     title: 'Edit a\u202E.py\nnow',
     risk: 'high',
     reasons: [{ rule: 'writes-are-reviewed', layer: 'default', action: 'require_review', reason: 'shown first', file: 'p.yaml', line: 3 }],
-    diffs: [{ path: 'a.py', diff: '@@ -1 +1 @@\n-<b>\n+c\n', before_digest: null, after_digest: null, created: false, deleted: false, moved_from: null }],
+    diffs: [{ path: 'a.py', diff: '@@ -1 +1 @@\n-<b>\n+c\n', before_digest: null, after_digest: null, created: false, deleted: false, moved_from: null, hunks: 0 }],
     argv: ['sh', '-c', 'rm x'], cwd: 'src', hosts: ['pypi.org', 'a.example:8443'],
   }));
 
@@ -62,7 +62,7 @@ describe('the approval card', () => {
   });
 
   test('says of a file that it goes, or where it comes from', () => {
-    const diff = { path: 'b.py', diff: '', before_digest: null, after_digest: null, created: false, deleted: false, moved_from: null };
+    const diff = { path: 'b.py', diff: '', before_digest: null, after_digest: null, created: false, deleted: false, moved_from: null, hunks: 0 };
     expect(drawn(started, question({ diffs: [{ ...diff, deleted: true }] }))).toContain('>deleted<');
     expect(drawn(started, question({ diffs: [{ ...diff, moved_from: 'a\u202E.py' }] }))).toContain('moved from a⟨U+202E⟩.py');
   });
@@ -101,6 +101,16 @@ describe('the approval card', () => {
     expect(html).not.toContain('Always allow');
     expect(drawn(started, question({ scopes: ['once', 'session', 'always'] }))).not.toContain('Always allow');
     expect(drawn(started, question({ always_rule: rule }))).not.toContain('Always allow');
+  });
+
+  test('APP-09 lets a person leave out hunks, where the question is by hunk, and no others', () => {
+    const hunks = '@@ -1 +1 @@\n-a\n+b\n@@ -9 +9 @@\n-c\n+d\n';
+    const diff = { path: 'a.py', diff: hunks, before_digest: null, after_digest: null, created: false, deleted: false, moved_from: null, hunks: 2 };
+    const card = drawn(started, call, question({ by_hunk: true, diffs: [diff, { ...diff, path: 'b.png', diff: '', hunks: 0 }] }));
+    expect(card.match(/>Leave out</g)).toHaveLength(3);
+    expect(card).toContain('aria-label="Leave out a.py, lines 9–9"');
+    expect(card).toContain('aria-label="Leave out b.png"');
+    expect(drawn(started, call, question({ diffs: [diff] }))).not.toContain('Leave out');
   });
 
   test('SES-07 says which session asks, where there are several', () => {

@@ -103,7 +103,7 @@ class ApprovalRequired(Event):
     `session_rule` says in words what an answer for the session would remember; `always_rule` is the rule that an
     answer for good in this workspace would write, as it will stand in the person's permission file, `everywhere_rule`
     that of an answer for good in every workspace. `session_name` says which session asks, where the server holds more
-    than one.
+    than one; `by_hunk`, that an answer may leave out hunks or files.
     """
 
     kind: Literal["approval_required"] = "approval_required"
@@ -126,6 +126,7 @@ class ApprovalRequired(Event):
     always_rule: str | None = None
     everywhere_rule: str | None = None
     session_name: str | None = None
+    by_hunk: bool = False
     deadline: str
 
 
@@ -159,7 +160,7 @@ class ReviewRequired(Event):
 
 
 class ReviewResolved(Event):
-    """A review ended."""
+    """The person took a part of what was shown; `review_id` is the question's id."""
 
     kind: Literal["review_resolved"] = "review_resolved"
     review_id: str

@@ -124,13 +124,30 @@ class RunRequest(Wire):
         return self.input if isinstance(self.input, tuple) else (self.input,)
 
 
+class LeftOut(Wire):
+    """A hunk of a shown diff that the person does not want, counted from 0, or with `hunk` null a whole file.
+
+    `comment` is for the model.
+    """
+
+    path: str
+    hunk: int | None = Field(default=None, ge=0)
+    comment: str | None = Field(default=None, max_length=2_000)
+
+
 class ApprovalAnswer(Wire):
-    """`remit/approval/respond`: the person's answer to one question."""
+    """`remit/approval/respond`: the person's answer to one question.
+
+    An `allow` for once may leave out what was shown, where the question is `by_hunk`; without all of it, it is a
+    `deny`. `comment` is for the model, with either.
+    """
 
     approval_id: str
     decision: Literal["allow", "deny"]
     scope: Scope = Scope.ONCE
     digest: str | None = None
+    left_out: tuple[LeftOut, ...] = Field(default=(), max_length=1_000)
+    comment: str | None = Field(default=None, max_length=2_000)
 
 
 class GenerationRequest(Wire):

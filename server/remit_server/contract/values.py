@@ -100,7 +100,8 @@ class Scope(StrEnum):
 class FileDiff(Wire):
     """A proposed change to one file, as a unified diff with hostile characters made visible.
 
-    A file that is only moved has no diff.
+    A file that is only moved has no diff. `hunks` is how many of it a person may take one by one; 0 where it is taken
+    as a whole.
     """
 
     path: str
@@ -110,6 +111,7 @@ class FileDiff(Wire):
     created: bool = False
     deleted: bool = False
     moved_from: str | None = None
+    hunks: int = Field(default=0, ge=0)
 
 
 class TokenUsage(Wire):

@@ -6,7 +6,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
 
@@ -25,6 +26,7 @@ from remit_server.contract import (
     WarningEvent,
 )
 from remit_server.errors import ToolError
+from remit_server.harness.approval.review import Review, describe_parts, not_shown
 from remit_server.harness.calls import RunDenied
 from remit_server.harness.ports import CannotAsk, Keep
 from remit_server.harness.record.audit_append import append
@@ -40,6 +42,24 @@ REFUSALS = {
     "crossed": "this answer belongs to another question",
     "not_offered": "this scope was not on offer",
 }
+NOT_SHOWN = "it leaves out a hunk that was not shown"
+NOT_FOR_PARTS = "a part can be allowed once, and no further"
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """An answer that counts, and what of the shown changes the person takes."""
+
+    accepted: Accepted
+    review: Review
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """A call that waits for its answer; `shown` is how many hunks of each file can be left out."""
+
+    answer: asyncio.Future[Answered]
+    shown: Mapping[str, int]
 
 
 class ApprovalDesk:
@@ -49,7 +69,7 @@ class ApprovalDesk:
         self._book = ApprovalBook()
         self._audit, self._keep = audit, keep
         self.ttl_s = ttl_s
-        self._waiting: dict[str, asyncio.Future[Accepted]] = {}
+        self._waiting: dict[str, Waiting] = {}
 
     @property
     def pending(self) -> int:
@@ -62,18 +82,21 @@ class ApprovalDesk:
 
     def answer(self, answer: ApprovalAnswer) -> ApprovalReceipt:
         """Takes an answer, once, in time, for that very question."""
+        waiting = self._waiting.get(answer.approval_id)
+        if waiting is not None and (problem := _problem_of_parts(answer, waiting.shown)) is not None:
+            self._record_refusal(answer, Refused("not_offered"))
+            return ApprovalReceipt(accepted=False, reason=problem)
         taken = self._book.answer(
             answer.approval_id, answer.decision, answer.scope.value, answer.digest, time.monotonic()
         )
         if isinstance(taken, Refused):
             self._record_refusal(answer, taken)
             return ApprovalReceipt(accepted=False, reason=REFUSALS[taken.reason])
-        waiting = self._waiting.get(answer.approval_id)
-        if waiting is not None and not waiting.done():
-            waiting.set_result(taken)
+        if waiting is not None and not waiting.answer.done():
+            waiting.answer.set_result(Answered(taken, Review(answer.left_out, answer.comment)))
         return ApprovalReceipt(accepted=True)
 
-    async def ask(self, subject: ApprovalSubject, shown: dict[str, Any], record: CallRecord) -> None:
+    async def ask(self, subject: ApprovalSubject, shown: dict[str, Any], record: CallRecord) -> Review:
         """Asks about exactly `subject`, showing `shown`; returns only on a yes. Remembers what stands from now on.
 
         Raises RunDenied where nobody can be asked, else ToolError (`approval_denied`, `approval_expired`,
@@ -85,12 +108,13 @@ class ApprovalDesk:
         scopes = Offer(subject.standing, subject.always).scopes
         question = self._book.open(subject, time.monotonic(), self.ttl_s, scopes)
         record.record_question(question.id, question.digest)
-        accepted = await self._wait_for_answer(question, shown, record)
-        if accepted is None:
+        answered = await self._wait_for_answer(question, shown, record)
+        if answered is None:
             raise _refuse_late(self.ttl_s)
-        await self._remember(accepted, turn)
-        if accepted.decision == "deny":
-            raise _refuse_by_person()
+        await self._remember(answered.accepted, turn)
+        if answered.accepted.decision == "deny":
+            raise refuse_by_person(answered.review)
+        return answered.review
 
     async def _remember(self, accepted: Accepted, turn: Turn) -> None:
         """Remembers what stands from now on: the file's rule where it could be written, else the session's."""
@@ -101,16 +125,17 @@ class ApprovalDesk:
             turn.emit(WarningEvent, message=f"your answer holds for this session only: {problem}")
         turn.memory.standing = remember(turn.memory.standing, accepted.standing, accepted.decision)
 
-    async def _wait_for_answer(self, question: Pending, shown: dict[str, Any], record: CallRecord) -> Accepted | None:
+    async def _wait_for_answer(self, question: Pending, shown: dict[str, Any], record: CallRecord) -> Answered | None:
         """Waits for the answer; however the wait ends, the question is closed and its end is shown and audited."""
-        waiting: asyncio.Future[Accepted] = asyncio.get_running_loop().create_future()
-        self._waiting[question.id] = waiting
-        accepted: Accepted | None = None
+        waiting: asyncio.Future[Answered] = asyncio.get_running_loop().create_future()
+        parts = {diff.path: max(1, diff.hunks) for diff in shown["diffs"]} if shown["by_hunk"] else {}
+        self._waiting[question.id] = Waiting(waiting, parts)
+        answered: Answered | None = None
         by: AnsweredBy = "disconnected"
         try:
             event = self._announce(question, shown, record.turn)
-            accepted = await self._wait(question, event, waiting, record.turn)
-            by = "person" if accepted else "deadline"
+            answered = await self._wait(question, event, waiting, record.turn)
+            by = "person" if answered else "deadline"
         except asyncio.CancelledError:
             by = "cancelled"
             raise
@@ -120,8 +145,8 @@ class ApprovalDesk:
         finally:
             del self._waiting[question.id]
             self._book.close(question.id)
-            self._close(record, question, accepted, by)
-        return accepted
+            self._close(record, question, answered, by)
+        return answered
 
     def _announce(self, question: Pending, shown: dict[str, Any], turn: Turn) -> ApprovalRequired:
         deadline = datetime.now(UTC) + timedelta(seconds=self.ttl_s)
@@ -136,8 +161,8 @@ class ApprovalDesk:
         )
 
     async def _wait(
-        self, question: Pending, event: ApprovalRequired, waiting: asyncio.Future[Accepted], turn: Turn
-    ) -> Accepted | None:
+        self, question: Pending, event: ApprovalRequired, waiting: asyncio.Future[Answered], turn: Turn
+    ) -> Answered | None:
         asking = asyncio.create_task(self._ask(event, waiting, turn)) if turn.asker.style == "callback" else None
         try:
             async with asyncio.timeout(max(0.0, question.deadline - time.monotonic())):
@@ -150,7 +175,7 @@ class ApprovalDesk:
                 with contextlib.suppress(asyncio.CancelledError):
                     await asking
 
-    async def _ask(self, event: ApprovalRequired, waiting: asyncio.Future[Accepted], turn: Turn) -> None:
+    async def _ask(self, event: ApprovalRequired, waiting: asyncio.Future[Answered], turn: Turn) -> None:
         """Asks by the transport's own means; a closed prompt, a lost client and a failing prompt are all a no."""
         no = ApprovalAnswer(approval_id=event.approval_id, decision="deny")
         try:
@@ -163,11 +188,13 @@ class ApprovalDesk:
             answer = None
         self.answer(answer or no)
 
-    def _close(self, record: CallRecord, question: Pending, accepted: Accepted | None, by: AnsweredBy) -> None:
+    def _close(self, record: CallRecord, question: Pending, answered: Answered | None, by: AnsweredBy) -> None:
+        accepted = answered.accepted if answered else None
         decision = accepted.decision if accepted else "deny"
         scope = Scope(accepted.scope) if accepted else Scope.ONCE
         always = accepted.always if accepted else None
-        record.record_answer(decision, by, scope, None if always is None else rule_text(always))
+        parts = describe_parts(answered.review.left_out) if answered else []
+        record.record_answer(decision, by, scope, None if always is None else rule_text(always), ", ".join(parts))
         if by != "disconnected":
             record.turn.emit(ApprovalResolved, approval_id=question.id, decision=decision, scope=scope, by=by)
 
@@ -202,13 +229,24 @@ def nobody_can_be_asked() -> RunDenied:
     )
 
 
-def _refuse_by_person() -> ToolError:
+def refuse_by_person(review: Review) -> ToolError:
+    """Returns the refusal of what a person said no to, with their words; a no to each part of it is one too."""
+    words = [review.comment] if review.comment else []
+    words += [each.comment for each in review.left_out if each.comment]
     return ToolError(
         "this was not done",
-        "the person said no",
-        "do not try it again; say what was refused, or ask what to do instead",
+        "".join(["the person said no", *(f": {' '.join(each.split())}" for each in words)]),
+        "do as they say" if words else "do not try it again; say what was refused, or ask what to do instead",
         code=ErrorCode.APPROVAL_DENIED,
     )
+
+
+def _problem_of_parts(answer: ApprovalAnswer, shown: Mapping[str, int]) -> str | None:
+    if not answer.left_out:
+        return None
+    if answer.scope is not Scope.ONCE:
+        return NOT_FOR_PARTS
+    return NOT_SHOWN if not_shown(answer.left_out, shown) is not None else None
 
 
 def _refuse_late(seconds: float) -> ToolError:

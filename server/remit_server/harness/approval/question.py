@@ -10,9 +10,10 @@ from remit_governance.permissions.answer_scope import Offer, rule_text, sentence
 from remit_governance.policy.decision.risk import risk_of
 from remit_governance.values import Decision, Effect
 from remit_governance.visible import visible
-from remit_server.contract import ReasonPayload
+from remit_server.contract import FileDiff, ReasonPayload
 from remit_server.harness.approval.diffs import describe_file, name_mode
 from remit_server.harness.approval.proposal import Proposal
+from remit_server.harness.approval.review import can_be_chosen, describe_choices
 from remit_server.harness.judgement import Judgement
 from remit_server.harness.record.redaction_out import reason_payload
 from remit_server.harness.turn import Turn
@@ -38,7 +39,8 @@ def describe_question(
         "effect": proposal.tool.effect,
         "title": write_title(proposal),
         "reasons": reasons,
-        "diffs": tuple(describe_file(c) for c in plan.changes) if isinstance(plan, WritePlan | CommitPlan) else (),
+        "diffs": _diffs(plan),
+        "by_hunk": can_be_chosen(plan),
         "argv": tuple(visible(word, "show") for word in command.spec.argv) if command else None,
         "command": _command_text(plan),
         "cwd": visible(str(command.spec.cwd), "show") if command else None,
@@ -48,6 +50,18 @@ def describe_question(
         "always_rule": None if offer.always is None else rule_text(offer.always),
         "everywhere_rule": None if offer.everywhere is None else rule_text(offer.everywhere),
     }
+
+
+def _diffs(plan: Plan) -> tuple[FileDiff, ...]:
+    match plan:
+        case WritePlan():
+            return describe_choices(plan)
+        case CommitPlan(changes=changes):
+            return tuple(describe_file(change) for change in changes)
+        case CommandPlan() | ReadPlan():
+            return ()
+        case _:
+            assert_never(plan)
 
 
 def reasons_to_ask(judgement: Judgement) -> tuple[ReasonPayload, ...]:

@@ -15,6 +15,7 @@ from remit_server.errors import ToolError
 from remit_server.harness.approval.desk import ApprovalDesk, one_question
 from remit_server.harness.approval.proposal import Proposal, subject_of
 from remit_server.harness.approval.question import carrying_reasons, describe_question
+from remit_server.harness.approval.review import Review
 from remit_server.harness.commands.classify_changes import (
     JudgedChange,
     classify_changes,
@@ -34,6 +35,7 @@ from remit_server.tools.spec import FileChange, Outcome, WritePlan
 from remit_server.uninterrupted import finish_uninterrupted
 from remit_server.workspace.trees.walk import find_ignored
 
+LEFT_OUT = "the person left it out"
 STOPPED = "the command was stopped, and may have been in the middle of it"
 
 
@@ -97,10 +99,11 @@ class CommandMerge:
             return list(allowed), []
         wanted = [*allowed, *asked]
         try:
-            await self._put_question(asked)
+            review = await self._put_question(asked)
             # A person's own deny that came meanwhile counts.
             now = [replace(each, judgement=answer_again(each.judgement, self.rulebook, self.turn)) for each in wanted]
             refused = {each.path: each.denial for each in now if each.judgement.denies}
+            refused |= {each.path: LEFT_OUT for each in review.left_out}
         except ToolError as no:
             refused = {each.path: no.why for each in asked}
         gone = [Dropped(each.path, each.change.after) for each in wanted if each.path in refused and each.change.after]
@@ -108,17 +111,19 @@ class CommandMerge:
         held = find_held_back((each.change for each in taken), gone)
         return [each for each in taken if each.path not in held], [*refused.items(), *held.items()]
 
-    async def _put_question(self, asked: Sequence[JudgedChange]) -> None:
-        """Asks one question about all of them. Raises ToolError on a no."""
+    async def _put_question(self, asked: Sequence[JudgedChange]) -> Review:
+        """Asks one question about all of them; files can be left out, as wholes. Raises ToolError on a no."""
         actions = tuple(action for each in asked for action in each.judgement.actions)
         plan = WritePlan(tuple(each.change for each in asked), Outcome("", ""))
         kept = replace(self.proposal, actions=actions, plan=plan)
         reasons = (reason for each in asked for reason in carrying_reasons(each.judgement.decision))
         shown = describe_question(kept, self.call_id, self.turn, Offer(), tuple(dict.fromkeys(reasons)))
+        shown["diffs"] = tuple(diff.model_copy(update={"hunks": 0}) for diff in shown["diffs"])
+        shown["by_hunk"] = len(asked) > 1
         version = self.rulebook.policy.version
         subject = await asyncio.to_thread(subject_of, kept, self.turn, version, self.merger.workspace, Offer())
         async with one_question(self.record):
-            await self.desk.ask(subject, shown, self.record)
+            return await self.desk.ask(subject, shown, self.record)
 
     async def _merge(self, taken: Sequence[JudgedChange]) -> None:
         """Merges under a permit of its own. Raises ToolError where the policy has changed since they were judged."""

@@ -92,7 +92,7 @@ class CallRecord:
 
     `tool` is its name as it is shown, `shown` its arguments without secrets, `waited` the seconds a person took.
     `changed` are the relative paths that have been changed, as the merger adds them; `rebased` says which changes went
-    into a text that had changed.
+    into a text that had changed, `parts` which a person took in part.
     """
 
     call: ToolCall
@@ -110,6 +110,7 @@ class CallRecord:
     capability_id: str | None = None
     changed: list[str] = field(default_factory=list[str])
     rebased: list[str] = field(default_factory=list[str])
+    parts: list[str] = field(default_factory=list[str])
     start_recorded: bool = False
     asked_at: float | None = None
     waited: float = 0.0
@@ -170,17 +171,26 @@ class CallRecord:
             moved = ((old.touched[-1][2], *new.touched[-1]) for old, new in pairs if old != new)
             self.rebased += [f"{path.relative}: {was} as {before} to {after}" for was, path, before, after in moved]
 
+    def note_part(self, shown: WritePlan, taken: WritePlan) -> None:
+        """Notes the digests that a person's choice gives the files, where they are others than the shown ones."""
+        before = {change.path.relative: change.touched[-1][2] for change in shown.changes}
+        now = {change.path.relative: change.touched[-1][2] for change in taken.changes}
+        self.parts += [f"{path}: {was} as {now.get(path)}" for path, was in before.items() if was != now.get(path)]
+
     def record_question(self, approval_id: str, subject_digest: str) -> None:
         """Audits that a person is asked."""
         self.approval_id, self.asked_at = approval_id, time.monotonic()
         self._append(self._event(AuditKind.APPROVAL_REQUIRED, metadata={"digest": subject_digest}))
 
-    def record_answer(self, decision: str, by: str, scope: str, rule: str | None = None) -> None:
+    def record_answer(
+        self, decision: str, by: str, scope: str, rule: str | None = None, left_out: str | None = None
+    ) -> None:
         """Audits how the question ended, and how long that took: waiting is no part of running.
 
-        `rule` is what the answer writes.
+        `rule` is what the answer writes, `left_out` which parts were not taken.
         """
-        metadata = {"decision": decision, "by": by, "scope": scope} | ({"rule": rule} if rule else {})
+        more = {"rule": rule, "left_out": self._summarise(left_out) if left_out else None}
+        metadata = {"decision": decision, "by": by, "scope": scope, **{k: v for k, v in more.items() if v}}
         took = time.monotonic() - self.asked_at if self.asked_at is not None else 0.0
         self.asked_at, self.waited = None, self.waited + took
         self._append(self._event(AuditKind.APPROVAL_RESOLVED, metadata=metadata, duration_ms=round(took * 1000, 3)))
@@ -255,7 +265,7 @@ class CallRecord:
             deny_reason=summary if failed else None,
             metadata={
                 name: self._summarise(", ".join(texts))
-                for name, texts in (("changed", self.changed), ("rebased", self.rebased))
+                for name, texts in (("changed", self.changed), ("rebased", self.rebased), ("parts", self.parts))
                 if texts
             },
         )

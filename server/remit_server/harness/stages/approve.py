@@ -11,11 +11,12 @@ from pydantic import JsonValue
 
 from remit_governance.approvals import ApprovalSubject
 from remit_governance.permissions.answer_scope import Offer, offer_for
-from remit_server.contract import ErrorCode, Scope
+from remit_server.contract import ErrorCode, ReviewResolved, Scope
 from remit_server.errors import ToolError
-from remit_server.harness.approval.desk import one_question
+from remit_server.harness.approval.desk import one_question, refuse_by_person
 from remit_server.harness.approval.proposal import Proposal, subject_of
 from remit_server.harness.approval.question import describe_question, reasons_to_ask
+from remit_server.harness.approval.review import Review, take
 from remit_server.harness.context import CallContext
 from remit_server.harness.judgement import Judgement, answer_again
 from remit_server.harness.record.call_record import CallRecord
@@ -101,16 +102,19 @@ async def _ask(prepared: Prepared, ctx: CallContext, record: CallRecord) -> tupl
     for _ in range(MAX_QUESTIONS):
         offer = offer_for(judgement.pairs, rulebook.permissions, rulebook.here)
         asked = await _subject(proposal, offer, ctx)
-        shown = describe_question(proposal, ctx.call.id, ctx.turn, offer, reasons_to_ask(judgement))
-        await ctx.parts.desk.ask(asked, shown, record)
+        shown, whole = describe_question(proposal, ctx.call.id, ctx.turn, offer, reasons_to_ask(judgement)), proposal
+        review = await ctx.parts.desk.ask(asked, shown, record)
+        if review.left_out:
+            proposal = await _take(proposal, review, ctx, record)
+            judgement = await judge_or_refuse(proposal.actions, ctx, record, judgement)
         if (fitted := await _fit(proposal, asked, offer, ctx)) is not None:
             judgement = await judge_or_refuse(fitted.actions, ctx, record, judgement)
             record.note_rebase(proposal.plan, fitted.plan)
             return fitted, judgement
         anew = await propose(proposal.tool, proposal.arguments, proposal.actions, prepared.tool_context, ctx)
         now = await _subject(anew, offer, ctx)
-        if now.digest == asked.digest and anew.actions == proposal.actions:
-            return anew, judgement
+        if now.digest == asked.digest and anew.actions == whole.actions:
+            return (proposal if review.left_out else anew), judgement
         if not isinstance(anew.plan, WritePlan) or now.policy_version != asked.policy_version:
             raise stale(proposal.name)
         proposal = anew
@@ -118,6 +122,18 @@ async def _ask(prepared: Prepared, ctx: CallContext, record: CallRecord) -> tupl
         if not judgement.asks:
             return proposal, judgement
     raise stale(proposal.name)
+
+
+async def _take(proposal: Proposal, review: Review, ctx: CallContext, record: CallRecord) -> Proposal:
+    """Returns the proposal as the person took it. Raises ToolError (`approval_denied`) where nothing of it is left."""
+    assert isinstance(proposal.plan, WritePlan), "only the parts of a write are offered"
+    taken = take(proposal.plan, review.left_out)
+    if taken is None:
+        raise refuse_by_person(review)
+    record.note_part(proposal.plan, taken.plan)
+    rejected = taken.shown - taken.accepted
+    ctx.turn.emit(ReviewResolved, review_id=record.approval_id, accepted=taken.accepted, rejected=rejected)
+    return await with_plan(proposal, taken.plan, ctx)
 
 
 async def _fit(proposal: Proposal, asked: ApprovalSubject, offer: Offer, ctx: CallContext) -> Proposal | None:
