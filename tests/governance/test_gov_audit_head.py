@@ -7,7 +7,9 @@ import random
 import signal
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 from audit_logs import Kept, edit, events, recompute, written
@@ -18,6 +20,7 @@ from remit_governance.audit.proof.head_file import SLOT, HeadFile, StoredHead
 from remit_governance.audit.proof.keys import FileVault
 from remit_governance.audit.proof.notary import CheckpointFile, MemoryPlace, Notary
 from remit_governance.audit.proof.proven import prove
+from remit_governance.audit.proof.sealing import Sealer
 from remit_governance.audit.reading.query import query_audit
 from remit_governance.audit.reading.report import examine
 from remit_governance.audit.reading.verify import verify
@@ -139,6 +142,61 @@ def test_records_from_before_the_key_could_be_had_are_the_servers_own(tmp_path: 
     report = kept.examined()
     assert (report.faults, [r.event.kind for r in query_audit(kept.path) if "break" in r.event.kind]) == ((), [])
     assert report.until == report.count
+
+
+def test_AUD_04_a_server_ends_signed_so_that_one_killed_as_it_ended_is_no_forger(kept: Kept) -> None:
+    """A short command ended before its key was there, and was killed before it signed: its own end spoke against it."""
+    kept.close()
+    kept.open()  # the notary has no key yet
+    for kind in (AuditKind.KERNEL_START, AuditKind.KERNEL_SHUTDOWN):
+        kept.log.write(AuditEvent(kind, metadata={"server": "s2"}))
+    kept.log.close()  # and no more than that, as by a kill
+    assert kept.examined().good
+    kept.open()
+    kept.notary.prepare()
+    kept.append(1)
+    kept.close()
+    assert (kept.examined().faults, kept.maintenance.warnings) == ((), ())
+
+
+class Killed(BaseException):
+    """The end of a process, at this very place."""
+
+
+@pytest.mark.parametrize("started", ["signed", "unsigned"])
+@pytest.mark.parametrize("at", range(14))
+def test_AUD_04_who_is_killed_while_settling_for_a_killed_server_is_no_forger(
+    kept: Kept, at: int, started: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is killed before each of its signatures in turn: after a record, and before what vouches for it."""
+    call = AuditEvent(AuditKind.TOOL_INTENT, session_id="s", turn_id="t", tool_call_id="c")
+    for event in (SERVER, call) if started == "signed" else ():
+        kept.log.append(event)
+    kept.log.close()
+    with AuditLog(kept.path) as unsigned:
+        for event in (SERVER, call) if started == "unsigned" else ():
+            unsigned.append(event)
+    kept.open()
+    kept.notary.prepare()
+    left = iter(range(at))
+    seal = Sealer.seal
+
+    def sealed_or_killed(*given: Any, **named: Any) -> Any:
+        if next(left, None) is None:
+            raise Killed
+        return seal(*given, **named)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Sealer, "seal", sealed_or_killed)
+        with suppress(Killed):
+            kept.log.settle()
+        with suppress(Killed):  # what is left open would be in the way; it signs nothing more
+            kept.log.close()
+    kept.open()
+    kept.notary.prepare()
+    kept.append(1)
+    kept.close()
+    assert kept.examined().faults == ()
 
 
 def test_a_log_from_before_there_were_heads_goes_on(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from pathlib import Path
 from typing import Self
 
@@ -234,6 +234,11 @@ class AuditLog:
             self._sealer.note(chain)
 
     def _record(self, event: AuditEvent, *, durable: bool) -> AuditRecord:
+        if event.kind is AuditKind.KERNEL_SHUTDOWN and self._sealer is not None:
+            # What has no signature and an end after it would have been written by somebody else.
+            with suppress(AuditError):
+                self._sealer.prepare()
+                self.seal()
         with self._lock:
             record = self._commit((Entry.of(self.clock(), event),), durable=durable)
         assert record is not None, "an entry becomes a record"

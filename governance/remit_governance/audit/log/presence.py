@@ -15,19 +15,22 @@ class Presence:
     def __init__(self, path: Path) -> None:
         """Be there, with the lock file at `path`, which is created (0600) where missing. Raises OSError."""
         self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        self._alone = False
         self._share()
 
     @contextmanager
     def alone(self) -> Generator[bool]:
-        """Whether nobody else is there; if so, nobody comes until this is left."""
-        try:
+        """Whether nobody else is there; if so, nobody comes until this is left, by whoever asked first."""
+        if self._alone:
+            yield True
+            return
+        with suppress(OSError):
             fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            alone = True
-        except OSError:
-            alone = False
+            self._alone = True
         try:
-            yield alone
+            yield self._alone
         finally:
+            self._alone = False
             self._share()
 
     def close(self) -> None:

@@ -19,7 +19,10 @@ _ENDS = frozenset({AuditKind.TOOL_OUTCOME, AuditKind.POLICY_UPDATE, AuditKind.KE
 
 
 def unfinished_calls(events: Iterable[AuditEvent]) -> tuple[AuditEvent, ...]:
-    """Those of `events`, which are in order, that announce something of which nothing more is heard."""
+    """Those of `events`, which are in order, that announce something of which nothing more is heard.
+
+    Servers come last: as long as one has not ended, what has no signature may be of one that was killed.
+    """
     begun: dict[tuple[str | None, ...], list[AuditEvent]] = {}
     for event in events:
         call = (event.session_id, event.turn_id, event.tool_call_id, _server(event))
@@ -27,7 +30,7 @@ def unfinished_calls(events: Iterable[AuditEvent]) -> tuple[AuditEvent, ...]:
             begun.setdefault(call, []).append(event)
         elif event.kind in _ENDS and begun.get(call):
             begun[call].pop()
-    return tuple(event for left in begun.values() for event in left)
+    return tuple(sorted((event for left in begun.values() for event in left), key=_starts))
 
 
 def _announces(event: AuditEvent) -> bool:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -95,13 +96,15 @@ class Notary:
 
     def __init__(self, place: CheckpointPlace, vault: KeyVault, heads: HeadStore | None = None) -> None:
         self.place, self._vault, self.heads = place, vault, heads
+        self._preparing = threading.Lock()
         self.signer: Signer | None = None
         """None until `prepare` has the key."""
 
     def prepare(self) -> Signer:
         """Get the key, which may take a while the first time. Raises AuditError."""
-        self.signer = self.signer or Signer(self._vault.obtain())
-        return self.signer
+        with self._preparing:
+            self.signer = self.signer or Signer(self._vault.obtain())
+            return self.signer
 
     def vouch(self, segment: Segment, time_ms: int) -> SignedCheckpoint:
         """Sign what the log holds now, as its active segment says, and write it down. Raises AuditError."""

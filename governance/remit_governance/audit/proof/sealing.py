@@ -61,6 +61,10 @@ class Sealer:
         except AuditError:
             return nullcontext()
 
+    def prepare(self) -> None:
+        """Get the key, which may take a while the first time. Raises AuditError."""
+        self._notary.prepare()
+
     def note(self, chain: Chain) -> None:
         """The last append of the chain was this process's own."""
         first, last = chain.before[0] + 1, chain.end[0]
@@ -154,7 +158,7 @@ class Sealer:
         opened = chain.open_servers(self._own, head.count)
         if opened and all(chain.every(*one, may_wait) for one in strange):
             return None  # killed before these, which wait for the disk, were signed with it
-        if opened or all(chain.every(*one, _made_checkpoint) for one in strange):
+        if opened or all(chain.every(*one, _of_the_log) for one in strange):
             return Trouble(f"{said}: not vouched for: written as a server was killed, or by somebody else")
         # What is ours follows: a server that ends in order has signed all of it.
         why = f"{said}: not vouched for: every server had ended in order, and somebody else wrote this"
@@ -188,9 +192,9 @@ class _Held:
             self._lock.__exit__(None, None, None)
 
 
-def _made_checkpoint(event: AuditEvent) -> bool:
-    """The last record of a process comes after its server's end."""
-    return event.kind is AuditKind.CHECKPOINT
+def _of_the_log(event: AuditEvent) -> bool:
+    """What a process records before its server starts, and after its end."""
+    return event.kind in {AuditKind.CHECKPOINT, AuditKind.AUDIT_CHAIN_BREAK}
 
 
 def _without(span: Span, own: list[Span]) -> Iterator[Span]:
