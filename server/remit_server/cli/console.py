@@ -38,6 +38,7 @@ from remit_server.contract import (
     UsageEvent,
     WarningEvent,
 )
+from remit_server.harness.approval.shown_parts import Part, part_text, parts_of
 from remit_server.runtime.ended_calls import duration, remarks, went_well
 
 STYLES = {"dim": "2", "bold": "1", "red": "31", "green": "32", "yellow": "33", "cyan": "36", "magenta": "35"}
@@ -214,7 +215,22 @@ def _question(event: ApprovalRequired) -> Iterable[str]:
     if event.everywhere_rule is not None:
         yield f"    always in every workspace writes instead: {visible_again(event.everywhere_rule)}"
     for diff in event.diffs:
-        yield from (f"    {diff_line(line)}" for line in diff.diff.splitlines())
+        yield from map(_in_diff, diff.diff.splitlines())
+
+
+def draw_parts(event: ApprovalRequired) -> dict[Part, list[str]]:
+    """Returns each part that a question offers, as lines."""
+    return {
+        part: [
+            f"  {style_text(visible(part.path, 'show'), 'bold')}",
+            *map(_in_diff, part_text(event, part).splitlines()),
+        ]
+        for part in parts_of(event)
+    }
+
+
+def _in_diff(line: str) -> str:
+    return f"    {diff_line(line)}"
 
 
 def deciding(reasons: Sequence[ReasonPayload]) -> tuple[ReasonPayload, ...]:

@@ -20,6 +20,7 @@ from remit_server.cli.chat.draw import draw_markdown
 from remit_server.cli.chat.question import QUIET_S, Question
 from remit_server.contract import ApprovalRequired, CallInput, TextInput
 from remit_server.errors import RemitError
+from remit_server.harness.approval.shown_parts import Part
 
 PIECES = st.lists(
     st.sampled_from(["a", "\n", "\n\n", "```\n", "```py\n", "- x\n", "1. y\n", "  z\n", "# h\n", "~~~\n", " ", "`"]),
@@ -133,6 +134,52 @@ def test_CLI_07_no_yes_without_quiet_and_without_the_end(keys: list[tuple[str, f
             assert now - pressed >= QUIET_S
             assert answer.decision == "deny" or not question.unseen
         pressed = now
+
+
+def in_parts() -> Question:
+    asked = ApprovalRequired.model_construct(approval_id="a", digest="d", scopes=("once", "session"))
+    parts = {Part("a.py", 0): ["1"], Part("a.py", 1): ["2"], Part("b.png", None): ["3"]}
+    question = Question(asked, ["all"], 0.0, parts)
+    question.next_page(9, lambda line: 1, 0.0)
+    return question
+
+
+@pytest.mark.parametrize(
+    ("keys", "left_out"),
+    [
+        ("pyly", [("a.py", 1)]),
+        ("plr", [("a.py", 0)]),
+        ("plll", [("a.py", 0), ("a.py", 1), ("b.png", None)]),
+        ("pyyy", []),
+        ("pxyyl", [("b.png", None)]),
+        ("y", []),
+        ("pyn", None),
+        ("pn", None),
+    ],
+)
+def test_APP_09_parts_are_taken_key_by_key(keys: str, left_out: list[Any] | None) -> None:
+    question, answers = in_parts(), list[Any]()
+    for number, key in enumerate(keys, 1):
+        answers.append(question.press(key, float(number)))
+        while question.unseen:
+            question.next_page(9, lambda line: 1, float(number))
+    assert answers[:-1] == [None] * (len(keys) - 1)
+    assert answers[-1].decision == ("deny" if left_out is None else "allow")
+    assert answers[-1].scope == "once"
+    assert [(part.path, part.hunk) for part in answers[-1].left_out] == (left_out or [])
+
+
+def test_APP_09_a_key_answers_for_a_part_only_once_it_was_seen() -> None:
+    question = in_parts()
+    assert question.press("p", 1.0) is None
+    assert question.unseen == ["1"]
+    question.press("l", 2.0)
+    assert (question.left_out, question.ahead[0]) == ([], Part("a.py", 0))
+    question.next_page(9, lambda line: 1, 3.0)
+    question.press("l", 3.1)
+    assert question.left_out == []
+    assert "part 1 of 3?" in question.line
+    assert len(question.line) <= 80
 
 
 @pytest.fixture

@@ -154,7 +154,7 @@ class RawClient:
             if handler is None:
                 error = {"code": -32601, "message": "no such method"}
                 self.send({"jsonrpc": "2.0", "id": message["id"], "error": error})
-            elif (result := handler(message["params"])) is not NO_ANSWER:
+            elif (result := handler(message.get("params"))) is not NO_ANSWER:
                 self.send({"jsonrpc": "2.0", "id": message["id"], "result": result})
         else:
             self.notifications.append(message)

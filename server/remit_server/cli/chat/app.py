@@ -30,7 +30,7 @@ from remit_server.cli.chat.notification import notification
 from remit_server.cli.chat.question import Question
 from remit_server.cli.chat.transcript import Transcript
 from remit_server.cli.commands.session.show_session import draw_part
-from remit_server.cli.console import draw_event, say, style_text
+from remit_server.cli.console import draw_event, draw_parts, say, style_text
 from remit_server.cli.new_ids import new_turn
 from remit_server.contract import ApprovalAnswer, ApprovalRequired, ContextPayload, InputPart, RunRequest
 from remit_server.errors import RemitError
@@ -111,7 +111,7 @@ class TerminalChat:
         """Shows a question, page by page where it is long, and waits for its key."""
         lines = [line for text in draw_event(question) for line in text.split("\n")]
         async with self._one_at_a_time:
-            self.question = Question(question, lines, time.monotonic())
+            self.question = Question(question, lines, time.monotonic(), draw_parts(question))
             self._answer = asyncio.get_running_loop().create_future()
             self._show_page(self._rows())
             self._call_back(f"asks: {question.title}")
@@ -133,8 +133,13 @@ class TerminalChat:
             return
         if question.unseen and key in {" ", "g"}:
             self._show_page(self._rows() if key == " " else len(question.unseen))
-        elif (answer := question.press(key, now)) is not None:
+            self._redraw()
+            return
+        part = question.ahead[:1]
+        if (answer := question.press(key, now)) is not None:
             self._answer.set_result(answer)
+        elif question.ahead[:1] != part:
+            self._show_page(self._rows())
         self._redraw()
 
     def interrupt(self, typed: bool) -> bool:

@@ -10,6 +10,7 @@ from typing import Final
 
 from remit_server.cli.approval import CHOICES
 from remit_server.contract import ApprovalAnswer, ApprovalRequired, Scope
+from remit_server.harness.approval.shown_parts import Part, wire_parts
 
 QUIET_S: Final = 0.4
 """Seconds without a key, and since it was shown, before a key answers: nobody reads faster."""
@@ -27,12 +28,19 @@ SHORT: Final[Mapping[Scope, str]] = {
 
 @dataclass(slots=True)
 class Question:
-    """One question. `unseen` are the lines that were not shown yet; times are seconds."""
+    """One question. `unseen` are the lines that were not shown yet; times are seconds.
+
+    `parts` are what can be taken one by one, with their lines; `ahead` those still to be answered once the person
+    chooses among them, of which `left_out` are not taken.
+    """
 
     asked: ApprovalRequired
     unseen: list[str]
     shown_at: float
+    parts: Mapping[Part, list[str]] = field(default_factory=dict[Part, "list[str]"])
     key_at: float = field(default=0.0)
+    ahead: list[Part] = field(default_factory=list[Part])
+    left_out: list[Part] = field(default_factory=list[Part])
 
     def next_page(self, rows: int, height: Callable[[str], int], now: float) -> list[str]:
         """Takes the next lines to be shown, as many as the rows hold; at least one. `height` is a line's, in rows."""
@@ -52,16 +60,34 @@ class Question:
             return None
         if key in {"n", "escape"}:
             return self.answer(None)
+        if self.ahead:
+            return None if self.unseen else self._press_for_part(key)
+        if key == "p" and self.parts and not self.unseen:
+            self._turn_to(list(self.parts))
+            return None
         chosen = next((scope for scope in self.scopes if CHOICES[scope][0] == key), None)
         return None if chosen is None or self.unseen else self.answer(chosen)
 
+    def _press_for_part(self, key: str) -> ApprovalAnswer | None:
+        """Takes a key for the part that is asked about; the last one, or all the rest, make the answer."""
+        if key not in {"y", "l", "r"}:
+            return None
+        self.left_out += self.ahead[:1] if key == "l" else []
+        self._turn_to([] if key == "r" else self.ahead[1:])
+        return None if self.ahead else self.answer(Scope.ONCE)
+
+    def _turn_to(self, ahead: list[Part]) -> None:
+        self.ahead = ahead
+        self.unseen = list(self.parts[ahead[0]]) if ahead else []
+
     def answer(self, scope: Scope | None) -> ApprovalAnswer:
-        """Returns a yes for this scope, or a no."""
+        """Returns a yes for this scope, without what is left out, or a no."""
         return ApprovalAnswer(
             approval_id=self.asked.approval_id,
             decision="deny" if scope is None else "allow",
             scope=scope or Scope.ONCE,
             digest=self.asked.digest,
+            left_out=() if scope is None else wire_parts(dict.fromkeys(self.left_out)),
         )
 
     @property
@@ -75,5 +101,9 @@ class Question:
         if self.unseen:
             count = len(self.unseen)
             return f"{count} more line{'' if count == 1 else 's'}: [space] next page  [g] all of it  [n] no"
+        if self.ahead:
+            number = len(self.parts) - len(self.ahead) + 1
+            return f"part {number} of {len(self.parts)}? [y] take it  [l] leave out  [r] the rest  [n] no to all"
         offered = "  ".join(f"[{CHOICES[scope][0]}] {SHORT[scope]}" for scope in self.scopes)
-        return f"allow? {offered}  [n] no"
+        parts = "  [p] parts" if self.parts else ""
+        return f"allow? {offered}{parts}  [n] no"

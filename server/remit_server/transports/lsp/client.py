@@ -40,6 +40,7 @@ class Client:
     versions_edits: bool = False
     tags_generated: bool = False
     shows_documents: bool = False
+    refreshes_lenses: bool = False
     hovers_in_markdown: bool = False
     answers_queries: bool = False
     trusts_folders: bool = False
@@ -71,6 +72,7 @@ def describe_client(params: lsp.InitializeParams) -> Client:
         versions_edits=_versions_edits(has),
         tags_generated=lsp.CodeActionTag.LlmGenerated in tags,
         shows_documents=bool(get_capability(has, "window.show_document.support")),
+        refreshes_lenses=bool(get_capability(has, "workspace.code_lens.refresh_support")),
         hovers_in_markdown=lsp.MarkupKind.Markdown in hover,
         answers_queries=given.get("editor_query", False),
         trusts_folders=given.get("trusted", False),

@@ -21,6 +21,7 @@ from remit_server.transports.lsp.buffers.documents import OpenBuffers
 from remit_server.transports.lsp.buffers.own_files import OwnBuffers, OwnDocument
 from remit_server.transports.lsp.client import Client
 from remit_server.transports.lsp.folders import FolderDocument, WorkspaceFolders
+from remit_server.transports.lsp.reviews import Review
 from remit_server.transports.lsp.rpc.custom_methods import Json
 from remit_server.transports.lsp.rpc.io_threads import ConnectionLost
 
@@ -65,6 +66,7 @@ class Snapshot:
     folders: WorkspaceFolders
     document: FolderDocument | None = None
     own_file: OwnDocument | None = None
+    reviews: tuple[Review, ...] = ()
 
 
 @dataclass(slots=True)
@@ -72,7 +74,8 @@ class Connection:
     """The state of one connection; `client` and `folders` are immutable values, replaced as a whole.
 
     `ready` says that the slow imports are done, and the folders' own files are watched. `session` is the id of the
-    session of commands that name none; `chats` are those whose lines were read here, by session.
+    session of commands that name none; `chats` are those whose lines were read here, by session. `reviews` are the
+    questions about changes that wait in messages, by their ids.
     """
 
     channel: Channel
@@ -84,6 +87,7 @@ class Connection:
     ready: bool = False
     session: str = field(default_factory=new_session_id)
     chats: dict[str, Chat] = field(default_factory=dict[str, "Chat"])
+    reviews: dict[str, Review] = field(default_factory=dict[str, Review])
     _background: set[asyncio.Task[None]] = field(default_factory=set[asyncio.Task[None]])
     _progress: dict[lsp.ProgressToken, Callable[[], object]] = field(
         default_factory=dict[lsp.ProgressToken, Callable[[], object]]
@@ -97,7 +101,8 @@ class Connection:
         if uri is None:
             return Snapshot(self.client, self.folders)
         own = self.own_files.at(uri)
-        return Snapshot(self.client, self.folders, self.document(uri), None if own is None else own.frozen)
+        frozen = None if own is None else own.frozen
+        return Snapshot(self.client, self.folders, self.document(uri), frozen, tuple(self.reviews.values()))
 
     def document(self, uri: str) -> FolderDocument | None:
         """Returns the open document of this URI, where it is in a workspace folder."""

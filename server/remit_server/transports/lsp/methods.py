@@ -16,6 +16,7 @@ from remit_server.transports.lsp.connection import Connection, Snapshot
 from remit_server.transports.lsp.features import (
     approval,
     code_action,
+    code_lens,
     completion,
     execute_command,
     generate,
@@ -57,6 +58,7 @@ FEATURES: Mapping[str, Changes | Reads] = {
     lsp.TEXT_DOCUMENT_HOVER: Reads(hover.hover),
     lsp.TEXT_DOCUMENT_CODE_ACTION: Reads(code_action.offer, code_action.OPTIONS),
     lsp.CODE_ACTION_RESOLVE: Reads(code_action.resolve),
+    lsp.TEXT_DOCUMENT_CODE_LENS: Reads(code_lens.lenses, code_lens.OPTIONS),
     RUN: Changes(run.run),
     APPROVAL_RESPOND: Changes(approval.respond),
     STATUS: Reads(status.status),

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import logging
 import shlex
-from collections.abc import Generator
+from collections.abc import Collection, Generator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
@@ -22,9 +23,12 @@ from pygls.exceptions import JsonRpcException
 from remit_governance.secrets.redaction import truncate
 from remit_governance.visible import visible_again
 from remit_server.contract import ApprovalAnswer, ApprovalRequired, Scope
+from remit_server.harness.approval.shown_parts import Part, parts_of, wire_parts
 from remit_server.runtime.ports import Asker, AskingStyle, CannotAsk, NobodyToAsk, StreamAsker
 from remit_server.sandbox.server_identity import prefix_of
 from remit_server.transports.lsp.buffers.own_files import settings_here
+from remit_server.transports.lsp.client_requests.part_messages import CHOOSE, DENY, choose_parts
+from remit_server.transports.lsp.client_requests.review import under_review
 from remit_server.transports.lsp.rpc.io_threads import ConnectionLost
 
 if TYPE_CHECKING:
@@ -47,7 +51,6 @@ _ALLOW = {
     "Always allow in this workspace": Scope.ALWAYS,
     "Always allow in every workspace": Scope.EVERYWHERE,
 }
-_DENY = "Deny"
 _GRACE_S = 5.0
 _SHOWN_S = 10.0
 
@@ -73,6 +76,10 @@ class MessageAsker:
 
     async def ask(self, question: ApprovalRequired) -> ApprovalAnswer | None:
         """Returns the person's answer; None where there is none, which is a deny. The runtime enforces the deadline."""
+        with under_review(self._connection, question):
+            return await self._ask_whole(question)
+
+    async def _ask_whole(self, question: ApprovalRequired) -> ApprovalAnswer | None:
         text = question_text(question)
         pages = self._connection.client.name in _PAGES
         if len(text) <= (PAGED_LIMIT if pages else MESSAGE_LIMIT):
@@ -101,7 +108,20 @@ class MessageAsker:
         self._connection.show(kind, text)
 
     async def _ask(self, question: ApprovalRequired, text: str) -> ApprovalAnswer | None:
-        titles = [title for title, scope in _ALLOW.items() if scope in question.scopes] + [_DENY]
+        """Asks until what was chosen fits what is left out by then, with lenses or by messages."""
+        while True:
+            left_out = self._left_out(question)
+            chosen = await self._choose(question, text, _titles(question, left_out))
+            if chosen == CHOOSE:
+                parts = await choose_parts(question, partial(self._choose, question), MESSAGE_LIMIT)
+                return _answer(question, None if parts is None else Scope.ONCE, parts or {})
+            if chosen is None or chosen == DENY:
+                return _answer(question, None, {})
+            if left_out == self._left_out(question):
+                return _answer(question, _titles(question, left_out)[chosen], left_out)
+
+    async def _choose(self, question: ApprovalRequired, text: str, titles: Collection[str]) -> str | None:
+        """Shows a message with these buttons; returns the chosen one, None where it was closed or is none of them."""
         params = lsp.ShowMessageRequestParams(
             type=lsp.MessageType.Warning,
             message=text,
@@ -114,13 +134,32 @@ class MessageAsker:
         except (TimeoutError, ConnectionLost, JsonRpcException) as error:
             logger.warning("the client could not be asked: %s", type(error).__name__)
             return None
-        scope = _ALLOW.get(chosen.title) if chosen is not None and chosen.title in titles else None
-        return ApprovalAnswer(
-            approval_id=question.approval_id,
-            decision="deny" if scope is None else "allow",
-            scope=scope or Scope.ONCE,
-            digest=question.digest,
-        )
+        return chosen.title if chosen is not None and chosen.title in titles else None
+
+    def _left_out(self, question: ApprovalRequired) -> Mapping[Part, str | None]:
+        review = self._connection.reviews.get(question.approval_id)
+        return {} if review is None else review.left_out
+
+
+def _titles(question: ApprovalRequired, left_out: Mapping[Part, str | None]) -> dict[str, Scope | None]:
+    """Returns the buttons, each with the scope that it allows; what is not taken whole is allowed once."""
+    if left_out:
+        taken, shown = len(parts_of(question)) - len(left_out), len(parts_of(question))
+        some: dict[str, Scope | None] = {f"Allow {taken} of {shown} once": Scope.ONCE} if taken else {}
+        return {**some, DENY: None}
+    offered: dict[str, Scope | None] = {title: scope for title, scope in _ALLOW.items() if scope in question.scopes}
+    parts: dict[str, Scope | None] = {CHOOSE: None} if question.by_hunk else {}
+    return {**offered, **parts, DENY: None}
+
+
+def _answer(question: ApprovalRequired, scope: Scope | None, left_out: Mapping[Part, str | None]) -> ApprovalAnswer:
+    return ApprovalAnswer(
+        approval_id=question.approval_id,
+        decision="deny" if scope is None else "allow",
+        scope=scope or Scope.ONCE,
+        digest=question.digest,
+        left_out=wire_parts(left_out),
+    )
 
 
 @contextmanager

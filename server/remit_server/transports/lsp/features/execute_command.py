@@ -47,6 +47,11 @@ COMMANDS: Mapping[str, Command] = {
     "remit.chat.send": _import_later("send", "chat_commands"),
     "remit.chat.read": _import_later("read", "chat_commands"),
     "remit.chat.complete": _import_later("complete", "chat_commands"),
+    "remit.review.list": _import_later("list_all", "review_commands"),
+    "remit.review.show": _import_later("show", "review_commands"),
+    "remit.review.toggle": _import_later("toggle", "review_commands"),
+    "remit.review.accept": _import_later("accept", "review_commands"),
+    "remit.review.reject": _import_later("reject", "review_commands"),
     "remit.policy.open": policy_open.open_rule,
 }
 """The commands by name; each gets the params as received and returns JSON."""

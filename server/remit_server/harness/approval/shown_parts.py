@@ -1,0 +1,69 @@
+"""The parts of a question as it is shown: what a person can leave out of it (APP-09); pure.
+
+Nothing slow is imported here: the language server imports it before `initialize` is answered.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:  # slow to import
+    from remit_server.contract import ApprovalRequired, LeftOut
+
+_HUNK = re.compile(r"@@ -(\d+)(,\d+)? ")
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A hunk of a shown diff, counted from 0; with `hunk` None a file that is taken as a whole."""
+
+    path: str
+    hunk: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class HunkText:
+    """One hunk as it is shown; `line` is the first changed line in the text as it is, counted from 0."""
+
+    line: int
+    text: str
+
+
+def parts_of(question: ApprovalRequired) -> tuple[Part, ...]:
+    """Returns the parts that a question offers."""
+    if not question.by_hunk:
+        return ()
+    numbers = ((diff.path, range(diff.hunks) if diff.hunks else (None,)) for diff in question.diffs)
+    return tuple(Part(path, number) for path, hunks in numbers for number in hunks)
+
+
+def wire_parts(left_out: Mapping[Part, str | None]) -> tuple[LeftOut, ...]:
+    """Returns what is left out, as an answer carries it."""
+    from remit_server.contract import LeftOut
+
+    return tuple(LeftOut(path=part.path, hunk=part.hunk, comment=comment) for part, comment in left_out.items())
+
+
+def hunk_texts(diff: str) -> Sequence[HunkText]:
+    """Returns the hunks of a unified diff."""
+    found: list[tuple[int, list[str]]] = []
+    for line in diff.splitlines(keepends=True):
+        if (header := _HUNK.match(line)) is not None:
+            # Where nothing is taken away, the number is that of the line before.
+            found.append((int(header[1]) - (header[2] != ",0"), [line]))
+        elif found:
+            found[-1][1].append(line)
+    return [HunkText(start + _unchanged(lines[1:]), "".join(lines)) for start, lines in found]
+
+
+def part_text(question: ApprovalRequired, part: Part) -> str:
+    """Returns the diff of a part."""
+    diff = next(each for each in question.diffs if each.path == part.path)
+    return diff.diff if part.hunk is None else hunk_texts(diff.diff)[part.hunk].text
+
+
+def _unchanged(lines: Sequence[str]) -> int:
+    return next((n for n, line in enumerate(lines) if not line.startswith(" ")), 0)

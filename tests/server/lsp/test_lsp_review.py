@@ -1,0 +1,217 @@
+"""A change is answered hunk by hunk by a client that knows nothing of Remit: lenses, commands, messages (LSP-09)."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from remit_server.harness.approval.shown_parts import hunk_texts
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+LINES = [f"line {n}\n" for n in range(40)]
+EDITS = {"applyEdit": True, "workspaceEdit": {"documentChanges": True}}
+PLAIN = {"workspace": EDITS}
+CAPABILITIES = {
+    "workspace": {**EDITS, "codeLens": {"refreshSupport": True}},
+    "window": {"showDocument": {"support": True}},
+}
+ASKS = """\
+version: 1
+capabilities:
+  - { name: reads, match: { syscall: fs.read }, action: allow }
+  - { name: asks, match: { syscall: fs.write }, action: require_review }
+"""
+
+
+def changed(*numbers: int) -> str:
+    return "".join(f"new {n}\n" if n in numbers else line for n, line in enumerate(LINES))
+
+
+class Reviewing:
+    """A plain client with one file open, of which the model changes three places."""
+
+    def __init__(self, client: Any, choose: Callable[[dict[str, Any]], Any]) -> None:
+        self.client = client
+        client.handlers["window/showMessageRequest"] = choose
+        client.handlers["workspace/codeLens/refresh"] = lambda _: None
+        client.handlers["window/showDocument"] = lambda _: {"success": True}
+        client.handlers["workspace/applyEdit"] = self.apply
+        self.text, self.version = "".join(LINES), 1
+
+    async def begin(self, tmp_path: Path, capabilities: Any = None) -> Any:
+        call = {"name": "write_file", "arguments": {"path": "b.txt", "content": changed(2, 20, 37)}}
+        steps = [{"calls": [{"name": "select_active_intent", "arguments": {"intent": "CODE"}}, call]}, {"text": "done"}]
+        (tmp_path / "script.json").write_text(json.dumps(steps))
+        (self.client.root / ".remit").mkdir()
+        (tmp_path / "config").mkdir()
+        (tmp_path / "config" / "policy.yaml").write_text(ASKS)
+        (self.client.root / "b.txt").write_text("".join(LINES))
+        await self.client.initialize(CAPABILITIES if capabilities is None else capabilities)
+        self.uri = self.client.open("b.txt", "".join(LINES))
+        return self.client.start("workspace/executeCommand", {"command": "remit.ask", "arguments": ["go"]})[1]
+
+    async def command(self, name: str, **given: Any) -> Any:
+        params = {"command": f"remit.review.{name}", "arguments": [given]}
+        return await self.client.result("workspace/executeCommand", params)
+
+    async def lenses(self) -> list[Any]:
+        found: list[Any] = await self.client.result("textDocument/codeLens", {"textDocument": {"uri": self.uri}})
+        return found
+
+    async def asked(self) -> None:
+        await self.client.until(
+            lambda: [each for each in self.client.asked if each["method"] == "window/showMessageRequest"]
+        )
+
+    def apply(self, params: dict[str, Any]) -> dict[str, bool]:
+        (change,) = params["edit"]["documentChanges"]
+        assert change["textDocument"]["version"] == self.version
+        for edit in sorted(change["edits"], key=lambda each: -each["range"]["start"]["line"]):
+            lines = self.text.splitlines(keepends=True)
+            start, end = (
+                sum(map(len, lines[: place["line"]])) + place["character"]
+                for place in (edit["range"]["start"], edit["range"]["end"])
+            )
+            self.text = self.text[:start] + edit["newText"] + self.text[end:]
+        self.version += 1
+        self.client.change(self.uri, self.version, {"text": self.text})
+        return {"applied": True}
+
+
+@pytest.fixture
+def silent(no_answer: object) -> Callable[[dict[str, Any]], Any]:
+    """A client whose person has not answered yet."""
+    return lambda _: no_answer
+
+
+async def test_LSP_09_two_hunks_by_lenses_and_one_left_out_with_a_comment(start_real, tmp_path, silent) -> None:
+    reviewing = Reviewing(await start_real(), silent)
+    answer = await reviewing.begin(tmp_path)
+    await reviewing.asked()
+    found = await reviewing.lenses()
+    assert [(lens["range"]["start"]["line"], lens["command"]["title"]) for lens in found] == [
+        (0, "Remit asks: allow once"),
+        (0, "Deny"),
+        (0, "Show"),
+        (2, "+1 −1 (1 of 3): leave out"),
+        (20, "+1 −1 (2 of 3): leave out"),
+        (37, "+1 −1 (3 of 3): leave out"),
+    ]
+    (second,) = found[4]["command"]["arguments"]
+    assert (await reviewing.command("toggle", **second, comment="keep the twentieth"))["taken"] == 2
+    after = await reviewing.lenses()
+    assert after[0]["command"]["title"] == "Remit asks: allow 2 of 3 once"
+    assert after[4]["command"]["title"] == "+1 −1 (2 of 3): take it"
+    await reviewing.client.until(
+        lambda: [each for each in reviewing.client.asked if each["method"] == "workspace/codeLens/refresh"][1:]
+    )
+    assert (await reviewing.command("accept"))["accepted"]
+    assert (await answer)["result"]["status"] == "completed"
+    assert reviewing.text == changed(2, 37)
+    assert await reviewing.lenses() == []
+    assert await reviewing.command("list") == []
+
+
+async def test_LSP_09_messages_ask_for_each_part(start_real, tmp_path) -> None:
+    shown: list[dict[str, Any]] = []
+    answers = iter(["Choose parts…", "Leave it out", "Take this and the rest"])
+
+    def choose(params: dict[str, Any]) -> Any:
+        shown.append(params)
+        return {"title": next(answers)}
+
+    reviewing = Reviewing(await start_real(), choose)
+    answer = await reviewing.begin(tmp_path, PLAIN)
+    assert (await answer)["result"]["status"] == "completed"
+    assert reviewing.text == changed(20, 37)
+    assert "Choose parts…" in [each["title"] for each in shown[0]["actions"]]
+    assert shown[1]["message"].startswith("Remit asks, part 1 of 3 of: change b.txt")
+    assert "-line 2\n+new 2\n" in shown[1]["message"]
+    assert "+new 20" not in shown[1]["message"]
+
+
+@pytest.mark.parametrize("closed", [{"title": "Deny"}, None, {"title": "Allow once"}])
+async def test_LSP_09_a_part_that_is_not_answered_is_a_no_to_all(start_real, tmp_path, closed: Any) -> None:
+    answers = iter([{"title": "Choose parts…"}, {"title": "Take it"}, closed])
+    reviewing = Reviewing(await start_real(), lambda _: next(answers))
+    answer = await reviewing.begin(tmp_path, PLAIN)
+    assert (await answer)["result"]["status"] == "denied"
+    assert reviewing.text == "".join(LINES)
+
+
+async def test_THR_approvals_a_yes_that_did_not_know_of_what_was_left_out_asks_again(
+    start_real, tmp_path, no_answer
+) -> None:
+    """THR-approvals-parts-crossed: a message of before a hunk was left out does not allow what is left, or all."""
+    shown: list[list[str]] = []
+
+    def choose(params: dict[str, Any]) -> Any:
+        shown.append([each["title"] for each in params["actions"]])
+        return no_answer if len(shown) == 1 else {"title": shown[-1][0]}
+
+    reviewing = Reviewing(await start_real(), choose)
+    answer = await reviewing.begin(tmp_path, PLAIN)
+    await reviewing.asked()
+    await reviewing.command("toggle", path="b.txt", hunk=0)
+    (first,) = (each for each in reviewing.client.asked if each["method"] == "window/showMessageRequest")
+    reviewing.client.send({"jsonrpc": "2.0", "id": first["id"], "result": {"title": "Allow once"}})
+    assert (await answer)["result"]["status"] == "completed"
+    assert shown[1] == ["Allow 2 of 3 once", "Deny"]
+    assert reviewing.text == changed(20, 37)
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "said"),
+    [
+        ("toggle", {"path": "b.txt", "hunk": 3}, "there is no such part"),
+        ("toggle", {"path": "c.txt"}, "there is no such part"),
+        ("toggle", {"path": "b.txt", "hunk": 0, "comment": "x" * 3_000}, "at most 2000"),
+        ("toggle", {"hunk": 0}, "`path` is missing"),
+        ("toggle", {"path": "b.txt", "hunk": True}, "not a whole number"),
+        ("accept", {"approval_id": "other"}, "nothing with this id"),
+        ("reject", {"comments": "no"}, "is not known"),
+    ],
+)
+async def test_LSP_09_what_is_not_waiting_is_said(start_real, tmp_path, silent, name, given, said) -> None:
+    reviewing = Reviewing(await start_real(), silent)
+    answer = await reviewing.begin(tmp_path)
+    await reviewing.asked()
+    params = {"command": f"remit.review.{name}", "arguments": [given]}
+    error = await reviewing.client.error("workspace/executeCommand", params)
+    assert said in json.dumps(error, ensure_ascii=False)
+    assert (await reviewing.command("reject", comment="not today"))["accepted"]
+    result = (await answer)["result"]
+    assert result["status"] == "denied"
+    assert "not today" in json.dumps(result)
+    assert reviewing.text == "".join(LINES)
+
+
+async def test_LSP_09_the_whole_question_is_a_document_while_it_waits(start_real, tmp_path, silent) -> None:
+    reviewing = Reviewing(await start_real(), silent)
+    answer = await reviewing.begin(tmp_path)
+    await reviewing.asked()
+    assert [each["line"] for each in (await reviewing.command("show"))["parts"]] == [2, 20, 37]
+    (shown,) = (each["params"] for each in reviewing.client.asked if each["method"] == "window/showDocument")
+    file = Path(shown["uri"].removeprefix("file://"))
+    assert "+new 20" in await asyncio.to_thread(file.read_text)
+    await reviewing.command("reject")
+    await answer
+    assert not await asyncio.to_thread(file.exists)
+
+
+async def test_LSP_09_nothing_is_shown_where_nothing_waits(start_real) -> None:
+    client = await start_real()
+    await client.initialize()
+    uri = client.open("b.txt", "".join(LINES))
+    assert await client.result("textDocument/codeLens", {"textDocument": {"uri": uri}}) == []
+
+
+async def test_LSP_09_a_hunk_is_where_its_first_change_is() -> None:
+    diff = "--- a\n+++ b\n@@ -1,4 +1,3 @@\n a\n-b\n c\n d\n@@ -9,0 +9,2 @@\n+x\n+y\n@@ -20 +22 @@\n-p\n+q\n"
+    assert [each.line for each in hunk_texts(diff)] == [1, 9, 19]
