@@ -5,6 +5,7 @@ import { openConversation, type Conversation } from './chat/conversation';
 import { provideChat, type Chat } from './chat/provider';
 import { running, tookLong, type Change, type View } from './chat/view';
 import type { ApprovalRequired } from './contract';
+import { openLenses } from './editor/lenses';
 import { openProposals, SCHEME } from './editor/proposals';
 import { chooseSession, takeBack } from './editor/sessions';
 import { draw, showMenu, showProblem, statusItem, statusText } from './editor/status';
@@ -34,6 +35,7 @@ export function activate(context: vscode.ExtensionContext): void {
   const changed = (change: Change, view: View): void => {
     chat.show(change);
     redraw();
+    lenses.changed();
     if (change.type === 'event' && change.event.kind === 'approval_required' && !chat.visible()) {
       void notify(conversation, change.event);
     }
@@ -44,6 +46,8 @@ export function activate(context: vscode.ExtensionContext): void {
   const conversation: Conversation = openConversation(remit, changed, randomUUID, openFolders);
   const chat: Chat = provideChat(context.extensionUri, () => conversation, proposals, (text) =>
     remit.command('remit.chat.complete', { text, session_id: conversation.session() }));
+
+  const lenses = openLenses(() => conversation, proposals);
 
   const ask = async (text: string): Promise<void> => {
     await chat.reveal();
@@ -79,9 +83,10 @@ export function activate(context: vscode.ExtensionContext): void {
     item,
     vscode.window.registerWebviewViewProvider('remit.chat', chat),
     vscode.workspace.registerTextDocumentContentProvider(SCHEME, proposals),
+    vscode.languages.registerCodeLensProvider({ scheme: 'file' }, lenses),
     remit.onDidChange(health.moved),
     ...mended(health, () => running(conversation.view()) !== null),
-    ...Object.entries(commands).map(([id, run]) => vscode.commands.registerCommand(id, run)),
+    ...Object.entries({ ...commands, ...lenses.commands }).map(([id, run]) => vscode.commands.registerCommand(id, run)),
   );
   void health.start();
 }

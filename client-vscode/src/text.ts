@@ -73,6 +73,24 @@ export function diffLines(diff: string): readonly DiffLine[] {
   });
 }
 
+/** A hunk as it is shown; `line` is its first changed line in the text as it is, counted from 0. */
+export interface Hunk {
+  readonly line: number;
+  readonly lines: readonly DiffLine[];
+}
+
+/** The hunks of a unified diff; none of what does not parse. */
+export function hunksOf(diff: string): readonly Hunk[] {
+  const lines = diffLines(diff);
+  const starts = lines.flatMap((line, index) => (line.kind === 'hunk' ? [index] : []));
+  const begins = (parsed(diff) ?? []).map((hunk) => hunk.oldStart - 1);
+  return starts.map((start, number) => {
+    const own = lines.slice(start + 1, starts[number + 1]);
+    const unchanged = own.findIndex((line) => line.kind !== 'same');
+    return { line: (begins[number] ?? 0) + Math.max(0, unchanged), lines: own };
+  });
+}
+
 export function added(lines: readonly DiffLine[]): number {
   return lines.filter((line) => line.kind === 'add').length;
 }

@@ -1,6 +1,6 @@
 // THR-approvals-hidden-payload: what a person approves is drawn as it is, character by character.
 import { describe, expect, test } from 'vitest';
-import { added, commandLine, diffLines, duration, patched, remaining, removed, visible, visibleLine } from '../src/text';
+import { added, commandLine, diffLines, duration, hunksOf, patched, remaining, removed, visible, visibleLine } from '../src/text';
 
 describe('visible', () => {
   test.each([
@@ -65,6 +65,12 @@ describe('diffs', () => {
     expect(patched('a\nb\nd\n', DIFF)).toBe('a\nc\nd\n');
     expect(patched('a\nB\nd\n', DIFF)).toBeNull();
     expect(patched('a\n', 'nonsense')).not.toBe('');
+  });
+
+  test('APP-09 a hunk is where its first change is', () => {
+    const diff = '--- a\n+++ b\n@@ -1,4 +1,3 @@\n a\n-b\n c\n d\n@@ -9,0 +9,2 @@\n+x\n+y\n@@ -20 +22 @@\n-p\n+q\n';
+    expect(hunksOf(diff).map((hunk) => [hunk.line, hunk.lines.length])).toEqual([[1, 4], [9, 2], [19, 2]]);
+    expect(hunksOf('(not text: only its digest is shown)\n')).toEqual([]);
   });
 
   test('a diff that empties a file is applied', () => {

@@ -85,3 +85,9 @@ def test_SES_02_a_session_goes_from_vscode_to_the_terminal_and_back(
 
 def test_CLI_09_the_chats_commands_work_in_vscode(node: str, chromium: str, code_server: Path, vsix: Path) -> None:
     drive("run_chat_commands.mjs", node, chromium, code_server, vsix)
+
+
+def test_APP_09_a_hunk_is_left_out_in_vscode_with_words_that_reach_the_model(
+    node: str, chromium: str, code_server: Path, vsix: Path
+) -> None:
+    drive("run_hunks.mjs", node, chromium, code_server, vsix)

@@ -3,6 +3,7 @@ import type {
   AgentEvent, ApprovalAnswer, ApprovalReceipt, ChatReply, ContextPayload, RunRequest, RunResult,
 } from '../contract';
 import type { Problem } from '../problem';
+import type { LeftOutParts } from './parts';
 import { EMPTY, findApproval, reduce, running, type Change, type Choice, type Folder, type Turn, type View } from './view';
 
 export interface ServerPort {
@@ -21,6 +22,8 @@ export interface Conversation {
   readonly ask: (text: string, context: ContextPayload | null) => boolean;
   readonly stop: () => void;
   readonly answer: (approvalId: string, choice: Choice) => Promise<void>;
+  /** Says which parts of a question an "allow" leaves out. */
+  readonly leaveOut: (approvalId: string, parts: LeftOutParts) => void;
   /** Stops what runs and starts a new session. */
   readonly clear: () => void;
   readonly session: () => string;
@@ -69,12 +72,18 @@ export function openConversation(
     apply({ type: 'ended', turn_id, result, error: null });
   };
 
+  const leaveOut = (approvalId: string, parts: LeftOutParts): void => {
+    if (findApproval(view, approvalId)?.question.by_hunk) apply({ type: 'left_out', approval_id: approvalId, left_out: parts });
+  };
+
   const answer = async (approvalId: string, choice: Choice): Promise<void> => {
     const item = findApproval(view, approvalId);
     if (!item || item.outcome || item.answer) return;
+    const left_out = choice.decision === 'allow' ? item.left_out : [];
+    if (left_out.length > 0 && choice.scope !== 'once') return;
     apply({ type: 'answered', approval_id: approvalId, decision: choice.decision, scope: choice.scope });
     const receipt = await server
-      .answer({ approval_id: approvalId, ...choice, digest: item.question.digest })
+      .answer({ approval_id: approvalId, ...choice, left_out, digest: item.question.digest })
       .catch((problem: Problem): ApprovalReceipt => ({ accepted: false, reason: problem.what }));
     apply({ type: 'receipt', approval_id: approvalId, receipt });
   };
@@ -92,5 +101,5 @@ export function openConversation(
     apply({ type: 'loaded', turns });
   };
 
-  return { view: () => view, ask, stop: () => abort.abort(), answer, clear, session: () => session, resume };
+  return { view: () => view, ask, stop: () => abort.abort(), answer, leaveOut, clear, session: () => session, resume };
 }

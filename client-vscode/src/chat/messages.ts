@@ -2,6 +2,7 @@
 import type { ChatProposal, LeftOut } from '../contract';
 import { isRemedy, type Problem, type Remedy } from '../problem';
 import type { ServerState } from '../server/health';
+import type { LeftOutParts } from './parts';
 import type { Change, Choice, View } from './view';
 
 /** What the chat shows of the server besides its turns. */
@@ -25,6 +26,7 @@ export type FromWebview =
   | { readonly type: 'complete'; readonly text: string }
   | { readonly type: 'stop' }
   | { readonly type: 'answer'; readonly approval_id: string; readonly choice: Choice }
+  | { readonly type: 'leave_out'; readonly approval_id: string; readonly left_out: LeftOutParts }
   | { readonly type: 'open_diff'; readonly approval_id: string; readonly index: number }
   | { readonly type: 'open_file'; readonly turn_id: string; readonly path: string }
   | { readonly type: 'mend'; readonly remedy: Remedy };
@@ -33,7 +35,7 @@ export type FromWebview =
 export function parseMessage(value: unknown): FromWebview | null {
   if (typeof value !== 'object' || value === null) return null;
   const message = value as { readonly [key: string]: unknown };
-  const { type, text, approval_id, choice, index, path, remedy, turn_id } = message;
+  const { type, text, approval_id, choice, left_out, index, path, remedy, turn_id } = message;
   switch (type) {
     case 'ready':
     case 'stop':
@@ -45,6 +47,9 @@ export function parseMessage(value: unknown): FromWebview | null {
       const chosen = parseChoice(choice);
       return typeof approval_id === 'string' && chosen ? { type, approval_id, choice: chosen } : null;
     }
+    case 'leave_out':
+      return typeof approval_id === 'string' && Array.isArray(left_out) && left_out.every(isLeftOut)
+        ? { type, approval_id, left_out } : null;
     case 'open_diff':
       return typeof approval_id === 'string' && typeof index === 'number' ? { type, approval_id, index } : null;
     case 'open_file':
@@ -58,11 +63,10 @@ export function parseMessage(value: unknown): FromWebview | null {
 
 function parseChoice(value: unknown): Choice | null {
   if (typeof value !== 'object' || value === null) return null;
-  const { decision, scope, left_out, comment } = value as { readonly [key: string]: unknown };
+  const { decision, scope, comment } = value as { readonly [key: string]: unknown };
   if (decision !== 'allow' && decision !== 'deny') return null;
   if (scope !== 'once' && scope !== 'session' && scope !== 'always' && scope !== 'everywhere') return null;
-  if (!Array.isArray(left_out) || !left_out.every(isLeftOut)) return null;
-  return isComment(comment) ? { decision, scope, left_out, comment } : null;
+  return isComment(comment) ? { decision, scope, comment } : null;
 }
 
 function isLeftOut(value: unknown): value is LeftOut {

@@ -39,6 +39,8 @@ export function provideChat(
         return chat.stop();
       case 'answer':
         return chat.answer(message.approval_id, message.choice);
+      case 'leave_out':
+        return chat.leaveOut(message.approval_id, message.left_out);
       case 'open_diff': {
         const item = findApproval(chat.view(), message.approval_id);
         return item ? proposals.open(item.question, message.index) : undefined;

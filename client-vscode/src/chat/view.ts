@@ -1,10 +1,11 @@
 // What the chat shows, as one value, and how each event changes it (EDI-01).
 // Runs twice on the same changes: in the extension host, which keeps it, and in the webview, which draws it.
 import type {
-  AgentEvent, ApprovalReceipt, ApprovalRequired, ApprovalResolved, Intent, JsonValue, LeftOut, RunResult, Scope, TokenUsage,
+  AgentEvent, ApprovalReceipt, ApprovalRequired, ApprovalResolved, Intent, JsonValue, RunResult, Scope, TokenUsage,
   ToolOutput, ToolResultEvent,
 } from '../contract';
 import type { Problem } from '../problem';
+import type { LeftOutParts } from './parts';
 
 /** As many characters as the server shows of a command without leaving lines out. */
 const PRINTED_KEPT = 20_000;
@@ -68,11 +69,10 @@ export interface ToolItem {
   readonly result: ToolResultEvent | null;
 }
 
-/** What a person answers: parts of an allowed change can be left out, and the model told why. */
+/** What a person answers; the model can be told why. */
 export interface Choice {
   readonly decision: 'allow' | 'deny';
   readonly scope: Scope;
-  readonly left_out?: readonly LeftOut[];
   readonly comment?: string | null;
 }
 
@@ -80,6 +80,8 @@ export interface ApprovalItem {
   readonly kind: 'approval';
   readonly id: string;
   readonly question: ApprovalRequired;
+  /** The parts that an "allow" would leave out. */
+  readonly left_out: LeftOutParts;
   /** What the person pressed; it counts only once the server has resolved the question. */
   readonly answer: { readonly decision: 'allow' | 'deny'; readonly scope: Scope } | null;
   /** Why the server did not take the answer. */
@@ -107,6 +109,7 @@ export type Change =
   | Asked
   | { readonly type: 'event'; readonly event: AgentEvent }
   | { readonly type: 'answered'; readonly approval_id: string; readonly decision: 'allow' | 'deny'; readonly scope: Scope }
+  | { readonly type: 'left_out'; readonly approval_id: string; readonly left_out: LeftOutParts }
   | { readonly type: 'receipt'; readonly approval_id: string; readonly receipt: ApprovalReceipt }
   /** The request itself ended: with a result, or because the server is gone or refused it. */
   | { readonly type: 'ended'; readonly turn_id: string; readonly result: RunResult | null; readonly error: Problem | null }
@@ -127,6 +130,8 @@ export function reduce(view: View, change: Change): View {
     case 'answered':
       return onApproval(view, change.approval_id, (item) =>
         item.outcome ? item : { ...item, answer: { decision: change.decision, scope: change.scope }, refused: null });
+    case 'left_out':
+      return onApproval(view, change.approval_id, (item) => (item.answer ? item : { ...item, left_out: change.left_out }));
     case 'receipt':
       return onApproval(view, change.approval_id, (item) =>
         change.receipt.accepted || item.outcome
@@ -253,7 +258,7 @@ function applyEvent(turn: Turn, event: AgentEvent): Turn {
       return addResult(turn, event);
     case 'approval_required':
       return append(turn, {
-        kind: 'approval', id: event.approval_id, question: event, answer: null, refused: null, outcome: null,
+        kind: 'approval', id: event.approval_id, question: event, left_out: [], answer: null, refused: null, outcome: null,
       });
     case 'approval_resolved':
       if (event.by === 'standing_answer') return append(turn, note(event.seq, 'info', answeredBefore(event)));

@@ -2,11 +2,13 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { FromWebview } from '../chat/messages';
 import { count, type ApprovalItem } from '../chat/view';
+import { commented, partCount, toggled, type LeftOutParts, type Part } from '../chat/parts';
 import type { ApprovalRequired, ReasonPayload, Scope } from '../contract';
 import { sentence } from '../problem';
 import { commandLine, remaining, visible, visibleLine } from '../text';
 import { Diff } from './diff';
-import { commented, leftOut, partCount, toggled, type Parts } from './parts';
+import { useSeen } from './seen';
+import { StandingAnswers } from './standing';
 
 /** A card that has just appeared takes no "allow": the key or click may have been meant for what was there before. */
 const ARMED_AFTER_MS = 500;
@@ -21,24 +23,25 @@ export function Approval({ item, send }: { readonly item: ApprovalItem; readonly
   const { question } = item;
   const card = useRef<HTMLDivElement>(null);
   const armed = useArmed(card);
+  const seen = useSeen(card);
   const busy = item.answer !== null;
-  const [parts, setParts] = useState<Parts>(new Map());
+  const parts = item.left_out;
   const [comment, setComment] = useState('');
   const shown = partCount(question.diffs);
-  const taken = shown - parts.size;
-  const nothing = parts.size > 0 && taken === 0;
+  const taken = shown - parts.length;
+  const ready = armed && seen.toEnd && !busy;
+  const nothing = parts.length > 0 && taken === 0;
   const answer = (decision: 'allow' | 'deny', scope: Scope): void => {
     if (busy) return;
-    const choice = { decision, scope, left_out: leftOut(parts), comment: comment.trim() || null };
-    send({ type: 'answer', approval_id: item.id, choice });
+    send({ type: 'answer', approval_id: item.id, choice: { decision, scope, comment: comment.trim() || null } });
   };
   const allow = (scope: Scope): void => {
-    if (armed && !nothing && (scope === 'once' || parts.size === 0)) answer('allow', scope);
+    if (ready && !nothing && (scope === 'once' || parts.length === 0)) answer('allow', scope);
   };
-  const choosing = question.by_hunk ? {
-    parts,
-    toggle: (key: string): void => setParts(toggled(parts, key)),
-    comment: (key: string, words: string): void => setParts(commented(parts, key, words)),
+  const leaveOut = (left_out: LeftOutParts): void => send({ type: 'leave_out', approval_id: item.id, left_out });
+  const choosing = question.by_hunk && !busy ? {
+    toggle: (part: Part): void => leaveOut(toggled(parts, part)),
+    comment: (part: Part, words: string): void => leaveOut(commented(parts, part, words)),
   } : null;
   const onKeyDown = (event: KeyboardEvent): void => {
     if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) { event.preventDefault(); allow('once'); }
@@ -47,7 +50,7 @@ export function Approval({ item, send }: { readonly item: ApprovalItem; readonly
   const id = (part: string): string => `${part}-${item.id}`;
   return (
     <div
-      class={`card risk-${question.risk}`} ref={card} tabIndex={-1} role="alertdialog" aria-labelledby={id('title')}
+      class={`card risk-${question.risk}${seen.whole ? ' whole' : ''}`} ref={card} tabIndex={-1} role="alertdialog" aria-labelledby={id('title')}
       aria-describedby={`${id('reasons')} ${id('command')}`} data-testid="approval" data-approval={item.id} onKeyDown={onKeyDown}
     >
       <header>
@@ -59,61 +62,26 @@ export function Approval({ item, send }: { readonly item: ApprovalItem; readonly
       <div id={id('reasons')}><Reasons reasons={question.reasons} /></div>
       <div id={id('command')}><Command question={question} /></div>
       {question.diffs.map((diff, index) => (
-        <Diff key={diff.path} diff={diff} choosing={choosing} open={() => send({ type: 'open_diff', approval_id: item.id, index })} />
+        <Diff key={diff.path} diff={diff} parts={parts} choosing={choosing} open={() => send({ type: 'open_diff', approval_id: item.id, index })} />
       ))}
-      {question.session_rule !== null && question.scopes.includes('session') && (
-        <p class="session-rule" id={id('session')}>
-          Allow for session means, without asking again: <code>{visibleLine(question.session_rule)}</code>
-        </p>
-      )}
-      {question.always_rule !== null && question.scopes.includes('always') && (
-        <p class="session-rule" id={id('always')}>
-          Always allow in this workspace writes exactly this rule into your <code>permissions.yaml</code>:
-          {' '}<code>{visibleLine(question.always_rule)}</code>
-        </p>
-      )}
-      {question.everywhere_rule !== null && question.scopes.includes('everywhere') && (
-        <p class="session-rule" id={id('everywhere')}>
-          Always allow in every workspace writes this one instead, also for projects that you have not seen yet:
-          {' '}<code>{visibleLine(question.everywhere_rule)}</code>
-        </p>
-      )}
       {item.refused && <p class="refused" role="alert">Not taken: {visible(item.refused)}</p>}
       <footer>
+        {!seen.toEnd && (
+          <p class="unseen" role="status">
+            Read to the end of what would happen to allow it. <button type="button" class="link" onClick={seen.showAll}>Show all of it</button>
+          </p>
+        )}
         <input
           type="text" class="why" value={comment} maxLength={2_000} aria-label="What the model is told with your answer"
-          placeholder="Tell the model why, or what to do instead (optional)" onInput={(event) => setComment(event.currentTarget.value)}
+          placeholder="Tell the model why (optional)" onInput={(event) => setComment(event.currentTarget.value)}
         />
         <div class="answers">
-          <button type="button" class="primary" disabled={!armed || busy || nothing} onClick={() => allow('once')}>
-            {parts.size === 0 ? 'Allow once' : `Allow ${taken} of ${shown} once`}
+          <button type="button" class="primary" disabled={!ready || nothing} onClick={() => allow('once')}>
+            {parts.length === 0 ? 'Allow once' : `Allow ${taken} of ${shown} once`}
           </button>
-          {question.scopes.includes('session') && (
-            <button
-              type="button" class="secondary" disabled={!armed || busy || parts.size > 0} aria-describedby={id('session')}
-              onClick={() => allow('session')}
-            >
-              Allow for session
-            </button>
-          )}
-          {question.always_rule !== null && question.scopes.includes('always') && (
-            <button
-              type="button" class="secondary" disabled={!armed || busy || parts.size > 0} aria-describedby={id('always')}
-              onClick={() => allow('always')}
-            >
-              Always allow in this workspace
-            </button>
-          )}
-          {question.everywhere_rule !== null && question.scopes.includes('everywhere') && (
-            <button
-              type="button" class="secondary" disabled={!armed || busy || parts.size > 0} aria-describedby={id('everywhere')}
-              onClick={() => allow('everywhere')}
-            >
-              Always allow in every workspace
-            </button>
-          )}
           <button type="button" class="secondary" disabled={busy} onClick={() => answer('deny', 'once')}>Deny</button>
         </div>
+        <StandingAnswers question={question} disabled={!ready || parts.length > 0} allow={allow} />
         <div class="small"><Deadline deadline={question.deadline} /><span class="keys">{ENTER} allows once, Esc denies</span></div>
       </footer>
     </div>
@@ -218,7 +186,7 @@ export function Asked({ item }: { readonly item: ApprovalItem }) {
     <div class="was-asked">
       <Reasons reasons={item.question.reasons} />
       <Command question={item.question} />
-      {item.question.diffs.map((diff) => <Diff key={diff.path} diff={diff} choosing={null} open={null} />)}
+      {item.question.diffs.map((diff) => <Diff key={diff.path} diff={diff} parts={item.left_out} choosing={null} open={null} />)}
     </div>
   );
 }

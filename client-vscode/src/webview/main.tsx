@@ -54,6 +54,8 @@ function Chat() {
   const busy = running(view) !== null;
   useEffect(() => {
     const listen = (event: MessageEvent<ToWebview>): void => {
+      // Answers may overtake each other: one for what is no longer there would take the place of the one that fits.
+      if (event.data.type === 'proposals' && event.data.text !== input.current?.value) return;
       dispatch(event.data);
       if (event.data.type === 'focus') (pendingCard() ?? input.current)?.focus();
     };

@@ -118,7 +118,28 @@ describe('answering', () => {
     await settle();
     server.send(event(1, question({ digest: 'sha256:exact' })));
     await Promise.all([chat.answer('a1', { decision: 'allow', scope: 'once' }), chat.answer('a1', { decision: 'deny', scope: 'once' })]);
-    expect(server.answers).toEqual([{ approval_id: 'a1', decision: 'allow', scope: 'once', digest: 'sha256:exact' }]);
+    expect(server.answers).toEqual([{ approval_id: 'a1', decision: 'allow', scope: 'once', left_out: [], digest: 'sha256:exact' }]);
+  });
+
+  test('APP-09 a yes leaves out what was left out by then, a no and a lasting yes do not', async () => {
+    const { server, chat } = open();
+    chat.ask('one', null);
+    await settle();
+    server.send(event(1, question({ by_hunk: true })));
+    const parts = [{ path: 'a.py', hunk: 1, comment: 'why' }];
+    chat.leaveOut('a1', parts);
+    await chat.answer('a1', { decision: 'allow', scope: 'session' });
+    expect(server.answers).toEqual([]);
+    await chat.answer('a1', { decision: 'allow', scope: 'once' });
+    expect(server.answers.at(-1)).toMatchObject({ decision: 'allow', scope: 'once', left_out: parts });
+    chat.leaveOut('a1', []);
+    expect(findApproval(chat.view(), 'a1')?.left_out).toEqual(parts);
+    server.send(event(2, question({ approval_id: 'a2', by_hunk: true })), event(3, question({ approval_id: 'a3' })));
+    chat.leaveOut('a2', parts);
+    await chat.answer('a2', { decision: 'deny', scope: 'once', comment: 'no' });
+    expect(server.answers.at(-1)).toMatchObject({ decision: 'deny', comment: 'no', left_out: [] });
+    chat.leaveOut('a3', parts);
+    expect(findApproval(chat.view(), 'a3')?.left_out).toEqual([]);
   });
 
   test('an unknown or resolved question is not answered', async () => {

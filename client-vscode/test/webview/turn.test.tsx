@@ -93,7 +93,7 @@ describe('the approval card', () => {
     const scopes = ['once', 'session', 'always', 'everywhere'] as const;
     const everywhere = '{tool: edit_file}';
     const always = drawn(started, question({ scopes, always_rule: rule, everywhere_rule: everywhere }));
-    expect(always).toContain(`into your <code>permissions.yaml</code>: <code>${rule.replaceAll('"', '&quot;')}</code>`);
+    expect(always).toContain(`into your permissions.yaml: <code>${rule.replaceAll('"', '&quot;')}</code>`);
     expect(always).toMatch(/<button[^>]*disabled[^>]*aria-describedby="always-a1"[^>]*>Always allow in this workspace</);
     expect(always).toContain(`in every workspace writes this one instead, also for projects that you have not seen yet: <code>${everywhere}</code>`);
     expect(always).toMatch(/<button[^>]*disabled[^>]*aria-describedby="everywhere-a1"[^>]*>Always allow in every workspace</);

@@ -10,7 +10,7 @@ import { code } from './code.mjs';
 import { commands } from './commands.mjs';
 import { rename } from './rename.mjs';
 import { troubles } from './troubles.mjs';
-import { openBrowser, openChat, startCodeServer, until } from './workbench.mjs';
+import { openBrowser, openChat, readAll, startCodeServer, until } from './workbench.mjs';
 
 const TURN_MS = 120_000;
 const need = (name) => process.env[name] ?? assert.fail(`set ${name}`);
@@ -54,6 +54,7 @@ try {
       const before = await endings.count();
       await until('a question', TURN_MS, async () => {
         assert.equal(await endings.count(), before, `the turn ended without a question:\n${await chat.locator('main').innerText()}`);
+        await readAll(chat);
         return await chat.getByRole('button', { name: 'Allow once', disabled: false }).count() === 1;
       });
     },

@@ -98,6 +98,13 @@ export async function openChat(page, url, workspace) {
   return chat;
 }
 
+/** Scrolls to the end of what a question shows: before, nothing is allowed. */
+export async function readAll(chat) {
+  await chat.locator('.card .lines, .card .command pre').evaluateAll((panes) => {
+    for (const pane of panes) pane.scrollTop = pane.scrollHeight;
+  });
+}
+
 export async function quickOpen(page, file) {
   await page.keyboard.press('Control+P');
   await page.locator('.quick-input-widget .quick-input-box input').fill(file);

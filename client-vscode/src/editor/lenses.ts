@@ -1,0 +1,86 @@
+// What waits for an answer, where it would be written: a lens for each hunk, and some for all of it (APP-09).
+// Allowing needs the card, which shows what would happen: a lens stands above the text as it is now.
+import * as vscode from 'vscode';
+import type { Conversation } from '../chat/conversation';
+import { commented, isLeftOut, partCount, toggled, type Part } from '../chat/parts';
+import { findApproval, pending, type ApprovalItem } from '../chat/view';
+import type { FileDiff } from '../contract';
+import type { Proposals } from './proposals';
+import { added, hunksOf, removed, visibleLine } from '../text';
+
+/** The commands of the lenses; they take the question's id, and the part. */
+export const LENS_COMMANDS = {
+  toggle: 'remit.client.leaveOut', comment: 'remit.client.comment', diff: 'remit.client.diff', deny: 'remit.client.deny',
+} as const;
+
+export interface Lenses extends vscode.CodeLensProvider {
+  /** The questions have changed. */
+  changed(): void;
+  readonly commands: { readonly [id: string]: (...args: never[]) => unknown };
+}
+
+export function openLenses(conversation: () => Conversation, proposals: Proposals): Lenses {
+  const moved = new vscode.EventEmitter<void>();
+  const waiting = (id: string): ApprovalItem | null => {
+    const item = findApproval(conversation().view(), id);
+    return item && item.outcome === null && item.answer === null ? item : null;
+  };
+  return {
+    onDidChangeCodeLenses: moved.event,
+    changed: () => moved.fire(),
+    provideCodeLenses: (document) => {
+      const root = vscode.workspace.getWorkspaceFolder(document.uri);
+      if (!root) return [];
+      const turns = conversation().view().turns.filter((turn) => turn.workspace === root.uri.fsPath);
+      return turns.flatMap((turn) => pending({ turns: [turn], model: null, mode: null }))
+        .filter((item) => item.answer === null)
+        .flatMap((item) => item.question.diffs
+          .filter((diff) => vscode.Uri.joinPath(root.uri, diff.path).toString() === document.uri.toString())
+          .flatMap((diff) => lensesOf(item, diff)));
+    },
+    commands: {
+      [LENS_COMMANDS.toggle]: (id: string, part: Part) => {
+        const item = waiting(id);
+        if (item) conversation().leaveOut(id, toggled(item.left_out, part));
+      },
+      [LENS_COMMANDS.comment]: async (id: string, part: Part) => {
+        const words = await vscode.window.showInputBox({
+          title: `Leave this out of ${visibleLine(part.path)}`, prompt: 'What the model is told', ignoreFocusOut: true,
+        });
+        const item = waiting(id);
+        if (words !== undefined && item) conversation().leaveOut(id, commented(item.left_out, part, words));
+      },
+      [LENS_COMMANDS.diff]: (id: string, index: number) => {
+        const item = waiting(id);
+        return item ? proposals.open(item.question, index) : undefined;
+      },
+      [LENS_COMMANDS.deny]: (id: string) => conversation().answer(id, { decision: 'deny', scope: 'once' }),
+    },
+  };
+}
+
+function lensesOf(item: ApprovalItem, diff: FileDiff): readonly vscode.CodeLens[] {
+  const shown = partCount(item.question.diffs);
+  const taken = shown - item.left_out.length;
+  const review = item.left_out.length === 0 ? 'review' : `review ${taken} of ${shown}`;
+  const index = item.question.diffs.indexOf(diff);
+  const top = [
+    lens(0, `Remit asks: ${review}`, 'remit.open', []),
+    lens(0, 'Open diff', LENS_COMMANDS.diff, [item.id, index]),
+    lens(0, 'Deny', LENS_COMMANDS.deny, [item.id]),
+  ];
+  if (!item.question.by_hunk || diff.hunks === 0) return top;
+  const hunks = hunksOf(diff.diff);
+  return [...top, ...hunks.flatMap((hunk, number) => {
+    const part = { path: diff.path, hunk: number };
+    const left = isLeftOut(item.left_out, part);
+    const size = `+${added(hunk.lines)} −${removed(hunk.lines)} (${number + 1} of ${hunks.length})`;
+    const comment = left ? [] : [lens(hunk.line, 'Leave out, with a comment…', LENS_COMMANDS.comment, [item.id, part])];
+    return [lens(hunk.line, `${size}: ${left ? 'take it' : 'leave out'}`, LENS_COMMANDS.toggle, [item.id, part]), ...comment];
+  })];
+}
+
+function lens(line: number, title: string, command: string, args: readonly unknown[]): vscode.CodeLens {
+  const at = new vscode.Position(line, 0);
+  return new vscode.CodeLens(new vscode.Range(at, at), { title, command, arguments: [...args] });
+}

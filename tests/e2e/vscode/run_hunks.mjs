@@ -1,0 +1,97 @@
+// A change of three hunks in VS Code: one is left out by a lens, with words for the model, the rest allowed on the card (APP-09).
+// Exits 0 when all of it held. The environment is that of run.mjs.
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { openBrowser, openChat, quickOpen, startCodeServer, until } from './workbench.mjs';
+
+const TURN_MS = 120_000;
+const need = (name) => process.env[name] ?? assert.fail(`set ${name}`);
+const shots = need('REMIT_SHOTS');
+const home = fs.mkdtempSync(path.join(os.tmpdir(), 'remit-e2e-hunks-'));
+const workspace = path.join(home, 'shop');
+for (const folder of [workspace, path.join(home, 'config'), shots]) fs.mkdirSync(folder, { recursive: true });
+const file = path.join(workspace, 'prices.py');
+const text = (...changed) => Array.from({ length: 40 }, (_, n) => `price_${n} = ${changed.includes(n) ? `Decimal("${n}")` : n}\n`).join('');
+fs.writeFileSync(file, text());
+fs.writeFileSync(path.join(home, 'config', 'policy.yaml'), [
+  'version: 1', 'capabilities:',
+  '  - { name: reads, match: { syscall: [fs.read, fs.list] }, action: allow }',
+  '  - { name: writes-are-looked-at, match: { syscall: fs.write }, action: require_review, reason: "you look at each change" }', '',
+].join('\n'));
+const traffic = path.join(home, 'traffic.jsonl');
+const script = path.join(home, 'prices.json');
+fs.writeFileSync(script, JSON.stringify([
+  { calls: [{ name: 'select_active_intent', arguments: { intent: 'CODE' } }, { name: 'write_file', arguments: { path: 'prices.py', content: text(3, 18, 36) } }] },
+  { text: 'Two prices are exact now; the eighteenth stays as it was.' },
+]));
+
+const editor = await startCodeServer({
+  folder: need('REMIT_CODE_SERVER'),
+  vsix: need('REMIT_VSIX'),
+  workspace,
+  settings: { 'window.autoDetectColorScheme': true },
+  machineSettings: { 'remit.serverPath': need('REMIT_SERVER'), 'remit.model': `script:${script}` },
+  env: { REMIT_STATE_DIR: path.join(home, 'state'), REMIT_CONFIG_DIR: path.join(home, 'config'), REMIT_RECORD: traffic },
+  log: path.join(shots, 'code-server-hunks.log'),
+});
+let browser;
+try {
+  browser = await openBrowser(need('REMIT_CHROMIUM'));
+  const { page } = browser;
+  const chat = await openChat(page, editor.url, workspace);
+  const shot = (name) => page.screenshot({ path: path.join(shots, `hunks-${name}.png`) });
+  const lens = (words) => page.locator('.codelens-decoration a', { hasText: words });
+
+  await quickOpen(page, 'prices.py');
+  await page.locator('.tab.active[data-resource-name="prices.py"]').waitFor();
+  assert.equal(await lens('Remit').count(), 0, 'no lens where nothing waits');
+
+  await chat.locator('#input').fill('make the prices exact');
+  await chat.locator('#input').press('Enter');
+  await chat.getByRole('button', { name: 'Allow once' }).waitFor({ timeout: TURN_MS });
+  await lens('Remit asks: review').waitFor();
+  await shot('1-asked');
+  await lens('(2 of 3)').scrollIntoViewIfNeeded();
+  await page.locator('.codelens-decoration', { hasText: '(2 of 3)' }).locator('a', { hasText: 'with a comment' }).click();
+  await page.locator('.quick-input-widget .quick-input-box input').fill('the eighteenth is an id, no price');
+  await page.keyboard.press('Enter');
+  await chat.getByRole('button', { name: 'Allow 2 of 3 once' }).waitFor();
+  await lens('(2 of 3): take it').waitFor();
+  assert.equal(await chat.locator('tbody.left-out').count(), 1);
+  assert.equal(await chat.locator('tbody input.why').inputValue(), 'the eighteenth is an id, no price');
+  const once = chat.getByRole('button', { name: 'Allow 2 of 3 once' });
+  assert.ok(await once.isDisabled(), 'nothing is allowed before its end was seen');
+  await shot('2-not-read');
+  await chat.getByText('More answers').click();
+  await chat.getByRole('button', { name: 'Show all of it' }).click();
+  assert.ok(await once.isEnabled());
+  assert.ok(await chat.getByRole('button', { name: 'Allow for session' }).isDisabled(), 'a part is allowed once only');
+  await chat.locator('tbody.left-out').scrollIntoViewIfNeeded();
+  await shot('2-left-out');
+  await page.emulateMedia({ colorScheme: 'light' });
+  await page.waitForTimeout(1_500);
+  await shot('2-light');
+  await page.emulateMedia({ colorScheme: 'dark' });
+
+  await chat.getByRole('button', { name: 'Allow 2 of 3 once' }).click();
+  await chat.getByText('the eighteenth stays as it was').first().waitFor({ timeout: TURN_MS });
+  const open = page.locator('.monaco-editor .view-lines').first();
+  await until('the editor shows what was taken', 30_000, async () => (await open.innerText()).replaceAll('\u00a0', ' ').includes('price_3 = Decimal("3")'));
+  await open.click();
+  await page.keyboard.press('Control+S');
+  await until('exactly that is in the file', 30_000, () => fs.readFileSync(file, 'utf8') === text(3, 36));
+  const said = fs.readFileSync(traffic, 'utf8');
+  assert.ok(said.includes('the eighteenth is an id, no price'), 'the model was told why');
+  await until('the lenses go', 30_000, async () => await lens('Remit').count() === 0);
+  await shot('3-done');
+} catch (error) {
+  await browser?.page.screenshot({ path: path.join(shots, 'hunks-failed.png') });
+  console.error(error);
+  process.exitCode = 1;
+} finally {
+  await browser?.close();
+  await editor.stop();
+  fs.rmSync(home, { recursive: true, force: true, maxRetries: 5 });
+}
