@@ -7,8 +7,11 @@ export type JsonValue =
   | readonly JsonValue[]
   | { readonly [key: string]: JsonValue };
 
-/** What a model can be asked for by an offer of the editor: to rename a name in a file, to explain code in words. */
-export type Ability = "rename" | "explain";
+/**
+ * What a model can be asked for by an offer of the editor: to rename a name in a file, to explain code in words, to
+ * change it as it is told.
+ */
+export type Ability = "rename" | "explain" | "edit";
 
 export type AgentEvent =
   | RunStarted

@@ -74,10 +74,12 @@ class ModelStats(Wire):
 
 
 class Ability(StrEnum):
-    """What a model can be asked for by an offer of the editor: to rename a name in a file, to explain code in words."""
+    """What a model can be asked for by an offer of the editor: to rename a name in a file, to explain code in words, to
+    change it as it is told."""
 
     RENAME = "rename"
     EXPLAIN = "explain"
+    EDIT = "edit"
 
 
 class StatusResult(Wire):

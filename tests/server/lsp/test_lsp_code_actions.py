@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.slow]
@@ -18,6 +20,7 @@ RESOLVES_EDITS = knows(resolveSupport={"properties": ["edit"]})
 TAGS = knows(tagSupport={"valueSet": [1]})
 RICH = {"approvals": "stream", "client_commands": ["remit.client.rename", "remit.client.ask"]}
 TEXT = "🙂 = total\n"
+TASKS = ["Explain with Remit", "Refactor with Remit", "Document with Remit", "Write Tests with Remit"]
 
 
 async def offered(client, line=0, character=6, end=None, only=None, uri=None):
@@ -32,7 +35,7 @@ async def offered(client, line=0, character=6, end=None, only=None, uri=None):
 
 
 async def test_a_rich_client_s_own_commands_are_named(start):
-    client = await start()
+    client = await start(STAND_IN_ABILITIES="rename,explain")
     await client.initialize(RESOLVES, RICH)
     rename, explain = await offered(client)
     uri = (client.root / "src/cart.py").as_uri()
@@ -45,7 +48,7 @@ async def test_a_rich_client_s_own_commands_are_named(start):
 
 
 async def test_a_plain_client_resolves_explain_and_is_offered_no_rename(start):
-    client = await start()
+    client = await start(STAND_IN_ABILITIES="rename,explain")
     await client.initialize(RESOLVES)
     (explain,) = await offered(client)
     assert explain["title"] == "Explain with Remit"
@@ -60,28 +63,28 @@ async def test_a_plain_client_resolves_explain_and_is_offered_no_rename(start):
 
 @pytest.mark.parametrize("capabilities", [knows(), RESOLVES_EDITS])
 async def test_a_client_that_cannot_resolve_gets_the_command_at_once(start, capabilities):
-    client = await start()
+    client = await start(STAND_IN_ABILITIES="rename,explain")
     await client.initialize(capabilities)
     (explain,) = await offered(client)
     assert explain["command"]["command"] == "remit.ask"
 
 
 async def test_a_client_with_a_remit_rename_of_its_own(start):
-    client = await start()
+    client = await start(STAND_IN_ABILITIES="rename,explain")
     await client.initialize(knows(), {"client_commands": ["remit.rename"]})
     rename, _ = await offered(client)
     assert rename["command"]["command"] == "remit.rename"
 
 
 async def test_tagged_as_generated_where_the_client_knows_the_tag(start):
-    client = await start()
+    client = await start(STAND_IN_ABILITIES="rename,explain")
     await client.initialize(TAGS)
     (explain,) = await offered(client)
     assert explain["tags"] == [1]
 
 
 async def test_only_the_kinds_asked_for(start):
-    client = await start()
+    client = await start(STAND_IN_ABILITIES="rename,explain")
     await client.initialize(knows(), RICH)
     titles = {
         only: [a["title"] for a in await offered(client, only=[only])]
@@ -97,17 +100,17 @@ async def test_only_the_kinds_asked_for(start):
 
 
 async def test_nothing_where_there_is_no_identifier_or_no_document(start):
-    client = await start()
+    client = await start(STAND_IN_ABILITIES="rename,explain")
     await client.initialize(knows(), RICH)
     assert await offered(client, character=3) == []
     assert await offered(client, character=5, end=99) != []
-    assert await offered(client, character=0, end=9) == []
+    assert [action["title"] for action in await offered(client, character=0, end=9)] == ["Explain with Remit"]
     assert await offered(client, uri="file:///elsewhere.py") == []
     assert await offered(client, uri="untitled:1") == []
 
 
 async def test_an_action_that_is_not_ours_comes_back_as_it_is(start):
-    client = await start()
+    client = await start(STAND_IN_ABILITIES="rename,explain")
     await client.initialize(RESOLVES)
     foreign = {"title": "x", "data": {"explain": {"path": 5}}}
     assert await client.result("codeAction/resolve", foreign) == foreign
@@ -117,7 +120,7 @@ async def test_an_action_that_is_not_ours_comes_back_as_it_is(start):
     "capabilities", [{}, {"textDocument": {"codeAction": {"resolveSupport": {"properties": ["command"]}}}}]
 )
 async def test_a_client_that_knows_no_code_actions_gets_their_commands(start, capabilities):
-    client = await start()
+    client = await start(STAND_IN_ABILITIES="rename,explain")
     told = await client.initialize(capabilities, {"client_commands": ["remit.rename"]})
     assert told["capabilities"]["codeActionProvider"] is True, "its options came with code actions"
     rename, explain = await offered(client)
@@ -145,10 +148,100 @@ async def test_B12_nothing_is_offered_where_there_is_no_runtime(start):
 
 @pytest.mark.parametrize(
     ("model", "titles"),
-    [("embedded", ["Rename with Remit…"]), (None, ["Rename with Remit…", "Explain with Remit"])],
+    [("embedded", ["Rename with Remit…"]), (None, ["Rename with Remit…", *TASKS])],
     ids=["embedded", "script"],
 )
 async def test_B12_the_real_server_offers_what_its_model_can_do(start_real, model, titles):
     client = await start_real(**({"REMIT_MODEL": model} if model else {}))
     await client.initialize(RESOLVES, RICH)
     assert [action["title"] for action in await offered(client)] == titles
+
+
+def problem(message, line=0):
+    at = {"line": line, "character": 0}
+    return {"range": {"start": at, "end": at}, "message": message, "source": "pyright"}
+
+
+async def offered_at(client, start, end, *problems, only=None):
+    uri = client.open("src/cart.py", "a = 1\nb = 2\nc = 3\n")
+    params = {
+        "textDocument": {"uri": uri},
+        "range": {name: {"line": at[0], "character": at[1]} for name, at in (("start", start), ("end", end))},
+        "context": {"diagnostics": list(problems), **({"only": only} if only else {})},
+    }
+    return await client.result("textDocument/codeAction", params)
+
+
+async def test_LSP_10_a_problem_can_be_fixed_and_explained_a_selection_all_the_rest(start):
+    client = await start()
+    await client.initialize(RESOLVES)
+    found = await offered_at(client, (1, 0), (2, 3), problem("x", line=1), problem("y", line=2))
+    assert [action["title"] for action in found] == ["Fix with Remit", "Explain with Remit", *TASKS]
+    assert found[0]["kind"] == "quickfix.remit"
+    assert [each["message"] for each in found[0]["diagnostics"]] == ["x", "y"]
+    resolved = [(await client.result("codeAction/resolve", action))["command"] for action in found]
+    given = [{"uri": (client.root / "src/cart.py").as_uri(), "first_line": 2, "last_line": 3, "problem": True}]
+    assert [each["command"] for each in resolved] == ["remit.fix", "remit.explain", *["remit.ask"] * 4]
+    assert [each["arguments"] for each in resolved[:2]] == [given, given]
+    assert [each["arguments"][0] for each in resolved[2:]] == [
+        "explain lines 2-3 of src/cart.py",
+        "refactor lines 2-3 of src/cart.py: make it simpler, and keep everything that it does",
+        "write the documentation of lines 2-3 of src/cart.py, in the form that the file has it elsewhere",
+        "write tests for lines 2-3 of src/cart.py, beside the tests that there are",
+    ]
+
+
+async def test_LSP_10_a_client_that_draws_the_chat_gets_a_message_with_what_goes_along(start):
+    client = await start()
+    await client.initialize(RESOLVES, RICH)
+    fix, _ = await offered_at(client, (0, 0), (0, 0), problem("x"), only=["quickfix"])
+    assert fix["command"]["command"] == "remit.client.ask"
+    text = "fix what the editor shows at line 1 of src/cart.py @diagnostics:src/cart.py"
+    assert fix["command"]["arguments"] == [{"text": text}]
+
+
+async def test_LSP_10_whole_lines_end_before_the_next_one_and_nothing_selected_offers_nothing(start):
+    client = await start()
+    await client.initialize(knows())
+    whole = await offered_at(client, (0, 0), (2, 0), only=["refactor.remit.explain"])
+    assert whole[0]["command"]["arguments"][0] == "explain lines 1-2 of src/cart.py"
+    assert await offered_at(client, (3, 0), (3, 0)) == []
+
+
+@pytest.mark.parametrize(
+    ("given", "asked"),
+    [
+        ({}, "src/cart.py"),
+        ({"first_line": 2}, "line 2 of src/cart.py"),
+        ({"first_line": 1, "last_line": 3}, "lines 1-3 of src/cart.py"),
+        ({"first_line": 3, "problem": True}, "what the editor shows at line 3 of src/cart.py"),
+        ({"problem": True}, "what the editor shows in src/cart.py"),
+    ],
+)
+async def test_LSP_10_tasks_are_commands_too(start_real, tmp_path, given, asked):
+    (tmp_path / "script.json").write_text('[{"text": "done"}]')
+    client = await start_real(REMIT_RECORD=str(tmp_path / "traffic"))
+    await client.initialize()
+    uri = client.open("src/cart.py", TEXT)
+    params = {"command": "remit.document", "arguments": [{"uri": uri, **given}]}
+    assert (await client.result("workspace/executeCommand", params))["final_output"] == "done"
+    assert json.dumps(f"write the documentation of {asked}, in the form")[1:-1] in (tmp_path / "traffic").read_text()
+
+
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        ({"uri": "file:///elsewhere.py"}, "names no open document"),
+        ({"first_line": 0}, "lines count from 1"),
+        ({"first_line": 3, "last_line": 2}, "lines count from 1"),
+        ({"first_line": "3"}, "`first_line` is not a whole number"),
+        ({"problem": 3}, "`problem` is not true or false"),
+        ({"line": 3}, "`line` is not known"),
+    ],
+)
+async def test_LSP_10_what_a_task_cannot_be_about_is_said(start, given, why):
+    client = await start()
+    await client.initialize()
+    uri = client.open("src/cart.py", TEXT)
+    params = {"command": "remit.fix", "arguments": [{"uri": uri, **given}]}
+    assert why in str(await client.error("workspace/executeCommand", params))

@@ -116,21 +116,22 @@ def of(client: Any, kind: str) -> list[dict[str, Any]]:
 async def test_THR_model_instructions_in_the_diagnostics_of_a_code_action_are_not_offered(
     start_real: Any, files: dict[str, str]
 ) -> None:
-    """What is offered is the same as without them: no title, no argument and no request repeats a message."""
+    """THR-prompt-diagnostic: no title, no argument and no request of the person's repeats a message."""
     client = await start_real(**files)
     await client.initialize(
         {"textDocument": {"codeAction": {"codeActionLiteralSupport": {"codeActionKind": {"valueSet": []}}}}}
     )
     uri = client.open("a.py", "total = 1\n")
-    found = [await offered(client, uri, given) for given in (diagnostics(uri), [])]
-    assert [each["title"] for each in found[0]] == ["Explain with Remit"]
-    assert found[0] == found[1]
-    command = found[0][0]["command"]
-    assert ORDER not in json.dumps(command)
-    result = await client.result(
-        "workspace/executeCommand", {"command": command["command"], "arguments": command["arguments"]}
-    )
-    assert result["status"]
+    found, plain = [await offered(client, uri, given) for given in (diagnostics(uri), [])]
+    assert found[2:] == plain
+    assert [each["title"] for each in found[:3]] == ["Fix with Remit", "Explain with Remit", "Explain with Remit"]
+    for action in found[:3]:
+        command = action["command"]
+        assert ORDER not in json.dumps([action["title"], command])
+        result = await client.result(
+            "workspace/executeCommand", {"command": command["command"], "arguments": command["arguments"]}
+        )
+        assert result["status"]
     assert not any(ORDER in json.dumps(request) for request in requests(Path(files["REMIT_RECORD"])))
 
 

@@ -173,7 +173,7 @@ async def test_a_document_belongs_to_the_innermost_folder(start):
     uri = client.open("packages/inner/cart.py", "total = 1\n")
     span = {"start": {"line": 0, "character": 1}, "end": {"line": 0, "character": 1}}
     params = {"textDocument": {"uri": uri}, "range": span, "context": {"diagnostics": []}}
-    (action,) = await client.result("textDocument/codeAction", params)
+    action, *_ = await client.result("textDocument/codeAction", params)
     command = {"command": action["command"], "arguments": ["where", {"uri": uri}]}
     asked = await client.result("workspace/executeCommand", command)
     assert action["arguments"] == ["explain total in cart.py", {"uri": uri}]

@@ -55,6 +55,13 @@ class Asked:
             return value
         raise wrong_arguments(self.params, f"`{key}` is not a whole number", self.shape)
 
+    def flag(self, key: str) -> bool:
+        """Returns whether a key is true; it is not where it is left out. Raises the error for invalid params."""
+        value = self.given.get(key, False)
+        if isinstance(value, bool):
+            return value
+        raise wrong_arguments(self.params, f"`{key}` is not true or false", self.shape)
+
     def need(self, key: str) -> str:
         """Returns the text of a key. Raises the error for invalid params."""
         value = self.text(key)

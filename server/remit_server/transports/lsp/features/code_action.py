@@ -1,40 +1,61 @@
-"""`textDocument/codeAction` and `codeAction/resolve`: actions on the identifier under the cursor (LSP-07)."""
+"""`textDocument/codeAction` and `codeAction/resolve`: what the model can do with the code at the cursor (LSP-10)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING
 
 from lsprotocol import types as lsp
 
 from remit_server.transports.lsp.buffers.edits import Place, identifier_at
 from remit_server.transports.lsp.rpc.custom_methods import Json
+from remit_server.transports.lsp.tasks import (
+    PROBLEM_TASKS,
+    TASKS,
+    Task,
+    describe_task,
+    lines_of,
+    name_in,
+    problem_at,
+    with_problems,
+)
 
 if TYPE_CHECKING:
     from remit_server.transports.lsp.client import Client
     from remit_server.transports.lsp.connection import Snapshot
+    from remit_server.transports.lsp.folders import FolderDocument
     from remit_server.transports.lsp.runtime_slot import RuntimeSlot
 
 RENAME_KIND = "refactor.rewrite.remit"
-EXPLAIN_KIND = "refactor.remit.explain"
-OPTIONS = lsp.CodeActionOptions(code_action_kinds=[RENAME_KIND, EXPLAIN_KIND], resolve_provider=True)
-
-Ability: TypeAlias = "Literal['rename', 'explain']"
-"""The contract's type, which is slow to import."""
+OPTIONS = lsp.CodeActionOptions(
+    code_action_kinds=sorted({RENAME_KIND, *(task.kind for task in (*PROBLEM_TASKS.values(), *TASKS.values()))}),
+    resolve_provider=True,
+)
+_OURS = frozenset({"remit.ask", *PROBLEM_TASKS})
 
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """The identifier in a document that an action is about. `uri` identifies the workspace folder of `path`."""
+    """The identifier in a document that a rename is about. `uri` identifies the workspace folder of `path`."""
 
     uri: str
     path: str
     name: str
 
 
-Producer: TypeAlias = "Callable[[Client, Subject], lsp.CodeAction | None]"
-"""Returns the action for (client, subject), or None where this client cannot use it."""
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """A task with its command for the client: the text of a message, or for a plain client the command's arguments.
+
+    `problems` are what it is about, if anything.
+    """
+
+    task: Task
+    text: str
+    command: str
+    arguments: Sequence[Json]
+    problems: Sequence[lsp.Diagnostic] = ()
 
 
 async def offer(snapshot: Snapshot, params: lsp.CodeActionParams) -> list[lsp.CodeAction | lsp.Command]:
@@ -47,27 +68,53 @@ async def offer(snapshot: Snapshot, params: lsp.CodeActionParams) -> list[lsp.Co
         return []
     start, end = params.range.start, params.range.end
     name = identifier_at(document.text, Place(start.line, start.character), Place(end.line, end.character))
-    if name is None:
+    found = list(_offers(document, name, params))
+    if name is None and not found:
         return []
-    wanted = [row for kind, row in ACTIONS.items() if _is_wanted(kind, params.context.only)]
-    able = await _find_abilities(document.folder.slot) if wanted else ()
-    subject = Subject(document.uri, document.path, name)
-    made = [row.produce(client, subject) for row in wanted if row.needs in able]
-    found = [action for action in made if action is not None]
+    able = await _find_abilities(document.folder.slot)
+    made = [_action(client, each) for each in found if each.task.needs in able]
+    if name is not None and "rename" in able and _is_wanted(RENAME_KIND, params.context.only):
+        renaming = _rename(client, Subject(document.uri, document.path, name))
+        made = made if renaming is None else [renaming, *made]
     if client.takes_code_actions:
-        return [_tag(client, action) for action in found]
-    return [action.command for action in found if action.command is not None]
+        return [_tag(client, action) for action in made]
+    return [action.command for action in made if action.command is not None]
 
 
 def resolve(snapshot: Snapshot, action: lsp.CodeAction) -> lsp.CodeAction:
     """Fills in the action's command; a foreign action comes back unchanged."""
     del snapshot
     match action.data:
-        case {"explain": {"uri": str() as uri, "path": str() as path, "name": str() as name}}:
-            action.command = _explain_command(Subject(uri, path, name))
+        case {"command": str() as command, "arguments": [*arguments]} if command in _OURS:
+            given: list[Json] = arguments
+            action.command = lsp.Command(action.title, command, arguments=given)
         case _:
             pass
     return action
+
+
+def _offers(document: FolderDocument, name: str | None, params: lsp.CodeActionParams) -> Iterator[Offer]:
+    """Yields what could be asked for: for the problems that are shown, then for the name or the selected lines."""
+    only, path, uri = params.context.only, document.path, document.uri
+    if problems := params.context.diagnostics:
+        first, last = min(each.range.start.line for each in problems), max(each.range.start.line for each in problems)
+        for command, task in PROBLEM_TASKS.items():
+            if _is_wanted(task.kind, only):
+                text = with_problems(describe_task(task, problem_at(path, first + 1, last + 1)), path)
+                given = {"uri": uri, "first_line": first + 1, "last_line": last + 1, "problem": True}
+                yield Offer(task, text, command, [given], problems)
+    selected = None if params.range.start == params.range.end else _selected_lines(path, params.range)
+    code = selected if name is None else name_in(name, path)
+    for task in TASKS.values() if code is not None else ():
+        if task not in PROBLEM_TASKS.values() and _is_wanted(task.kind, only):
+            text = describe_task(task, code or path)
+            yield Offer(task, text, "remit.ask", [text, {"uri": uri}])
+
+
+def _selected_lines(path: str, selected: lsp.Range) -> str:
+    # A selection of whole lines ends before the first character of the next one.
+    last = selected.end.line + (selected.end.character > 0 or selected.end.line == selected.start.line)
+    return lines_of(path, selected.start.line + 1, last)
 
 
 def _rename(client: Client, subject: Subject) -> lsp.CodeAction | None:
@@ -80,32 +127,17 @@ def _rename(client: Client, subject: Subject) -> lsp.CodeAction | None:
     return lsp.CodeAction(title=title, kind=RENAME_KIND, command=lsp.Command(title, own, arguments=arguments))
 
 
-def _explain(client: Client, subject: Subject) -> lsp.CodeAction:
-    title = "Explain with Remit"
-    action = lsp.CodeAction(title=title, kind=EXPLAIN_KIND)
+def _action(client: Client, offered: Offer) -> lsp.CodeAction:
+    title = offered.task.title
+    action = lsp.CodeAction(title=title, kind=offered.task.kind, diagnostics=list(offered.problems) or None)
     if "remit.client.ask" in client.commands:
-        arguments: list[Json] = [{"text": _question(subject)}]
+        arguments: list[Json] = [{"text": offered.text}]
         action.command = lsp.Command(title, "remit.client.ask", arguments=arguments)
     elif client.takes_code_actions and client.resolves_commands:
-        action.data = {"explain": asdict(subject)}
+        action.data = {"command": offered.command, "arguments": offered.arguments}
     else:
-        action.command = _explain_command(subject)
+        action.command = lsp.Command(title, offered.command, arguments=list(offered.arguments))
     return action
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """An action: the ability that it needs, and its producer."""
-
-    needs: Ability
-    produce: Producer
-
-
-ACTIONS: Mapping[str, Row] = {
-    RENAME_KIND: Row("rename", _rename),
-    EXPLAIN_KIND: Row("explain", _explain),
-}
-"""The table of actions by kind."""
 
 
 async def _find_abilities(slot: RuntimeSlot) -> Collection[str]:
@@ -121,14 +153,6 @@ async def _find_abilities(slot: RuntimeSlot) -> Collection[str]:
         return (await slot.get()).status().abilities
     except RemitError:
         return ()
-
-
-def _explain_command(subject: Subject) -> lsp.Command:
-    return lsp.Command("Explain with Remit", "remit.ask", arguments=[_question(subject), {"uri": subject.uri}])
-
-
-def _question(subject: Subject) -> str:
-    return f"explain {subject.name} in {subject.path}"
 
 
 def _is_wanted(kind: str, only: Sequence[lsp.CodeActionKind | str] | None) -> bool:

@@ -10,6 +10,7 @@ from lsprotocol import types as lsp
 
 from remit_server.transports.lsp.features import policy_open
 from remit_server.transports.lsp.rpc.custom_methods import Json
+from remit_server.transports.lsp.tasks import TASKS
 
 if TYPE_CHECKING:
     from remit_server.transports.lsp.connection import Connection
@@ -31,6 +32,7 @@ COMMANDS: Mapping[str, Command] = {
     "remit.ask": _import_later("ask"),
     "remit.edit": _import_later("edit"),
     "remit.rename": _import_later("rename"),
+    **{name: _import_later("run_task", "task_commands") for name in TASKS},
     "remit.cancel": _import_later("cancel"),
     "remit.audit.verify": _import_later("verify_audit"),
     "remit.undo": _import_later("undo", "session_commands"),
