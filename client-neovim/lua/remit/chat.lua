@@ -1,0 +1,262 @@
+-- The chat: a buffer beside the code, where turns are streamed and questions are answered by keys.
+local parts = require('remit.parts')
+local server = require('remit.server')
+
+local M = {}
+local known = server.known
+local space = vim.api.nvim_create_namespace('remit.chat')
+local buffer, asked_at, marks, streaming = nil, nil, {}, nil
+
+local GROUPS = {
+  RemitIntent = 'Type', RemitTool = 'Function', RemitHint = 'Comment', RemitError = 'ErrorMsg', RemitAsk = 'WarningMsg',
+  RemitAdd = 'DiffAdd', RemitDelete = 'DiffDelete', RemitLeftOut = 'Comment', RemitPrompt = 'Title',
+}
+for name, link in pairs(GROUPS) do vim.api.nvim_set_hl(0, name, { link = link, default = true }) end
+
+local function part_at_cursor()
+  local row, here = vim.api.nvim_win_get_cursor(0)[1] - 1, nil
+  for _, each in ipairs(marks) do
+    if each.row <= row then here = each.part end
+  end
+  return here
+end
+
+--- A yes needs the end of the question before one's eyes.
+local function allow(scope)
+  local turn = require('remit.turn')
+  if turn.question and asked_at and vim.fn.line('w$') < asked_at.last then
+    vim.api.nvim_win_set_cursor(0, { math.min(vim.fn.line('w$') + 1, asked_at.last), 0 })
+    return vim.notify('read to the end of what would happen to allow it', vim.log.levels.WARN)
+  end
+  local left = turn.question and #turn.question.left_out or 0
+  if left > 0 and scope ~= 'once' then return vim.notify('a part is allowed once only', vim.log.levels.WARN) end
+  if turn.question and not vim.tbl_contains(turn.question.event.scopes, scope) then
+    return vim.notify('this answer is not offered here', vim.log.levels.WARN)
+  end
+  turn.answer('allow', scope)
+end
+
+local KEYS = {
+  a = function() allow('once') end,
+  s = function() allow('session') end,
+  A = function() allow('always') end,
+  d = function() require('remit.turn').answer('deny') end,
+  D = function()
+    vim.ui.input({ prompt = 'No, because: ' }, function(words)
+      if words then require('remit.turn').answer('deny', 'once', words ~= '' and words or nil) end
+    end)
+  end,
+  x = function() require('remit.review').toggle(part_at_cursor()) end,
+  c = function() require('remit.review').comment(part_at_cursor()) end,
+  i = function() M.prompt() end,
+  q = function() vim.cmd('close') end,
+}
+
+local function ready()
+  if buffer and vim.api.nvim_buf_is_valid(buffer) then return buffer end
+  buffer = vim.api.nvim_create_buf(false, true)
+  vim.api.nvim_buf_set_name(buffer, 'remit://chat')
+  for name, value in pairs({ buftype = 'nofile', bufhidden = 'hide', swapfile = false, filetype = 'remit', modifiable = false }) do
+    vim.bo[buffer][name] = value
+  end
+  for key, act in pairs(KEYS) do vim.keymap.set('n', key, act, { buffer = buffer, nowait = true }) end
+  return buffer
+end
+
+local function window()
+  for _, each in ipairs(vim.api.nvim_list_wins()) do
+    if vim.api.nvim_win_get_buf(each) == ready() then return each end
+  end
+end
+
+--- Opens the chat beside the code, and goes there.
+function M.open()
+  M.open_beside()
+  vim.api.nvim_set_current_win(window())
+end
+
+--- Opens the chat beside the code; the cursor stays.
+function M.open_beside()
+  if window() then return end
+  local before = vim.api.nvim_get_current_win()
+  vim.cmd(('botright %dvsplit'):format(require('remit.config').get().width))
+  vim.api.nvim_win_set_buf(0, ready())
+  vim.wo.wrap, vim.wo.linebreak, vim.wo.number, vim.wo.list = true, true, false, false
+  vim.api.nvim_set_current_win(before)
+end
+
+function M.prompt()
+  vim.ui.input({ prompt = 'Remit: ' }, function(line)
+    if line and line ~= '' then require('remit.turn').ask(line) end
+  end)
+end
+
+--- Adds lines; a window that shows the end goes on showing it. Returns the first new row.
+local function add(lines, group)
+  local there = ready()
+  local first = vim.api.nvim_buf_line_count(there)
+  local empty = first == 1 and vim.api.nvim_buf_get_lines(there, 0, 1, false)[1] == ''
+  local start = empty and 0 or first
+  local following = window() and vim.api.nvim_win_get_cursor(window())[1] >= first
+  vim.bo[there].modifiable = true
+  vim.api.nvim_buf_set_lines(there, start, -1, false, lines)
+  vim.bo[there].modifiable = false
+  for row = start, start + #lines - 1 do
+    if group then vim.api.nvim_buf_add_highlight(there, space, group, row, 0, -1) end
+  end
+  if following then vim.api.nvim_win_set_cursor(window(), { vim.api.nvim_buf_line_count(there), 0 }) end
+  return start
+end
+
+local function split(text) return vim.split((text:gsub('\r', '')), '\n') end
+
+function M.say(text, group)
+  streaming = nil
+  return add(split(text), group)
+end
+
+function M.asked(line) add(vim.list_extend({ '' }, split('❯ ' .. line)), 'RemitPrompt') end
+
+function M.clear()
+  marks, asked_at, streaming = {}, nil, nil
+  local there = ready()
+  vim.bo[there].modifiable = true
+  vim.api.nvim_buf_set_lines(there, 0, -1, false, {})
+  vim.bo[there].modifiable = false
+end
+
+--- Adds text to the end of what is streamed.
+local function stream(text)
+  if not streaming then
+    streaming = add({ '' })
+  end
+  local there = ready()
+  local last = vim.api.nvim_buf_line_count(there) - 1
+  local line = vim.api.nvim_buf_get_lines(there, last, last + 1, false)[1]
+  local lines = split(line .. text)
+  local following = window() and vim.api.nvim_win_get_cursor(window())[1] >= last + 1
+  vim.bo[there].modifiable = true
+  vim.api.nvim_buf_set_lines(there, last, last + 1, false, lines)
+  vim.bo[there].modifiable = false
+  if following then vim.api.nvim_win_set_cursor(window(), { last + #lines, 0 }) end
+end
+
+local function draw_question(event)
+  add({ '', ('Remit asks: %s (%s risk)'):format(event.title, event.risk) }, 'RemitAsk')
+  for _, reason in ipairs(event.reasons) do
+    add({ ('  %s%s'):format(reason.reason, known(reason.rule) and (' (rule %s)'):format(reason.rule) or '') }, 'RemitHint')
+  end
+  local command = known(event.command) or (known(event.argv) and table.concat(event.argv, ' '))
+  if command then M.say('  $ ' .. command:gsub('\n', '\n    ')) end
+  if known(event.cwd) then add({ '  in ' .. event.cwd }, 'RemitHint') end
+  if #event.hosts > 0 then add({ '  with network to ' .. table.concat(event.hosts, ', ') }, 'RemitAsk') end
+  marks = {}
+  for _, diff in ipairs(event.diffs) do
+    local first = add({ diff.path .. (diff.created and ' (new)' or diff.deleted and ' (deleted)' or '') }, 'RemitTool')
+    local hunks = diff.hunks > 0 and parts.hunks(diff.diff) or {}
+    if diff.hunks == 0 then table.insert(marks, { row = first, part = { path = diff.path } }) end
+    for at, line in ipairs(vim.split(diff.diff, '\n', { trimempty = true })) do
+      local group = line:find('^%+') and 'RemitAdd' or line:find('^%-') and 'RemitDelete' or nil
+      local row = add({ line }, group)
+      for _, hunk in ipairs(hunks) do
+        if hunk.at == at then table.insert(marks, { row = row, part = { path = diff.path, hunk = hunk.number } }) end
+      end
+    end
+  end
+  if known(event.session_rule) then add({ '  this session means: ' .. event.session_rule }, 'RemitHint') end
+  if known(event.always_rule) then add({ '  always here writes: ' .. event.always_rule }, 'RemitHint') end
+  local keys = { '  a allow once   s this session   A always here', '  d deny   D deny with words' }
+  if event.by_hunk then table.insert(keys, 1, '  x leave a hunk out, or take it   c with words') end
+  asked_at = { last = add(keys, 'RemitHint') + #keys }
+end
+
+--- Says at each part whether it is left out.
+function M.mark(question)
+  local there = ready()
+  for _, each in ipairs(marks) do
+    if each.mark then vim.api.nvim_buf_del_extmark(there, space, each.mark) end
+    each.mark = nil
+    if parts.is_left_out(question.left_out, each.part.path, each.part.hunk) then
+      each.mark = vim.api.nvim_buf_set_extmark(there, space, each.row, 0, { virt_text = { { ' left out', 'RemitAsk' } } })
+    end
+  end
+end
+
+--- Goes to the question that waits.
+function M.show_question()
+  if not require('remit.turn').question then return vim.notify('Remit asks nothing now') end
+  M.open()
+  vim.api.nvim_win_set_cursor(0, { asked_at.last, 0 })
+end
+
+local DRAWN = {
+  run_started = function(event)
+    if known(event.sent_to) then add({ 'sent to ' .. event.sent_to }, 'RemitAsk') end
+  end,
+  intent_selected = function(event) add({ ('[%s]'):format(event.intent) }, 'RemitIntent') end,
+  tool_call = function(event)
+    local about = event.arguments.path or event.arguments.command
+    add({ ('→ %s %s'):format(event.tool, type(about) == 'string' and about:gsub('\n', ' ') or '') }, 'RemitTool')
+  end,
+  tool_output = function(event) M.say(event.text, 'RemitHint') end,
+  tool_result = function(event)
+    local rule = event.rules[1] and (' (%s)'):format(table.concat(event.rules, ', ')) or ''
+    M.say(('%s %s%s'):format(event.ok and '✓' or '✗', event.summary, rule), event.ok and 'RemitHint' or 'RemitError')
+  end,
+  approval_required = function(event)
+    draw_question(event)
+    vim.notify('Remit asks: ' .. event.title, vim.log.levels.WARN)
+  end,
+  approval_resolved = function(event)
+    asked_at, marks = nil, {}
+    add({ ('%s (%s, %s)'):format(event.decision, event.by:gsub('_', ' '), event.scope) }, 'RemitHint')
+  end,
+  review_resolved = function(event)
+    add({ ('%d taken, %d left out'):format(event.accepted, event.rejected) }, 'RemitHint')
+  end,
+  token_delta = function(event) stream(event.text) end,
+  warning = function(event) M.say(event.message, 'RemitAsk') end,
+  error = function(event) M.say(event.message or 'an error', 'RemitError') end,
+}
+
+--- Draws one event of a turn.
+function M.draw(event)
+  local draw = DRAWN[event.kind]
+  if event.kind ~= 'token_delta' then streaming = nil end
+  if draw then draw(event) end
+end
+
+--- Draws how a turn ended.
+function M.ended(result)
+  streaming = nil
+  local problem, reason = known(result.error), known(result.reason)
+  if problem then return M.say(server.describe_problem({ data = problem, message = problem.message }), 'RemitError') end
+  if result.status ~= 'completed' or reason then add(split(('%s%s'):format(result.status, reason and ': ' .. reason or '')), 'RemitAsk') end
+end
+
+local REPLAYED = {
+  user = function(record)
+    if record.origin == 'person' then M.asked(record.content) end
+  end,
+  assistant = function(record)
+    if record.content ~= '' then M.say(record.content) end
+  end,
+  intent = function(record) add({ ('[%s]'):format(record.intent) }, 'RemitIntent') end,
+  tool_call = function(record)
+    if record.name ~= 'select_active_intent' then DRAWN.tool_call({ tool = record.name, arguments = record.arguments }) end
+  end,
+  tool_result = function(record)
+    if record.name ~= 'select_active_intent' then M.say(record.success and '✓' or '✗', record.success and 'RemitHint' or 'RemitError') end
+  end,
+  approval = function(record) add({ ('%s: %s'):format(record.title, record.decision) }, 'RemitHint') end,
+  warning = function(record) M.say(record.message, 'RemitAsk') end,
+  turn_end = function(record) M.ended(record) end,
+}
+
+--- Draws one record of a session that was kept; nothing in it runs.
+function M.replay(record)
+  local draw = REPLAYED[record.type]
+  if draw then draw(record) end
+end
+
+return M

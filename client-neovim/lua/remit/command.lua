@@ -1,0 +1,109 @@
+-- `:Remit`: a word of the table alone, or a line of the chat (NVI-03).
+local server = require('remit.server')
+local turn = require('remit.turn')
+
+local M = {}
+
+--- Asks for what the server offers at the cursor, or for the lines of the range.
+local function task(kind)
+  return function(given)
+    local cursor = vim.api.nvim_win_get_cursor(0)
+    local first, last = { line = cursor[1] - 1, character = cursor[2] }, nil
+    if given.range > 0 then
+      first, last = { line = given.line1 - 1, character = 0 }, { line = given.line2, character = 0 }
+    end
+    local shown = {}
+    for _, each in ipairs(vim.diagnostic.get(0)) do
+      if each.lnum >= first.line and each.lnum <= (last or first).line then
+        local start = { line = each.lnum, character = each.col }
+        table.insert(shown, { range = { start = start, ['end'] = start }, message = each.message })
+      end
+    end
+    local params = {
+      textDocument = { uri = vim.uri_from_bufnr(0) },
+      range = { start = first, ['end'] = last or first },
+      context = { only = { kind }, diagnostics = shown },
+    }
+    server.request('textDocument/codeAction', params, function(problem, found)
+      if problem then return vim.notify(problem, vim.log.levels.ERROR) end
+      local action = (found or {})[1]
+      if not action then return vim.notify('there is nothing here to do that with, or the model cannot', vim.log.levels.WARN) end
+      turn.ask(action.command.arguments[1].text)
+    end)
+  end
+end
+
+local function choose_session()
+  server.execute('remit.session.list', {}, function(problem, found)
+    if problem then return vim.notify(problem, vim.log.levels.ERROR) end
+    if #found == 0 then return vim.notify('no session was kept here') end
+    local function format(each)
+      return ('%s  %s  %d turns'):format(each.last_used:sub(1, 16):gsub('T', ' '), server.known(each.name) or each.title, each.turns)
+    end
+    vim.ui.select(found, { prompt = 'Session', format_item = format }, function(chosen)
+      if not chosen then return end
+      require('remit.chat').open()
+      turn.load(chosen.session_id)
+    end)
+  end)
+end
+
+M.WORDS = {
+  open = function() require('remit.chat').open() end,
+  new = function()
+    turn.session = nil
+    require('remit.chat').clear()
+    turn.ask('/new')
+  end,
+  stop = turn.stop,
+  review = function() require('remit.chat').show_question() end,
+  deny = function() turn.answer('deny') end,
+  next = function() require('remit.review').jump(1) end,
+  previous = function() require('remit.review').jump(-1) end,
+  leave = function() require('remit.review').toggle_here() end,
+  comment = function() require('remit.review').comment_here() end,
+  fix = task('quickfix.remit'),
+  explain = task('refactor.remit.explain'),
+  refactor = task('refactor.rewrite.remit.refactor'),
+  document = task('refactor.rewrite.remit.document'),
+  tests = task('refactor.remit.tests'),
+  sessions = choose_session,
+  verify = function()
+    server.request('workspace/executeCommand', { command = 'remit.audit.verify' }, function(problem, found)
+      vim.notify(problem or found.message, (problem or not found.ok) and vim.log.levels.ERROR or vim.log.levels.INFO)
+    end)
+  end,
+  log = function() vim.cmd('edit ' .. vim.fn.fnameescape(vim.lsp.get_log_path())) end,
+}
+
+function M.run(given)
+  local line = vim.trim(given.args)
+  if line == '' then return require('remit.chat').prompt() end
+  local act = M.WORDS[line]
+  if act then return act(given) end
+  turn.ask(line)
+end
+
+--- What may stand where the line ends.
+function M.complete(lead, line)
+  local text = line:gsub('^%S*%s+', '')
+  local found = {}
+  if not text:find('%s') then
+    for word in pairs(M.WORDS) do
+      if vim.startswith(word, lead) then table.insert(found, word) end
+    end
+    table.sort(found)
+  end
+  if not server.client() or text == '' then return found end
+  local params = { command = 'remit.chat.complete', arguments = { vim.tbl_extend('keep', { text = text }, server.place()) } }
+  local answer = vim.lsp.buf_request_sync(0, 'workspace/executeCommand', params, 2000) or {}
+  for _, each in pairs(answer) do
+    for _, proposal in ipairs(type(each.result) == 'table' and each.result or {}) do
+      local kept = text:sub(#text - #lead + 1, vim.str_byteindex(text, proposal.start, true))
+      table.insert(found, kept .. proposal.text)
+    end
+  end
+  return found
+end
+
+return M

@@ -1,0 +1,27 @@
+-- The person's settings: from `vim.g.remit`, or from `require('remit').setup()`, which comes later and counts more.
+local M = {}
+
+---@class remit.Config
+---@field cmd string[] the server's command line
+---@field trusted boolean|nil whether folders that are opened here are trusted; nil: the server asks once for each
+---@field width number columns of the chat
+---@field auto boolean whether files that are opened are shown to the server
+local DEFAULTS = { cmd = { 'remit', 'serve' }, width = 72, auto = true }
+local KINDS = { cmd = 'table', trusted = 'boolean', width = 'number', auto = 'boolean' }
+
+local given = {}
+
+---@param options table|nil
+function M.set(options) given = options or {} end
+
+---@return remit.Config
+function M.get()
+  local all = vim.tbl_extend('force', DEFAULTS, vim.g.remit or {}, given)
+  for name, value in pairs(all) do
+    if KINDS[name] == nil then error(('remit: there is no setting `%s`; see :help remit-settings'):format(name), 0) end
+    if type(value) ~= KINDS[name] then error(('remit: the setting `%s` is a %s'):format(name, KINDS[name]), 0) end
+  end
+  return all
+end
+
+return M

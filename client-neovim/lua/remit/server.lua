@@ -1,0 +1,105 @@
+-- Starts `remit serve`, and speaks to it through Neovim's own LSP client, from version 0.7 on.
+local config = require('remit.config')
+
+local M = {}
+
+--- What a JSON null is in Lua is nothing here.
+function M.known(value)
+  if value == vim.NIL then return nil end
+  return value
+end
+
+function M.client()
+  for _, each in pairs((vim.lsp.get_clients or vim.lsp.get_active_clients)()) do
+    if each.name == 'remit' and not (each.is_stopped and (vim.fn.has('nvim-0.11') == 1 and each:is_stopped() or false)) then
+      return each
+    end
+  end
+end
+
+local function on_progress(problem, params, ...)
+  local token = params and params.token
+  if type(token) == 'string' and token:find('^remit%-nvim%-') then return require('remit.turn').take(params.value) end
+  local standard = vim.lsp.handlers['$/progress']
+  if standard then return standard(problem, params, ...) end
+end
+
+local function describe()
+  local settings = config.get()
+  local remit = { approvals = 'stream', client_commands = { 'remit.client.rename', 'remit.client.ask' } }
+  remit.trusted = settings.trusted
+  return {
+    name = 'remit',
+    cmd = settings.cmd,
+    root_dir = vim.fn.getcwd(),
+    init_options = { remit = remit },
+    handlers = { ['$/progress'] = on_progress },
+    on_exit = function() vim.schedule(function() require('remit.turn').lost() end) end,
+  }
+end
+
+vim.lsp.commands['remit.client.ask'] = function(command) require('remit.turn').ask(command.arguments[1].text) end
+vim.lsp.commands['remit.client.rename'] = function(command)
+  local target = command.arguments[1]
+  vim.ui.input({ prompt = ('Rename %s to: '):format(target.name) }, function(name)
+    if name and name ~= '' then require('remit.turn').ask(('rename %s to %s in %s'):format(target.name, name, target.path)) end
+  end)
+end
+
+--- Shows a file to the server, which is started where it does not run.
+function M.attach(buffer)
+  if vim.bo[buffer].buftype ~= '' or vim.api.nvim_buf_get_name(buffer) == '' or not config.get().auto then return end
+  if vim.fn.executable(config.get().cmd[1]) == 0 then return end -- :checkhealth remit says so
+  if vim.lsp.start then return vim.lsp.start(describe(), { bufnr = buffer }) end
+  local running = M.client() -- Neovim 0.7
+  vim.lsp.buf_attach_client(buffer, running and running.id or vim.lsp.start_client(describe()))
+end
+
+--- Sends a request; `done(problem, result)` gets a problem as text. False where there is no server.
+function M.request(method, params, done)
+  local server, buffer = M.client(), vim.api.nvim_get_current_buf()
+  if not server then
+    vim.notify('Remit does not run here: open a file of the project; :checkhealth remit says what is missing', vim.log.levels.WARN)
+    return false
+  end
+  local function answered(problem, result)
+    if problem and not done then vim.notify(M.describe_problem(problem), vim.log.levels.ERROR) end
+    if done then done(problem and M.describe_problem(problem), M.known(result)) end
+  end
+  if vim.fn.has('nvim-0.11') == 1 then
+    server:request(method, params, answered, buffer)
+  else
+    server.request(method, params, answered, buffer)
+  end
+  return true
+end
+
+--- Runs a command of the server with one argument, about the file that is shown.
+function M.execute(command, argument, done)
+  local about = vim.tbl_extend('keep', argument or {}, M.place())
+  return M.request('workspace/executeCommand', { command = command, arguments = { about } }, done)
+end
+
+--- The file that is shown, or where it is none of a project the folder Neovim was started in.
+function M.place()
+  local name = vim.api.nvim_buf_get_name(0)
+  if vim.bo.buftype == '' and name ~= '' then return { uri = vim.uri_from_bufnr(0) } end
+  return { workspace_folder = M.folder_of('') }
+end
+
+--- The workspace folder that a file is in, the innermost of several; where it is in none, the first.
+function M.folder_of(name)
+  local server, found = M.client(), nil
+  for _, folder in ipairs(vim.lsp.buf.list_workspace_folders()) do
+    if name:sub(1, #folder + 1) == folder .. '/' and (not found or #folder > #found) then found = folder end
+  end
+  return found or (server and server.config.root_dir) or vim.fn.getcwd()
+end
+
+function M.describe_problem(problem)
+  local data = M.known(problem.data)
+  if type(data) == 'table' and data.what then return ('%s: %s (%s)'):format(data.what, data.why, data.fix) end
+  return problem.message
+end
+
+return M

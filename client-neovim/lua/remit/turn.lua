@@ -1,0 +1,114 @@
+-- The turn that runs: asked, streamed into the chat, answered, stopped (NVI-04).
+local server = require('remit.server')
+
+local M = { session = nil, running = nil, question = nil, intent = nil, folder = nil }
+local known = server.known
+
+local function chat() return require('remit.chat') end
+
+local function context()
+  local name = vim.bo.buftype == '' and vim.api.nvim_buf_get_name(0) or ''
+  local folder = server.folder_of(name)
+  if name:sub(1, #folder + 1) ~= folder .. '/' then return { workspace_folder = folder } end
+  local line, column = unpack(vim.api.nvim_win_get_cursor(0))
+  local _, character = vim.str_utfindex(vim.api.nvim_get_current_line(), column)
+  return {
+    workspace_folder = folder,
+    open_document = name:sub(#folder + 2),
+    cursor = { line = line - 1, character = character },
+  }
+end
+
+--- Sends a line of the chat: a message, a `/command`, or a `!command`.
+function M.ask(line)
+  if M.running then return vim.notify('Remit is still working on the last request; :Remit stop ends it', vim.log.levels.WARN) end
+  local about = context()
+  server.execute('remit.chat.read', { text = line, session_id = M.session }, function(problem, reply)
+    chat().open_beside()
+    chat().asked(line)
+    if problem then return chat().say(problem, 'RemitError') end
+    M.session = reply.session_id
+    if reply.clears then chat().clear() end
+    if reply.loads then M.load(reply.session_id) end
+    if reply.text ~= '' then chat().say(reply.text) end
+    if #reply.input > 0 then M.run(reply.input, known(reply.model), about) end
+  end)
+end
+
+function M.run(input, model, about)
+  local turn = ('%d-%d'):format(vim.loop.hrtime() / 1000, math.random(1000000))
+  M.running, M.folder = turn, about.workspace_folder
+  local request = {
+    session_id = M.session, turn_id = turn, input = input, model = model, context = about,
+    partialResultToken = 'remit-nvim-' .. turn,
+  }
+  local sent = server.request('remit/run', request, function(problem, result)
+    M.running, M.question = nil, nil
+    require('remit.review').clear()
+    if problem then return chat().say(problem, 'RemitError') end
+    chat().ended(result)
+  end)
+  if not sent then M.running = nil end
+end
+
+--- Takes one event of the turn.
+function M.take(event)
+  if event.kind == 'intent_selected' then M.intent = event.intent end
+  if event.kind == 'approval_required' then
+    M.question = { event = event, left_out = {} }
+    require('remit.review').show(M.question)
+  end
+  if event.kind == 'approval_resolved' then
+    M.question = nil
+    require('remit.review').clear()
+  end
+  chat().draw(event)
+end
+
+--- Answers the question that waits; `comment` is for the model.
+function M.answer(decision, scope, comment)
+  local question = M.question
+  if not question then return vim.notify('Remit asks nothing now', vim.log.levels.WARN) end
+  local left_out = decision == 'allow' and question.left_out or {}
+  local answer = {
+    approval_id = question.event.approval_id, decision = decision, scope = scope or 'once', digest = question.event.digest,
+    comment = comment, left_out = vim.tbl_isempty(left_out) and nil or left_out,
+  }
+  server.request('remit/approval/respond', answer, function(problem, receipt)
+    if problem then return chat().say(problem, 'RemitError') end
+    if not receipt.accepted then chat().say('not taken: ' .. (known(receipt.reason) or ''), 'RemitError') end
+  end)
+end
+
+function M.stop()
+  if not M.running then return vim.notify('Remit does nothing now') end
+  local turn = { session_id = M.session, turn_id = M.running }
+  server.request('workspace/executeCommand', { command = 'remit.cancel', arguments = { turn } })
+end
+
+--- Shows a session that was kept.
+function M.load(session)
+  server.execute('remit.session.load', { session = session }, function(problem, found)
+    if problem then return chat().say(problem, 'RemitError') end
+    M.session = session
+    chat().clear()
+    for _, record in ipairs(found.records or {}) do chat().replay(record) end
+  end)
+end
+
+--- The server is gone.
+function M.lost()
+  if M.running then chat().say('the server ended; :Remit log says more', 'RemitError') end
+  M.running, M.question = nil, nil
+  require('remit.review').clear()
+end
+
+--- A word for a status line: nothing where there is no server.
+function M.status()
+  if not server.client() then return '' end
+  if M.question then return 'Remit: asks' end
+  if M.running then return 'Remit: ' .. (M.intent or 'running') end
+  return 'Remit'
+end
+
+return M

@@ -1,0 +1,376 @@
+"""The Neovim plugin in the oldest and in a newer Neovim, driven over msgpack-RPC as an editor is by its UI (NVI-01)."""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pynvim
+import pytest
+from bench_runtime import call, intent
+from command_line import REMIT, CommandLine
+
+ROOT = Path(__file__).parents[2]
+PLUGIN = ROOT / "client-neovim"
+PATIENCE_S = 60.0
+LINES = [f"line {n}\n" for n in range(40)]
+
+pytestmark = [pytest.mark.e2e, pytest.mark.slow]
+
+
+def changed(*numbers: int) -> str:
+    return "".join(f"new {n}\n" if n in numbers else line for n, line in enumerate(LINES))
+
+
+class Editor:
+    """A Neovim with nothing but the plugin, in the workspace."""
+
+    def __init__(self, nvim: str, remit: CommandLine, model: str, home: Path) -> None:
+        homes = {n: str(home / n) for n in ("XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME")}
+        told = {**remit.environment, **homes, "REMIT_MODEL": model}
+        told["PATH"] = f"{REMIT.parent}:{remit.environment['PATH']}"
+        socket = home / f"{len(list(home.glob('*.sock')))}.sock"
+        command = [nvim, "--clean", "--headless", "-n", "-i", "NONE", "--listen", str(socket)]
+        loaded = ["--cmd", f"set rtp^={PLUGIN}", "--cmd", "let g:remit = #{trusted: v:true}"]
+        self.process = subprocess.Popen(
+            [*command, *loaded],
+            cwd=remit.workspace,
+            env=told,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        end = time.monotonic() + PATIENCE_S
+        while not socket.exists():
+            assert time.monotonic() < end, "Neovim does not listen"
+            time.sleep(0.02)
+        self.nvim = pynvim.attach("socket", path=str(socket))
+        self.nvim.command("set columns=160 lines=60 noswapfile shortmess+=AFTI")
+        self.nvim.exec_lua(
+            """told = {}
+            vim.notify = function(text) table.insert(told, text) end
+            vim.ui.input = function(options, done) done(vim.g.typed) end
+            vim.ui.select = function(items, options, done) done(items[1], 1) end"""
+        )
+
+    def open(self, path: str) -> None:
+        self.nvim.command(f"edit {path}")
+        self.until(
+            "the server runs",
+            lambda: self.lua("local it = require('remit.server').client() return it and it.initialized"),
+        )
+
+    def lua(self, code: str, *given: Any) -> Any:
+        return self.nvim.exec_lua(code, *given)
+
+    def until(self, what: str, holds: Callable[[], Any]) -> None:
+        end = time.monotonic() + PATIENCE_S
+        while not holds():
+            assert time.monotonic() < end, f"waited for: {what}\n{self.chat}\n{self.told}"
+            time.sleep(0.05)
+
+    def remit(self, words: str) -> None:
+        self.nvim.command(f"Remit {words}")
+
+    def asked(self) -> None:
+        self.until("a question", lambda: self.lua("return require('remit.turn').question ~= nil"))
+
+    def ended(self) -> None:
+        self.until("the turn ends", lambda: not self.lua("return require('remit.turn').running"))
+
+    @property
+    def chat(self) -> str:
+        code = """for _, each in ipairs(vim.api.nvim_list_bufs()) do
+          if vim.api.nvim_buf_get_name(each):find('remit://chat', 1, true) then
+            return table.concat(vim.api.nvim_buf_get_lines(each, 0, -1, false), '\\n')
+          end
+        end return ''"""
+        return str(self.lua(code))
+
+    @property
+    def told(self) -> list[str]:
+        return list(self.lua("return told"))
+
+    @property
+    def text(self) -> str:
+        return "\n".join(self.nvim.current.buffer[:]) + "\n"
+
+    @property
+    def virtual(self) -> list[str]:
+        """What is drawn in the current buffer that is not in its text."""
+        code = """local space = vim.api.nvim_get_namespaces()['remit.review']
+        local found = {}
+        for _, mark in ipairs(vim.api.nvim_buf_get_extmarks(0, space, 0, -1, { details = true })) do
+          for _, line in ipairs(mark[4].virt_lines or {}) do table.insert(found, line[1][1]) end
+          for _, part in ipairs(mark[4].virt_text or {}) do table.insert(found, part[1]) end
+        end return found"""
+        return list(self.lua(code))
+
+    def close(self) -> None:
+        if self.process.poll() is None:
+            with suppress(OSError, EOFError):  # it leaves without an answer
+                self.nvim.command("qa!")
+            self.process.wait(PATIENCE_S)
+            self.nvim.close()
+
+
+@pytest.fixture
+def start(nvim: str, remit: CommandLine, tmp_path: Path) -> Iterator[Callable[[str], Editor]]:
+    (remit.workspace / "b.txt").write_text("".join(LINES))
+    started: list[Editor] = []
+
+    def run(model: str) -> Editor:
+        started.append(Editor(nvim, remit, model, tmp_path))
+        return started[-1]
+
+    yield run
+    for each in started:
+        each.close()
+
+
+@pytest.fixture
+def three(script: Callable[..., str]) -> str:
+    """A model that changes three places of a file."""
+    step = {"calls": [intent("CODE"), call("write_file", path="b.txt", content=changed(2, 20, 37))]}
+    return script(step, {"text": "Two are new.\nThe third is not."})
+
+
+def test_NVI_01_nothing_is_loaded_before_the_first_use(start: Callable[[str], Editor]) -> None:
+    editor = start("embedded")
+    assert editor.lua("for name in pairs(package.loaded) do if name:find('^remit') then return name end end") is None
+    assert editor.nvim.exec_lua("return require('remit').status()") == ""
+
+
+def test_NVI_02_hunks_are_drawn_left_out_with_words_and_the_rest_allowed(
+    start: Callable[[str], Editor], three: str, remit: CommandLine
+) -> None:
+    editor = start(three)
+    editor.open("b.txt")
+    editor.remit("make it new")
+    editor.asked()
+    assert sorted(editor.virtual) == [
+        *(" hunk 1 of 3", " hunk 2 of 3", " hunk 3 of 3"),
+        *("+ new 2", "+ new 20", "+ new 37"),
+    ]
+    assert editor.lua("return require('remit').status()") == "Remit: asks"
+    editor.remit("next")
+    editor.remit("next")
+    assert editor.nvim.current.window.cursor[0] == 21
+    editor.nvim.vars["typed"] = "the twentieth stays"
+    editor.remit("comment")
+    assert " hunk 2 of 3, left out" in editor.virtual
+    editor.remit("previous")
+    assert editor.nvim.current.window.cursor[0] == 3
+    editor.remit("review")
+    assert "remit://chat" in editor.nvim.current.buffer.name
+    editor.nvim.input("a")
+    editor.ended()
+    assert "2 taken, 1 left out" in editor.chat
+    assert "Two are new.\nThe third is not." in editor.chat
+    editor.nvim.command("wincmd p")
+    assert (editor.text, editor.virtual) == (changed(2, 37), [])
+    assert (remit.workspace / "b.txt").read_text() == "".join(LINES), "the person saves it"
+    editor.nvim.command("silent undo")
+    assert editor.text == "".join(LINES)
+    log = remit("audit", "log", "--json").lines
+    assert [r["metadata"].get("left_out") for r in log if r["kind"] == "approval_resolved"] == ["b.txt hunk 2"]
+
+
+def test_NVI_02_no_yes_before_the_end_of_the_question_was_seen(
+    start: Callable[[str], Editor], script: Callable[..., str], remit: CommandLine
+) -> None:
+    content = "".join(f"line {n} of a new file\n" for n in range(200))
+    editor = start(
+        script({"calls": [intent("CODE"), call("write_file", path="long.txt", content=content)]}, {"text": "Done."})
+    )
+    editor.open("b.txt")
+    editor.nvim.command("Remit open")
+    editor.nvim.command("wincmd p")
+    editor.remit("write it")
+    editor.asked()
+    editor.nvim.command("Remit open")
+    editor.nvim.command("normal! gg")
+    editor.nvim.input("a")
+    editor.until("the refusal", lambda: any("read to the end" in each for each in editor.told))
+    assert editor.lua("return require('remit.turn').question ~= nil")
+    editor.nvim.command("normal! G")
+    editor.nvim.input("a")
+    editor.ended()
+    assert (remit.workspace / "long.txt").read_text() == content
+
+
+def test_NVI_02_a_no_with_words_reaches_the_model(
+    start: Callable[[str], Editor], three: str, remit: CommandLine
+) -> None:
+    editor = start(three)
+    editor.open("b.txt")
+    editor.remit("make it new")
+    editor.asked()
+    editor.remit("review")
+    editor.nvim.vars["typed"] = "not today"
+    editor.nvim.input("D")
+    editor.ended()
+    assert "the person said no: not today" in editor.chat
+    editor.nvim.command("wincmd p")
+    assert editor.text == "".join(LINES)
+
+
+def test_NVI_03_the_lines_of_the_chat_and_their_completion(start: Callable[[str], Editor]) -> None:
+    editor = start("embedded")
+    editor.open("src/cart.py")
+    assert editor.nvim.funcs.getcompletion("Remit /sta", "cmdline") == ["/status", "/stats"]
+    assert editor.nvim.funcs.getcompletion("Remit see @src/c", "cmdline") == ["@src/cart.py"]
+    assert editor.nvim.funcs.getcompletion("Remit re", "cmdline") == ["refactor", "review"]
+    editor.remit("/status")
+    editor.until("the status", lambda: "it stays on this machine" in editor.chat)
+    editor.remit("/nothing")
+    editor.until("the error", lambda: "there is no command" in editor.chat)
+
+
+def test_NVI_03_a_rename_by_the_code_action_and_by_words(start: Callable[[str], Editor], remit: CommandLine) -> None:
+    before = (remit.workspace / "src/cart.py").read_text()
+    editor = start("embedded")
+    editor.open("src/cart.py")
+    editor.nvim.funcs.search(r"\<total\>")
+    editor.nvim.vars["typed"] = "subtotal"
+    editor.nvim.command("lua vim.lsp.buf.code_action()")
+    editor.asked()
+    editor.remit("review")
+    editor.nvim.input("a")
+    editor.ended()
+    editor.nvim.command("wincmd p")
+    assert editor.text == before.replace("total", "subtotal")
+
+
+def test_NVI_03_tasks_at_the_cursor_and_for_lines(start: Callable[[str], Editor], script: Callable[..., str]) -> None:
+    editor = start(script({"text": "It adds."}, {"text": "Simpler now."}))
+    editor.open("src/cart.py")
+    editor.nvim.funcs.search(r"\<total\>")
+    editor.remit("explain")
+    editor.until("the answer", lambda: "It adds." in editor.chat)
+    assert "❯ explain total in src/cart.py" in editor.chat
+    editor.ended()
+    editor.nvim.command("2,3Remit refactor")
+    editor.until("the answer", lambda: "Simpler now." in editor.chat)
+    assert "❯ refactor lines 2-3 of src/cart.py" in editor.chat
+
+
+def test_NVI_04_a_session_is_taken_up_again_and_a_turn_undone(
+    start: Callable[[str], Editor], script: Callable[..., str], remit: CommandLine
+) -> None:
+    step = {"calls": [intent("CODE"), call("write_file", path="fresh.txt", content="hello\n")]}
+    model = script(step, {"text": "Wrote it."})
+    first = start(model)
+    first.open("b.txt")
+    first.remit("write it")
+    first.asked()
+    first.remit("review")
+    first.nvim.input("a")
+    first.ended()
+    assert (remit.workspace / "fresh.txt").read_text() == "hello\n"
+    first.close()
+    second = start(model)
+    second.open("b.txt")
+    second.remit("sessions")
+    second.until("the session", lambda: "Wrote it." in second.chat)
+    assert "❯ write it" in second.chat
+    second.nvim.command("wincmd p")
+    second.remit("/undo")
+    second.until("a question or the end", lambda: not (remit.workspace / "fresh.txt").exists())
+
+
+def test_NVI_04_a_turn_is_stopped_and_a_lost_server_is_said(
+    start: Callable[[str], Editor], script: Callable[..., str]
+) -> None:
+    editor = start(script({"hang": True}, {"hang": True}))
+    editor.open("b.txt")
+    editor.remit("wait")
+    editor.until("it runs", lambda: editor.lua("return require('remit.turn').running"))
+    editor.remit("another")
+    assert any("still working" in each for each in editor.told)
+    editor.remit("stop")
+    editor.ended()
+    assert "cancelled" in editor.chat
+    editor.remit("wait")
+    editor.until("it runs", lambda: editor.lua("return require('remit.turn').running"))
+    editor.lua("vim.lsp.stop_client(require('remit.server').client().id, true)")
+    editor.until("it is said", lambda: "the server ended" in editor.chat)
+
+
+def test_NVI_05_checkhealth_says_what_is_missing_and_settings_are_checked(start: Callable[[str], Editor]) -> None:
+    editor = start("embedded")
+    editor.open("b.txt")
+    editor.nvim.command("checkhealth remit")
+    said = editor.text
+    assert "the server runs" in said
+    assert "remit 0." in said
+    editor.lua("require('remit').setup({ cmd = { 'no-such-program' } })")
+    editor.nvim.command("checkhealth remit")
+    assert "there is no program `no-such-program`" in editor.text
+    with pytest.raises(pynvim.NvimError, match="there is no setting `colour`"):
+        editor.lua("require('remit').setup({ colour = 1 }) require('remit.config').get()")
+    editor.nvim.command(f"helptags {PLUGIN}/doc")
+    for topic in ("remit", ":Remit", "remit-settings", "remit-maps"):
+        editor.nvim.command(f"help {topic}")
+
+
+def test_B11_a_second_folder_is_a_workspace_of_its_own(
+    start: Callable[[str], Editor], script: Callable[..., str], remit: CommandLine, tmp_path: Path
+) -> None:
+    """A request that is made in a file of the second folder works there, and leaves the first one alone."""
+    second = tmp_path / "second"
+    second.mkdir()
+    (second / "only.txt").write_text("before\n")
+    (remit.workspace / "only.txt").write_text("the first folder's\n")
+    step = {"calls": [intent("CODE"), call("write_file", path="only.txt", content="after\n")]}
+    editor = start(script(step, {"text": "Wrote it."}))
+    editor.open("b.txt")
+    editor.lua("vim.lsp.buf.add_workspace_folder(...)", str(second))
+    editor.open(f"{second}/only.txt")
+    editor.remit("write it")
+    editor.asked()
+    assert "+ after" in editor.virtual
+    editor.remit("review")
+    editor.nvim.input("a")
+    editor.ended()
+    editor.nvim.command("wincmd p")
+    assert editor.text == "after\n"
+    assert (remit.workspace / "only.txt").read_text() == "the first folder's\n"
+
+
+def test_NVI_03_what_a_command_printed_is_shown(
+    bwrap: str, start: Callable[[str], Editor], script: Callable[..., str]
+) -> None:
+    step = {"calls": [intent("EXECUTE"), call("run_command", command="echo first; echo second; exit 3")]}
+    editor = start(script(step, {"text": "So it was."}))
+    editor.open("b.txt")
+    editor.remit("run it")
+    editor.asked()
+    editor.remit("review")
+    editor.nvim.input("a")
+    editor.ended()
+    assert "  $ echo first; echo second; exit 3" in editor.chat
+    assert "\nfirst\nsecond\n" in editor.chat
+    assert "So it was." in editor.chat
+
+
+@pytest.mark.parametrize("open_file", ["edit fresh.txt", "enew | file fresh.txt"], ids=["new file", "named later"])
+def test_NVI_01_a_new_file_is_attached_and_written_in_its_buffer(
+    open_file: str, start: Callable[[str], Editor], remit: CommandLine, script: Callable[..., str]
+) -> None:
+    step = {"calls": [intent("CODE"), call("write_file", path="fresh.txt", content="hello\nworld\n")]}
+    editor = start(script(step, {"text": "Wrote it."}))
+    editor.open("b.txt")
+    editor.nvim.command(open_file)
+    editor.remit("write it")
+    editor.asked()
+    editor.remit("review")
+    editor.nvim.input("a")
+    editor.ended()
+    editor.nvim.command("wincmd p")
+    assert editor.text == "hello\nworld\n"
+    assert not (remit.workspace / "fresh.txt").exists(), "the person saves it"
