@@ -9,6 +9,7 @@ import { openLenses } from './editor/lenses';
 import { openProposals, SCHEME } from './editor/proposals';
 import { chooseSession, takeBack } from './editor/sessions';
 import { draw, showMenu, showProblem, statusItem, statusText } from './editor/status';
+import { openViews } from './editor/views';
 import { editorContext, openFolders, openPlace } from './editor/workspace';
 import { placeOf, problemOf, type Place } from './problem';
 import { CLIENT_COMMANDS, openServer, type Server } from './server/client';
@@ -28,9 +29,12 @@ export function activate(context: vscode.ExtensionContext): void {
     draw(item, statusText(health.condition(), conversation.view()));
     void vscode.commands.executeCommand('setContext', 'remit.running', running(conversation.view()) !== null);
   };
+  let shown: string | null = null;
   const health = watchHealth(remit, ({ state, status, problem }) => {
     chat.showServer({ state, model: status?.model ?? null, problem });
     redraw();
+    if (state !== shown) views.refresh();
+    shown = state;
   });
   const changed = (change: Change, view: View): void => {
     chat.show(change);
@@ -41,12 +45,16 @@ export function activate(context: vscode.ExtensionContext): void {
     }
     if (change.type === 'event' && change.event.kind === 'run_completed') void announceEnd(change.event.turn_id, view, chat.visible());
     if (change.type === 'event' && change.event.kind === 'approval_resolved') void proposals.close(change.event.approval_id);
-    if (change.type === 'ended' && !running(view)) void health.refresh();
+    if (change.type === 'ended' && !running(view)) {
+      void health.refresh();
+      views.refresh();
+    }
   };
   const conversation: Conversation = openConversation(remit, changed, randomUUID, openFolders);
   const chat: Chat = provideChat(context.extensionUri, () => conversation, proposals, (text) =>
     remit.command('remit.chat.complete', { text, session_id: conversation.session() }));
 
+  const views = openViews(remit);
   const lenses = openLenses(() => conversation, proposals);
 
   const ask = async (text: string): Promise<void> => {
@@ -81,12 +89,13 @@ export function activate(context: vscode.ExtensionContext): void {
   context.subscriptions.push(
     log,
     item,
+    views,
     vscode.window.registerWebviewViewProvider('remit.chat', chat),
     vscode.workspace.registerTextDocumentContentProvider(SCHEME, proposals),
     vscode.languages.registerCodeLensProvider({ scheme: 'file' }, lenses),
     remit.onDidChange(health.moved),
     ...mended(health, () => running(conversation.view()) !== null),
-    ...Object.entries({ ...commands, ...lenses.commands }).map(([id, run]) => vscode.commands.registerCommand(id, run)),
+    ...Object.entries({ ...commands, ...lenses.commands, ...views.commands }).map(([id, run]) => vscode.commands.registerCommand(id, run)),
   );
   void health.start();
 }

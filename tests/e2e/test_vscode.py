@@ -91,3 +91,9 @@ def test_APP_09_a_hunk_is_left_out_in_vscode_with_words_that_reach_the_model(
     node: str, chromium: str, code_server: Path, vsix: Path
 ) -> None:
     drive("run_hunks.mjs", node, chromium, code_server, vsix)
+
+
+def test_LSP_11_the_audit_log_and_the_policy_are_views_that_lead_to_the_rule(
+    node: str, chromium: str, code_server: Path, vsix: Path
+) -> None:
+    drive("run_views.mjs", node, chromium, code_server, vsix)

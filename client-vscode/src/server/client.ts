@@ -25,8 +25,8 @@ const RESTARTS_PER_REQUEST = 1;
 export interface Server extends ServerPort {
   status(): Promise<StatusResult>;
   verifyAudit(): Promise<{ readonly ok: boolean; readonly message: string }>;
-  /** A command of the server about the sessions and the chat of the current folder (docs/editors.md). */
-  command<T>(name: FolderCommand, argument?: object): Promise<T>;
+  /** A command of the server about the current folder (docs/editors.md); `alone`: about no folder. */
+  command<T>(name: FolderCommand, argument?: object, how?: { readonly alone: boolean }): Promise<T>;
   restart(): Promise<void>;
   stop(): Promise<void>;
   readonly running: () => boolean;
@@ -36,7 +36,7 @@ export interface Server extends ServerPort {
 
 export type FolderCommand =
   | `remit.session.${'list' | 'load' | 'rename' | 'fork' | 'delete' | 'export'}` | `remit.chat.${'read' | 'complete'}`
-  | 'remit.undo' | 'remit.redo';
+  | 'remit.undo' | 'remit.redo' | 'remit.audit.query' | 'remit.policy.rules' | 'remit.policy.open';
 
 /** Says its errors in the log only: what a person has to know, they are told in words of ours. */
 class QuietClient extends LanguageClient {
@@ -116,9 +116,10 @@ export function openServer(memory: vscode.Memento, log: vscode.LogOutputChannel)
     }
   };
 
-  const command = <T>(name: FolderCommand, argument?: object): Promise<T> => request((to) => to.sendRequest(
-    ExecuteCommandRequest.type, { command: name, arguments: [{ workspace_folder: currentFolder()?.uri.fsPath, ...argument }] },
-  ));
+  const command = <T>(name: FolderCommand, argument?: object, how = { alone: false }): Promise<T> => {
+    const place = how.alone ? {} : { workspace_folder: currentFolder()?.uri.fsPath };
+    return request((to) => to.sendRequest(ExecuteCommandRequest.type, { command: name, arguments: [{ ...place, ...argument }] }));
+  };
 
   return {
     onDidChange: changed.event,

@@ -54,6 +54,8 @@ COMMANDS: Mapping[str, Command] = {
     "remit.review.toggle": _import_later("toggle", "review_commands"),
     "remit.review.accept": _import_later("accept", "review_commands"),
     "remit.review.reject": _import_later("reject", "review_commands"),
+    "remit.audit.query": _import_later("query_audit", "governance_commands"),
+    "remit.policy.rules": _import_later("list_rules", "governance_commands"),
     "remit.policy.open": policy_open.open_rule,
 }
 """The commands by name; each gets the params as received and returns JSON."""

@@ -1,0 +1,77 @@
+"""Every rule with how often it decided of late, and whether it ever can, for whoever shows rules (POL-14)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+from remit_governance.audit.reading.query import AuditFilter, query_audit
+from remit_governance.audit.record import AuditKind, AuditRecord
+from remit_governance.canonical import Json
+from remit_governance.errors import AuditError
+from remit_governance.policy.editing.hits import count_decisions
+from remit_governance.policy.review.listing import ListedRule, list_rules
+from remit_server.contract import ErrorCode
+from remit_server.errors import SetupError
+from remit_server.runtime.policy.policies import load_in_force
+from remit_server.runtime.policy.policy_files import as_setup_error, sources
+from remit_server.runtime.settings import Settings
+
+CALLS = 1000
+"""How many of the last calls are counted, unless it is said otherwise."""
+
+
+@dataclass(frozen=True, slots=True)
+class CountedRule:
+    """A rule, and in how many of the counted calls it carried which verdict."""
+
+    rule: ListedRule
+    hits: Counter[str]
+
+    @property
+    def json(self) -> dict[str, Json]:
+        """The same for machines."""
+        return {
+            "rule": self.rule.name,
+            "layer": self.rule.layer,
+            "project": self.rule.project,
+            "action": self.rule.action,
+            "match": self.rule.match,
+            "file": self.rule.file,
+            "line": self.rule.line,
+            "hits": dict(self.hits),
+            "dead": list(self.rule.dead),
+            "shadowed_by": self.rule.shadowed_by,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class CountedRules:
+    """All rules in the order of their layers; `calls` is how many calls there were to count."""
+
+    calls: int
+    rules: tuple[CountedRule, ...]
+
+    @property
+    def json(self) -> dict[str, Json]:
+        """The same for machines."""
+        return {"calls": self.calls, "rules": [rule.json for rule in self.rules]}
+
+
+def count_rules(settings: Settings, last: int = CALLS) -> CountedRules:
+    """Returns the rules in force, counted in the last calls. Raises SetupError where a file cannot be used."""
+    load_in_force(settings).close()
+    with as_setup_error():
+        rules = list_rules(sources(settings))
+    calls = _calls(settings, last)
+    counted = count_decisions(calls)
+    return CountedRules(len(calls), tuple(CountedRule(rule, counted.get(rule.name, Counter())) for rule in rules))
+
+
+def _calls(settings: Settings, last: int) -> tuple[AuditRecord, ...]:
+    if not settings.audit_database.exists():
+        return ()
+    try:
+        return query_audit(settings.audit_database, AuditFilter(kind=AuditKind.TOOL_INTENT, limit=last))
+    except AuditError as error:
+        raise SetupError(error.what, error.why, error.fix, code=ErrorCode.AUDIT_BROKEN) from error

@@ -1,0 +1,65 @@
+"""What was decided and by which rules, as commands: the value is JSON, for views of an editor (LSP-11)."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from lsprotocol import types as lsp
+
+from remit_governance.audit.reading.query import AuditFilter
+from remit_governance.audit.record import AuditKind
+from remit_server.runtime.audit.audit_service import query
+from remit_server.runtime.policy.listed_rules import CALLS, count_rules
+from remit_server.runtime.settings import Settings
+from remit_server.transports.lsp.command_params import Asked, read_asked, wrong_arguments
+from remit_server.transports.lsp.rpc.custom_methods import Json
+
+if TYPE_CHECKING:
+    from remit_server.transports.lsp.connection import Connection
+
+KEYS = "decision?, tool?, rule?, session?, limit?, "
+MOST = 5_000
+SHOWN = 200
+"""Calls that are listed, unless it is said otherwise."""
+
+
+async def query_audit(connection: Connection, params: lsp.ExecuteCommandParams) -> Json:
+    """Runs `remit.audit.query [{decision?, tool?, rule?, session?, limit?, …}]`.
+
+    The value is a list of the last calls that fit, newest first: each with the record that was made before it ran.
+    """
+    asked = read_asked(connection, params, KEYS)
+    wanted = AuditFilter(
+        kind=AuditKind.TOOL_INTENT,
+        policy_decision=asked.text("decision"),
+        tool_name=asked.text("tool"),
+        policy_rule_name=asked.text("rule"),
+        session_id=asked.text("session"),
+        limit=_count(asked, "limit", SHOWN),
+    )
+    settings = _settings(connection, asked)
+    if not settings.audit_database.exists():
+        return []
+    return [*reversed(await asyncio.to_thread(query, settings.audit_database, wanted))]
+
+
+async def list_rules(connection: Connection, params: lsp.ExecuteCommandParams) -> Json:
+    """Runs `remit.policy.rules [{last?, …}]`. The value has each rule with its place, how often it decided in the last
+    calls, and why it never can."""
+    asked = read_asked(connection, params, "last?, ")
+    settings = _settings(connection, asked)
+    return (await asyncio.to_thread(count_rules, settings, _count(asked, "last", CALLS))).json
+
+
+def _settings(connection: Connection, asked: Asked) -> Settings:
+    return Settings.of_places(connection.folders.named(asked.about.folder).root)
+
+
+def _count(asked: Asked, key: str, standard: int) -> int:
+    count = asked.number(key)
+    if count is None:
+        return standard
+    if not 1 <= count <= MOST:
+        raise wrong_arguments(asked.params, f"`{key}` is not between 1 and {MOST}", asked.shape)
+    return count

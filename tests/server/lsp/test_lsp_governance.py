@@ -1,0 +1,81 @@
+"""What was decided, and the rules, for an editor's views (LSP-11)."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+POLICY = """\
+version: 1
+capabilities:
+  - { name: reads, match: { syscall: fs.read }, action: allow }
+  - { name: secrets, match: { syscall: fs.read, path_glob: ["secret/**"] }, action: deny, reason: "keep out" }
+  - { name: never, match: { syscall: fs.read, path_glob: ["secret/a"] }, action: allow }
+"""
+
+
+async def used(start_real: Any, tmp_path: Path) -> Any:
+    """A client after two calls: one allowed, one denied."""
+    (tmp_path / "config").mkdir()
+    (tmp_path / "config" / "policy.yaml").write_text(POLICY)
+    client = await start_real()
+    (client.root / "secret").mkdir()
+    for name in ("a.txt", "secret/b.txt"):
+        (client.root / name).write_text("text\n")
+    await client.initialize()
+    for number, path in enumerate(("a.txt", "secret/b.txt")):
+        call = {"type": "call", "tool": "read_file", "arguments": {"path": path}, "intent": "READ_FILE"}
+        request = {"session_id": "s", "turn_id": f"t{number}", "input": call}
+        await client.result("remit/run", request)
+    return client
+
+
+async def command(client: Any, name: str, **given: Any) -> Any:
+    return await client.result("workspace/executeCommand", {"command": name, "arguments": [given]})
+
+
+async def test_LSP_11_calls_are_listed_newest_first_and_filtered(start_real: Any, tmp_path: Path) -> None:
+    client = await used(start_real, tmp_path)
+    found = await command(client, "remit.audit.query")
+    assert [(each["tool_name"], each["policy_decision"]) for each in found] == [
+        ("read_file", "denied"),
+        ("read_file", "allowed"),
+    ]
+    assert found[0]["policy_rule_name"] == "secrets"
+    assert found[0]["policy_rule_at"].endswith("policy.yaml:4")
+    assert len(await command(client, "remit.audit.query", decision="denied")) == 1
+    assert len(await command(client, "remit.audit.query", limit=1)) == 1
+    assert await command(client, "remit.audit.query", tool="write_file") == []
+    assert await command(client, "remit.audit.query", session="other") == []
+
+
+async def test_LSP_11_rules_are_listed_with_what_they_did_and_why_one_never_can(
+    start_real: Any, tmp_path: Path
+) -> None:
+    client = await used(start_real, tmp_path)
+    found = await command(client, "remit.policy.rules")
+    rules = {each["rule"]: each for each in found["rules"]}
+    assert found["calls"] == 2
+    assert rules["secrets"]["hits"] == {"denied": 1}
+    assert (rules["reads"]["action"], rules["reads"]["line"]) == ("allow", 3)
+    assert rules["never"]["shadowed_by"] == "secrets"
+
+
+async def test_LSP_11_before_the_first_call_there_is_nothing(start_real: Any) -> None:
+    client = await start_real()
+    await client.initialize()
+    assert await command(client, "remit.audit.query") == []
+    assert (await command(client, "remit.policy.rules"))["calls"] == 0
+
+
+@pytest.mark.parametrize("given", [{"limit": 0}, {"limit": 10**6}, {"limit": "3"}, {"decision": 3}, {"who": "me"}])
+async def test_LSP_11_what_cannot_be_asked_is_said(start_real: Any, given: dict[str, Any]) -> None:
+    client = await start_real()
+    await client.initialize()
+    params = {"command": "remit.audit.query", "arguments": [given]}
+    assert next(iter(given)) in json.dumps(await client.error("workspace/executeCommand", params))
