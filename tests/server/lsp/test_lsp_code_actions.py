@@ -200,6 +200,13 @@ async def test_LSP_10_a_client_that_draws_the_chat_gets_a_message_with_what_goes
     assert fix["command"]["arguments"] == [{"text": text}]
 
 
+async def test_LSP_10_an_answer_does_not_grow_with_the_problems_that_are_sent(start):
+    client = await start()
+    await client.initialize(knows())
+    found = await offered_at(client, (0, 0), (0, 0), *map(problem, map(str, range(300))), only=["quickfix"])
+    assert [len(action["diagnostics"]) for action in found] == [20, 20]
+
+
 async def test_LSP_10_whole_lines_end_before_the_next_one_and_nothing_selected_offers_nothing(start):
     client = await start()
     await client.initialize(knows())

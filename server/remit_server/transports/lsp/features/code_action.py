@@ -32,6 +32,8 @@ OPTIONS = lsp.CodeActionOptions(
     code_action_kinds=sorted({RENAME_KIND, *(task.kind for task in (*PROBLEM_TASKS.values(), *TASKS.values()))}),
     resolve_provider=True,
 )
+MOST_PROBLEMS = 20
+"""That an action says to be about; a client that sends more gets no longer answer."""
 _OURS = frozenset({"remit.ask", *PROBLEM_TASKS})
 
 
@@ -129,7 +131,9 @@ def _rename(client: Client, subject: Subject) -> lsp.CodeAction | None:
 
 def _action(client: Client, offered: Offer) -> lsp.CodeAction:
     title = offered.task.title
-    action = lsp.CodeAction(title=title, kind=offered.task.kind, diagnostics=list(offered.problems) or None)
+    action = lsp.CodeAction(
+        title=title, kind=offered.task.kind, diagnostics=list(offered.problems[:MOST_PROBLEMS]) or None
+    )
     if "remit.client.ask" in client.commands:
         arguments: list[Json] = [{"text": offered.text}]
         action.command = lsp.Command(title, "remit.client.ask", arguments=arguments)
