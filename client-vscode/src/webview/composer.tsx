@@ -2,6 +2,7 @@
 import { useLayoutEffect, useState } from 'preact/hooks';
 import type { FromWebview } from '../chat/messages';
 import type { ChatProposal } from '../contract';
+import { recall } from './history';
 
 /** What may be typed at the end of `text`. */
 export interface Proposed {
@@ -15,6 +16,8 @@ interface Props {
   readonly draft: string;
   readonly type: (text: string) => void;
   readonly proposed: Proposed;
+  /** What the person said before, oldest first. */
+  readonly history: readonly string[];
   /** Model and mode, as far as they are known. */
   readonly about: string;
   readonly send: (message: FromWebview) => void;
@@ -23,13 +26,14 @@ interface Props {
 /** A command of the chat, or a word behind `@`. */
 const COMPLETED = /^\/[^\n]*$|(?:^|\s)@\S*$/;
 
-export function Composer({ busy, input, draft, type, proposed, about, send }: Props) {
+export function Composer({ busy, input, draft, type, proposed, history, about, send }: Props) {
   // The element's own value: what was typed since the last frame is not yet in `draft`.
   const submit = (): void => {
     const text = input.current!.value;
     if (busy || !text.trim()) return;
     send({ type: 'ask', text });
     type('');
+    setAt(null);
   };
   const change = (text: string): void => {
     setHidden(false);
@@ -38,6 +42,7 @@ export function Composer({ busy, input, draft, type, proposed, about, send }: Pr
     if (COMPLETED.test(text)) send({ type: 'complete', text });
   };
   const [hidden, setHidden] = useState(false);
+  const [at, setAt] = useState<number | null>(null);
   const [chosen, setChosen] = useState<number | null>(null);
   const open = !hidden && proposed.text === draft && COMPLETED.test(draft) ? proposed.proposals : [];
   const take = ({ text, start }: ChatProposal): void => {
@@ -82,6 +87,12 @@ export function Composer({ busy, input, draft, type, proposed, about, send }: Pr
     if (open.length > 0 && !event.isComposing && onProposals(event)) {
       event.preventDefault();
       event.stopPropagation();
+    } else if ((event.key === 'ArrowUp' || event.key === 'ArrowDown') && !event.isComposing) {
+      const recalled = recall(history, event.key, input.current!.value, at);
+      if (!recalled) return;
+      event.preventDefault();
+      setAt(recalled.at);
+      type(recalled.text);
     } else if (event.key === 'Enter' && !event.shiftKey && !event.ctrlKey && !event.metaKey && !event.isComposing) {
       event.preventDefault();
       submit();

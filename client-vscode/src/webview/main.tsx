@@ -87,7 +87,8 @@ function Chat() {
         )}
       </main>
       <div class="only-read" role="status">{spoken(view)}</div>
-      <Composer busy={busy} input={input} draft={draft} type={type} proposed={proposed} about={about} send={send} />
+      <Composer busy={busy} input={input} draft={draft} type={type} proposed={proposed}
+        history={view.turns.map((turn) => turn.prompt)} about={about} send={send} />
     </>
   );
 }

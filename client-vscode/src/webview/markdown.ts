@@ -42,6 +42,11 @@ renderer.renderer.rules['link_open'] = (tokens, index, options, _env, self) => {
   return self.renderToken(tokens, index, options);
 };
 
+// A block of code has a button that copies it; what is copied is the block as it is drawn.
+const fence = renderer.renderer.rules['fence']!;
+renderer.renderer.rules['fence'] = (tokens, index, options, env, self) =>
+  `<div class="code"><button type="button" class="link copy">Copy</button>${fence(tokens, index, options, env, self)}</div>`;
+
 export function markdown(text: string): string {
   return renderer.render(text);
 }

@@ -76,7 +76,19 @@ const ItemView = memo(({ item, approval, over, current, own, turnId, send }: Ite
 
 function Answer({ text }: { readonly text: string }) {
   const html = useMemo(() => markdown(text), [text]);
-  return <div class="answer" data-testid="answer" dangerouslySetInnerHTML={{ __html: html }} />;
+  const onClick = (event: MouseEvent): void => {
+    const button = event.target instanceof Element ? event.target.closest<HTMLButtonElement>('.copy') : null;
+    if (button) void copyBeside(button);
+  };
+  return <div class="answer" data-testid="answer" onClick={onClick} dangerouslySetInnerHTML={{ __html: html }} />;
+}
+
+/** Copies the block of code that a button belongs to, and says on the button what came of it. */
+async function copyBeside(button: HTMLButtonElement): Promise<void> {
+  const code = button.parentElement?.querySelector('code')?.textContent ?? '';
+  const said = await navigator.clipboard.writeText(code).then(() => 'Copied', () => 'Cannot copy');
+  button.textContent = said;
+  setTimeout(() => { button.textContent = 'Copy'; }, 1_500);
 }
 
 const INTENT_KIND = {

@@ -28,6 +28,13 @@ describe('markdown of a hostile model', () => {
     ['an attribute', '[x](https://a.example "\" onclick=\"alert(1)")', 'onclick="'],
   ])('%s does nothing', (_name, text, forbidden) => { expect(markdown(text)).not.toContain(forbidden); });
 
+  test('a block of code can be copied, and its text is nothing but the code', () => {
+    const drawnCode = markdown('```\n<b>a</b>\n```');
+    expect(drawnCode).toContain('<button type="button" class="link copy">Copy</button>');
+    expect(drawnCode).toContain('&lt;b&gt;a&lt;/b&gt;\n</code>');
+    expect(markdown('`inline`')).not.toContain('Copy');
+  });
+
   test('a link to the web says where it leads', () => {
     expect(markdown('[docs](https://example.org/a)')).toContain('title="https://example.org/a"');
   });

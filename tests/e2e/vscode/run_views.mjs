@@ -25,7 +25,7 @@ const read = (file) => ({ name: 'read_file', arguments: { path: file } });
 fs.writeFileSync(script, JSON.stringify([
   { calls: [{ name: 'select_active_intent', arguments: { intent: 'READ_FILE' } }, read('notes.txt'), read('secret/key.txt')] },
   { text: 'One of the two I may not read.' },
-  { text: 'There is a comma too many.' },
+  { text: 'There is a comma too many.\n\n```json\n{ "a": 1 }\n```\n' },
 ]));
 
 const editor = await startCodeServer({
@@ -75,7 +75,18 @@ try {
   await chat.getByText('There is a comma too many.').first().waitFor({ timeout: TURN_MS });
   const asked = await chat.locator('.asked').last().innerText();
   assert.match(asked, /explain what the editor shows at line 1 of broken\.json @diagnostics:broken\.json/);
+  await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
+  await chat.getByRole('button', { name: 'Copy' }).click();
+  await chat.getByRole('button', { name: 'Copied' }).waitFor();
   await shot('4-explained');
+  const input = chat.locator('#input');
+  await input.press('ArrowUp');
+  assert.match(await input.inputValue(), /^explain what the editor shows/);
+  await input.press('ArrowUp');
+  assert.equal(await input.inputValue(), 'read both');
+  await input.press('ArrowDown');
+  await input.press('ArrowDown');
+  assert.equal(await input.inputValue(), '');
 } catch (error) {
   await browser?.page.screenshot({ path: path.join(shots, 'views-failed.png') });
   console.error(error);
