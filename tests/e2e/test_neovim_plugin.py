@@ -26,6 +26,17 @@ def changed(*numbers: int) -> str:
     return "".join(f"new {n}\n" if n in numbers else line for n, line in enumerate(LINES))
 
 
+def attach(socket: Path) -> pynvim.Nvim:
+    """Connects to a Neovim that has just been started: its socket is there a moment before it listens."""
+    end = time.monotonic() + PATIENCE_S
+    while True:
+        try:
+            return pynvim.attach("socket", path=str(socket))
+        except (FileNotFoundError, ConnectionRefusedError):
+            assert time.monotonic() < end, "Neovim does not listen"
+            time.sleep(0.02)
+
+
 class Editor:
     """A Neovim with nothing but the plugin, in the workspace."""
 
@@ -44,11 +55,7 @@ class Editor:
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
-        end = time.monotonic() + PATIENCE_S
-        while not socket.exists():
-            assert time.monotonic() < end, "Neovim does not listen"
-            time.sleep(0.02)
-        self.nvim = pynvim.attach("socket", path=str(socket))
+        self.nvim = attach(socket)
         self.nvim.command("set columns=160 lines=60 noswapfile shortmess+=AFTI")
         self.nvim.exec_lua(
             """told = {}

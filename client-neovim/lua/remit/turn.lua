@@ -80,10 +80,17 @@ function M.answer(decision, scope, comment)
   end)
 end
 
+--- Stops the turn. One that the server has not begun yet cannot be stopped there, so it is asked again until it ends.
 function M.stop()
-  if not M.running then return vim.notify('Remit does nothing now') end
-  local turn = { session_id = M.session, turn_id = M.running }
-  server.request('workspace/executeCommand', { command = 'remit.cancel', arguments = { turn } })
+  local turn = M.running
+  if not turn then return vim.notify('Remit does nothing now') end
+  local params = { command = 'remit.cancel', arguments = { { session_id = M.session, turn_id = turn } } }
+  server.request('workspace/executeCommand', params, function(problem)
+    if problem then return vim.notify(problem, vim.log.levels.ERROR) end
+    vim.defer_fn(function()
+      if M.running == turn then M.stop() end
+    end, 500)
+  end)
 end
 
 --- Shows a session that was kept.

@@ -151,7 +151,8 @@ class Runtime:
             if session_id in (None, session) and turn_id in (None, name) and not turn.task.done()
         ]
         for task in matching:
-            task.cancel()
+            # A task that is cancelled before its first step never says how it ended; that step comes before this call.
+            asyncio.get_running_loop().call_soon(task.cancel)
         return len(matching)
 
     def answer(self, answer: ApprovalAnswer) -> ApprovalReceipt:
