@@ -26,7 +26,7 @@ _STEPS_AT_ONCE = 200_000_000
 _OVERLAP_BYTES = 10_000
 _METACHARACTERS = frozenset(r".^$*+?{}[]\|()")
 _LOOK_AROUND = re.compile(r"\(\?<?[=!]")
-_WHOLE_TEXT = re.compile(r"(?<!\\)(?:\\\\)*\\[Az]")
+_WHOLE_TEXT = re.compile(r"(?<!\\)(?:\\\\)*(?:\\[Az]|\(\?[a-zA-Z]*-[a-zA-Z]*m)")
 
 
 @dataclass(frozen=True, slots=True)
