@@ -800,7 +800,7 @@ export interface ToolOutput {
 /**
  * How a call ended. `decision` says who decided: a rule, the gate, the person. `output` is what the model sees.
  *
- * `data` is the same for programs, by tool (docs/editors.md); empty where it would be longer than 256 KiB.
+ * `data` is the same for programs, by tool (docs/editors/protocol.md); empty where it would be longer than 256 KiB.
  */
 export interface ToolResultEvent {
   readonly seq: number;

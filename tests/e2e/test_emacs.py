@@ -1,4 +1,4 @@
-"""A real Emacs with eglot and the configuration of docs/editors.md (LSP-05)."""
+"""A real Emacs with eglot and the configuration of docs/editors/emacs.md (LSP-05)."""
 
 from __future__ import annotations
 
@@ -36,7 +36,9 @@ def emacs() -> str:
 
 @pytest.fixture
 def guide() -> str:
-    (block,) = re.findall(r"^```elisp\n(.*?)^```$", (ROOT / "docs/editors.md").read_text(), re.MULTILINE | re.DOTALL)
+    (block,) = re.findall(
+        r"^```elisp\n(.*?)^```$", (ROOT / "docs/editors/emacs.md").read_text(), re.MULTILINE | re.DOTALL
+    )
     return block
 
 

@@ -32,7 +32,7 @@ from remit_server.transports.lsp.rpc.custom_methods import CUSTOM_MESSAGES, CUST
 
 ROOT = Path(__file__).parents[2]
 DOCS = ("ARCHITECTURE.md", "README.md", "CONTRIBUTING.md", "client-vscode/README.md")
-GUIDES = tuple(sorted(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md")))
+GUIDES = tuple(sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").rglob("*.md")))
 """Pages for people who use it: most paths in them are the reader's own."""
 ALL = (*DOCS, *GUIDES)
 GENERATED = frozenset({"client-vscode/remit.vsix", "client-vscode/node_modules", "remit.vsix"})
@@ -371,11 +371,11 @@ def test_there_are_examples() -> None:
     assert BROKEN
 
 
-# docs/editors.md and docs/troubleshooting.md
+# docs/editors/, docs/environment.md and docs/troubleshooting.md
 
 
 def test_the_guide_lists_every_setting_and_variable() -> None:
-    text = page("docs/editors.md").text
+    text = "".join(page(name).text for name in GUIDES if name.startswith(("docs/editors/", "docs/environment")))
     client = json.loads((ROOT / "client-vscode/package.json").read_text(encoding="utf-8"))["contributes"]
     settings = (ROOT / "server/remit_server/runtime/settings.py").read_text(encoding="utf-8")
     wanted = {*client["configuration"]["properties"], *LSP_COMMANDS, *CUSTOM_MESSAGES, *CUSTOM_RESULTS}

@@ -93,7 +93,7 @@ def test_every_variable_has_a_row() -> None:
     assert set(re.findall(r'"(REMIT_[A-Z_]+)"', source)) - set(VARIABLES) == {
         "REMIT_REPORT"
     }  # of a command's own tests
-    assert set(re.findall(r"^\| `(REMIT_[A-Z_]+)` ", (ROOT / "docs/editors.md").read_text(), re.MULTILINE)) == set(
+    assert set(re.findall(r"^\| `(REMIT_[A-Z_]+)` ", (ROOT / "docs/environment.md").read_text(), re.MULTILINE)) == set(
         VARIABLES
     )
 

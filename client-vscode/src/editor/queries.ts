@@ -1,4 +1,4 @@
-// What VS Code knows of the code, told to the server when it asks: `remit/editor/query` (docs/editors.md). Nothing is
+// What VS Code knows of the code, told to the server when it asks: `remit/editor/query` (docs/editors/protocol.md). Nothing is
 // decided here; what is asked for outside the workspace's folders is refused.
 import * as vscode from 'vscode';
 

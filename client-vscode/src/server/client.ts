@@ -25,7 +25,7 @@ const RESTARTS_PER_REQUEST = 1;
 export interface Server extends ServerPort {
   status(): Promise<StatusResult>;
   verifyAudit(): Promise<{ readonly ok: boolean; readonly message: string }>;
-  /** A command of the server about the current folder (docs/editors.md); `alone`: about no folder. */
+  /** A command of the server about the current folder (docs/editors/protocol.md); `alone`: about no folder. */
   command<T>(name: FolderCommand, argument?: object, how?: { readonly alone: boolean }): Promise<T>;
   restart(): Promise<void>;
   stop(): Promise<void>;

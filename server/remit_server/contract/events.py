@@ -67,7 +67,7 @@ class ToolCallEvent(Event):
 class ToolResultEvent(Event):
     """How a call ended. `decision` says who decided: a rule, the gate, the person. `output` is what the model sees.
 
-    `data` is the same for programs, by tool (docs/editors.md); empty where it would be longer than 256 KiB.
+    `data` is the same for programs, by tool (docs/editors/protocol.md); empty where it would be longer than 256 KiB.
     """
 
     kind: Literal["tool_result"] = "tool_result"

@@ -1,5 +1,5 @@
 """What an editor or a language server says about code, parsed: both use one shape, and neither is trusted
-(docs/editors.md; TOOL-07).
+(docs/editors/protocol.md; TOOL-07).
 
     {items: [{uri, range: {start: {line, character}}, name?, kind?, container?, severity?, message?, source?, code?}],
      total?, unfinished?, failed?}

@@ -1,5 +1,5 @@
-"""The editor as a source of code intelligence, by `remit/editor/query` where it announced that (docs/editors.md;
-LSP-08).
+"""The editor as a source of code intelligence, by `remit/editor/query` where it announced that
+(docs/editors/protocol.md; LSP-08).
 
 Its answers come from its extensions, and are parsed like all untrusted input.
 """
