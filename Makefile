@@ -63,7 +63,11 @@ $(CLIENT): client-vscode/package.json client-vscode/package-lock.json
 schemas: setup $(CLIENT)
 	$(BIN)/python -m remit_server.schemas_export
 
-package: $(CLIENT)
+# With the server as a wheel and what it needs by version and hash, which the extension's button installs.
+package: setup $(CLIENT)
+	rm -rf client-vscode/bundled
+	$(BIN)/uv build --quiet --wheel --out-dir client-vscode/bundled
+	$(BIN)/uv export --quiet --frozen --extra mlx --no-dev --no-emit-project --no-header --output-file client-vscode/bundled/requirements.txt
 	$(NPM) run package
 
 # The embedded model: goes on from the weights that ship, and measures. Needs torch (`uv sync --extra train`).
@@ -91,4 +95,4 @@ bench: setup
 	$(BIN)/python bench/prompt_cache.py
 
 clean:
-	rm -rf $(VENV) client-vscode/node_modules client-vscode/out .cache .mypy_cache .ruff_cache .pytest_cache
+	rm -rf $(VENV) client-vscode/node_modules client-vscode/out client-vscode/bundled .cache .mypy_cache .ruff_cache .pytest_cache

@@ -144,12 +144,18 @@ export interface CallEnded {
   readonly duration_ms: number;
 }
 
-/** A tool call of the person's own (`!command`, `run-tool`): no model, the same dispatcher, the same rules. */
+/**
+ * A tool call without a model of ours: the same dispatcher, the same rules.
+ *
+ * It is the person's own (`!command`, `run-tool`), or, with `by` `model`, one that another agent's model makes: policy
+ * judges that as a model's call.
+ */
 export interface CallInput {
   readonly type?: "call";
   readonly tool: string;
   readonly arguments?: { readonly [key: string]: JsonValue };
   readonly intent?: Intent | null;
+  readonly by?: "person" | "model";
 }
 
 /** A call that the model, or the person, asked for. */

@@ -4,58 +4,67 @@ import * as vscode from 'vscode';
 import { openConversation, type Conversation } from './chat/conversation';
 import { provideChat, type Chat } from './chat/provider';
 import { running, tookLong, type Change, type View } from './chat/view';
-import type { ApprovalRequired } from './contract';
-import { openLenses } from './editor/lenses';
-import { openProposals, SCHEME } from './editor/proposals';
+import { openInstalling } from './editor/installing';
+import { openPolicyPreview, POLICY_FILES } from './editor/policy_preview';
+import { openProposals } from './editor/proposals';
+import { openReview } from './editor/review';
 import { chooseSession, takeBack } from './editor/sessions';
 import { draw, showMenu, showProblem, statusItem, statusText } from './editor/status';
+import { setContexts, trySample } from './editor/started';
 import { openViews } from './editor/views';
 import { editorContext, openFolders, openPlace } from './editor/workspace';
+import { offerModel } from './native/model';
+import { offerParticipant } from './native/participant';
+import { offerTools } from './native/tools';
 import { placeOf, problemOf, type Place } from './problem';
 import { CLIENT_COMMANDS, openServer, type Server } from './server/client';
 import { watchHealth, type Health } from './server/health';
-import { visibleLine } from './text';
 
 let server: Server | null = null;
 
 export function activate(context: vscode.ExtensionContext): void {
   const log = vscode.window.createOutputChannel('Remit', { log: true });
-  const remit = openServer(context.globalState, log);
+  const remit = openServer(context, log);
   server = remit;
   const item = statusItem();
   const proposals = openProposals();
 
   const redraw = (): void => {
     draw(item, statusText(health.condition(), conversation.view()));
-    void vscode.commands.executeCommand('setContext', 'remit.running', running(conversation.view()) !== null);
+    setContexts(health.condition().state, conversation.view());
   };
+  const moved = new vscode.EventEmitter<void>();
   let shown: string | null = null;
   const health = watchHealth(remit, ({ state, status, problem }) => {
     chat.showServer({ state, model: status?.model ?? null, problem });
     redraw();
-    if (state !== shown) views.refresh();
+    if (state === shown) return;
+    views.refresh();
+    moved.fire();
+    const running = remit.version();
+    if (running !== null) void installing.compare(running);
     shown = state;
   });
+  const installing = openInstalling(context, log, health.start);
   const changed = (change: Change, view: View): void => {
     chat.show(change);
     redraw();
-    lenses.changed();
-    if (change.type === 'event' && change.event.kind === 'approval_required' && !chat.visible()) {
-      void notify(conversation, change.event);
-    }
+    review.changed(change, view, chat.visible());
+    changes.fire([change, view]);
     if (change.type === 'event' && change.event.kind === 'run_completed') void announceEnd(change.event.turn_id, view, chat.visible());
-    if (change.type === 'event' && change.event.kind === 'approval_resolved') void proposals.close(change.event.approval_id);
     if (change.type === 'ended' && !running(view)) {
       void health.refresh();
       views.refresh();
     }
   };
+  const changes = new vscode.EventEmitter<readonly [Change, View]>();
   const conversation: Conversation = openConversation(remit, changed, randomUUID, openFolders);
   const chat: Chat = provideChat(context.extensionUri, () => conversation, proposals, (text) =>
     remit.command('remit.chat.complete', { text, session_id: conversation.session() }));
 
   const views = openViews(remit);
-  const lenses = openLenses(() => conversation, proposals);
+  const review = openReview(context.extensionUri, () => conversation, proposals, () => chat.reveal());
+  const preview = openPolicyPreview(remit);
 
   const ask = async (text: string): Promise<void> => {
     await chat.reveal();
@@ -79,6 +88,10 @@ export function activate(context: vscode.ExtensionContext): void {
       const { problem } = health.condition();
       if (problem && !chat.visible()) await showProblem(problem);
     },
+    'remit.installServer': () => installing.install(),
+    'remit.walkthrough': () => vscode.commands.executeCommand('workbench.action.openWalkthrough', `${context.extension.id}#start`, false),
+    'remit.trySample': () => trySample(ask),
+    'remit.previewPolicy': (uri?: string) => preview.show(uri),
     'remit.menu': () => showMenu(conversation.view(), health.condition().problem),
     'remit.setServerPath': () => openSetting('remit.serverPath'),
     'remit.setModel': () => openSetting('remit.model'),
@@ -91,11 +104,17 @@ export function activate(context: vscode.ExtensionContext): void {
     item,
     views,
     vscode.window.registerWebviewViewProvider('remit.chat', chat),
-    vscode.workspace.registerTextDocumentContentProvider(SCHEME, proposals),
-    vscode.languages.registerCodeLensProvider({ scheme: 'file' }, lenses),
+    review,
+    preview,
+    changes,
+    moved,
+    vscode.languages.registerCodeLensProvider(POLICY_FILES, preview),
+    offerParticipant(context.extensionUri, () => conversation, changes.event),
+    offerModel(remit, () => health.condition().status, moved.event),
+    ...offerTools(context.extension.packageJSON, () => conversation, changes.event),
     remit.onDidChange(health.moved),
     ...mended(health, () => running(conversation.view()) !== null),
-    ...Object.entries({ ...commands, ...lenses.commands, ...views.commands }).map(([id, run]) => vscode.commands.registerCommand(id, run)),
+    ...Object.entries({ ...commands, ...review.commands, ...views.commands }).map(([id, run]) => vscode.commands.registerCommand(id, run)),
   );
   void health.start();
 }
@@ -126,14 +145,6 @@ function place(health: Health): Place | null {
 
 function openSetting(name: string): Thenable<unknown> {
   return vscode.commands.executeCommand('workbench.action.openSettings', `@id:${name}`);
-}
-
-/** The person cannot see the card, so say that it is there. Allowing needs the card, which shows what would happen. */
-async function notify(conversation: Conversation, question: ApprovalRequired): Promise<void> {
-  const where = question.session_name === null ? '' : ` (in the session: ${visibleLine(question.session_name)})`;
-  const chosen = await vscode.window.showWarningMessage(`Remit asks: ${visibleLine(question.title)}${where}`, 'Review', 'Deny');
-  if (chosen === 'Deny') await conversation.answer(question.approval_id, { decision: 'deny', scope: 'once' });
-  if (chosen === 'Review') await vscode.commands.executeCommand('remit.open');
 }
 
 /** A person who looks elsewhere is told when a long turn has ended. */

@@ -2,7 +2,7 @@
 import type { ErrorCode } from './contract';
 
 /** The server's codes, and what goes wrong before there is a server to say it. */
-export type ProblemCode = ErrorCode | 'no_folder' | 'server_missing' | 'server_failed' | 'server_lost' | 'connection_lost';
+export type ProblemCode = ErrorCode | 'no_folder' | 'server_missing' | 'install_failed' | 'server_failed' | 'server_lost' | 'connection_lost';
 
 export interface Problem {
   readonly code: ProblemCode;
@@ -14,6 +14,7 @@ export interface Problem {
 export const REMEDIES = {
   again: { label: 'Ask Again', command: 'remit.askAgain' },
   folder: { label: 'Open Folder', command: 'workbench.action.files.openFolder' },
+  install: { label: 'Install the Server', command: 'remit.installServer' },
   serverSetting: { label: 'Set Server Path', command: 'remit.setServerPath' },
   modelSetting: { label: 'Set Model', command: 'remit.setModel' },
   policy: { label: 'Open Policy', command: 'remit.openPlace' },
@@ -28,7 +29,8 @@ export type Remedy = keyof typeof REMEDIES;
 const HELPS: { readonly [code in ProblemCode]?: readonly Remedy[] } = {
   denied: [],
   no_folder: ['folder'],
-  server_missing: ['serverSetting', 'retry'],
+  server_missing: ['install', 'serverSetting', 'retry'],
+  install_failed: ['install', 'log', 'serverSetting'],
   server_failed: ['log', 'serverSetting', 'retry'],
   server_lost: ['restart', 'log'],
   connection_lost: ['again', 'log'],

@@ -73,9 +73,16 @@ export function diffLines(diff: string): readonly DiffLine[] {
   });
 }
 
+/** One line for a message of VS Code, which would make links of it. */
+export function noticeLine(text: string): string {
+  return visibleLine(text).replaceAll('](', '] (');
+}
+
 /** A hunk as it is shown; `line` is its first changed line in the text as it is, counted from 0. */
 export interface Hunk {
   readonly line: number;
+  /** Where it stands in the text as it would be: its first line, counted from 0, and the one after its last. */
+  readonly after: { readonly start: number; readonly end: number };
   readonly lines: readonly DiffLine[];
 }
 
@@ -83,11 +90,13 @@ export interface Hunk {
 export function hunksOf(diff: string): readonly Hunk[] {
   const lines = diffLines(diff);
   const starts = lines.flatMap((line, index) => (line.kind === 'hunk' ? [index] : []));
-  const begins = (parsed(diff) ?? []).map((hunk) => hunk.oldStart - 1);
+  const places = parsed(diff) ?? [];
   return starts.map((start, number) => {
     const own = lines.slice(start + 1, starts[number + 1]);
     const unchanged = own.findIndex((line) => line.kind !== 'same');
-    return { line: (begins[number] ?? 0) + Math.max(0, unchanged), lines: own };
+    const { oldStart = 1, newStart = 1, newLines = 0 } = places[number] ?? {};
+    const after = { start: newStart - 1, end: newStart - 1 + newLines };
+    return { line: oldStart - 1 + Math.max(0, unchanged), after, lines: own };
   });
 }
 

@@ -30,7 +30,8 @@ describe('what helps', () => {
 
   test.each<[ProblemCode, string]>([
     ['no_folder', 'Open Folder'],
-    ['server_missing', 'Set Server Path'],
+    ['server_missing', 'Install the Server'],
+    ['install_failed', 'Install the Server'],
     ['server_failed', 'Show Log'],
     ['server_lost', 'Restart Server'],
     ['connection_lost', 'Ask Again'],

@@ -1,4 +1,5 @@
-"""Writes the contract as JSON Schema 2020-12 and as the extension's TypeScript types (AGT-08).
+"""Writes the contract as JSON Schema 2020-12 and as the extension's TypeScript types (AGT-08), and the tools into its
+manifest.
 
 `python -m remit_server.schemas_export` writes the files below the current folder; `--check` only says which are stale.
 """
@@ -16,14 +17,20 @@ from pydantic import TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode
 from pydantic_core import core_schema
 
+from remit_governance.intents import INTENT_TOOLS
+from remit_governance.values import Intent
 from remit_server import contract
 from remit_server.runtime.config.form import ConfigForm
+from remit_server.tools.spec import Tool
+from remit_server.tools.table import TOOLS
 
 Schema = Mapping[str, Any]
 
 DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 TYPESCRIPT: Final = Path("client-vscode/src/contract.ts")
 SCHEMAS: Final = Path("schemas")
+PACKAGE: Final = Path("client-vscode/package.json")
+OFFERED_AS: Final = "remit_"
 
 # What a client sends is described as it is read (defaults may be left out), what it receives as it is written.
 CONTRACT: Final[tuple[tuple[str, Any, JsonSchemaMode], ...]] = (
@@ -78,13 +85,42 @@ class AsWritten(GenerateJsonSchema):
         return self.mode == "serialization" or super().field_is_required(field, total)
 
 
-def files() -> dict[Path, str]:
-    """Every generated file's text, by its path below the repository root."""
+def files(root: Path) -> dict[Path, str]:
+    """Every generated file's text, by its path below the repository `root`."""
     described = {name: _schema(name, kind, mode) for name, kind, mode in CONTRACT}
     texts = {SCHEMAS / f"{name}.json": _text_of(schema) for name, schema in described.items()}
     written = {name: _schema(name, kind, mode) for name, kind, mode in FILES}
     texts |= {SCHEMAS / f"{name}.json": _text_of(schema) for name, schema in written.items()}
-    return texts | {TYPESCRIPT: typescript(described)}
+    package = _text(root / PACKAGE)
+    manifest = {} if package is None else {PACKAGE: with_tools(package)}
+    return texts | {TYPESCRIPT: typescript(described)} | manifest
+
+
+def with_tools(package: str) -> str:
+    """The extension's manifest with the tools that it offers to other agents of the editor (EDI-11).
+
+    Each takes, besides its own arguments, the intent that it is called with, of those that it belongs to.
+    """
+    manifest = json.loads(package)
+    offered = [_offered(tool) for tool in TOOLS.values() if not tool.person_only]
+    manifest["contributes"]["languageModelTools"] = offered
+    return _text_of(manifest)
+
+
+def _offered(tool: Tool[Any]) -> Schema:
+    intents = [intent.value for intent in Intent if tool.name in INTENT_TOOLS[intent].tools]
+    own = {key: value for key, value in tool.schema.items() if key != "description"}
+    intent = {"type": "string", "enum": intents, "description": "what the call is for, declared before it runs"}
+    words = tool.name.split("_")
+    return {
+        "name": f"{OFFERED_AS}{tool.name}",
+        "toolReferenceName": f"remit{''.join(word.title() for word in words)}",
+        "displayName": f"Remit: {' '.join(words)}",
+        "modelDescription": f"{tool.summary} Governed by Remit: policy, the person's approval where one is due, audit.",
+        "canBeReferencedInPrompt": True,
+        "inputSchema": own
+        | {"properties": {"intent": intent, **own["properties"]}, "required": ["intent", *own.get("required", [])]},
+    }
 
 
 def _text_of(schema: Schema) -> str:
@@ -109,7 +145,7 @@ def typescript(described: Mapping[str, Schema]) -> str:
 
 def stale(root: Path) -> list[Path]:
     """The generated files below `root` that are missing, differ, or are no longer generated."""
-    wanted = files()
+    wanted = files(root)
     changed = [path for path, text in wanted.items() if _text(root / path) != text]
     left_over = [p.relative_to(root) for p in (root / SCHEMAS).glob("*.json") if p.relative_to(root) not in wanted]
     return changed + left_over
@@ -117,7 +153,7 @@ def stale(root: Path) -> list[Path]:
 
 def write(root: Path) -> list[Path]:
     """Write what is stale below `root`, remove what is no longer generated; returns the paths touched."""
-    wanted = files()
+    wanted = files(root)
     touched = stale(root)
     for path in touched:
         target = root / path

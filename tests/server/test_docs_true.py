@@ -231,7 +231,8 @@ def unknown_names(page: Page) -> Iterator[str]:
     known = {*LSP_COMMANDS, *CUSTOM_MESSAGES, *CUSTOM_RESULTS, *client["configuration"]["properties"]}
     known |= {command["command"] for command in client["commands"]}
     known |= set(re.findall(r"'(remit\.client\.\w+)'", sources(".ts")))
-    titles = {f"{command['category']}: {command['title']}" for command in client["commands"]}
+    strings: dict[str, str] = json.loads((ROOT / "client-vscode/package.nls.json").read_text(encoding="utf-8"))
+    titles = {f"Remit: {strings.get(each['title'].strip('%'), each['title'])}" for each in client["commands"]}
     quoted = re.findall(r"[\"']([^\"'\n]+)[\"']", "\n".join(body for _, body in page.fences))
     for name in (*page.spans, *quoted):
         dotted = re.fullmatch(r"remit[./][a-zA-Z./]+", name) and not name.endswith((".lua", ".vsix", ".md"))

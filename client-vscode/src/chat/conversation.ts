@@ -1,6 +1,6 @@
 // One chat: asks, stops, answers, and keeps the view. Knows the server as a port and nothing of VS Code.
 import type {
-  AgentEvent, ApprovalAnswer, ApprovalReceipt, ChatReply, ContextPayload, RunRequest, RunResult,
+  AgentEvent, ApprovalAnswer, ApprovalReceipt, CallInput, ChatReply, ContextPayload, RunRequest, RunResult, ToolResultEvent,
 } from '../contract';
 import type { Problem } from '../problem';
 import type { LeftOutParts } from './parts';
@@ -24,12 +24,21 @@ export interface Conversation {
   readonly answer: (approvalId: string, choice: Choice) => Promise<void>;
   /** Says which parts of a question an "allow" leaves out. */
   readonly leaveOut: (approvalId: string, parts: LeftOutParts) => void;
+  /**
+   * Runs a tool call of another agent as a turn of its own session, drawn and asked about like any other (EDI-11); what it came to,
+   * null where it never ran. Rejects with a `Problem`; the caller waits for its turn.
+   */
+  readonly call: (input: CallInput, context: ContextPayload | null, signal: AbortSignal) => Promise<ToolResultEvent | null>;
   /** Stops what runs and starts a new session. */
   readonly clear: () => void;
   readonly session: () => string;
   /** Stops what runs and goes on with a session that was kept; draws its turns. */
   readonly resume: (sessionId: string) => Promise<void>;
 }
+
+const BUSY: Problem = {
+  code: 'invalid_request', what: 'the call was not made', why: 'Remit is working on something else', fix: 'call again when it is done',
+};
 
 export function openConversation(
   server: ServerPort,
@@ -72,6 +81,32 @@ export function openConversation(
     apply({ type: 'ended', turn_id, result, error: null });
   };
 
+  let callsSession: string | null = null;
+  const call = async (input: CallInput, context: ContextPayload | null, signal: AbortSignal): Promise<ToolResultEvent | null> => {
+    if (running(view)) throw BUSY;
+    const session_id = callsSession ??= newId();
+    const turn_id = newId();
+    const own = new AbortController();
+    abort = own;
+    const stop = (): void => own.abort();
+    signal.addEventListener('abort', stop, { once: true });
+    apply({ type: 'asked', session_id, turn_id, prompt: `Another agent calls ${input.tool}`, folders: openFolders() });
+    let found: ToolResultEvent | null = null;
+    try {
+      const result = await server.run({ session_id, turn_id, input: { ...input, by: 'model' }, context }, (event) => {
+        if (event.kind === 'tool_result' && event.tool === input.tool) found = event;
+        apply({ type: 'event', event });
+      }, own.signal);
+      apply({ type: 'ended', turn_id, result, error: null });
+      return found;
+    } catch (error) {
+      apply({ type: 'ended', turn_id, result: null, error: error as Problem });
+      throw error;
+    } finally {
+      signal.removeEventListener('abort', stop);
+    }
+  };
+
   const leaveOut = (approvalId: string, parts: LeftOutParts): void => {
     if (findApproval(view, approvalId)?.question.by_hunk) apply({ type: 'left_out', approval_id: approvalId, left_out: parts });
   };
@@ -101,5 +136,5 @@ export function openConversation(
     apply({ type: 'loaded', turns });
   };
 
-  return { view: () => view, ask, stop: () => abort.abort(), answer, leaveOut, clear, session: () => session, resume };
+  return { view: () => view, ask, stop: () => abort.abort(), answer, leaveOut, call, clear, session: () => session, resume };
 }

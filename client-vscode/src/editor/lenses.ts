@@ -3,9 +3,10 @@
 import * as vscode from 'vscode';
 import type { Conversation } from '../chat/conversation';
 import { commented, isLeftOut, partCount, toggled, type Part } from '../chat/parts';
-import { findApproval, pending, type ApprovalItem } from '../chat/view';
+import { findApproval, type ApprovalItem } from '../chat/view';
 import type { FileDiff } from '../contract';
 import type { Proposals } from './proposals';
+import { waitingIn } from './waiting';
 import { added, hunksOf, removed, visibleLine } from '../text';
 
 /** The commands of the lenses; they take the question's id, and the part. */
@@ -28,16 +29,7 @@ export function openLenses(conversation: () => Conversation, proposals: Proposal
   return {
     onDidChangeCodeLenses: moved.event,
     changed: () => moved.fire(),
-    provideCodeLenses: (document) => {
-      const root = vscode.workspace.getWorkspaceFolder(document.uri);
-      if (!root) return [];
-      const turns = conversation().view().turns.filter((turn) => turn.workspace === root.uri.fsPath);
-      return turns.flatMap((turn) => pending({ turns: [turn], model: null, mode: null }))
-        .filter((item) => item.answer === null)
-        .flatMap((item) => item.question.diffs
-          .filter((diff) => vscode.Uri.joinPath(root.uri, diff.path).toString() === document.uri.toString())
-          .flatMap((diff) => lensesOf(item, diff)));
-    },
+    provideCodeLenses: (document) => waitingIn(document, conversation()).flatMap(({ item, diff }) => lensesOf(item, diff)),
     commands: {
       [LENS_COMMANDS.toggle]: (id: string, part: Part) => {
         const item = waiting(id);

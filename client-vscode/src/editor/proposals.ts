@@ -1,4 +1,4 @@
-// Shows a proposed change in VS Code's own diff editor; the text comes from the question, never from a file on disk.
+// Shows a proposed change in VS Code's own diff editors (EDI-02, EDI-09); the text comes from the question, never from a file on disk.
 import { createHash } from 'node:crypto';
 import * as vscode from 'vscode';
 import type { ApprovalRequired, FileDiff } from '../contract';
@@ -6,12 +6,24 @@ import { patched, visibleLine } from '../text';
 import { turnFolder } from './workspace';
 
 export const SCHEME = 'remit-proposal';
+const AFTER = 'after';
+/** VS Code's editor of many diffs, which has no stable interface: it is looked for. */
+const ALL_AT_ONCE = 'vscode.changes';
+
+interface Sides {
+  readonly before: vscode.Uri;
+  readonly after: vscode.Uri;
+}
 
 /** The keyboard stays on the card, which takes the answer. */
 const SHOWN: vscode.TextDocumentShowOptions = { preview: true, preserveFocus: true };
 
 export interface Proposals extends vscode.TextDocumentContentProvider {
   open(question: ApprovalRequired, index: number): Promise<void>;
+  /** All files of a question: in one editor where VS Code has that, else one after the other. */
+  openAll(question: ApprovalRequired): Promise<void>;
+  /** What a document of a proposal shows, where it is the proposed side of a file. */
+  proposed(uri: vscode.Uri): { readonly approvalId: string; readonly path: string } | null;
   /** Closes what was opened for a question: once it is answered, it proposes nothing. */
   close(approvalId: string): Promise<void>;
 }
@@ -23,29 +35,44 @@ export function openProposals(): Proposals {
     texts.set(uri.toString(), text);
     return uri;
   };
+  /** Both sides of a file, or null where the diff alone can be shown. */
+  const sides = async (id: string, diff: FileDiff): Promise<Sides | null> => {
+    const folder = turnFolder();
+    const before = diff.created ? '' : folder && await textOf(vscode.Uri.joinPath(folder.uri, diff.moved_from ?? diff.path));
+    const after = before === null ? null : patched(before, diff.diff);
+    // The digest says whether this is byte for byte what would be written; where it is not, the diff alone is shown.
+    const exact = after !== null && (diff.deleted ? after === '' : digest(after) === diff.after_digest);
+    if (before === null || after === null || !exact) return null;
+    return { before: document(id, 'before', diff.path, before), after: document(id, AFTER, diff.path, after) };
+  };
+  const open = async ({ approval_id }: ApprovalRequired, diff: FileDiff, preview: boolean): Promise<void> => {
+    const name = visibleLine(diff.path);
+    const both = await sides(approval_id, diff);
+    if (both) return void await vscode.commands.executeCommand('vscode.diff', both.before, both.after, title(name, diff), { ...SHOWN, preview });
+    const text = document(approval_id, 'diff', `${diff.path}.diff`, diff.diff);
+    await vscode.commands.executeCommand('vscode.open', text, { ...SHOWN, preview }, `${name} (proposed, as a diff)`);
+  };
   return {
     provideTextDocumentContent: (uri) => texts.get(uri.toString()) ?? '',
     open: async (question, index) => {
       const diff = question.diffs[index];
-      const folder = turnFolder();
-      if (!diff || !folder) return;
-      const before = diff.created ? '' : await textOf(vscode.Uri.joinPath(folder.uri, diff.moved_from ?? diff.path));
-      const after = before === null ? null : patched(before, diff.diff);
-      // The digest says whether this is byte for byte what would be written; where it is not, the diff alone is shown.
-      const exact = after !== null && (diff.deleted ? after === '' : digest(after) === diff.after_digest);
-      const name = visibleLine(diff.path);
-      if (before === null || after === null || !exact) {
-        const text = document(question.approval_id, 'diff', `${diff.path}.diff`, diff.diff);
-        await vscode.commands.executeCommand('vscode.open', text, SHOWN, `${name} (proposed, as a diff)`);
-        return;
+      if (diff) await open(question, diff, true);
+    },
+    openAll: async (question) => {
+      const [only, ...others] = question.diffs;
+      if (!only) return;
+      if (others.length === 0) return open(question, only, true);
+      const all = await Promise.all(question.diffs.map((diff) => sides(question.approval_id, diff)));
+      const whole = all.filter((each) => each !== null);
+      if (whole.length === all.length && (await vscode.commands.getCommands(true)).includes(ALL_AT_ONCE)) {
+        const files = whole.map(({ before, after }) => [after, before, after]);
+        return void await vscode.commands.executeCommand(ALL_AT_ONCE, `Remit asks: ${visibleLine(question.title)}`, files);
       }
-      await vscode.commands.executeCommand(
-        'vscode.diff',
-        document(question.approval_id, 'before', diff.path, before),
-        document(question.approval_id, 'after', diff.path, after),
-        title(name, diff),
-        SHOWN,
-      );
+      for (const diff of question.diffs) await open(question, diff, false);
+    },
+    proposed: (uri) => {
+      const [approvalId, side] = uri.query.split('&');
+      return uri.scheme === SCHEME && side === AFTER && approvalId ? { approvalId, path: uri.path.slice(1) } : null;
     },
     close: async (approvalId) => {
       const belongs = (uri: vscode.Uri): boolean => uri.scheme === SCHEME && uri.query.startsWith(`${approvalId}&`);
@@ -63,6 +90,8 @@ function digest(text: string): string {
 }
 
 function shownIn(tab: vscode.Tab): readonly vscode.Uri[] {
+  const { textDiffs } = (tab.input ?? {}) as { readonly textDiffs?: readonly { readonly original?: vscode.Uri; readonly modified?: vscode.Uri }[] };
+  if (textDiffs) return textDiffs.flatMap(({ original, modified }) => [original, modified]).filter((uri) => uri !== undefined);
   if (tab.input instanceof vscode.TabInputTextDiff) return [tab.input.original, tab.input.modified];
   return tab.input instanceof vscode.TabInputText ? [tab.input.uri] : [];
 }

@@ -1,4 +1,5 @@
 // Starts `remit serve` and speaks to it through vscode-languageclient (LSP-04).
+import { randomUUID } from 'node:crypto';
 import * as vscode from 'vscode';
 import {
   CloseAction, ErrorAction, ExecuteCommandRequest, LanguageClient, ProgressType, RequestType, RevealOutputChannelOn, State,
@@ -6,11 +7,13 @@ import {
 } from 'vscode-languageclient/node';
 import type { ServerPort } from '../chat/conversation';
 import { turnsOf } from '../chat/replay';
-import type { AgentEvent, ApprovalAnswer, ApprovalReceipt, RunRequest, RunResult, SessionRecord, StatusResult } from '../contract';
+import type {
+  AgentEvent, ApprovalAnswer, ApprovalReceipt, GenerationRequest, GenerationResult, RunRequest, RunResult, SessionRecord, StatusResult,
+} from '../contract';
 import { answerQuery, type Answer, type Query } from '../editor/queries';
 import { currentFolder, openFolders } from '../editor/workspace';
 import { problemOf, type Problem } from '../problem';
-import { findServer, serverEnvironment } from './launch';
+import { findServer, serverEnvironment, type Keeping } from './launch';
 import { spawnServer, type ServerProcess } from './process';
 
 const RUN = new RequestType<RunRequest & { partialResultToken: string }, RunResult, unknown>('remit/run');
@@ -22,21 +25,28 @@ const EVENTS = new ProgressType<AgentEvent>();
 export const CLIENT_COMMANDS = { rename: 'remit.client.rename', ask: 'remit.client.ask' } as const;
 const RESTARTS_PER_REQUEST = 1;
 
+const GENERATE = new RequestType<GenerationRequest & { partialResultToken: string }, GenerationResult, unknown>('remit/generate');
+const DELTAS = new ProgressType<{ readonly delta: string }>();
+
 export interface Server extends ServerPort {
   status(): Promise<StatusResult>;
   verifyAudit(): Promise<{ readonly ok: boolean; readonly message: string }>;
   /** A command of the server about the current folder (docs/editors/protocol.md); `alone`: about no folder. */
   command<T>(name: FolderCommand, argument?: object, how?: { readonly alone: boolean }): Promise<T>;
+  /** Asks the model by itself, without tools (`remit/generate`); its text comes in pieces. */
+  generate(request: GenerationRequest, onText: (text: string) => void, token: vscode.CancellationToken): Promise<GenerationResult>;
   restart(): Promise<void>;
   stop(): Promise<void>;
   readonly running: () => boolean;
+  /** Its version, as it says itself; null where none runs. */
+  readonly version: () => string | null;
   /** The server came, or went; with a problem when it went for good. */
   readonly onDidChange: vscode.Event<Problem | null>;
 }
 
 export type FolderCommand =
   | `remit.session.${'list' | 'load' | 'rename' | 'fork' | 'delete' | 'export'}` | `remit.chat.${'read' | 'complete'}`
-  | 'remit.undo' | 'remit.redo' | 'remit.audit.query' | 'remit.policy.rules' | 'remit.policy.open';
+  | 'remit.undo' | 'remit.redo' | 'remit.audit.query' | 'remit.policy.rules' | 'remit.policy.open' | 'remit.policy.preview';
 
 /** Says its errors in the log only: what a person has to know, they are told in words of ours. */
 class QuietClient extends LanguageClient {
@@ -51,7 +61,7 @@ interface Running {
 }
 
 /** One server for all workspace folders. It starts when asked to (`restart`) or with the first request. */
-export function openServer(memory: vscode.Memento, log: vscode.LogOutputChannel): Server {
+export function openServer(keeping: Keeping, log: vscode.LogOutputChannel): Server {
   const changed = new vscode.EventEmitter<Problem | null>();
   let current: Running | null = null;
   let starting: Promise<LanguageClient> | null = null;
@@ -60,7 +70,7 @@ export function openServer(memory: vscode.Memento, log: vscode.LogOutputChannel)
   const start = async (): Promise<LanguageClient> => {
     const folder = vscode.workspace.workspaceFolders?.[0];
     if (!folder) throw NO_FOLDER;
-    const location = await findServer(memory);
+    const location = await findServer(keeping);
     if (location.kind === 'missing') throw { code: 'server_missing', ...location } satisfies Problem;
     log.info(`starting ${location.program} serve (found by: ${location.from})`);
     const process = spawnServer(location.program, folder.uri.fsPath, serverEnvironment());
@@ -124,6 +134,7 @@ export function openServer(memory: vscode.Memento, log: vscode.LogOutputChannel)
   return {
     onDidChange: changed.event,
     running: () => current?.client.state === State.Running,
+    version: () => current?.client.initializeResult?.serverInfo?.version ?? null,
     stop,
     restart: async () => {
       await stop();
@@ -133,6 +144,7 @@ export function openServer(memory: vscode.Memento, log: vscode.LogOutputChannel)
     answer: (answer) => request((to) => to.sendRequest(ANSWER, answer)),
     status: () => request((to) => to.sendRequest(STATUS, { workspace_folder: currentFolder()?.uri.fsPath })),
     command,
+    generate: (params, onText, token) => request((to) => generate(to, params, onText, token)),
     read: (text, session_id) => command('remit.chat.read', { text, session_id }),
     load: async (session) => turnsOf(
       (await command<{ readonly records: readonly SessionRecord[] }>('remit.session.load', { session })).records, openFolders(),
@@ -166,6 +178,18 @@ async function runTurn(
     signal.removeEventListener('abort', abort);
     events.dispose();
     cancel.dispose();
+  }
+}
+
+async function generate(
+  client: LanguageClient, params: GenerationRequest, onText: (text: string) => void, token: vscode.CancellationToken,
+): Promise<GenerationResult> {
+  const partialResultToken = `remit-generate-${randomUUID()}`;
+  const deltas = client.onProgress(DELTAS, partialResultToken, ({ delta }) => onText(delta));
+  try {
+    return await client.sendRequest(GENERATE, { ...params, partialResultToken }, token);
+  } finally {
+    deltas.dispose();
   }
 }
 

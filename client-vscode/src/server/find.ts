@@ -1,4 +1,4 @@
-// Where the server is (setting → workspace → PATH; EDI-03). Pure: what exists on disk comes in as a function.
+// Where the server is (setting → workspace → installed by the extension → PATH; EDI-03, EDI-10). Pure: what exists on disk comes in as a function.
 import { homedir } from 'node:os';
 import path from 'node:path';
 
@@ -6,19 +6,22 @@ export interface Places {
   /** `remit.serverPath`, which only the person can set. */
   readonly setting: string;
   readonly workspace: string | null;
+  /** The one that the extension has installed. */
+  readonly own: string | null;
   /** The environment's PATH. */
   readonly searchPath: string;
 }
 
 export type Location =
-  | { readonly kind: 'found'; readonly program: string; readonly from: 'setting' | 'workspace' | 'PATH' }
+  | { readonly kind: 'found'; readonly program: string; readonly from: 'setting' | 'workspace' | 'installed' | 'PATH' }
   | { readonly kind: 'missing'; readonly what: string; readonly why: string; readonly fix: string };
 
 export function locate(places: Places, executable: (program: string) => boolean): Location {
   const setting = places.setting.trim().replace(/^~(?=\/)/, homedir());
   if (setting) return fromSetting(setting, executable);
-  const own = places.workspace && path.join(places.workspace, '.venv', 'bin', 'remit');
-  if (own && executable(own)) return { kind: 'found', program: own, from: 'workspace' };
+  const brought = places.workspace && path.join(places.workspace, '.venv', 'bin', 'remit');
+  if (brought && executable(brought)) return { kind: 'found', program: brought, from: 'workspace' };
+  if (places.own && executable(places.own)) return { kind: 'found', program: places.own, from: 'installed' };
   // A relative entry would depend on the current folder, which is the workspace's to fill.
   const folders = places.searchPath.split(path.delimiter).filter((folder) => path.isAbsolute(folder));
   const program = folders.map((folder) => path.join(folder, 'remit')).find(executable);
@@ -27,7 +30,7 @@ export function locate(places: Places, executable: (program: string) => boolean)
     kind: 'missing',
     what: 'the Remit server is not installed',
     why: `there is no \`remit\` in ${places.workspace ? 'the workspace\'s `.venv/bin` or on' : ''} the PATH`.replace('  ', ' '),
-    fix: 'install it, or set `remit.serverPath` to where it is',
+    fix: 'install it with the button, or set `remit.serverPath` to where it is',
   };
 }
 

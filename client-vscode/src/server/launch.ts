@@ -2,12 +2,17 @@
 import { accessSync, constants, statSync } from 'node:fs';
 import * as vscode from 'vscode';
 import { locate, type Location } from './find';
+import { findInstalled } from './install';
+
+/** What VS Code keeps for the extension. */
+export type Keeping = Pick<vscode.ExtensionContext, 'globalState' | 'globalStorageUri'>;
 
 /** Finds the program. One that the workspace brought along runs only after the person has said so, once for each path. */
-export async function findServer(memory: vscode.Memento): Promise<Location> {
+export async function findServer({ globalState: memory, globalStorageUri }: Keeping): Promise<Location> {
   const places = {
     setting: vscode.workspace.getConfiguration('remit').get('serverPath', ''),
     workspace: vscode.workspace.workspaceFolders?.[0]?.uri.fsPath ?? null,
+    own: findInstalled(globalStorageUri.fsPath)?.program ?? null,
     searchPath: process.env['PATH'] ?? '',
   };
   const location = locate(places, isProgram);
@@ -26,7 +31,7 @@ export function serverEnvironment(): { readonly [name: string]: string } {
 
 async function confirm(program: string): Promise<boolean | undefined> {
   const use = 'Use This Server';
-  const other = 'Use the One on PATH';
+  const other = 'Use Another One';
   const chosen = await vscode.window.showWarningMessage(
     `This workspace has its own Remit server, ${program}. It will decide what the agent may do here.`, use, other,
   );

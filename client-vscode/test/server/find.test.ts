@@ -3,7 +3,7 @@ import { homedir } from 'node:os';
 import { describe, expect, test } from 'vitest';
 import { locate } from '../../src/server/find';
 
-const NOWHERE = { setting: '', workspace: '/w', searchPath: '/usr/bin:/opt/bin' };
+const NOWHERE = { setting: '', workspace: '/w', own: null, searchPath: '/usr/bin:/opt/bin' };
 
 function having(...programs: readonly string[]): (program: string) => boolean {
   return (program) => programs.includes(program);
@@ -17,6 +17,12 @@ describe('locate', () => {
 
   test('the setting may start at home', () => {
     expect(locate({ ...NOWHERE, setting: '~/remit' }, () => true)).toMatchObject({ program: `${homedir()}/remit` });
+  });
+
+  test('what the workspace brought is before what was installed by the button, and that before the PATH', () => {
+    const own = { ...NOWHERE, own: '/own/bin/remit' };
+    expect(locate(own, having('/w/.venv/bin/remit', '/own/bin/remit'))).toMatchObject({ from: 'workspace' });
+    expect(locate(own, having('/own/bin/remit', '/usr/bin/remit'))).toEqual({ kind: 'found', program: '/own/bin/remit', from: 'installed' });
   });
 
   test('then the workspace, then the PATH in its order', () => {

@@ -60,12 +60,17 @@ class TextInput(Wire):
 
 
 class CallInput(Wire):
-    """A tool call of the person's own (`!command`, `run-tool`): no model, the same dispatcher, the same rules."""
+    """A tool call without a model of ours: the same dispatcher, the same rules.
+
+    It is the person's own (`!command`, `run-tool`), or, with `by` `model`, one that another agent's model makes: policy
+    judges that as a model's call.
+    """
 
     type: Literal["call"] = "call"
     tool: str
     arguments: dict[str, JsonValue] = Field(default_factory=dict)
     intent: Intent | None = None
+    by: Literal["person", "model"] = "person"
 
 
 InputPart = Annotated[TextInput | CallInput, Field(discriminator="type")]

@@ -62,7 +62,8 @@ class EndedCall:
 class Turn:
     """One running turn: its events, its step, and the intent of that step (which `begin_step` clears).
 
-    `asks_as` says which session its questions are of, where the person may wonder.
+    `own_call` says that what runs is a call that came with the request, not one of our model. `asks_as` says which
+    session its questions are of, where the person may wonder.
     """
 
     turn_id: str
@@ -70,6 +71,7 @@ class Turn:
     send: Emit
     asker: Asker
     caller: str = "model"
+    own_call: bool = False
     allow_tools: frozenset[str] | None = None
     dry_run: bool = False
     metadata: Mapping[str, str] = field(default_factory=dict[str, str])

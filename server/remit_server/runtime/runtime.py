@@ -357,17 +357,18 @@ class Runtime:
             log.warning("the last audit records wait to be written: %s: %s", error.what, error.why)
 
     async def _own_call(self, part: CallInput, number: int, session: Session, turn: Turn) -> None:
-        """A call of the person's own: declared, dispatched and audited like any other. The model is told of it with its
-        next request."""
+        """A call of the person's own, or of another agent's model (EDI-11): declared, dispatched and audited like any
+        other. The model is told of it with its next request."""
         turn.begin_step()
-        turn.caller = "human"
+        turn.caller = "human" if part.by == "person" else "model"
+        turn.own_call = True
         try:
             name = f"{turn.turn_id}-own-{number}"
             if part.intent is not None:
                 self.dispatcher.declare(part.intent, None, f"{name}-intent", turn)
             result = await self.dispatcher.execute(ToolCall(name, part.tool, part.arguments), turn)
         finally:
-            turn.caller = "model"
+            turn.caller, turn.own_call = "model", False
         begin_conversation(session.conversation)
         session.conversation.say(UserMessage(own_call_text(part, result.text)))
 

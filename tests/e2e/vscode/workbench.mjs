@@ -24,7 +24,7 @@ const USER_SETTINGS = {
 };
 
 /** Settings of scope `machine` (such as `remit.serverPath`) are read from the server's side only, at once when they change. */
-export async function startCodeServer({ folder, vsix, workspace, settings = {}, machineSettings = {}, env = {}, log }) {
+export async function startCodeServer({ folder, vsix, others = [], workspace, settings = {}, machineSettings = {}, env = {}, log }) {
   const base = fs.mkdtempSync(path.join(os.tmpdir(), 'remit-code-server-'));
   const data = path.join(base, 'data');
   write(path.join(base, 'config.yaml'), 'auth: none\ncert: false\n');
@@ -36,7 +36,8 @@ export async function startCodeServer({ folder, vsix, workspace, settings = {}, 
   const entry = path.join(folder, 'node_modules/code-server/out/node/entry.js');
   const common = [entry, '--config', path.join(base, 'config.yaml'), '--user-data-dir', data, '--extensions-dir', path.join(base, 'extensions')];
   const environment = { ...cleanEnvironment(), HOME: base, XDG_CONFIG_HOME: base, XDG_DATA_HOME: base, EXTENSIONS_GALLERY: '{}', ...env };
-  execFileSync(node, [...common, '--install-extension', vsix, '--force'], { env: environment, stdio: ['ignore', 'ignore', 'inherit'] });
+  const wanted = [vsix, ...others].flatMap((each) => ['--install-extension', each]);
+  execFileSync(node, [...common, ...wanted, '--force'], { env: environment, stdio: ['ignore', 'ignore', 'inherit'] });
 
   const port = await freePort();
   const output = fs.openSync(log, 'w');
@@ -61,7 +62,12 @@ export async function startCodeServer({ folder, vsix, workspace, settings = {}, 
     await stop();
     throw error;
   }
-  return { url, data, setMachine, stop };
+  /** The folder of an installed extension. */
+  const extension = (id) => {
+    const all = path.join(base, 'extensions');
+    return path.join(all, fs.readdirSync(all).find((name) => name.startsWith(`${id}-`)));
+  };
+  return { url, data, setMachine, extension, stop };
 }
 
 export async function openBrowser(executablePath, viewport = { width: 1280, height: 820 }) {

@@ -79,3 +79,49 @@ async def test_LSP_11_what_cannot_be_asked_is_said(start_real: Any, given: dict[
     await client.initialize()
     params = {"command": "remit.audit.query", "arguments": [given]}
     assert next(iter(given)) in json.dumps(await client.error("workspace/executeCommand", params))
+
+
+async def open_policy(client: Any, tmp_path: Path, text: str) -> str:
+    """Opens the person's policy in the editor and types `text` over it, unsaved."""
+    uri = (tmp_path / "config" / "policy.yaml").as_uri()
+    document = {"uri": uri, "languageId": "yaml", "version": 1, "text": text}
+    client.notify("textDocument/didOpen", {"textDocument": document})
+    return uri
+
+
+async def test_EDI_12_what_a_policy_would_change_is_told_before_it_is_saved(start_real: Any, tmp_path: Path) -> None:
+    client = await used(start_real, tmp_path)
+    uri = await open_policy(client, tmp_path, POLICY.replace("fs.read }, action: allow", "fs.read }, action: deny"))
+    found = await command(client, "remit.policy.preview", uri=uri)
+    assert (found["judged"], found["breaking"]) == (2, 1)
+    (changed,) = found["changed"]
+    assert (changed["about"], changed["was"], changed["now"]) == (["a.txt"], "allow", "deny")
+    assert changed["now_rules"] == ["reads"]
+    assert "fs.read }, action: allow" in (tmp_path / "config" / "policy.yaml").read_text(), "nothing is written"
+    assert (await command(client, "remit.policy.preview", uri=uri, last=1))["changed"] == []
+
+
+async def test_EDI_12_a_text_that_is_no_policy_and_a_file_that_is_none_are_said(
+    start_real: Any, tmp_path: Path
+) -> None:
+    client = await used(start_real, tmp_path)
+    uri = await open_policy(client, tmp_path, "version: 1\ncapabilities:\n  - nam: x\n")
+    for named, said in (
+        (uri, "policy.yaml:3"),
+        ((client.root / "a.txt").as_uri(), "no open policy file"),
+        (None, "`uri` is missing"),
+    ):
+        given = {"command": "remit.policy.preview", "arguments": [{"uri": named} if named else {}]}
+        assert said in json.dumps(await client.error("workspace/executeCommand", given))
+
+
+async def test_EDI_11_a_call_of_another_agent_is_judged_as_a_models(start_real: Any, tmp_path: Path) -> None:
+    client = await used(start_real, tmp_path)
+    for turn, by, tool in (("t8", "model", "read_file"), ("t9", "model", "undo_changes")):
+        given = {"path": "a.txt"} if tool == "read_file" else {}
+        intent = "READ_FILE" if tool == "read_file" else "CODE"
+        call = {"type": "call", "tool": tool, "arguments": given, "intent": intent, "by": by}
+        await client.result("remit/run", {"session_id": "tools", "turn_id": turn, "input": call})
+    undo, read = await command(client, "remit.audit.query", session="tools")
+    assert (read["policy_decision"], read["caller"]) == ("allowed", "model")
+    assert (undo["policy_decision"], undo["caller"]) == ("refused", "model"), "what is the person's alone, no model may"

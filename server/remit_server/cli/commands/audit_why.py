@@ -15,7 +15,6 @@ from remit_governance.policy.decision.recorded import recorded_actions, recorded
 from remit_governance.policy.review.replay import judge_again, past_call
 from remit_governance.values import Decision
 from remit_governance.visible import visible_again
-from remit_server.cli.commands.policy.changes import about, deciding_rules
 from remit_server.cli.commands.policy.replay import add_candidate_arguments, candidate
 from remit_server.cli.console import print_json, say, style_text
 from remit_server.cli.main import DONE
@@ -23,6 +22,7 @@ from remit_server.errors import SetupError
 from remit_server.runtime.audit.audit_service import record_json
 from remit_server.runtime.audit.past_call import find_call
 from remit_server.runtime.policy.policies import load_in_force
+from remit_server.runtime.policy.replayed import about, deciding_rules
 from remit_server.runtime.settings import Settings
 
 

@@ -288,7 +288,7 @@ class CallRecord:
     def _note_end(self, error: ErrorPayload | None) -> None:
         actions = self.judgement.actions if self.judgement else ()
         acts = any(action.syscall not in READING for action in actions)
-        self.turn.ended.append(EndedCall(acts, self.turn.caller == "human", error))
+        self.turn.ended.append(EndedCall(acts, self.turn.own_call, error))
 
     def _show(
         self,

@@ -9,9 +9,13 @@ from lsprotocol import types as lsp
 
 from remit_governance.audit.reading.query import AuditFilter
 from remit_governance.audit.record import AuditKind
+from remit_governance.policy.language.compile import Source
+from remit_governance.policy.review.replay import LAST
 from remit_server.runtime.audit.audit_service import query
 from remit_server.runtime.policy.listed_rules import CALLS, count_rules
+from remit_server.runtime.policy.replayed import preview, replay_payload
 from remit_server.runtime.settings import Settings
+from remit_server.transports.lsp.buffers.own_files import call_in_thread, kind_of
 from remit_server.transports.lsp.command_params import Asked, read_asked, wrong_arguments
 from remit_server.transports.lsp.rpc.custom_methods import Json
 
@@ -50,6 +54,24 @@ async def list_rules(connection: Connection, params: lsp.ExecuteCommandParams) -
     asked = read_asked(connection, params, "last?, ")
     settings = _settings(connection, asked)
     return (await asyncio.to_thread(count_rules, settings, _count(asked, "last", CALLS))).json
+
+
+async def preview_policy(connection: Connection, params: lsp.ExecuteCommandParams) -> Json:
+    """Runs `remit.policy.preview [{uri, last?, …}]`: judges the last calls by the text of an open policy file, saved or
+    not (EDI-12). The value has the calls that would be decided otherwise."""
+    asked = read_asked(connection, params, "last?, ")
+    settings = _settings(connection, asked)
+    text = _open_policy(connection, asked, settings)
+    last = _count(asked, "last", LAST)
+    return replay_payload(await call_in_thread(lambda: preview(settings, text, last)))
+
+
+def _open_policy(connection: Connection, asked: Asked, settings: Settings) -> Source:
+    buffer = connection.own_files.at(asked.need("uri"))
+    kind = kind_of(buffer.path, settings) if buffer is not None else None
+    if buffer is None or kind is None or kind == "default":
+        raise wrong_arguments(asked.params, "`uri` names no open policy file of yours or of the folder", asked.shape)
+    return Source(str(buffer.path), buffer.text, project=kind == "project")
 
 
 def _settings(connection: Connection, asked: Asked) -> Settings:

@@ -10,12 +10,13 @@ from pathlib import Path
 from remit_governance.policy.language.load import read_source
 from remit_governance.policy.review.replay import LAST, replay
 from remit_governance.policy.rules import Policy
-from remit_server.cli.commands.policy.changes import change_lines, replay_payload
+from remit_server.cli.commands.policy.changes import change_lines
 from remit_server.cli.console import print_json, say
 from remit_server.cli.main import DONE
 from remit_server.cli.usage import whole_number
 from remit_server.runtime.policy.policies import load_in_force
 from remit_server.runtime.policy.policy_files import as_setup_error, compile_texts, read_past_calls, sources
+from remit_server.runtime.policy.replayed import replay_payload
 from remit_server.runtime.settings import Settings
 
 

@@ -17,7 +17,7 @@ from remit_governance.policy.rules import Policy
 from remit_governance.values import Verdict
 from remit_governance.visible import visible
 from remit_server.cli.approval import can_ask
-from remit_server.cli.commands.policy.changes import change_lines, deciding_rules, replay_payload
+from remit_server.cli.commands.policy.changes import change_lines
 from remit_server.cli.console import complain, diff_line, print_json, say, style_text
 from remit_server.cli.main import DENIED, DONE, FAILED
 from remit_server.cli.new_ids import new_session
@@ -27,6 +27,7 @@ from remit_server.errors import SetupError
 from remit_server.runtime.audit.audit_service import ServerRecord, open_log
 from remit_server.runtime.policy.policies import load_in_force
 from remit_server.runtime.policy.policy_update import Entry, Target, apply, judge, propose, target_file
+from remit_server.runtime.policy.replayed import deciding_rules, replay_payload
 from remit_server.runtime.settings import Settings
 
 

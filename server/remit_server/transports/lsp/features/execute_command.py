@@ -56,6 +56,7 @@ COMMANDS: Mapping[str, Command] = {
     "remit.review.reject": _import_later("reject", "review_commands"),
     "remit.audit.query": _import_later("query_audit", "governance_commands"),
     "remit.policy.rules": _import_later("list_rules", "governance_commands"),
+    "remit.policy.preview": _import_later("preview_policy", "governance_commands"),
     "remit.policy.open": policy_open.open_rule,
 }
 """The commands by name; each gets the params as received and returns JSON."""

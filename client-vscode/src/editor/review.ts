@@ -1,0 +1,51 @@
+// Everything in the editor that is about a change that waits for an answer: lenses, comments, marks, notices, the diffs of all files
+// (APP-09, EDI-09). Nothing opens unasked, and the keyboard stays where it is until the person asks for it.
+import * as vscode from 'vscode';
+import type { Conversation } from '../chat/conversation';
+import { pending, type Change, type View } from '../chat/view';
+import { openComments } from './comments';
+import { openGutter } from './gutter';
+import { openLenses } from './lenses';
+import { openNotices } from './notices';
+import { SCHEME, type Proposals } from './proposals';
+
+export interface Review extends vscode.Disposable {
+  /** `seen`: the person has the chat before them, where the card is. */
+  changed(change: Change, view: View, seen: boolean): void;
+  readonly commands: { readonly [id: string]: (...args: never[]) => unknown };
+}
+
+export function openReview(
+  extension: vscode.Uri, conversation: () => Conversation, proposals: Proposals, reveal: () => Promise<void>,
+): Review {
+  const lenses = openLenses(conversation, proposals);
+  const comments = openComments(conversation, proposals);
+  const gutter = openGutter(extension, conversation);
+  const notices = openNotices();
+  const review = async (): Promise<void> => {
+    const item = pending(conversation().view()).find(({ answer }) => answer === null);
+    if (!item) return void vscode.window.showInformationMessage(vscode.l10n.t('Nothing waits for an answer.'));
+    await proposals.openAll(item.question);
+    // The answer is given on the card, so that is where the keyboard goes.
+    await reveal();
+  };
+  const registered = [
+    vscode.workspace.registerTextDocumentContentProvider(SCHEME, proposals),
+    vscode.languages.registerCodeLensProvider({ scheme: 'file' }, lenses),
+    comments,
+    gutter,
+  ];
+  return {
+    commands: { 'remit.review': review, ...lenses.commands, ...comments.commands },
+    changed: (change, view, seen) => {
+      lenses.changed();
+      comments.changed();
+      gutter.changed();
+      notices.changed(view);
+      if (change.type !== 'event') return;
+      if (change.event.kind === 'approval_required' && !seen) notices.show(change.event);
+      if (change.event.kind === 'approval_resolved') void proposals.close(change.event.approval_id);
+    },
+    dispose: () => { for (const each of registered) each.dispose(); },
+  };
+}

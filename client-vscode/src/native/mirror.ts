@@ -1,0 +1,62 @@
+// What a change of the chat says in VS Code's own chat, which draws text, lines of progress and buttons (EDI-11). Pure.
+import type { Change, View } from '../chat/view';
+import type { RunResult } from '../contract';
+import { inWords, type Problem } from '../problem';
+import { visible, visibleLine } from '../text';
+
+export type Piece =
+  | { readonly kind: 'text' | 'progress' | 'question'; readonly text: string }
+  /** The turn has ended. */
+  | { readonly kind: 'end'; readonly text: string };
+
+/** What is to be said of one turn when this has changed. */
+export function piecesOf(turnId: string, change: Change, view: View): readonly Piece[] {
+  switch (change.type) {
+    case 'event':
+      if (change.event.turn_id !== turnId) return [];
+      return change.event.kind === 'run_completed' ? [ending(turnId, view, change.event.result, null)] : ofEvent(change.event);
+    // After the last event nothing is left to be ended: this is of a turn without one.
+    case 'ended':
+      return change.turn_id === turnId ? [ending(turnId, view, change.result, change.error)] : [];
+    case 'told':
+      return change.turn_id === turnId ? [{ kind: 'end', text: visible(change.text) }] : [];
+    case 'cleared':
+    case 'loaded':
+      return [{ kind: 'end', text: '' }];
+    default:
+      return [];
+  }
+}
+
+function ending(turnId: string, view: View, result: RunResult | null, error: Problem | null): Piece {
+  const spoken = view.turns.find((each) => each.turn_id === turnId)?.items.some((item) => item.kind === 'text') ?? false;
+  const status = result?.status ?? 'failed';
+  const problem = error ?? result?.error;
+  const why = problem ? inWords(problem) : result?.reason;
+  const words = [status === 'completed' && spoken ? '' : status, why ? visibleLine(why) : ''].filter(Boolean).join(': ');
+  return { kind: 'end', text: words && `\n\n_${words}_` };
+}
+
+function ofEvent(event: Extract<Change, { readonly type: 'event' }>['event']): readonly Piece[] {
+  switch (event.kind) {
+    case 'token_delta':
+      return [{ kind: 'text', text: visible(event.text) }];
+    case 'intent_selected':
+      return [{ kind: 'progress', text: event.intent }];
+    case 'tool_call':
+      return [{ kind: 'progress', text: `${visibleLine(event.tool)} ${subject(event.arguments)}`.trim() }];
+    case 'tool_result':
+      return event.ok ? [] : [{ kind: 'text', text: `\n\n\`${visibleLine(event.tool)}\`: ${visibleLine(event.summary)}\n\n` }];
+    case 'approval_required':
+      return [{ kind: 'question', text: `\n\n**Remit asks:** ${visibleLine(event.title)}\n\n` }];
+    case 'warning':
+      return [{ kind: 'text', text: `\n\n_${visibleLine(event.message)}_\n\n` }];
+    default:
+      return [];
+  }
+}
+
+function subject(given: { readonly [key: string]: unknown }): string {
+  const about = given['path'] ?? given['command'] ?? given['pattern'];
+  return typeof about === 'string' ? visibleLine(about).slice(0, 120) : '';
+}

@@ -1,0 +1,52 @@
+// `@remit` in VS Code's own chat: the same conversation as in Remit's view, so a question is answered in one place (EDI-11).
+import * as vscode from 'vscode';
+import type { Conversation } from '../chat/conversation';
+import type { Change, View } from '../chat/view';
+import { editorContext } from '../editor/workspace';
+import { piecesOf } from './mirror';
+
+export type Changes = vscode.Event<readonly [change: Change, view: View]>;
+
+/** Registers the participant, where VS Code has a chat. */
+export function offerParticipant(extension: vscode.Uri, conversation: () => Conversation, changes: Changes): vscode.Disposable {
+  if (typeof vscode.chat?.createChatParticipant !== 'function') return new vscode.Disposable(() => undefined);
+  const participant = vscode.chat.createChatParticipant('remit.participant', async (request, _context, stream, token) => {
+    const chat = conversation();
+    const mentions = request.references.map(({ value }) => mentionOf(value)).filter(Boolean);
+    if (!chat.ask([request.prompt, ...mentions].join(' '), editorContext())) {
+      stream.markdown(vscode.l10n.t('Remit is still working on the last request.'));
+      stream.button({ command: 'remit.open', title: vscode.l10n.t('Open Chat') });
+      return;
+    }
+    await follow(chat, chat.view().turns.at(-1)!.turn_id, changes, stream, token);
+  });
+  participant.iconPath = vscode.Uri.joinPath(extension, 'media', 'icon.png');
+  return participant;
+}
+
+/** Says in the stream what the turn says, until it has ended. */
+function follow(
+  chat: Conversation, turnId: string, changes: Changes, stream: vscode.ChatResponseStream, token: vscode.CancellationToken,
+): Promise<void> {
+  return new Promise((resolve) => {
+    const watched = changes(([change, view]) => {
+      for (const piece of piecesOf(turnId, change, view)) {
+        if (piece.kind === 'progress') stream.progress(piece.text);
+        else if (piece.text) stream.markdown(piece.text);
+        if (piece.kind === 'question') stream.button({ command: 'remit.review', title: vscode.l10n.t('Review') });
+        if (piece.kind !== 'end') continue;
+        watched.dispose();
+        stopped.dispose();
+        resolve();
+      }
+    });
+    const stopped = token.onCancellationRequested(() => chat.stop());
+  });
+}
+
+/** A file that the person added, as the chat's own `@path`. */
+function mentionOf(value: unknown): string {
+  const uri = value instanceof vscode.Uri ? value : value instanceof vscode.Location ? value.uri : null;
+  const folder = uri && vscode.workspace.getWorkspaceFolder(uri);
+  return uri && folder ? `@${vscode.workspace.asRelativePath(uri, false)}` : '';
+}

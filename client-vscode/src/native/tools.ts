@@ -1,0 +1,61 @@
+// Remit's tools for other agents of the editor: each call passes the dispatcher as a model's, with intent, policy, approval and audit (EDI-11).
+import * as vscode from 'vscode';
+import type { Conversation } from '../chat/conversation';
+import { running } from '../chat/view';
+import type { CallInput, Intent, JsonValue } from '../contract';
+import { editorContext } from '../editor/workspace';
+import { inWords, problemOf } from '../problem';
+import { visibleLine } from '../text';
+import { toolApi } from './api';
+import type { Changes } from './participant';
+
+const PREFIX = 'remit_';
+
+/** Registers the tools that the manifest names, where VS Code has tools. */
+export function offerTools(manifest: unknown, conversation: () => Conversation, changes: Changes): readonly vscode.Disposable[] {
+  const api = toolApi();
+  if (!api) return [];
+  return namesIn(manifest).map((name) => api.register(name, {
+    prepareInvocation: ({ input }) => ({ invocationMessage: visibleLine(`${name.slice(PREFIX.length)} ${about(input)}`.trim()) }),
+    invoke: async ({ input }, token) => {
+      const stop = new AbortController();
+      const stopped = token.onCancellationRequested(() => stop.abort());
+      try {
+        await turnIsFree(conversation(), changes, stop.signal);
+        const result = await conversation().call(callOf(name, input), editorContext(), stop.signal);
+        return api.result(result?.output ?? vscode.l10n.t('The call was not made: it was refused before it began.'));
+      } catch (error) {
+        return api.result(inWords(problemOf(error)));
+      } finally {
+        stopped.dispose();
+      }
+    },
+  }));
+}
+
+/** One turn runs at a time: a call waits for the one before it, and for the person's. */
+async function turnIsFree(conversation: Conversation, changes: Changes, signal: AbortSignal): Promise<void> {
+  while (running(conversation.view()) && !signal.aborted) {
+    await new Promise<void>((resolve) => {
+      const go = (): void => { watched.dispose(); resolve(); };
+      const watched = changes(([change]) => { if (change.type !== 'event' || change.event.kind === 'run_completed') go(); });
+      signal.addEventListener('abort', go, { once: true });
+    });
+  }
+}
+
+/** The intent is one of the arguments there, and declared here. What does not fit is refused by the server's gate. */
+export function callOf(name: string, input: unknown): CallInput {
+  const { intent, ...given } = (typeof input === 'object' && input !== null ? input : {}) as { readonly [key: string]: JsonValue };
+  return { type: 'call', tool: name.slice(PREFIX.length), arguments: given, intent: typeof intent === 'string' ? intent as Intent : null };
+}
+
+function namesIn(manifest: unknown): readonly string[] {
+  const { contributes } = manifest as { readonly contributes?: { readonly languageModelTools?: readonly { readonly name: string }[] } };
+  return (contributes?.languageModelTools ?? []).map(({ name }) => name);
+}
+
+function about(input: unknown): string {
+  const { path, command } = (typeof input === 'object' && input !== null ? input : {}) as { readonly [key: string]: unknown };
+  return [path, command].find((each): each is string => typeof each === 'string')?.slice(0, 120) ?? '';
+}

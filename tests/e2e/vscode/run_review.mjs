@@ -1,0 +1,192 @@
+// From no server at all to a change reviewed in the editor: the button that installs, all files of a question as diffs, a comment that
+// reaches the model, a notice that goes, `@remit` and Remit's tools in VS Code's own chat, what a policy would change (EDI-09 to EDI-12).
+// Exits 0 when all of it held. The environment is that of run.mjs.
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { openBrowser, openChat, palette, quickOpen, readAll, startCodeServer, until } from './workbench.mjs';
+
+const TURN_MS = 120_000;
+const need = (name) => process.env[name] ?? assert.fail(`set ${name}`);
+const shots = need('REMIT_SHOTS');
+const here = import.meta.dirname;
+const home = fs.mkdtempSync(path.join(os.tmpdir(), 'remit-e2e-review-'));
+const workspace = path.join(home, 'shop');
+const programs = path.join(home, 'bin');
+for (const folder of [path.join(workspace, 'secret'), path.join(workspace, '.remit'), path.join(home, 'config'), programs, shots]) fs.mkdirSync(folder, { recursive: true });
+const lines = (word, ...changed) => Array.from({ length: 30 }, (_, n) => `${word}_${n} = ${changed.includes(n) ? `"${n}"` : n}\n`).join('');
+const files = ['a.py', 'b.py'].map((name) => path.join(workspace, name));
+files.forEach((file, n) => fs.writeFileSync(file, lines('ab'[n])));
+fs.writeFileSync(path.join(workspace, 'secret', 'key.txt'), 'key\n');
+fs.writeFileSync(path.join(workspace, '.remit', 'policy.yaml'), 'version: 1\ncapabilities:\n  - { name: nothing-yet, match: { syscall: fs.write, path_glob: ["gone/**"] }, action: deny, reason: "an example" }\n');
+fs.writeFileSync(path.join(home, 'config', 'policy.yaml'), [
+  'version: 1', 'capabilities:',
+  '  - { name: reads, match: { syscall: [fs.read, fs.list] }, action: allow }',
+  '  - { name: keep-out, match: { syscall: fs.read, path_glob: ["secret/**"] }, action: deny, reason: "keys stay here" }',
+  '  - { name: writes-are-looked-at, match: { syscall: fs.write }, action: require_review, reason: "you look at each change" }', '',
+].join('\n'));
+
+const hunk = (word, at) => [`@@ -${at},3 +${at},3 @@`, ` ${word}_${at - 1} = ${at - 1}`, `-${word}_${at} = ${at}`, `+${word}_${at} = "${at}"`, ` ${word}_${at + 1} = ${at + 1}`];
+const diff = ['a', 'b'].flatMap((word) => [`--- a/${word}.py`, `+++ b/${word}.py`, ...hunk(word, 4), ...hunk(word, 20)]).join('\n');
+const change = { calls: [{ name: 'select_active_intent', arguments: { intent: 'CODE' } }, { name: 'apply_diff', arguments: { diff: `${diff}\n` } }] };
+const traffic = path.join(home, 'traffic.jsonl');
+const script = path.join(home, 'shop.json');
+fs.writeFileSync(script, JSON.stringify([change, { text: 'Three of the four are texts now.' }, { text: 'a word' }]));
+
+/** The wheel that the extension would bring: its program is the server under test. */
+const WHEEL = `
+import sys, zipfile
+folder, server = sys.argv[1:]
+with zipfile.ZipFile(f"{folder}/remit-9.9.9-py3-none-any.whl", "w") as wheel:
+    info = "remit-9.9.9.dist-info"
+    wheel.writestr("remit_stand_in.py", f"import os, sys\\ndef main(): os.execv({server!r}, [{server!r}, *sys.argv[1:]])\\n")
+    wheel.writestr(f"{info}/METADATA", "Metadata-Version: 2.1\\nName: remit\\nVersion: 9.9.9\\n")
+    wheel.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\\nGenerator: test\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n")
+    wheel.writestr(f"{info}/entry_points.txt", "[console_scripts]\\nremit = remit_stand_in:main\\n")
+    wheel.writestr(f"{info}/RECORD", "")
+`;
+fs.symlinkSync(path.join(path.dirname(need('REMIT_SERVER')), 'uv'), path.join(programs, 'uv'));
+const caller = path.join(home, 'caller.vsix');
+const vsce = path.join(here, '../../../client-vscode/node_modules/.bin/vsce');
+execFileSync(vsce, ['package', '--no-dependencies', '--allow-missing-repository', '--skip-license', '--out', caller], { cwd: path.join(here, 'caller'), stdio: ['ignore', 'ignore', 'inherit'] });
+
+const facts = path.join(home, 'facts.json');
+const editor = await startCodeServer({
+  folder: need('REMIT_CODE_SERVER'),
+  vsix: need('REMIT_VSIX'),
+  others: [caller],
+  workspace,
+  settings: { 'workbench.colorTheme': 'Default Dark Modern', 'chat.disableAIFeatures': false, 'chat.agent.enabled': false },
+  machineSettings: { 'remit.model': `script:${script}` },
+  env: {
+    PATH: `${programs}:/usr/bin:/bin`, UV_OFFLINE: '1', UV_CACHE_DIR: path.join(home, 'uv'), CALLER_FACTS: facts,
+    REMIT_STATE_DIR: path.join(home, 'state'), REMIT_CONFIG_DIR: path.join(home, 'config'), REMIT_RECORD: traffic,
+  },
+  log: path.join(shots, 'code-server-review.log'),
+});
+const bundled = path.join(editor.extension('remit.remit-vscode'), 'bundled');
+fs.rmSync(bundled, { recursive: true, force: true });
+fs.mkdirSync(bundled);
+execFileSync('/usr/bin/python3', ['-c', WHEEL, bundled, need('REMIT_SERVER')]);
+fs.writeFileSync(path.join(bundled, 'requirements.txt'), '');
+
+let browser;
+try {
+  browser = await openBrowser(need('REMIT_CHROMIUM'));
+  const { page } = browser;
+  const chat = await openChat(page, editor.url, workspace);
+  const shot = (name) => page.screenshot({ path: path.join(shots, `review-${name}.png`) });
+  const toast = page.locator('.notifications-toasts .notification-list-item');
+  const story = { page, chat, shot, toast };
+  await install(story);
+  await review(story);
+  await callTools(story);
+  await preview(story);
+} catch (error) {
+  await browser?.page.screenshot({ path: path.join(shots, 'review-failed.png') });
+  console.error(error);
+  console.error('in the page:', browser?.problems);
+  process.exitCode = 1;
+} finally {
+  await browser?.close();
+  await editor.stop();
+  fs.rmSync(home, { recursive: true, force: true, maxRetries: 5 });
+}
+
+/** EDI-10: there is no server anywhere; the button in the chat installs one, and it starts. */
+async function install({ page, chat, shot, toast }) {
+  await page.locator('.statusbar-item', { hasText: 'Remit: server not found' }).waitFor({ timeout: 60_000 });
+  await shot('01-no-server');
+  await chat.getByRole('button', { name: 'Install the Server' }).click();
+  await toast.getByText('The Remit server 9.9.9 is installed.').waitFor({ timeout: TURN_MS });
+  await page.locator('.statusbar-item', { hasText: 'Remit: script:shop.json' }).waitFor({ timeout: 60_000 });
+  await shot('02-installed');
+  await palette(page, 'Notifications: Clear All Notifications');
+  await palette(page, 'Remit: Get Started');
+  await page.locator('.getting-started-step', { hasText: 'Install the server' }).waitFor({ timeout: 30_000 });
+  await shot('03-walkthrough');
+  await palette(page, 'View: Close All Editors');
+}
+
+/** EDI-09, EDI-11: asked in VS Code's own chat, reviewed as diffs with a comment, answered on the card. */
+async function review({ page, chat, shot, toast }) {
+  await quickOpen(page, 'a.py');
+  await page.locator('.tab.active[data-resource-name="a.py"]').waitFor();
+  await page.locator('.activitybar .action-label[aria-label^="Explorer"]').click();
+  await page.keyboard.press('Control+Alt+I');
+  const input = page.locator('.interactive-session .chat-input-container .monaco-editor, .interactive-input-part .monaco-editor').first();
+  await input.click();
+  await page.keyboard.type('@remit make the prices texts', { delay: 30 });
+  await page.keyboard.press('Escape');
+  await page.keyboard.press('Enter');
+  await toast.getByText('Remit asks').waitFor({ timeout: TURN_MS });
+  const answers = page.locator('.interactive-item-container');
+  await until('the own chat says what is asked', 30_000, async () => (await answers.allInnerTexts()).join('').includes('Remit asks'));
+  await page.locator('.codelens-decoration a', { hasText: 'Remit asks: review' }).waitFor();
+  assert.equal(await page.locator('.tab').count(), 1, 'nothing opens unasked');
+  await shot('04-asked');
+
+  await toast.locator('a', { hasText: 'Review' }).click();
+  await page.locator('.multiDiffEntry, .multi-diff-root-floating-menu, .multiDiffEditor').first().waitFor({ timeout: 30_000 });
+  await chat.getByRole('button', { name: 'Allow once' }).waitFor({ timeout: 30_000 });
+  await shot('05-all-files');
+
+  // A comment on the second hunk of b.py, on the proposed side: it is left out, and the model is told why.
+  const proposed = page.locator('.multiDiffEntry', { hasText: 'b.py' }).locator('.editor.modified');
+  await proposed.getByText('"20"').first().hover();
+  await proposed.locator('.comment-range-glyph, .comment-diff-added').last().click();
+  await page.locator('.comment-form .monaco-editor').first().click();
+  await page.keyboard.type('the twentieth is an id');
+  await shot('06-comment');
+  await page.locator('.review-widget').getByRole('button', { name: 'Leave Out' }).click();
+  await chat.getByRole('button', { name: 'Allow 3 of 4 once' }).waitFor();
+  await page.locator('.review-widget').getByText('the twentieth is an id').first().waitFor();
+  await shot('07-left-out');
+
+  assert.equal(await toast.count(), 1, 'the question is still said');
+  await readAll(chat);
+  await chat.getByRole('button', { name: 'Allow 3 of 4 once' }).click();
+  await until('the notice goes', 30_000, async () => await toast.count() === 0);
+  await until('the diffs close', 30_000, async () => await page.locator('.multiDiffEntry').count() === 0);
+  const said = page.locator('.interactive-item-container').last();
+  await until('the own chat says how it ended', TURN_MS, async () => (await said.innerText()).includes('Three of the four are texts now.'));
+  assert.equal(fs.readFileSync(files[1], 'utf8'), lines('b', 4));
+  assert.ok(fs.readFileSync(traffic, 'utf8').includes('the twentieth is an id'), 'the model was told why');
+  await shot('08-done');
+}
+
+/** EDI-11: another extension's calls pass the gate, the policy and the log; its request reaches Remit's model. */
+async function callTools({ page }) {
+  await palette(page, 'Caller: Call Remit');
+  await until('the other extension was answered', TURN_MS, () => fs.existsSync(facts));
+  const told = JSON.parse(fs.readFileSync(facts, 'utf8'));
+  assert.equal(told.error, undefined);
+  assert.ok(told.tools.includes('remit_read_file') && !told.tools.includes('remit_undo_changes'));
+  assert.match(told.allowed, /a_0 = 0/);
+  assert.match(told.gated, /does not belong to intent/);
+  assert.match(told.denied, /keep-out|keys stay here/);
+  assert.equal(fs.existsSync(path.join(workspace, 'new.py')), false);
+  assert.equal(told.model, 'Remit: script:shop.json');
+  assert.equal(told.answer, 'a word');
+}
+
+/** EDI-12: a policy is typed and not saved; the lens tells which of the last calls it would decide otherwise. */
+async function preview({ page, shot }) {
+  await palette(page, 'View: Close All Editors');
+  await quickOpen(page, 'policy.yaml');
+  await page.locator('.tab.active[data-resource-name="policy.yaml"]').waitFor();
+  const lens = page.locator('.codelens-decoration a', { hasText: 'What would this policy change?' });
+  assert.equal(await lens.count(), 0, 'no lens in a saved file');
+  await page.locator('.monaco-editor .view-lines').first().click();
+  await page.keyboard.press('Control+End');
+  await page.keyboard.insertText('  - { name: no-reads, match: { syscall: fs.read, path_glob: ["*.py"] }, action: deny, reason: "none today" }\n');
+  await lens.click();
+  const row = page.locator('.quick-input-list .monaco-list-row', { hasText: 'read_file a.py' });
+  await row.first().waitFor({ timeout: 30_000 });
+  assert.match(await row.first().innerText(), /allow → deny/);
+  await shot('09-preview');
+  await page.keyboard.press('Enter');
+  await until('the rule is shown', 30_000, async () => (await page.locator('.statusbar-item', { hasText: /^Ln 4/ }).count()) === 1);
+}
