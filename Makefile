@@ -8,11 +8,12 @@ STAMP := $(VENV)/.ready
 NPM := npm --prefix client-vscode
 TYPED := .cache/typed
 CLIENT := client-vscode/node_modules/.package-lock.json
+SITE := scripts/docs/node_modules/.package-lock.json
 
 # Without bytecode each of some hundred processes that the tests start would compile the project anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run test test-quick check lint types contracts schemas-fresh client setup schemas model bench e2e-tools package clean
+.PHONY: run test test-quick check lint types contracts schemas-fresh client setup schemas model bench docs e2e-tools package clean
 
 run: setup
 	$(BIN)/remit demo
@@ -25,7 +26,7 @@ check: setup $(CLIENT)
 	+$(MAKE) --no-print-directory -j 2 --output-sync=target lint types contracts schemas-fresh client test-quick
 
 # Of the examples of each property fewer, other ones each time; CI looks at all of them.
-test-quick: setup
+test-quick: setup $(SITE)
 	$(BIN)/python -m pytest -m "not slow and not e2e" -n 3 --dist loadfile -q $(if $(CI),,--hypothesis-profile=quick)
 
 lint: setup
@@ -63,6 +64,13 @@ $(CLIENT): client-vscode/package.json client-vscode/package-lock.json
 schemas: setup $(CLIENT)
 	$(BIN)/python -m remit_server.schemas_export
 
+# The documentation as a site, in .cache/site, which can be read from there. A dead link or anchor fails.
+docs: setup $(SITE)
+	$(BIN)/python scripts/docs/build.py
+
+$(SITE): scripts/docs/package.json scripts/docs/package-lock.json
+	npm --prefix scripts/docs ci --no-audit --no-fund --loglevel=error
+
 # With the server as a wheel and what it needs by version and hash, which the extension's button installs.
 package: setup $(CLIENT)
 	rm -rf client-vscode/bundled
@@ -95,4 +103,4 @@ bench: setup
 	$(BIN)/python bench/prompt_cache.py
 
 clean:
-	rm -rf $(VENV) client-vscode/node_modules client-vscode/out client-vscode/bundled .cache .mypy_cache .ruff_cache .pytest_cache
+	rm -rf $(VENV) client-vscode/node_modules scripts/docs/node_modules client-vscode/out client-vscode/bundled .cache .mypy_cache .ruff_cache .pytest_cache

@@ -1,0 +1,51 @@
+"""The documentation as a site: built strictly, whole, and reading it asks nobody for anything (DOC-01)."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+BUILD = ROOT / "scripts" / "docs" / "build.py"
+LOADED = re.compile(r"<(?:script|link|img|iframe|source)\b[^>]*?\b(?:src|href)=[\"']?(?:https?:)?//[^\"' >]*")
+"""What a browser fetches as it reads a page; a link that a person may follow is none."""
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """`make docs`, into a folder of its own; a warning is a failure."""
+    folder = tmp_path_factory.mktemp("site")
+    done = subprocess.run([sys.executable, str(BUILD), str(folder)], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    return folder
+
+
+def test_DOC_01_every_page_is_there_and_every_link_and_anchor_leads_somewhere(site: Path) -> None:
+    pages = [path.relative_to(ROOT).with_suffix(".html") for path in (ROOT / "docs").rglob("*.md")]
+    wanted = {str(page).replace("README.html", "index.html") for page in pages}
+    assert {name for name in wanted if not (site / name).is_file()} == set()
+
+
+def test_DOC_01_nothing_is_loaded_from_another_place(site: Path) -> None:
+    read = {path: path.read_text("utf-8") for path in site.rglob("*") if path.suffix in {".html", ".css"}}
+    assert len(read) > 40
+    assert {found for text in read.values() for found in LOADED.findall(text)} == set()
+    assert {
+        found for text in read.values() for found in re.findall(r"(?:url\(|@import )[\"']?https?:[^\"')]*", text)
+    } == set()
+
+
+def test_DOC_01_a_dead_link_anchor_or_picture_is_an_error(tmp_path: Path) -> None:
+    """With the settings of the site, for one page of its own."""
+    (tmp_path / "docs").mkdir()
+    dead = ["[there](no-such-page.md)", "[there](#no-such-heading)", "![there](no-such.png)"]
+    (tmp_path / "docs" / "page.md").write_text("\n\n".join(["# Page", "[good](#page)", *dead]))
+    config = (ROOT / "mkdocs.yml").read_text("utf-8").replace(".cache/docs", "docs")
+    (tmp_path / "mkdocs.yml").write_text(config.partition("\nnav:")[0])
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(tmp_path / "site")]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert "Aborted with 3 warnings in strict mode" in done.stdout + done.stderr
