@@ -13,7 +13,7 @@ SITE := scripts/docs/node_modules/.package-lock.json
 # Without bytecode each of some hundred processes that the tests start would compile the project anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run test test-quick check lint types contracts schemas-fresh client setup schemas model bench docs e2e-tools package clean
+.PHONY: run test test-quick check lint types contracts schemas-fresh client setup schemas model bench docs pictures e2e-tools package clean
 
 run: setup
 	$(BIN)/remit demo
@@ -67,6 +67,11 @@ schemas: setup $(CLIENT)
 # The documentation as a site, in .cache/site, which can be read from there. A dead link or anchor fails.
 docs: setup $(SITE)
 	$(BIN)/python scripts/docs/build.py
+
+# The pictures in it, taken anew by the end-to-end tests in VS Code.
+pictures: setup
+	$(BIN)/python -m pytest tests/e2e/test_vscode.py -q
+	$(BIN)/uv run --quiet --script scripts/docs/pictures.py
 
 $(SITE): scripts/docs/package.json scripts/docs/package-lock.json
 	npm --prefix scripts/docs ci --no-audit --no-fund --loglevel=error

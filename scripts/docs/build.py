@@ -10,10 +10,10 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-STAGED = ROOT / ".cache" / "docs"
 PUBLISHED = (
     "README.md",
     "ARCHITECTURE.md",
@@ -34,7 +34,6 @@ SHIM = ROOT / "scripts" / "docs" / "node_modules" / "iframe-worker" / "shim" / "
 
 def stage(into: Path) -> None:
     """Copies what is published into a folder of its own, for MkDocs takes whole folders only."""
-    shutil.rmtree(into, ignore_errors=True)
     for name in PUBLISHED:
         source, target = ROOT / name, into / name
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -44,14 +43,15 @@ def stage(into: Path) -> None:
     shutil.copyfile(SHIM, target)
 
 
-def build(site: Path) -> int:
+def build(staged: Path, site: Path) -> int:
     """The exit code of a strict build: each warning, such as a link or an anchor that leads nowhere, is an error."""
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(site)]
     # Otherwise Material for MkDocs says in each build when its support ends.
-    environment = os.environ | {"NO_MKDOCS_2_WARNING": "1"}
+    environment = os.environ | {"DOCS_DIR": str(staged), "NO_MKDOCS_2_WARNING": "1"}
     return subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode
 
 
 if __name__ == "__main__":
-    stage(STAGED)
-    sys.exit(build(Path(sys.argv[1] if len(sys.argv) > 1 else ROOT / ".cache" / "site").resolve()))
+    with tempfile.TemporaryDirectory() as folder:
+        stage(Path(folder))
+        sys.exit(build(Path(folder), Path(sys.argv[1] if len(sys.argv) > 1 else ROOT / ".cache" / "site").resolve()))

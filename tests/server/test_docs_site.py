@@ -1,4 +1,4 @@
-"""The documentation as a site: built strictly, whole, and reading it asks nobody for anything (DOC-01)."""
+"""The documentation as a site: built strictly, whole, asking nobody for anything (DOC-01), its pictures made by tests (DOC-03)."""
 
 from __future__ import annotations
 
@@ -44,8 +44,26 @@ def test_DOC_01_a_dead_link_anchor_or_picture_is_an_error(tmp_path: Path) -> Non
     (tmp_path / "docs").mkdir()
     dead = ["[there](no-such-page.md)", "[there](#no-such-heading)", "![there](no-such.png)"]
     (tmp_path / "docs" / "page.md").write_text("\n\n".join(["# Page", "[good](#page)", *dead]))
-    config = (ROOT / "mkdocs.yml").read_text("utf-8").replace(".cache/docs", "docs")
+    config = (ROOT / "mkdocs.yml").read_text("utf-8").replace("!ENV DOCS_DIR", "docs")
     (tmp_path / "mkdocs.yml").write_text(config.partition("\nnav:")[0])
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(tmp_path / "site")]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert "Aborted with 3 warnings in strict mode" in done.stdout + done.stderr
+
+
+PICTURES = {path.stem: path.stat().st_size for path in (ROOT / "docs" / "images").glob("*.png")}
+
+
+def test_DOC_03_every_picture_is_small_and_there_in_dark_and_light() -> None:
+    assert max(PICTURES.values()) < 150_000
+    assert sum(PICTURES.values()) < 1_000_000
+    names = {name.rpartition("-")[0] for name in PICTURES}
+    assert {f"{name}-{scheme}" for name in names for scheme in ("dark", "light")} == set(PICTURES)
+
+
+def test_DOC_03_every_picture_is_taken_by_a_test_and_shown_on_a_page() -> None:
+    drivers = [path.read_text("utf-8") for path in (ROOT / "tests" / "e2e" / "vscode").glob("*.mjs")]
+    pages = [path.read_text("utf-8") for path in (ROOT / "docs").rglob("*.md")]
+    taken = set(re.findall(r" picture\(page, chat, shots, '(\w+)'\)", "".join(drivers)))
+    shown = set(re.findall(r"images/([\w-]+)\.png", "".join(pages)))
+    assert {f"{name}-{scheme}" for name in taken for scheme in ("dark", "light")} == set(PICTURES) == shown

@@ -139,7 +139,7 @@ def dead_links(page: Page) -> Iterator[str]:
             continue
         name, _, anchor = target.partition("#")
         file = (ROOT / page.name).parent / name if name else ROOT / page.name
-        if not file.exists() or (anchor and anchor not in anchors(file)):
+        if not file.exists() or (anchor and file.suffix == ".md" and anchor not in anchors(file)):
             yield target
 
 

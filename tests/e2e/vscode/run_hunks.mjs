@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
-import { openBrowser, openChat, quickOpen, startCodeServer, until } from './workbench.mjs';
+import { openBrowser, openChat, picture, quickOpen, startCodeServer, until } from './workbench.mjs';
 
 const TURN_MS = 120_000;
 const need = (name) => process.env[name] ?? assert.fail(`set ${name}`);
@@ -50,8 +50,12 @@ try {
 
   await chat.locator('#input').fill('make the prices exact');
   await chat.locator('#input').press('Enter');
+  // Who writes code meanwhile goes on writing code: a question opens nothing, and leaves the keyboard where it is.
+  await page.locator('.monaco-editor .view-lines').first().click();
   await chat.getByRole('button', { name: 'Allow once' }).waitFor({ timeout: TURN_MS });
   await lens('Remit asks: review').waitFor();
+  assert.ok(await page.evaluate(() => document.activeElement.closest('.monaco-editor') !== null), 'the focus stays in the file');
+  assert.equal(await page.locator('.tab').count(), 1, 'nothing is opened unasked');
   await shot('1-asked');
   await lens('(2 of 3)').scrollIntoViewIfNeeded();
   await page.locator('.codelens-decoration', { hasText: '(2 of 3)' }).locator('a', { hasText: 'with a comment' }).click();
@@ -69,11 +73,7 @@ try {
   assert.ok(await once.isEnabled());
   assert.ok(await chat.getByRole('button', { name: 'Allow for session' }).isDisabled(), 'a part is allowed once only');
   await chat.locator('tbody.left-out').scrollIntoViewIfNeeded();
-  await shot('2-left-out');
-  await page.emulateMedia({ colorScheme: 'light' });
-  await page.waitForTimeout(1_500);
-  await shot('2-light');
-  await page.emulateMedia({ colorScheme: 'dark' });
+  await picture(page, chat, shots, 'review');
 
   await chat.getByRole('button', { name: 'Allow 2 of 3 once' }).click();
   await chat.getByText('the eighteenth stays as it was').first().waitFor({ timeout: TURN_MS });
@@ -85,7 +85,7 @@ try {
   const said = fs.readFileSync(traffic, 'utf8');
   assert.ok(said.includes('the eighteenth is an id, no price'), 'the model was told why');
   await until('the lenses go', 30_000, async () => await lens('Remit').count() === 0);
-  await shot('3-done');
+  await picture(page, chat, shots, 'taken');
 } catch (error) {
   await browser?.page.screenshot({ path: path.join(shots, 'hunks-failed.png') });
   console.error(error);

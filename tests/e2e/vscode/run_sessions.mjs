@@ -5,7 +5,7 @@ import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
-import { openBrowser, openChat, palette, startCodeServer, until } from './workbench.mjs';
+import { openBrowser, openChat, palette, picture, startCodeServer, until } from './workbench.mjs';
 
 const TURN_MS = 120_000;
 const need = (name) => process.env[name] ?? assert.fail(`set ${name}`);
@@ -26,7 +26,7 @@ const editor = await startCodeServer({
   folder: need('REMIT_CODE_SERVER'),
   vsix: need('REMIT_VSIX'),
   workspace,
-  settings: { 'workbench.colorTheme': 'Default Dark Modern' },
+  settings: { 'window.autoDetectColorScheme': true },
   machineSettings: { 'remit.serverPath': need('REMIT_SERVER'), 'remit.model': `script:${script}` },
   env,
   log: path.join(shots, 'code-server-sessions.log'),
@@ -62,7 +62,7 @@ try {
   await chat.getByText('I wrote the notes.').waitFor();
   await chat.getByText('!undo_changes').waitFor();
   await until('two turns are shown', 30_000, async () => await endings.count() === 2);
-  await shot('2-loaded');
+  await picture(page, chat, shots, 'session');
 
   await palette(page, 'Remit: Redo');
   await until('the notes are back', 30_000, () => fs.existsSync(notes) && fs.readFileSync(notes, 'utf8') === 'mine\n');

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
-import { openBrowser, openChat, palette, quickOpen, startCodeServer, until } from './workbench.mjs';
+import { openBrowser, openChat, palette, picture, quickOpen, startCodeServer, until } from './workbench.mjs';
 
 const TURN_MS = 120_000;
 const need = (name) => process.env[name] ?? assert.fail(`set ${name}`);
@@ -32,7 +32,7 @@ const editor = await startCodeServer({
   folder: need('REMIT_CODE_SERVER'),
   vsix: need('REMIT_VSIX'),
   workspace,
-  settings: { 'workbench.colorTheme': 'Default Dark Modern' },
+  settings: { 'window.autoDetectColorScheme': true },
   machineSettings: { 'remit.serverPath': need('REMIT_SERVER'), 'remit.model': `script:${script}` },
   env: { REMIT_STATE_DIR: path.join(home, 'state'), REMIT_CONFIG_DIR: path.join(home, 'config') },
   log: path.join(shots, 'code-server-views.log'),
@@ -52,7 +52,7 @@ try {
   await row('read_file secret/key.txt').waitFor();
   await row('read_file notes.txt').waitFor();
   await page.locator('.pane-header', { hasText: 'Policy' }).click();
-  await row('keep-out').last().waitFor();
+  await page.locator('.pane', { hasText: 'Policy' }).locator('.monaco-list-row').first().waitFor();
   await shot('1-views');
 
   await palette(page, 'Remit: Filter the Audit Log');
@@ -61,7 +61,7 @@ try {
   await row('read_file secret/key.txt').click();
   await page.locator('.tab.active[data-resource-name="policy.yaml"]').waitFor();
   await until('the rule is shown', 30_000, async () => (await page.locator('.statusbar-item', { hasText: /^Ln 4/ }).count()) === 1);
-  await shot('2-rule');
+  await picture(page, chat, shots, 'rule');
 
   // A real problem of a real language server: VS Code's own for JSON.
   await quickOpen(page, 'broken.json');
@@ -78,7 +78,7 @@ try {
   await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
   await chat.getByRole('button', { name: 'Copy' }).click();
   await chat.getByRole('button', { name: 'Copied' }).waitFor();
-  await shot('4-explained');
+  await picture(page, chat, shots, 'explained');
   const input = chat.locator('#input');
   await input.press('ArrowUp');
   assert.match(await input.inputValue(), /^explain what the editor shows/);

@@ -137,6 +137,16 @@ export async function palette(page, command) {
   await page.keyboard.press('Enter');
 }
 
+/** A picture for the documentation (DOC-03): this moment in dark and in light. The editor has to follow the system's colours. */
+export async function picture(page, chat, shots, name) {
+  for (const scheme of ['dark', 'light']) {
+    await page.emulateMedia({ colorScheme: scheme });
+    await page.locator(scheme === 'dark' ? '.monaco-workbench.vs-dark' : '.monaco-workbench:not(.vs-dark)').waitFor();
+    await chat.locator(`body.vscode-${scheme}`).waitFor();
+    await page.screenshot({ path: path.join(shots, `picture-${name}-${scheme}.png`), animations: 'disabled' });
+  }
+}
+
 /** Waits until `check` is true, or fails saying what it waited for. */
 export async function until(what, timeoutMs, check) {
   const end = Date.now() + timeoutMs;

@@ -228,6 +228,7 @@ def killed(folder: Path, rounds: int) -> dict[str, int]:
 
 
 def test_SES_03_killed_at_random_moments(tmp_path: Path) -> None:
+    """THR-storage-kill-session."""
     found = killed(tmp_path, 20)
     assert found["lost"] == 0
 
