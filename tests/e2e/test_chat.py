@@ -111,6 +111,22 @@ def test_CLI_07_a_long_question_is_not_allowed_before_its_end_was_shown(
         assert all(f"+line_{n} = {n}" in terminal.all_text for n in range(300)), "every line was shown"
 
 
+def test_APP_10_the_edits_of_a_turn_are_asked_about_together(chat: Any, remit: CommandLine) -> None:
+    one, other = ({"calls": [intent("CODE"), call("write_file", path=f"{n}.py", content="x = 1\n")]} for n in "ab")
+    look = {"calls": [intent("READ_FILE"), call("read_file", path="b.py")]}
+    with chat(one, other, look, {"text": "I wrote both."}) as terminal:
+        terminal.send("/review turn\r")
+        terminal.until("of them at its end")
+        terminal.send("write them\r")
+        terminal.until(r"I wrote both[^§]*allow\?")
+        assert not (remit.workspace / "b.py").exists()
+        terminal.pump(0.6)
+        terminal.send("y")
+        terminal.until(r"completed · 4 calls")
+        assert [(remit.workspace / name).read_text() for name in ("a.py", "b.py")] == ["x = 1\n"] * 2
+        assert terminal.all_text.count("allow (person, once)") == 1
+
+
 def test_CLI_05_ctrl_c_stops_the_turn_and_twice_leaves(chat: Any, remit: CommandLine) -> None:
     with chat(*writes("new.py"), {"text": "again"}) as terminal:
         terminal.send("write it\r")

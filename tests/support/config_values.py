@@ -27,6 +27,7 @@ VALUES: dict[tuple[str, str], tuple[Any, Any]] = {
     ("sessions", "count"): (7, 8),
     ("audit", "days"): (7, 8),
     ("audit", "mib"): (7, 8),
+    ("review", "when"): ("turn", "each"),
     ("limits", "spare_memory_mib"): (1, 500),
     ("limits", "spare_disk_mib"): (1, 500),
     ("log", "level"): ("debug", "error"),

@@ -23,7 +23,7 @@ from remit_server.agent.prompt import SYSTEM_PROMPT, attached_names, user_text
 from remit_server.contract import ContextPayload, ErrorCode, TextInput, TokenDelta, WarningEvent
 from remit_server.contract import ThinkingDelta as ThinkingEvent
 from remit_server.errors import ModelUnavailable, PromptTooLong, RemitError
-from remit_server.harness.calls import CallResult, ToolCall
+from remit_server.harness.calls import CallResult, RunDenied, ToolCall
 from remit_server.harness.dispatcher import Dispatcher
 from remit_server.harness.parallel import execute_all
 from remit_server.harness.turn import Turn
@@ -94,6 +94,22 @@ class Agent:
         begin_conversation(conversation)
         known = (attached, context) if self.provider.reads_context else (attached_names(request), None)
         conversation.say(UserMessage(user_text(request, *known)), request.text)
+        try:
+            return await self._work(conversation, intents, turn)
+        except RunDenied:
+            raise
+        except RemitError:
+            # What was done before is whole: it is asked about, as it would have been at once.
+            await self.dispatcher.review(turn)
+            raise
+        finally:
+            self.dispatcher.discard(turn)
+            if told := turn.collected.take_untold():
+                conversation.say(UserMessage(told))
+
+    async def _work(
+        self, conversation: Conversation, intents: Mapping[Intent, tuple[ToolSpec, ...]], turn: Turn
+    ) -> Reply:
         history, check = History(), await ExitCheck.begin(self.dispatcher, turn)
         for _ in range(self.max_steps):
             turn.begin_step()
@@ -102,11 +118,20 @@ class Agent:
             if reply.message.calls:
                 history = await self._dispatch(reply.message, conversation, turn, history)
                 check.note_step()
-            elif (told := await check.find_new()) is not None:
+            elif (told := await self._find_unfinished(check, turn)) is not None:
                 conversation.say(UserMessage(told))
             else:
                 return reply
         raise limit(f"this turn took {self.max_steps} steps without an answer", "ask for less at once")
+
+    async def _find_unfinished(self, check: ExitCheck, turn: Turn) -> str | None:
+        """Has what is collected reviewed; returns what the model has to go on with, None where the turn can end."""
+        whole = await self.dispatcher.review(turn)
+        if not whole:
+            return turn.collected.take_untold()
+        check.note_step()
+        errors = await check.find_new()
+        return None if errors is None else "\n\n".join(filter(None, [turn.collected.take_untold(), errors]))
 
     async def _dispatch(
         self, reply: AssistantMessage, conversation: Conversation, turn: Turn, history: History
@@ -160,7 +185,10 @@ class Agent:
 
     def _paths(self, messages: tuple[Message, ...], turn: Turn) -> PathsOnOffer:
         readable = partial(self.dispatcher.may_be_read, turn=turn)
-        workspace, documents = self.dispatcher.parts.workspace, self.dispatcher.parts.documents
+        workspace, documents = (
+            self.dispatcher.parts.workspace,
+            turn.collected.over(self.dispatcher.parts.documents),
+        )
         return PathsOnOffer(FILE_ARGUMENTS, lambda: nameable_paths(workspace, documents, messages, readable))
 
     async def _stream(self, request: GenerateRequest, turn: Turn) -> tuple[Reply, Finished]:

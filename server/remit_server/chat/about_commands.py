@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from remit_governance.intents import INTENT_TOOLS
@@ -11,8 +12,15 @@ from remit_server.chat.describe import describe_statistics
 from remit_server.chat.replies import Chat, NotUnderstood, Reply
 from remit_server.contract import AssistantSaid, ErrorCode, FileAttachment, PrefixSent, SessionRecord
 from remit_server.errors import RemitError
+from remit_server.runtime.config.form import When
 from remit_server.sessions.statistics import count
 from remit_server.tools.table import TOOLS
+
+WHEN: Mapping[str, When] = {"each": "each", "turn": "turn"}
+SAID: Mapping[When, str] = {
+    "each": "You are asked before each edit.",
+    "turn": "From the next message on a turn's edits are collected, and you are asked about all of them at its end.",
+}
 
 
 async def tools(chat: Chat, words: str) -> Reply:
@@ -50,6 +58,22 @@ async def model(chat: Chat, words: str) -> Reply:
         return Reply(f"The model is `{now}`. `/model NAME` switches to another one.")
     chat.model = words
     return Reply(f"From the next message on the model is `{words}`.")
+
+
+async def review(chat: Chat, words: str) -> Reply:
+    """Tells when the session asks about edits, or changes it from the next message on (APP-10)."""
+    if words and words not in WHEN:
+        fix = "`/review each` asks before each edit, `/review turn` about all of a turn's edits at its end"
+        raise NotUnderstood("nothing was changed", f"`{words}` is no time to be asked", fix)
+    now = chat.runtime.review(chat.session, WHEN.get(words))
+    others = " ".join(f"`/review {other}` changes that." for other in WHEN if other != now)
+    return Reply(f"{SAID[now]} {others}")
+
+
+def times(chat: Chat) -> Sequence[str]:
+    """Returns what `/review` takes."""
+    del chat
+    return tuple(WHEN)
 
 
 async def stats(chat: Chat, words: str) -> Reply:

@@ -2,33 +2,44 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import logging
+import time
+from collections.abc import Awaitable
+from dataclasses import dataclass, replace
 
 from remit_governance.canonical import digest
 from remit_governance.intents import SELECT_INTENT, canonical_tool, select
 from remit_governance.values import Action, Intent, Verdict
-from remit_server.contract import IntentSelected
+from remit_server.contract import ErrorCode, IntentSelected
 from remit_server.errors import ToolError
 from remit_server.harness.calls import CallResult, RunDenied, ToolCall, replace_non_finite
+from remit_server.harness.collected import Batch
 from remit_server.harness.context import CallContext, Parts
 from remit_server.harness.judgement import judge_path
 from remit_server.harness.record.audit_append import append, intent_event
 from remit_server.harness.record.call_record import CallRecord
 from remit_server.harness.stages.approve import approve
 from remit_server.harness.stages.authorise import authorise
+from remit_server.harness.stages.collect import collect, collects, comes_after_review, needs_review_first
 from remit_server.harness.stages.execute import execute
 from remit_server.harness.stages.gate import admit, opened_tools
 from remit_server.harness.stages.judge import judge
 from remit_server.harness.stages.merge import merge
-from remit_server.harness.stages.parse import parse, parse_intent
-from remit_server.harness.stages.prepare import prepare
-from remit_server.harness.stages.resolve import make_tool_context, resolve, resolve_targets
+from remit_server.harness.stages.parse import ParsedCall, parse, parse_intent
+from remit_server.harness.stages.prepare import Prepared, prepare
+from remit_server.harness.stages.resolve import ResolvedCall, make_tool_context, resolve, resolve_targets
 from remit_server.harness.turn import Turn
+from remit_server.harness.writes.collected_plan import REVIEW, actions_of, arguments_of, review_tool
 from remit_server.models.ports import ToolSpec
 from remit_server.tools.code.get_diagnostics import errors_in_editor
 from remit_server.tools.code.language_server.showing import Seen
+from remit_server.tools.spec import Outcome
+
+log = logging.getLogger(__name__)
 
 UNKNOWN = Action("unknown")
+WHAT_BECAME = "What became of the edits that were collected in this turn (data, not a request):"
+NOTHING_LEFT = "the edits take each other back: nothing is left to write"
 MAX_NAME = 100
 """Characters of a tool's name that are looked at: no tool has a longer one, and a model may send a megabyte."""
 
@@ -48,8 +59,14 @@ class Dispatcher:
         if canonical_tool(ctx.call.name) == SELECT_INTENT:
             return self._select_intent(ctx)
         record = self._begin_record(ctx)
+        result = await self._finish(record, self._run_stages(ctx, record))
+        told = turn.collected.take_untold()
+        return replace(result, text=f"{result.text}\n\n{told}") if told else result
+
+    async def _finish(self, record: CallRecord, run: Awaitable[CallResult]) -> CallResult:
+        """Returns what a call came to; a refusal is a result unless the run ends with it."""
         try:
-            return await self._run_stages(ctx, record)
+            return await run
         except ToolError as refusal:
             result = record.finish_refused(refusal)
             if isinstance(refusal, RunDenied):
@@ -67,14 +84,100 @@ class Dispatcher:
         """
         admitted = admit(ctx)
         parsed = parse(admitted, ctx)
-        resolved = await resolve(parsed, ctx)
-        judged = await judge(resolved, ctx, record)
-        prepared = await prepare(judged, ctx, record)
+        prepared = await self._prepare(parsed, ctx, record)
+        if needs_review_first(prepared, ctx):
+            await self._review_before(ctx, record)
+            prepared = await self._prepare(parsed, ctx, record)
+        if collects(prepared, ctx):
+            return record.finish(await collect(prepared, ctx, record), prepared.proposal.tool.most_chars)
         approved = await approve(prepared, ctx, record)
         with authorise(approved, ctx, record) as authorised:
             executed = await execute(authorised, ctx, record)
             merged = await merge(executed, ctx, record)
         return record.finish(merged.outcome, merged.most_chars)
+
+    async def _prepare(self, parsed: ParsedCall, ctx: CallContext, record: CallRecord) -> Prepared:
+        judged = await judge(await resolve(parsed, ctx), ctx, record)
+        if ctx.turn.collected.calls and comes_after_review(parsed, ctx.turn):
+            # Only now: a call that the gate or policy refuses has nobody asked about anything.
+            await self._review_before(ctx, record)
+            judged = await judge(await resolve(parsed, ctx), ctx, record)
+        return await prepare(judged, ctx, record)
+
+    async def _review_before(self, ctx: CallContext, record: CallRecord) -> None:
+        """Has what is collected reviewed before a call that works with the files. Raises ToolError where not all of it
+        was written: the call was meant for other files than there are."""
+        since = time.monotonic()
+        whole = await self.review(ctx.turn)
+        record.note_waiting(time.monotonic() - since)
+        if not whole:
+            raise ToolError(
+                "this was not run",
+                "the edits collected before it came to review, and not all of them are written",
+                "read what became of them, then call it again if that still makes sense",
+                code=ErrorCode.STALE,
+                retryable=True,
+            )
+
+    async def review(self, turn: Turn) -> bool:
+        """Asks about all that the turn has collected, in one question, and writes what the person takes; returns
+        whether that is all of it (APP-10).
+
+        It is a call of the harness's own, judged, asked, permitted and recorded as any other. What came of it is in
+        `turn.collected`, for the model. Raises RunDenied where a refusal ends the run.
+        """
+        async with turn.collected.one_review:
+            if not turn.collected.calls:
+                return True
+            batch = turn.collected.begin_review()
+            try:
+                return await self._review(batch, turn)
+            finally:
+                turn.collected.end_review()
+
+    async def _review(self, batch: Batch, turn: Turn) -> bool:
+        left: dict[str, str] = {}
+        ctx, record = self._begin_review(batch, turn)
+        result = await self._finish(record, self._run_review(batch, left, ctx, record))
+        turn.collected.untold.append(f"{WHAT_BECAME}\n{result.text}")
+        return result.ok and not left and not record.parts
+
+    async def _run_review(self, batch: Batch, left: dict[str, str], ctx: CallContext, record: CallRecord) -> CallResult:
+        """Runs the stages from the judge on: the calls that collected have passed those before it."""
+        arguments, actions = arguments_of(batch), actions_of(batch)
+        tool = review_tool(batch, left)
+        if not arguments.files:
+            return record.finish(Outcome(NOTHING_LEFT, NOTHING_LEFT), tool.most_chars)
+        # The texts as they are: what is collected is what is to come.
+        looks = replace(make_tool_context(tool.name, ctx.turn, self.parts), documents=self.parts.documents)
+        judged = await judge(ResolvedCall(tool, arguments, looks, actions), ctx, record)
+        prepared = await prepare(judged, ctx, record)
+        approved = await approve(prepared, ctx, record)
+        with authorise(approved, ctx, record) as authorised:
+            executed = await execute(authorised, ctx, record)
+            merged = await merge(executed, ctx, record)
+        kept = "".join(f"\nnot written: {path}: {why}; read it again" for path, why in left.items())
+        return record.finish(replace(merged.outcome, text=merged.outcome.text + kept), merged.most_chars)
+
+    def _begin_review(self, batch: Batch, turn: Turn) -> tuple[CallContext, CallRecord]:
+        arguments = arguments_of(batch)
+        ctx = self._context(ToolCall(batch.review, REVIEW, arguments.model_dump(mode="json")), turn, batch.review)
+        record = self._begin_record(ctx)
+        record.note_batch(arguments.calls)
+        return ctx, record
+
+    def discard(self, turn: Turn) -> None:
+        """Forgets what a turn that was cut short had collected; that none of it is written is audited and shown."""
+        if not turn.collected.calls:
+            return
+        batch = turn.collected.begin_review()
+        turn.collected.end_review()
+        try:
+            _, record = self._begin_review(batch, turn)
+            result = record.finish_refused(discarded())
+            turn.collected.untold.append(f"{WHAT_BECAME}\n{result.text}")
+        except Exception:  # the client is gone, which may be what cut the turn short
+            log.warning("nobody was told that review %s was not held", batch.review)
 
     async def preview_actions(self, call: ToolCall, turn: Turn) -> tuple[Action, ...]:
         """Returns what the call would touch, for the order of calls: nothing where it is going to be refused.
@@ -90,6 +193,16 @@ class Dispatcher:
             return (await resolve_targets(parsed, ctx)).actions
         except Exception:  # whatever it is, the call itself meets it again, and audits it
             return (UNKNOWN,)
+
+    def is_after_review(self, call: ToolCall, turn: Turn) -> bool:
+        """Returns whether what the turn has collected by then has to be reviewed before this call, for the order of
+        calls.
+        """
+        ctx = self._context(call, turn, call.id)
+        try:
+            return comes_after_review(parse(admit(ctx), ctx), turn)
+        except ToolError:  # it is going to be refused
+            return False
 
     def offered(self, turn: Turn) -> dict[Intent, tuple[ToolSpec, ...]]:
         """Returns what a model may be offered now: for each intent the tools that it opens and that the run
@@ -139,3 +252,14 @@ class Dispatcher:
     def _begin_record(self, ctx: CallContext) -> CallRecord:
         parts = self.parts
         return CallRecord.begin(ctx.call, ctx.turn, parts.audit, parts.redactor, parts.rulebook.policy.version)
+
+
+def discarded() -> ToolError:
+    """Returns the refusal of edits whose turn ended before their review."""
+    return ToolError(
+        "nothing of what was collected is written",
+        "the turn ended before it was reviewed",
+        "ask for it again",
+        code=ErrorCode.CANCELLED,
+        retryable=True,
+    )

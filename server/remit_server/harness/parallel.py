@@ -100,7 +100,7 @@ async def _find_stretch(dispatcher: Dispatcher, calls: Sequence[ToolCall], turn:
     found: list[Touches] = []
     for call in together:
         touched = touches(await dispatcher.preview_actions(call, turn))
-        if touched.everything:
+        if touched.everything or dispatcher.is_after_review(call, turn):
             return found or [touched]
         found.append(touched)
     return found

@@ -14,6 +14,7 @@ from pydantic import JsonValue
 from remit_governance.intents import IntentState
 from remit_governance.permissions.permissions import Standing
 from remit_server.contract import ErrorPayload, Event, TokenUsage, ToolTrace, UsageEvent
+from remit_server.harness.collected import Collected
 from remit_server.harness.ports import Asker, Emit, KeptHistory, NothingKept
 
 E = TypeVar("E", bound=Event)
@@ -86,6 +87,7 @@ class Turn:
     asking: asyncio.Lock = field(default_factory=asyncio.Lock)
     history: KeptHistory = field(default_factory=NothingKept)
     asks_as: Callable[[], str | None] = lambda: None
+    collected: Collected = field(default_factory=Collected)
 
     @property
     def caller_tags(self) -> frozenset[str]:

@@ -17,6 +17,7 @@ from remit_server.contract import (
 )
 from remit_server.harness.ports import Asker, AskingStyle, CannotAsk, Emit, NobodyToAsk, StreamAsker
 from remit_server.models.answers import OnText
+from remit_server.runtime.config.form import When
 from remit_server.sessions.folder import SessionFolder
 
 __all__ = [
@@ -76,6 +77,10 @@ class AgentRuntime(Protocol):
 
     def status(self) -> StatusResult:
         """What a status bar shows."""
+        ...
+
+    def review(self, session_id: str, when: When | None = None) -> When:
+        """Returns when the session's next turns ask about edits; with `when` they do so from now on (APP-10)."""
         ...
 
     async def model_stats(self) -> ModelStats | None:

@@ -41,6 +41,7 @@ from remit_server.contract import (
 from remit_server.errors import RemitError
 from remit_server.harness.approval.desk import ApprovalDesk
 from remit_server.harness.calls import RunDenied, ToolCall
+from remit_server.harness.collected import Collected
 from remit_server.harness.dispatcher import Dispatcher
 from remit_server.harness.ports import Asker, Emit
 from remit_server.harness.turn import Turn
@@ -48,6 +49,7 @@ from remit_server.models.answers import OnText
 from remit_server.models.ports import LocalEngine, ModelProvider, UserMessage
 from remit_server.runtime.attachments import Reader
 from remit_server.runtime.chosen_models import ChosenModels
+from remit_server.runtime.config.form import When
 from remit_server.runtime.generating import generate
 from remit_server.runtime.live_settings import LiveSettings
 from remit_server.runtime.log_file import enter_turn
@@ -183,6 +185,14 @@ class Runtime:
             sandbox=self._sandbox,
         )
 
+    def review(self, session_id: str, when: When | None = None) -> When:
+        """When the session's next turns ask about edits; see `AgentRuntime.review`."""
+        if when is not None:
+            self._session(session_id).review = when
+            self._forget_old()
+        known = self._sessions.get(session_id)
+        return (known and known.review) or self._settings.review
+
     async def model_stats(self) -> ModelStats | None:
         """What the local model's process holds and has done; None where there is none."""
         provider = self._agent.provider
@@ -256,6 +266,7 @@ class Runtime:
             metadata=request.metadata or {},
             history=session.history,
             asks_as=lambda: self._name_among_others(request),
+            collected=Collected(wants=self.review(request.session_id) == "turn"),
         )
         try:
             await session.turn_lock.acquire()

@@ -14,6 +14,7 @@ from remit_server.harness.ports import Emit, KeptHistory, NothingKept
 from remit_server.harness.turn import SessionMemory
 from remit_server.models.choose import PLAYED
 from remit_server.models.remote.reference import parse_reference
+from remit_server.runtime.config.form import When
 from remit_server.runtime.settings import Settings
 from remit_server.sessions.folder import SessionFolder
 from remit_server.sessions.history import SessionHistory
@@ -33,6 +34,7 @@ class Session:
     turn_lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     instructions: set[str] = field(default_factory=set[str])
     model: str | None = None
+    review: When | None = None
 
     async def begin_turn(self, turn_id: str, model: ModelConfig) -> None:
         """Takes the session's file; where others went on with the session, so does the conversation.

@@ -11,7 +11,7 @@ from remit_governance.policy.decision.builtin import AUDIT_DATABASE
 from remit_server.agent.context.generation import Generation
 from remit_server.errors import SetupError
 from remit_server.models.local.options import EngineOptions
-from remit_server.runtime.config.form import KEYS, ConfigForm, variable_of
+from remit_server.runtime.config.form import KEYS, ConfigForm, When, variable_of
 from remit_server.runtime.config.layers import resolve
 from remit_server.runtime.log_file import Level
 from remit_server.runtime.places import config_folder, data_folder, workspace_state
@@ -69,6 +69,7 @@ class Settings:
     generation: Generation = field(default_factory=Generation)
     turn_timeout_s: float = 600.0
     approval_timeout_s: float = 300.0
+    review: When = "each"
     data: Path | None = None
     audit_retention_days: int = 90
     audit_max_mib: int = 1024
@@ -158,6 +159,7 @@ class Settings:
             max_steps=form.limits.max_steps,
             turn_timeout_s=form.limits.turn_timeout_s,
             approval_timeout_s=form.limits.approval_timeout_s,
+            review=form.review.when,
             audit_retention_days=form.audit.days,
             audit_max_mib=form.audit.mib,
             record=form.model.record,

@@ -159,7 +159,8 @@ class ToolContext:
     `read_digests` holds, for each relative path, the digest of what this session last read there. `permits` says of a
     syscall and a relative path whether policy allows it without asking, so that a search never shows what a read would
     refuse. `redact` takes secrets out of a whole text, before any of it is cut, and keeps its lines. `code` is an
-    editor that may know about the code, `history` what the session changed.
+    editor that may know about the code, `history` what the session changed. `made` are files of `documents` that are
+    there only once they are written (APP-11).
     """
 
     workspace: Workspace
@@ -169,6 +170,7 @@ class ToolContext:
     redact: Callable[[str], str]
     code: CodeIntelligence = field(default_factory=NoEditor)
     history: History = field(default_factory=NoHistory)
+    made: frozenset[str] = frozenset()
     _resolved: dict[str, WorkspacePath] = field(default_factory=dict[str, WorkspacePath], repr=False)
 
     def resolve(self, text: str) -> WorkspacePath:
@@ -181,6 +183,18 @@ class ToolContext:
         return self._resolved[text]
 
 
+def never(arguments: BaseModel) -> bool:
+    """Of no arguments."""
+    del arguments
+    return False
+
+
+def always(arguments: BaseModel) -> bool:
+    """Of all arguments."""
+    del arguments
+    return True
+
+
 @dataclass(frozen=True, slots=True)
 class Tool(Generic[A]):
     """One row of the tool table. A model sees `most_chars` characters of a result: head, tail, how much is missing.
@@ -188,6 +202,8 @@ class Tool(Generic[A]):
     `only_resolves`: `targets` resolves a path or two and no more, which is not worth a thread. `file_argument` is the
     argument that names a file which has to be there: a model under a grammar spells only such files. `person_only`: no
     model is offered it or can call it, and the person's call is their answer to what policy wants reviewed.
+    `sees_collected`: it finds every text by `ToolContext.documents` first, so that it sees what its turn has collected;
+    before others run, that is reviewed.
     """
 
     name: str
@@ -200,6 +216,7 @@ class Tool(Generic[A]):
     only_resolves: bool = False
     file_argument: str | None = None
     person_only: bool = False
+    sees_collected: Callable[[A], bool] = never
 
     @property
     def schema(self) -> dict[str, Any]:

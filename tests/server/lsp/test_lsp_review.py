@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +33,13 @@ def changed(*numbers: int) -> str:
     return "".join(f"new {n}\n" if n in numbers else line for n, line in enumerate(LINES))
 
 
+INTENT = {"name": "select_active_intent", "arguments": {"intent": "CODE"}}
+
+
+def write(path: str, content: str) -> dict[str, Any]:
+    return {"name": "write_file", "arguments": {"path": path, "content": content}}
+
+
 class Reviewing:
     """A plain client with one file open, of which the model changes three places."""
 
@@ -44,9 +51,11 @@ class Reviewing:
         client.handlers["workspace/applyEdit"] = self.apply
         self.text, self.version = "".join(LINES), 1
 
-    async def begin(self, tmp_path: Path, capabilities: Any = None) -> Any:
-        call = {"name": "write_file", "arguments": {"path": "b.txt", "content": changed(2, 20, 37)}}
-        steps = [{"calls": [{"name": "select_active_intent", "arguments": {"intent": "CODE"}}, call]}, {"text": "done"}]
+    async def begin(
+        self, tmp_path: Path, capabilities: Any = None, edits: Sequence[Any] = (), typed: str | None = None
+    ) -> Any:
+        calls = edits or [write("b.txt", changed(2, 20, 37))]
+        steps = [*({"calls": [INTENT, call]} for call in calls), {"text": "done"}, {"text": "I see"}]
         (tmp_path / "script.json").write_text(json.dumps(steps))
         (self.client.root / ".remit").mkdir()
         (tmp_path / "config").mkdir()
@@ -54,6 +63,9 @@ class Reviewing:
         (self.client.root / "b.txt").write_text("".join(LINES))
         await self.client.initialize(CAPABILITIES if capabilities is None else capabilities)
         self.uri = self.client.open("b.txt", "".join(LINES))
+        if typed is not None:
+            send = {"command": "remit.chat.send", "arguments": [{"text": typed}]}
+            await self.client.result("workspace/executeCommand", send)
         return self.client.start("workspace/executeCommand", {"command": "remit.ask", "arguments": ["go"]})[1]
 
     async def command(self, name: str, **given: Any) -> Any:
@@ -116,6 +128,23 @@ async def test_LSP_09_two_hunks_by_lenses_and_one_left_out_with_a_comment(start_
     assert reviewing.text == changed(2, 37)
     assert await reviewing.lenses() == []
     assert await reviewing.command("list") == []
+
+
+async def test_APP_10_edits_of_a_turn_are_one_question_of_which_a_part_is_taken(start_real, tmp_path, silent) -> None:
+    reviewing = Reviewing(await start_real(), silent)
+    edits = [write("b.txt", changed(2)), write("c.txt", "new\n"), write("b.txt", changed(2, 20))]
+    answer = await reviewing.begin(tmp_path, edits=edits, typed="/review turn")
+    await reviewing.asked()
+    assert (reviewing.text, (reviewing.client.root / "c.txt").exists()) == ("".join(LINES), False)
+    (waiting,) = await reviewing.command("list")
+    parts = [(each["path"], each["hunk"]) for each in waiting["parts"]]
+    assert parts == [("b.txt", 0), ("b.txt", 1), ("c.txt", None)]
+    first = {"approval_id": waiting["approval_id"], "path": "b.txt", "hunk": 0}
+    assert (await reviewing.command("toggle", **first, comment="not the second line"))["taken"] == 2
+    assert (await reviewing.command("accept"))["accepted"]
+    assert (await answer)["result"]["status"] == "completed"
+    assert reviewing.text == changed(20)
+    assert (reviewing.client.root / "c.txt").read_text() == "new\n"
 
 
 async def test_LSP_09_messages_ask_for_each_part(start_real, tmp_path) -> None:

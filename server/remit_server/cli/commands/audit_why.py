@@ -82,6 +82,11 @@ def _approvals(call: CallRecords) -> list[dict[str, str]]:
     return [{"approval_id": record.event.approval_id or "", **record.event.metadata} for record in answered]
 
 
+def _linked(call: CallRecords, name: str) -> str | None:
+    """Returns the call that reviews what this one collected, or the calls whose edits this one reviews."""
+    return call.outcome.event.metadata.get(name) if call.outcome else None
+
+
 def _payload(call: CallRecords, now: Now) -> dict[str, object]:
     event = call.announced.event
     return {
@@ -103,6 +108,8 @@ def _payload(call: CallRecords, now: Now) -> dict[str, object]:
         "deny_reason": event.deny_reason,
         "asked": any(record.event.kind is AuditKind.APPROVAL_REQUIRED for record in call.approvals),
         "answers": _approvals(call),
+        "review": _linked(call, "review"),
+        "collects": _linked(call, "collects"),
         "outcome": call.outcome.event.output_summary if call.outcome else None,
         "now": {
             "verdict": now.decision.verdict.word if now.decision else None,
@@ -131,6 +138,10 @@ def _lines(call: CallRecords, now: Now) -> Iterator[str]:
     for answer in _approvals(call):
         said = f"{answer.get('decision', 'refused')} by {answer.get('by', '-')}, scope {answer.get('scope', '-')}"
         yield f"  approval  {said} ({answer['approval_id']})"
+    if (review := _linked(call, "review")) is not None:
+        yield f"  collected nothing was written; call {review} is the review of it"
+    if (collects := _linked(call, "collects")) is not None:
+        yield f"  reviews   what was collected by {collects}"
     if event.deny_reason:
         yield f"  refused   {visible_again(event.deny_reason, 'show')}"
     ended = call.outcome.event.output_summary if call.outcome else "not recorded: it is running, or its process died"

@@ -92,7 +92,8 @@ class CallRecord:
 
     `tool` is its name as it is shown, `shown` its arguments without secrets, `waited` the seconds a person took.
     `changed` are the relative paths that have been changed, as the merger adds them; `rebased` says which changes went
-    into a text that had changed, `parts` which a person took in part.
+    into a text that had changed, `parts` which a person took in part. `review` is the call that reviews what this one
+    collected, `collects` are the calls whose edits this one reviews.
     """
 
     call: ToolCall
@@ -111,6 +112,8 @@ class CallRecord:
     changed: list[str] = field(default_factory=list[str])
     rebased: list[str] = field(default_factory=list[str])
     parts: list[str] = field(default_factory=list[str])
+    review: str = ""
+    collects: tuple[str, ...] = ()
     start_recorded: bool = False
     asked_at: float | None = None
     waited: float = 0.0
@@ -142,6 +145,14 @@ class CallRecord:
     def note_permit(self, capability_id: str) -> None:
         """Notes the permit that the call runs under from now on."""
         self.capability_id = capability_id
+
+    def note_collected(self, review: str) -> None:
+        """Notes that the call writes nothing, and which later one reviews its edits (APP-10)."""
+        self.review = review
+
+    def note_batch(self, calls: tuple[str, ...]) -> None:
+        """Notes whose edits the call reviews."""
+        self.collects = calls
 
     def note_waiting(self, seconds: float) -> None:
         """Notes time that is no part of running: others were asked."""
@@ -263,11 +274,7 @@ class CallRecord:
             exit_code=exit_code,
             duration_ms=self._elapsed_ms(),
             deny_reason=summary if failed else None,
-            metadata={
-                name: self._summarise(", ".join(texts))
-                for name, texts in (("changed", self.changed), ("rebased", self.rebased), ("parts", self.parts))
-                if texts
-            },
+            metadata={name: self._summarise(", ".join(texts)) for name, texts in self._noted().items() if texts},
         )
         self._append(event)
         self.turn.trace.append(
@@ -285,9 +292,16 @@ class CallRecord:
             )
         )
 
+    def _noted(self) -> dict[str, Sequence[str]]:
+        """Returns what the outcome's record says besides."""
+        review = (self.review,) if self.review else ()
+        changes = {"changed": self.changed, "rebased": self.rebased, "parts": self.parts}
+        return {**changes, "review": review, "collects": self.collects}
+
     def _note_end(self, error: ErrorPayload | None) -> None:
         actions = self.judgement.actions if self.judgement else ()
-        acts = any(action.syscall not in READING for action in actions)
+        # What was only collected is done, or refused, by its review.
+        acts = not self.review and any(action.syscall not in READING for action in actions)
         self.turn.ended.append(EndedCall(acts, self.turn.own_call, error))
 
     def _show(

@@ -54,12 +54,13 @@ def make_tool_context(tool: str, turn: Turn, parts: Parts) -> ToolContext:
 
     return ToolContext(
         parts.workspace,
-        parts.documents,
+        turn.collected.over(parts.documents),
         turn.memory.read_digests,
         permits=permits,
         redact=lambda text: parts.redactor.redact(text, keep_lines=True),
         code=parts.code,
         history=turn.history,
+        made=turn.collected.made(),
     )
 
 

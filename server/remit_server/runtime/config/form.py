@@ -13,6 +13,9 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue
 from remit_server.agent.context.generation import MAX_TOKENS
 from remit_server.models.ports import Effort
 
+When = Literal["each", "turn"]
+"""When a person is asked about edits: before each, or about all of a turn's together."""
+
 Project = Literal["free", "tighten", "no"]
 """Whether a project's file sets it, lowers it at most, or may not name it, for it would loosen or reveal something."""
 
@@ -76,6 +79,14 @@ class LimitsSection(Section):
     )
 
 
+class ReviewSection(Section):
+    """When you are asked about edits."""
+
+    when: When = setting(
+        "each", "REMIT_REVIEW", "no", "`each`: before each edit; `turn`: about all of a turn's edits at its end"
+    )
+
+
 class SessionsSection(Section):
     """How sessions are kept."""
 
@@ -117,6 +128,7 @@ class ConfigForm(Section):
 
     model: ModelSection = ModelSection()
     limits: LimitsSection = LimitsSection()
+    review: ReviewSection = ReviewSection()
     sessions: SessionsSection = SessionsSection()
     audit: AuditSection = AuditSection()
     log: LogSection = LogSection()
@@ -126,6 +138,7 @@ class ConfigForm(Section):
 SECTIONS: dict[str, type[Section]] = {
     "model": ModelSection,
     "limits": LimitsSection,
+    "review": ReviewSection,
     "sessions": SessionsSection,
     "audit": AuditSection,
     "log": LogSection,

@@ -20,7 +20,8 @@ from remit_server.tools.code.index.looking import REMEMBERED, source_of, tags_of
 from remit_server.tools.code.index.ranking import Ranked, choose_definitions, draw_map, rank
 from remit_server.tools.code.index.tags import TagCache, Tags
 from remit_server.tools.code.index.unknown import UnknownLanguages
-from remit_server.tools.spec import Arguments, Outcome, Plan, ReadPlan, Target, Tool, ToolContext
+from remit_server.tools.search.made_files import with_made
+from remit_server.tools.spec import Arguments, Outcome, Plan, ReadPlan, Target, Tool, ToolContext, always
 from remit_server.workspace.paths.workspace_path import WorkspacePath
 from remit_server.workspace.trees.walk import Limits, walk
 
@@ -77,7 +78,8 @@ def map_of(ctx: ToolContext, base: WorkspacePath, tokens: int, limits: Limits, c
 
 def _look(ctx: ToolContext, base: WorkspacePath, limits: Limits, cache: TagCache) -> _Found:
     found = _Found()
-    for relative in walk(ctx.workspace, base, limits):
+    found_names = ((path, None) for path in walk(ctx.workspace, base, limits))
+    for relative, _ in with_made(ctx, base, found_names):
         language = language_of(relative)
         if language is None:
             found.unknown.count(relative, ctx.permits)
@@ -141,4 +143,5 @@ REPO_MAP = Tool(
     targets=_targets,
     prepare=_prepare,
     most_chars=40_000,
+    sees_collected=always,
 )

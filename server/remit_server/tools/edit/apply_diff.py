@@ -57,6 +57,10 @@ async def _prepare(arguments: ApplyDiffArguments, ctx: ToolContext) -> Plan:
     )
 
 
+def _changes_texts(arguments: ApplyDiffArguments) -> bool:
+    return all(patch.old in {None, patch.new} and patch.executable is None for patch in parse_diff(arguments.diff))
+
+
 APPLY_DIFF = Tool(
     name="apply_diff",
     summary="Apply a unified diff to one or more files, all or nothing. Read the files first.",
@@ -64,4 +68,5 @@ APPLY_DIFF = Tool(
     arguments=ApplyDiffArguments,
     targets=_targets,
     prepare=_prepare,
+    sees_collected=_changes_texts,
 )

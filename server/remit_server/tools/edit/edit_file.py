@@ -12,7 +12,7 @@ from remit_server.errors import ToolError
 from remit_server.tools.edit.near_miss import explain
 from remit_server.tools.edit.occurrences import find_all, find_each, line_numbers, replace_at
 from remit_server.tools.files.read_source import read_source, was_read, with_one_mark
-from remit_server.tools.spec import Arguments, FileChange, Outcome, Plan, Target, Tool, ToolContext, WritePlan
+from remit_server.tools.spec import Arguments, FileChange, Outcome, Plan, Target, Tool, ToolContext, WritePlan, always
 from remit_server.workspace.content.files import MAX_FILE_BYTES, digest_of
 from remit_server.workspace.content.text import plain
 from remit_server.workspace.paths.workspace_path import WorkspacePath
@@ -139,4 +139,5 @@ EDIT_FILE = Tool(
     prepare=_prepare,
     file_argument="path",
     most_chars=8_000,
+    sees_collected=always,
 )

@@ -11,7 +11,7 @@ from remit_governance.values import Effect
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
 from remit_server.tools.files.read_source import read_source, was_read, with_one_mark
-from remit_server.tools.spec import Arguments, FileChange, Outcome, Plan, Target, Tool, ToolContext, WritePlan
+from remit_server.tools.spec import Arguments, FileChange, Outcome, Plan, Target, Tool, ToolContext, WritePlan, always
 from remit_server.workspace.content.files import MAX_FILE_BYTES
 from remit_server.workspace.content.text import plain
 from remit_server.workspace.paths.workspace_path import WorkspacePath
@@ -98,4 +98,5 @@ REPLACE_LINES = Tool(
     targets=_targets,
     prepare=_prepare,
     file_argument="path",
+    sees_collected=always,
 )

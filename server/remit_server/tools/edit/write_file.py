@@ -8,7 +8,7 @@ from remit_governance.values import Effect
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
 from remit_server.tools.files.read_source import current_image, was_read, with_one_mark
-from remit_server.tools.spec import Arguments, FileChange, Outcome, Plan, Target, Tool, ToolContext, WritePlan
+from remit_server.tools.spec import Arguments, FileChange, Outcome, Plan, Target, Tool, ToolContext, WritePlan, always
 from remit_server.workspace.content.files import MAX_FILE_BYTES, FileImage, digest_of
 from remit_server.workspace.content.text import Text, plain
 from remit_server.workspace.paths.workspace_path import WorkspacePath
@@ -78,4 +78,5 @@ WRITE_FILE = Tool(
     targets=_targets,
     prepare=_prepare,
     most_chars=6_000,
+    sees_collected=always,
 )

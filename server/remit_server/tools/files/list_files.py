@@ -11,7 +11,7 @@ from remit_governance.globs import MAX_GLOB_CHARS
 from remit_governance.values import Effect
 from remit_server.tools.search.large_trees import files_below
 from remit_server.tools.search.omissions import describe_unlisted, policy_name, that_may_be_told
-from remit_server.tools.spec import Arguments, Outcome, Plan, ReadPlan, Target, Tool, ToolContext
+from remit_server.tools.spec import Arguments, Outcome, Plan, ReadPlan, Target, Tool, ToolContext, always
 from remit_server.workspace.paths.workspace_path import UNUSABLE, WorkspacePath
 from remit_server.workspace.trees.path_globs import Glob, parse_glob
 from remit_server.workspace.trees.walk import Limits
@@ -106,4 +106,5 @@ LIST_FILES = Tool(
     prepare=_prepare,
     only_resolves=True,
     most_chars=MOST_CHARS,
+    sees_collected=always,
 )

@@ -11,7 +11,7 @@ from remit_governance.values import Effect
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
 from remit_server.tools.files.long_files import pieces_of
-from remit_server.tools.spec import Arguments, Outcome, Plan, ReadPlan, Target, Tool, ToolContext
+from remit_server.tools.spec import Arguments, Outcome, Plan, ReadPlan, Target, Tool, ToolContext, always
 from remit_server.workspace.content.files import MAX_FILE_BYTES, FileImage, image_at, image_of_text
 from remit_server.workspace.content.open_files import digest_at
 from remit_server.workspace.content.text import Text
@@ -152,4 +152,5 @@ READ_FILE = Tool(
     file_argument="path",
     only_resolves=True,
     most_chars=MOST_CHARS,
+    sees_collected=always,
 )

@@ -12,8 +12,8 @@ from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
 from remit_server.tools.files.long_files import Piece, pieces_of
 from remit_server.tools.search.excerpts import MAX_SHOWN_CHARS
-from remit_server.tools.search.large_trees import by_names
 from remit_server.tools.search.line_matches import Match, Pattern, find_match, matching_lines, with_context
+from remit_server.tools.search.made_files import by_names
 from remit_server.tools.search.omissions import LeftOut, policy_name
 from remit_server.tools.search.ripgrep_expression import MARKS
 from remit_server.tools.spec import ToolContext

@@ -12,6 +12,7 @@ from functools import cache
 
 from remit_server.errors import ToolError
 from remit_server.tools.search.line_matches import Pattern
+from remit_server.tools.search.made_files import by_names, with_made
 from remit_server.tools.search.ripgrep_expression import ripgrep_expression
 from remit_server.tools.spec import ToolContext
 from remit_server.workspace.paths.workspace_path import WorkspacePath
@@ -32,7 +33,7 @@ def files_below(ctx: ToolContext, base: WorkspacePath, limits: Limits) -> Iterat
         limits.closed.update(filter(is_not_too_deep, listing.closed))
         return listing.paths, _listing_filter(ctx, base)
 
-    return (path for path, _ in _walk_first(ctx, base, limits, others))
+    return (path for path, _ in with_made(ctx, base, _walk_first(ctx, base, limits, others)))
 
 
 def files_to_search(
@@ -51,7 +52,8 @@ def files_to_search(
         named = {*listing.paths, *listing.closed, *_open_below(ctx, base)} - folders
         return named, listing_filter(ctx.workspace, base)
 
-    return _walk_first(ctx, base, limits, others) if expression else walk_open(ctx.workspace, base, limits)
+    found = _walk_first(ctx, base, limits, others) if expression else walk_open(ctx.workspace, base, limits)
+    return with_made(ctx, base, found)
 
 
 def _listing(ctx: ToolContext, base: WorkspacePath, limits: Limits, matching: Matching | None = None) -> Listing | None:
@@ -106,8 +108,3 @@ def _open_below(ctx: ToolContext, base: WorkspacePath) -> Iterator[str]:
 
 def _is_folder(ctx: ToolContext, relative: str) -> bool:
     return (ctx.workspace.root / relative).is_dir()
-
-
-def by_names(relative: str) -> str:
-    """Sorts folder by folder, as `walk` does: what ends a name comes before all that can be in one."""
-    return relative.replace("/", "\0")

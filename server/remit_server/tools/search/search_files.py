@@ -15,7 +15,7 @@ from remit_server.tools.search.file_search import MAX_SEARCHED_BYTES, Place, Que
 from remit_server.tools.search.large_trees import files_below, files_to_search
 from remit_server.tools.search.line_matches import MAX_PATTERN_CHARS, parse_pattern
 from remit_server.tools.search.omissions import describe_unsearched, policy_name, that_may_be_told
-from remit_server.tools.spec import Arguments, Outcome, Plan, ReadPlan, Target, Tool, ToolContext
+from remit_server.tools.spec import Arguments, Outcome, Plan, ReadPlan, Target, Tool, ToolContext, always
 from remit_server.workspace.trees.path_globs import parse_glob
 from remit_server.workspace.trees.walk import Limits
 
@@ -132,4 +132,5 @@ SEARCH_FILES = Tool(
     prepare=_prepare,
     only_resolves=True,
     most_chars=MOST_CHARS,
+    sees_collected=always,
 )

@@ -91,7 +91,7 @@ def _mode_lines(patch: FilePatch, image: FileImage) -> list[str]:
 
 def _free(patch: FilePatch, ctx: ToolContext) -> WorkspacePath:
     path = ctx.resolve(patch.path)
-    if os.path.lexists(path.absolute):
+    if os.path.lexists(path.absolute) or path.relative in ctx.made:
         raise diff_refusal(
             patch, "something of that path is there already", "patch it as `--- a/path`, or name another path"
         )

@@ -1,0 +1,113 @@
+"""Between stages 5 and 6: an edit that a person is to review is collected, where they want a turn's edits together
+(APP-10).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+
+from remit_governance.policy.matching.paths import fold
+from remit_server.contract import ErrorCode
+from remit_server.errors import ToolError
+from remit_server.harness.collected import CollectedCall
+from remit_server.harness.context import CallContext
+from remit_server.harness.record.call_record import CallRecord
+from remit_server.harness.stages.parse import ParsedCall
+from remit_server.harness.stages.prepare import Prepared
+from remit_server.harness.turn import Turn
+from remit_server.harness.writes.collected_plan import has_folder
+from remit_server.tools.spec import FileChange, Outcome, WritePlan
+from remit_server.workspace.paths.workspace_path import WorkspacePath
+
+NOT_YET = "This is collected for the person's review at the end of the turn, and in no file yet."
+
+
+def comes_after_review(parsed: ParsedCall, turn: Turn) -> bool:
+    """Returns whether a call works with the files themselves, so that what is collected is reviewed before it."""
+    return turn.collected.wants and not parsed.tool.sees_collected(parsed.arguments)
+
+
+def collects(prepared: Prepared, ctx: CallContext) -> bool:
+    """Returns whether a call's edits are collected: those that would be asked about, and those that go on from them.
+
+    What nobody could be asked about is not, nor what came with the request: no turn of ours goes on after it.
+    """
+    turn, plan = ctx.turn, prepared.proposal.plan
+    if not turn.collected.wants or turn.own_call or turn.dry_run or turn.asker.style == "never":
+        return False
+    if not isinstance(plan, WritePlan) or not all(map(_can_wait, plan.changes)):
+        return False
+    return prepared.judgement.asks or _goes_on(plan, turn)
+
+
+def needs_review_first(prepared: Prepared, ctx: CallContext) -> bool:
+    """Returns whether what is collected has to be written before this call: it changes the same files and cannot wait
+    with them, or is one more than a question can be about."""
+    plan, collected = prepared.proposal.plan, ctx.turn.collected
+    if not isinstance(plan, WritePlan) or not collected.calls:
+        return False
+    if collects(prepared, ctx):
+        return not collected.has_room(plan.changes)
+    return prepared.judgement.asks or _goes_on(plan, ctx.turn)
+
+
+async def collect(prepared: Prepared, ctx: CallContext, record: CallRecord) -> Outcome:
+    """Collects the call's edits, and returns what the model is told. Nothing is written.
+
+    Raises ToolError where the file could not be written in any case.
+    """
+    proposal, collected = prepared.proposal, ctx.turn.collected
+    assert isinstance(proposal.plan, WritePlan), "`collects` said so"
+    await asyncio.to_thread(_require_writable, proposal.plan.changes, ctx)
+    collected.review = collected.review or ctx.turn.own_id(f"{ctx.turn.turn_id}-review")
+    record.note_collected(collected.review)
+    record.record_start()
+    collected.take(CollectedCall(ctx.call.id, proposal.actions), proposal.plan.changes)
+    done = proposal.plan.outcome
+    return replace(
+        done,
+        text=f"{done.text}\n{NOT_YET}",
+        summary=f"collected for review: {done.summary}",
+        data={**done.data, "collected": True},
+    )
+
+
+def _can_wait(change: FileChange) -> bool:
+    """Returns whether a change is of a text that can be shown to later calls byte for byte as an editor's is."""
+    if change.after is None or change.moved_from is not None or change.executable is not None:
+        return False
+    if change.before is not None and change.before.left_out:
+        return False
+    try:
+        change.after.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _goes_on(plan: WritePlan, turn: Turn) -> bool:
+    """Returns whether a plan touches a file that something is collected for, or one that cannot be there beside it."""
+    touched = [path.relative for change in plan.changes for path, _, _ in change.touched]
+    return any(_meet(path, other) for path in touched for other in turn.collected.paths())
+
+
+def _meet(one: str, other: str) -> bool:
+    one, other = fold(one), fold(other)
+    return one == other or one.startswith(f"{other}/") or other.startswith(f"{one}/")
+
+
+def _require_writable(changes: tuple[FileChange, ...], ctx: CallContext) -> None:
+    """What can be seen now to fail later, when it would leave other files half done. Raises ToolError."""
+    for change in changes:
+        if change.before is not None and not change.before.mode & 0o222:
+            raise _cannot(change.path, ErrorCode.READ_ONLY, "the file is marked read-only", "make it writable")
+        beside = [other for other in ctx.turn.collected.paths() if fold(other) != fold(change.path.relative)]
+        taken = any(_meet(change.path.relative, other) for other in beside)
+        if taken or not has_folder(ctx.parts.workspace, change.path):
+            why = "a part of its path is a file, or it would be a folder"
+            raise _cannot(change.path, ErrorCode.NOT_A_FILE, why, "name another path")
+
+
+def _cannot(path: WorkspacePath, code: ErrorCode, why: str, fix: str) -> ToolError:
+    return ToolError(f"cannot write `{path.relative}`", why, fix, code=code)

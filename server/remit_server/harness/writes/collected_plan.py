@@ -1,0 +1,137 @@
+"""The plan that a turn's collected edits come to: each file from what it holds now to what it becomes (APP-10).
+
+It is made as a tool makes one, again whenever files change while a person decides; no model can call it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import stat
+from functools import partial
+
+from remit_governance.values import Action, Effect
+from remit_server.contract import ErrorCode
+from remit_server.errors import ToolError
+from remit_server.harness.collected import Batch, CollectedFile
+from remit_server.harness.writes.merger import stale
+from remit_server.harness.writes.rebase import rebase_change
+from remit_server.tools.files.read_source import current_image
+from remit_server.tools.spec import Arguments, FileChange, Outcome, Plan, Target, Tool, ToolContext, WritePlan
+from remit_server.workspace.content.files import FileImage, digest_of
+from remit_server.workspace.paths.workspace_path import Workspace, WorkspacePath
+
+REVIEW = "review_edits"
+"""What the review of collected edits is called where calls are shown and recorded."""
+CHANGED_SINCE = "it was changed meanwhile, and what was collected does not fit into it any more"
+
+
+class ReviewArguments(Arguments):
+    """What a review is of: files, and the calls that collected them."""
+
+    files: tuple[str, ...]
+    calls: tuple[str, ...]
+
+
+def arguments_of(batch: Batch) -> ReviewArguments:
+    """Returns what is shown of a review."""
+    files = tuple(path for path, file in batch.files.items() if file.changes)
+    return ReviewArguments(files=files, calls=tuple(call.call_id for call in batch.calls))
+
+
+def actions_of(batch: Batch) -> tuple[Action, ...]:
+    """Returns what the calls that collected a review's files were judged by, each once."""
+    files = set(arguments_of(batch).files)
+    calls = (call.actions for call in batch.calls if not files.isdisjoint(each.path for each in call.actions))
+    return tuple(dict.fromkeys(each for actions in calls for each in actions))
+
+
+def review_tool(batch: Batch, left: dict[str, str]) -> Tool[ReviewArguments]:
+    """Returns the tool whose plan writes what is collected; why a file is `left` as it is, it notes there."""
+    return Tool(
+        name=REVIEW,
+        summary="Write what a turn has collected, after its review.",
+        effect=Effect.WRITE,
+        arguments=ReviewArguments,
+        targets=_no_targets,
+        prepare=partial(_prepare, batch, left),
+    )
+
+
+def has_folder(workspace: Workspace, path: WorkspacePath) -> bool:
+    """Returns whether the nearest thing above a path that is there is a folder."""
+    for number in range(len(path.names) - 1, 0, -1):
+        try:
+            return stat.S_ISDIR(os.lstat(workspace.root.joinpath(*path.names[:number])).st_mode)
+        except FileNotFoundError:
+            continue
+        except OSError:
+            return False
+    return True
+
+
+def _no_targets(arguments: ReviewArguments, ctx: ToolContext) -> tuple[Target, ...]:
+    """Is never asked: the calls that collected were resolved, and their actions are judged again."""
+    raise AssertionError(f"a review has its calls' actions: {arguments.calls}, {ctx.workspace.root}")
+
+
+async def _prepare(batch: Batch, left: dict[str, str], arguments: ReviewArguments, ctx: ToolContext) -> Plan:
+    del arguments
+    return await asyncio.to_thread(_plan, batch, left, ctx)
+
+
+def _plan(batch: Batch, left: dict[str, str], ctx: ToolContext) -> WritePlan:
+    """Raises ToolError (`stale`) where nothing fits any more."""
+    left.clear()
+    changes: list[FileChange] = []
+    for file in batch.files.values():
+        if file.changes:
+            try:
+                changes += _change(file, ctx)
+            except ToolError as error:
+                left[file.path.relative] = error.why
+    if not changes:
+        raise (
+            stale(", ".join(left))
+            if left
+            else ToolError(
+                "nothing was written", "the files hold exactly what was collected already", "nothing has to be done"
+            )
+        )
+    names = ", ".join(change.path.relative for change in changes)
+    return WritePlan(
+        changes=tuple(changes),
+        outcome=Outcome(
+            text=f"written: {names}",
+            summary=f"wrote {names}",
+            data={"files": [{"path": c.path.relative, "digest": digest_of(c.after or b"")} for c in changes]},
+        ),
+    )
+
+
+def _change(file: CollectedFile, ctx: ToolContext) -> tuple[FileChange, ...]:
+    """Returns what brings a file from what it holds now to what was collected. Raises ToolError where nothing can."""
+    path, now = file.path, _image(file.path, ctx)
+    if not has_folder(ctx.workspace, path):
+        raise _left(path)
+    if now is not None and now.data == file.after:
+        return ()
+    if (now and now.digest) == (file.before and file.before.digest):
+        return (FileChange(path, now, file.after),)
+    fitted = None if now is None else rebase_change(FileChange(path, file.before, file.after), now)
+    if fitted is None:
+        raise _left(path)
+    return (fitted,)
+
+
+def _image(path: WorkspacePath, ctx: ToolContext) -> FileImage | None:
+    try:
+        return current_image(path, ctx)
+    except ToolError as error:
+        if error.code is ErrorCode.NOT_FOUND:
+            return None
+        raise
+
+
+def _left(path: WorkspacePath) -> ToolError:
+    return ToolError(f"`{path.relative}` was left as it is", CHANGED_SINCE, "read it again", code=ErrorCode.STALE)
