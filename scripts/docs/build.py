@@ -7,6 +7,7 @@ and on the site.
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -22,6 +23,7 @@ PUBLISHED = (
     "LICENSE",
     "docs",
     "schemas",
+    "scripts/docs/site.css",
     "bench/README.md",
     "client-neovim/README.md",
     "client-vscode/README.md",
@@ -29,6 +31,8 @@ PUBLISHED = (
     "server/remit_server/models/embedded/model/CARD.md",
 )
 """What the site is made of, and nothing else: where one of these links to a page that is not here, MkDocs warns."""
+LIST = re.compile(r"- |\d+\. ")
+TEXT = re.compile(r"[^\s#|]")
 SHIM = ROOT / "scripts" / "docs" / "node_modules" / "iframe-worker" / "shim" / "index.js"
 
 
@@ -38,9 +42,22 @@ def stage(into: Path) -> None:
         source, target = ROOT / name, into / name
         target.parent.mkdir(parents=True, exist_ok=True)
         (shutil.copytree if source.is_dir() else shutil.copyfile)(source, target)
+    for page in into.rglob("*.md"):
+        page.write_text(part_lists(page.read_text("utf-8")), "utf-8")
     target = into / "scripts" / "docs" / "iframe-worker.js"
-    target.parent.mkdir(parents=True)
     shutil.copyfile(SHIM, target)
+
+
+def part_lists(text: str) -> str:
+    """Puts an empty line before a list that begins right below a line of text: MkDocs needs one, a forge does not."""
+    lines: list[str] = []
+    fenced = False
+    for line in text.split("\n"):
+        fenced ^= line.startswith("```")
+        if not fenced and LIST.match(line) and lines and TEXT.match(lines[-1]) and not LIST.match(lines[-1]):
+            lines.append("")
+        lines.append(line)
+    return "\n".join(lines)
 
 
 def build(staged: Path, site: Path) -> int:

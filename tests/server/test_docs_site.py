@@ -30,6 +30,10 @@ def test_DOC_01_every_page_is_there_and_every_link_and_anchor_leads_somewhere(si
     assert {name for name in wanted if not (site / name).is_file()} == set()
 
 
+def test_DOC_01_a_list_right_below_a_line_is_a_list_as_on_a_forge(site: Path) -> None:
+    assert re.search(r"… a tool</strong></p>\s*<ol>", (site / "ARCHITECTURE.html").read_text("utf-8"))
+
+
 def test_DOC_01_nothing_is_loaded_from_another_place(site: Path) -> None:
     read = {path: path.read_text("utf-8") for path in site.rglob("*") if path.suffix in {".html", ".css"}}
     assert len(read) > 40
