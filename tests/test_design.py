@@ -16,7 +16,10 @@ CLAUSES = Counter(number for page in DESIGN.glob("*.md") for number in CLAUSE.fi
 CITED = re.compile(rf"\b(?:{'|'.join(sorted({number.partition('-')[0] for number in CLAUSES}))})-\d\d\b")
 ELSEWHERE = re.compile(r"\b(?:0\d\d §|(?:agent|governance|protocol|editor|facts|architecture|style)\.md §)|\(threats: ")
 """Pages that are not in the repository."""
-FOLDERS = ("governance", "server", "tests", "training", "bench", "client-neovim", "client-vscode/src", "docs")
+FOLDERS = (
+    *("governance", "server", "tests", "training", "bench", "docs"),
+    *("client-neovim", "client-emacs", "client-vscode/src"),
+)
 
 
 def texts() -> dict[str, str]:
@@ -25,7 +28,7 @@ def texts() -> dict[str, str]:
     own = (
         path
         for path in paths
-        if path.suffix in {".py", ".ts", ".mjs", ".lua", ".md", ".yaml"} and path != Path(__file__)
+        if path.suffix in {".py", ".ts", ".mjs", ".lua", ".el", ".md", ".yaml"} and path != Path(__file__)
     )
     return {str(path.relative_to(ROOT)): path.read_text("utf-8") for path in own if "node_modules" not in path.parts}
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import subprocess
 import sys
 from collections.abc import Callable
 from importlib.resources import as_file, files
@@ -15,6 +16,7 @@ import pytest
 from bench_runtime import call, intent
 from command_line import CommandLine
 
+NEEDS_EGLOT = '(unless (locate-library "eglot") (kill-emacs 1))'
 READ = {"calls": [intent("READ_FILE"), call("read_file", path="src/cart.py")]}
 EDIT = {
     "calls": [
@@ -50,6 +52,15 @@ def script(tmp_path: Path) -> Callable[..., str]:
 @pytest.fixture
 def bwrap() -> str:
     return shutil.which("bwrap") or pytest.skip("there is no bwrap: apt-get install bubblewrap")
+
+
+@pytest.fixture(scope="session")
+def emacs() -> str:
+    found = shutil.which("emacs") or pytest.skip("there is no emacs: apt-get install emacs-nox elpa-eglot")
+    has_eglot = [found, "-q", "--batch", "-f", "package-initialize", "--eval", NEEDS_EGLOT]
+    if subprocess.run(has_eglot, check=False).returncode:
+        pytest.skip("this emacs has no eglot: apt-get install elpa-eglot")
+    return found
 
 
 @pytest.fixture(params=["system", "newer"])

@@ -1,151 +1,268 @@
-"""A real Emacs with eglot and the configuration of docs/editors/emacs.md (LSP-05)."""
+"""The Emacs package in a real Emacs, installed as its page says, driven by keys (EMA-01)."""
 
 from __future__ import annotations
 
 import json
-import re
-import shutil
+import os
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from bench_runtime import call, intent
-from command_line import REMIT, CommandLine, Terminal
+from command_line import CommandLine
+from emacs_client import Emacs, quoted
 
-ROOT = Path(__file__).parents[2]
-DRIVER = Path(__file__).parent / "emacs" / "driver.el"
+PACKAGE = Path(__file__).parents[2] / "client-emacs"
+INSTALL = f"(package-install-file {quoted(str(PACKAGE))})"
+LINES = [f"line {n}\n" for n in range(40)]
 LONG = "".join(f"line {number:03d} of a file\n" for number in range(300))
-NEEDS_EGLOT = '(unless (locate-library "eglot") (kill-emacs 1))'
-IN_TERMINAL = ("setsid", "--ctty", "--wait")
-"""Emacs opens the terminal that controls it by name."""
-SAYS = r"Server reports (type=[23]): "
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.timeout(240)]
 
-
-@pytest.fixture
-def emacs() -> str:
-    found = shutil.which("emacs") or pytest.skip("there is no emacs: apt-get install emacs-nox elpa-eglot")
-    has_eglot = [found, "-q", "--batch", "-f", "package-initialize", "--eval", NEEDS_EGLOT]
-    if subprocess.run(has_eglot, check=False).returncode:
-        pytest.skip("this emacs has no eglot: apt-get install elpa-eglot")
-    return found
+Start = Callable[[str], Emacs]
 
 
-@pytest.fixture
-def guide() -> str:
-    (block,) = re.findall(
-        r"^```elisp\n(.*?)^```$", (ROOT / "docs/editors/emacs.md").read_text(), re.MULTILINE | re.DOTALL
+def changed(*numbers: int) -> str:
+    return "".join(f"new {n}\n" if n in numbers else line for n, line in enumerate(LINES))
+
+
+@pytest.fixture(scope="module")
+def home(emacs: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A person's home, with the package and what installing it said."""
+    made = tmp_path_factory.mktemp("home")
+    done = subprocess.run(
+        [emacs, "-q", "--batch", "-f", "package-initialize", "--eval", INSTALL],
+        env={**os.environ, "HOME": str(made)},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
     )
-    return block
-
-
-Drive = Callable[..., dict[str, Any]]
+    (made / "installed").write_text(done.stdout + done.stderr)
+    return made
 
 
 @pytest.fixture
-def drive(emacs: str, guide: str, remit: CommandLine, tmp_path: Path) -> Drive:
-    """Opens a file, asks, answers each question, and waits for a message: what the editor saw."""
+def start(emacs: str, home: Path, remit: CommandLine, tmp_path: Path) -> Iterator[Start]:
+    subprocess.run(["git", "init", "-q"], cwd=remit.workspace, check=True)
+    (remit.workspace / "b.txt").write_text("".join(LINES))
+    started: list[Emacs] = []
 
-    def run(
-        model: str, until: str, *, file: str = "src/cart.py", choice: str = "Allow once", **told: str
-    ) -> dict[str, Any]:
-        subprocess.run(["git", "init", "-q"], cwd=remit.workspace, check=True)
-        (tmp_path / "guide.el").write_text(told.pop("guide", guide))
-        report = tmp_path / "report.json"
-        environment = {
-            **remit.environment,
-            "PATH": f"{REMIT.parent}:{remit.environment['PATH']}",
-            "HOME": str(tmp_path),
-            "TERM": "xterm",
-            "REMIT_MODEL": model,
-            "REMIT_GUIDE": str(tmp_path / "guide.el"),
-            "REMIT_FILE": file,
-            "REMIT_PROMPT": "go",
-            "REMIT_CHOICE": choice,
-            "REMIT_UNTIL": until,
-            "REMIT_REPORT": str(report),
-            **told,
-        }
-        with Terminal(
-            [*IN_TERMINAL, emacs, "-nw", "-q", "-f", "package-initialize", "-l", str(DRIVER)],
-            remit.workspace,
-            environment,
-        ) as terminal:
-            terminal.wait()
-        assert report.exists(), terminal.screen
-        seen: dict[str, Any] = json.loads(report.read_text())
-        assert seen["failure"] is None, seen["messages"]
-        return seen
+    def run(model: str) -> Emacs:
+        started.append(Emacs(emacs, remit, model, home, tmp_path / f"{len(started)}.sock"))
+        return started[-1]
 
-    return run
+    yield run
+    for each in started:
+        each.close()
 
 
-def test_a_rename_is_asked_for_and_arrives_in_the_buffer(
-    drive: Drive, script: Callable[..., str], remit: CommandLine
+@pytest.fixture
+def three(script: Callable[..., str]) -> str:
+    """A model that changes three places of a file."""
+    step = {"calls": [intent("CODE"), call("write_file", path="b.txt", content=changed(2, 20, 37))]}
+    return script(step, {"text": "Two are new.\nThe third is not."})
+
+
+def drawn(editor: Emacs) -> list[str]:
+    """What is drawn in b.txt that is not in its text, from its beginning."""
+    shown = "(concat (overlay-get each 'before-string) (overlay-get each 'after-string))"
+    ours = "(seq-filter (lambda (each) (overlay-get each 'remit-part)) (overlays-in (point-min) (point-max)))"
+    first = "(lambda (one other) (< (overlay-start one) (overlay-start other)))"
+    code = f"(vconcat (mapcar (lambda (each) (substring-no-properties {shown})) (sort {ours} {first})))"
+    return list(editor.eval(f'(with-current-buffer "b.txt" {code})'))
+
+
+def current(editor: Emacs) -> str:
+    return str(editor.eval("(buffer-name (window-buffer (selected-window)))"))
+
+
+def told_to_the_model(remit: CommandLine) -> list[str]:
+    """What the model was told of its calls, as the session keeps it."""
+    records = [json.loads(line) for path in remit.state.rglob("*.jsonl") for line in path.read_text().splitlines()]
+    return [record["output"] for record in records if record.get("type") == "tool_result"]
+
+
+def test_EMA_01_the_package_is_installed_without_a_warning_and_loads_nothing_by_itself(
+    start: Start, home: Path
 ) -> None:
-    cart = remit.workspace / "src/cart.py"
-    before = cart.read_text()
-    seen = drive(script(), SAYS + "Renamed")
-    (question,) = seen["asked"]
-    assert "change src/cart.py" in question["prompt"]
-    assert "+    subtotal = 0.0" in question["prompt"]
-    assert seen["buffer"] == before.replace("total", "subtotal")
-    assert seen["modified"]
-    assert cart.read_text() == before
+    assert "warning" not in (home / "installed").read_text().lower()
+    editor = start("embedded")
+    assert not editor.eval("(featurep 'remit-server)")
+    assert editor.eval("(and (commandp 'remit-ask) (commandp 'remit-review) t)")
 
 
-def test_a_no_changes_nothing(drive: Drive, script: Callable[..., str], remit: CommandLine) -> None:
-    before = (remit.workspace / "src/cart.py").read_text()
-    seen = drive(script(), SAYS + "Renamed", choice="Deny")
-    assert len(seen["asked"]) == 1
-    assert seen["buffer"] == before
-    assert not seen["modified"]
-
-
-def test_a_new_file_is_attached_and_written_in_its_buffer(
-    drive: Drive, script: Callable[..., str], remit: CommandLine
+def test_EMA_02_hunks_are_drawn_left_out_with_words_and_the_rest_allowed(
+    start: Start, three: str, remit: CommandLine
 ) -> None:
-    step = {"calls": [intent("CODE"), call("write_file", path="fresh.txt", content="hello\nworld\n")]}
-    seen = drive(script(step, {"text": "Wrote it."}), SAYS + "Wrote it", file="fresh.txt")
-    assert seen["managed"]
-    assert seen["buffer"] == "hello\nworld\n"
-    assert seen["modified"]
-    assert not (remit.workspace / "fresh.txt").exists(), "the person saves it"
+    editor = start(three)
+    editor.open("b.txt")
+    editor.run("remit-ask", "make it new")
+    editor.asked()
+    assert drawn(editor) == [f"hunk {n} of 3\n+ new {line}\n" for n, line in ((1, 2), (2, 20), (3, 37))]
+    assert editor.eval('(with-current-buffer "b.txt" (remit-word))') == " Remit: asks"
+    assert current(editor) == "b.txt", "the cursor stays where it was"
+    editor.run("remit-review")
+    assert current(editor) == "*Remit asks: change b.txt*"
+    editor.type("nn")
+    editor.type("c")
+    editor.answer("the twentieth stays")
+    editor.until("it is left out", lambda: "hunk 2 of 3, left out\n+ new 20\n" in drawn(editor))
+    editor.type("a")
+    editor.ended()
+    assert "2 taken, 1 left out" in editor.chat
+    assert "Two are new.\nThe third is not." in editor.chat
+    assert (editor.text_of("b.txt"), drawn(editor)) == (changed(2, 37), [])
+    assert current(editor) == "b.txt", "the question went away with its answer"
+    assert (remit.workspace / "b.txt").read_text() == "".join(LINES), "the person saves it"
+    assert any("the twentieth stays" in each for each in told_to_the_model(remit))
+    editor.type("\x1f")  # C-_
+    editor.until("it is undone", lambda: editor.text_of("b.txt") == "".join(LINES))
+    log = remit("audit", "log", "--json").lines
+    assert [r["metadata"].get("left_out") for r in log if r["kind"] == "approval_resolved"] == ["b.txt hunk 2"]
 
 
-@pytest.mark.model
-def test_an_edit_that_emacs_tells_late_is_not_said_to_be_none(drive: Drive, guide: str, remit: CommandLine) -> None:
-    """Without the guide's method Emacs tells what it changed when it is next idle for so long."""
-    plain = re.sub(r"^;; Emacs tells a server of changes.*?\n\n", "", guide, flags=re.MULTILINE | re.DOTALL)
-    assert "workspace/applyEdit" not in plain
-    before = (remit.workspace / "src/cart.py").read_text()
-    prompt = "rename total to subtotal in src/cart.py"
-    seen = drive("embedded", "has arrived after all", guide=plain, REMIT_IDLE="3600", REMIT_PROMPT=prompt)
-    assert seen["buffer"] == before.replace("total", "subtotal")
-    assert "it is not known whether the file was changed" in seen["messages"]
-    assert "nothing was changed" not in seen["messages"]
-
-
-def test_a_long_question_is_shown_whole_before_it_is_asked(
-    drive: Drive, script: Callable[..., str], remit: CommandLine
+def test_EMA_02_no_yes_before_the_end_of_the_question_was_seen(
+    start: Start, script: Callable[..., str], remit: CommandLine
 ) -> None:
-    step = {"calls": [intent("CODE"), call("write_file", path="long.txt", content=LONG)]}
-    seen = drive(script(step, {"text": "Wrote it."}), SAYS + "Wrote it")
-    (question,) = seen["asked"]
-    assert len(question["prompt"]) < 1_000
-    assert "create long.txt" in question["prompt"]
-    assert all(f"+{line}" in question["messages"].split("\n") for line in LONG.splitlines())
-    assert "(the end of the question sha256:" in question["messages"]
+    write = {"calls": [intent("CODE"), call("write_file", path="long.txt", content=LONG)]}
+    say_no = {"calls": [intent("CODE"), call("write_file", path="b.txt", content=changed(2))]}
+    editor = start(script(write, say_no, {"text": "Done."}))
+    editor.open("b.txt")
+    editor.run("remit-ask", "write it")
+    editor.asked()
+    editor.run("remit-review")
+    editor.type("a")
+    editor.until("the refusal", lambda: "Read to the end" in editor.told)
+    assert editor.state("remit--questions")
+    assert not (remit.workspace / "long.txt").exists()
+    editor.type("\x1b>")  # to the end of the buffer
+    editor.type("a")
+    editor.until("the next question", lambda: "change b.txt" in editor.chat)
     assert (remit.workspace / "long.txt").read_text() == LONG
+    editor.run("remit-review")
+    editor.type("D")
+    editor.answer("not today")
+    editor.ended()
+    assert any("the person said no: not today" in each for each in told_to_the_model(remit))
+    assert editor.text_of("b.txt") == "".join(LINES)
 
 
-def test_what_a_command_printed_is_shown(bwrap: str, drive: Drive, script: Callable[..., str]) -> None:
+def test_EMA_03_lines_of_the_chat_and_tasks_at_the_cursor(start: Start, script: Callable[..., str]) -> None:
+    editor = start(script({"text": "It adds."}, {"text": "Simpler now."}, {"text": "Better so."}))
+    editor.open("src/cart.py")
+    editor.run("remit-ask", "/status")
+    editor.until("the status", lambda: "it stays on this machine" in editor.chat)
+    editor.run("remit-ask")
+    editor.until("the minibuffer", lambda: editor.minibuffer == "")
+    editor.type("see @src/c\t")
+    editor.until("the completion", lambda: editor.minibuffer == "see @src/cart.py")
+    editor.type("\x07")  # C-g
+    editor.until("it is left", lambda: editor.minibuffer is None)
+    editor.run("remit-ask", "/nothing")
+    editor.until("the error", lambda: "there is no command" in editor.chat)
+    editor.eval('(with-current-buffer "cart.py" (goto-char (point-min)) (search-forward "total") nil)')
+    editor.run("remit-explain")
+    editor.until("the answer", lambda: "It adds." in editor.chat)
+    assert "❯ explain total in src/cart.py" in editor.chat
+    editor.ended()
+    editor.type("\x1b<\x00\x05")  # the first line is marked
+    editor.run("remit-edit", "make it clearer")
+    editor.until("the answer", lambda: "Simpler now." in editor.chat)
+    assert "❯ make it clearer (lines 1-1 of src/cart.py)" in editor.chat
+
+
+def test_EMA_03_what_is_wrong_in_a_line_is_fixed_where_it_is_shown(
+    start: Start, script: Callable[..., str], remit: CommandLine
+) -> None:
+    step = {"calls": [intent("CODE"), call("write_file", path="b.py", content="y = 1\n")]}
+    editor = start(script(step, {"text": "Mended."}))
+    (remit.workspace / "b.py").write_text("x = 1\n")
+    editor.open("b.py")
+    editor.run("remit-start")
+    editor.until("it is shown the file", lambda: editor.eval('(with-current-buffer "b.py" (eglot-managed-p))'))
+    backend = """(progn
+      (setq-local flymake-diagnostic-functions
+                  (list (lambda (report &rest _)
+                          (funcall report (list (flymake-make-diagnostic (current-buffer) 1 2 :error "`x' is no name"))))))
+      (flymake-mode 1) (flymake-start) nil)"""
+    editor.eval(f'(with-current-buffer "b.py" {backend})')
+    editor.until("it is shown", lambda: editor.eval('(with-current-buffer "b.py" (length (flymake-diagnostics)))') == 1)
+    editor.run("remit-fix")
+    editor.asked()
+    assert "❯ fix what the editor shows at line 1 of b.py" in editor.chat
+    editor.run("remit-review")
+    editor.type("a")
+    editor.ended()
+    assert editor.text_of("b.py") == "y = 1\n"
+
+
+def test_EMA_03_what_a_command_printed_is_shown(bwrap: str, start: Start, script: Callable[..., str]) -> None:
     step = {"calls": [intent("EXECUTE"), call("run_command", command="echo first; echo second; exit 3")]}
-    seen = drive(script(step, {"text": "So it was."}), r"exit code 3 after")
-    shown = seen["messages"].split("\n")
-    at = next(number for number, line in enumerate(shown) if "So it was." in line)
-    assert shown[at + 1 : at + 4] == ["$ echo first; echo second; exit 3", "first", "second"]
-    assert "type=2" in shown[at]
+    editor = start(script(step, {"text": "So it was."}))
+    editor.open("b.txt")
+    editor.run("remit-ask", "run it")
+    editor.asked()
+    assert "  $ echo first; echo second; exit 3\n" in editor.text_of("*Remit asks")
+    editor.run("remit-review")
+    editor.type("a")
+    editor.ended()
+    assert "\nfirst\nsecond\n" in editor.chat
+    assert "So it was." in editor.chat
+
+
+def test_EMA_04_a_session_is_taken_up_again_and_a_turn_undone(
+    start: Start, script: Callable[..., str], remit: CommandLine
+) -> None:
+    step = {"calls": [intent("CODE"), call("write_file", path="fresh.txt", content="hello\n")]}
+    model = script(step, {"text": "Wrote it."})
+    first = start(model)
+    first.open("b.txt")
+    first.run("remit-ask", "write it")
+    first.asked()
+    first.run("remit-review")
+    first.type("a")
+    first.ended()
+    assert (remit.workspace / "fresh.txt").read_text() == "hello\n"
+    first.close()
+    second = start(model)
+    second.open("b.txt")
+    second.run("remit-sessions")
+    second.answer("\t")
+    second.until("the session", lambda: "Wrote it." in second.chat)
+    assert "❯ write it" in second.chat
+    second.run("remit-undo")
+    second.until("it is undone", lambda: not (remit.workspace / "fresh.txt").exists())
+
+
+def test_EMA_04_a_turn_is_stopped_and_a_lost_server_is_said(start: Start, script: Callable[..., str]) -> None:
+    editor = start(script({"hang": True}, {"hang": True}))
+    editor.open("b.txt")
+    editor.run("remit-ask", "wait")
+    editor.until("it runs", lambda: editor.state("remit--running"))
+    editor.run("remit-ask", "another")
+    editor.until("it is said", lambda: "still working" in editor.told)
+    editor.run("remit-stop")
+    editor.ended()
+    assert "cancelled" in editor.chat
+    editor.run("remit-ask", "wait")
+    editor.until("it runs", lambda: editor.state("remit--running"))
+    editor.eval("(progn (delete-process (jsonrpc--process (car remit--servers))) nil)")
+    editor.until("it is said", lambda: "the server ended" in editor.chat)
+    assert not editor.state("remit--running")
+    editor.run("remit-chat")
+    editor.run("remit-ask", "/status")
+    editor.until("it runs again", lambda: "it stays on this machine" in editor.chat)
+
+
+def test_EMA_05_what_is_missing_is_said(start: Start) -> None:
+    editor = start("embedded")
+    editor.run("remit-stop")
+    editor.until("it is said", lambda: "M-x remit-start starts it" in editor.told)
+    editor.run("remit-start")
+    editor.until("it is said", lambda: "open one first" in editor.told)
+    editor.open("b.txt")
+    editor.eval('(setq remit-command \'("no-such-program" "serve"))')
+    editor.run("remit-start")
+    editor.until("it is said", lambda: "There is no program ‘no-such-program’" in editor.told)

@@ -38,13 +38,13 @@ ALL = (*DOCS, *GUIDES)
 GENERATED = frozenset({"client-vscode/remit.vsix", "client-vscode/node_modules", "remit.vsix"})
 """Named by the documentation, made by a command it names."""
 LEFT_OUT = frozenset({"node_modules", "__pycache__", "out", "dist", "build"})
-SOURCES = (".py", ".ts", ".tsx", ".mjs", ".json", ".toml", ".sh", ".lua", ".yaml")
+SOURCES = (".py", ".ts", ".tsx", ".mjs", ".json", ".toml", ".sh", ".lua", ".el", ".yaml")
 
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 SPAN = re.compile(r"(?<!`)`([^`]+)`(?!`)")
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 PATH = re.compile(r"(?:[\w.-]+/)*[\w.-]+/?")
-FILE = re.compile(r".*\.(?:py|tsx?|mjs|md|ya?ml|json|toml|lua|sh|lock)")
+FILE = re.compile(r".*\.(?:py|tsx?|mjs|md|ya?ml|json|toml|lua|el|sh|lock)")
 COMMAND_LINE = re.compile(r"(?:\.venv/bin/)?remit(?: (.*))?")
 IN_PROSE = re.compile(r"remit ([a-z-]+)(?: ([a-z|-]+))?(.*)")
 
@@ -235,7 +235,7 @@ def unknown_names(page: Page) -> Iterator[str]:
     titles = {f"Remit: {strings.get(each['title'].strip('%'), each['title'])}" for each in client["commands"]}
     quoted = re.findall(r"[\"']([^\"'\n]+)[\"']", "\n".join(body for _, body in page.fences))
     for name in (*page.spans, *quoted):
-        dotted = re.fullmatch(r"remit[./][a-zA-Z./]+", name) and not name.endswith((".lua", ".vsix", ".md"))
+        dotted = re.fullmatch(r"remit[./][a-zA-Z./]+", name) and not name.endswith((".lua", ".el", ".vsix", ".md"))
         variable = re.match(r"\$?(REMIT_\w+)", name)
         if (dotted and name not in known) or (
             variable and not re.search(rf"\b{variable[1]}\b", sources(*SOURCES, "/run"))

@@ -1,0 +1,158 @@
+;;; remit-chat.el --- The chat's buffer  -*- lexical-binding: t; -*-
+
+;; SPDX-License-Identifier: MIT
+
+;;; Commentary:
+
+;; A buffer for each workspace, where turns are streamed, and which knows what runs and what waits (EMA-03).
+
+;;; Code:
+
+(require 'remit-server)
+
+(defface remit-intent '((t :inherit font-lock-type-face)) "The intent of a step." :group 'remit)
+(defface remit-tool '((t :inherit font-lock-function-name-face)) "A tool that is called, a file." :group 'remit)
+(defface remit-hint '((t :inherit shadow)) "What happened besides." :group 'remit)
+(defface remit-ask '((t :inherit warning)) "What wants to be read." :group 'remit)
+(defface remit-problem '((t :inherit error)) "What went wrong." :group 'remit)
+(defface remit-prompt '((t :inherit bold)) "What the person said." :group 'remit)
+
+(declare-function remit-ask "remit" (line))
+(declare-function remit-review "remit" ())
+(declare-function remit-stop "remit" ())
+
+(defvar-local remit--root nil "The workspace folder of this chat.")
+(defvar-local remit--session nil "The session that this chat goes on with.")
+(defvar-local remit--running nil "The turn that runs.")
+(defvar-local remit--intent nil "The intent of its step.")
+(defvar-local remit--questions nil "The questions that wait, oldest first.")
+(defvar-local remit--streaming nil "Whether the last line goes on.")
+
+(defvar remit-chat-mode-map
+  (let ((map (make-sparse-keymap)))
+    (define-key map "i" #'remit-ask)
+    (define-key map "r" #'remit-review)
+    (define-key map "k" #'remit-stop)
+    map)
+  "Keys of the chat.")
+
+(define-derived-mode remit-chat-mode special-mode "Remit"
+  "What is said and done in a workspace.
+
+\\{remit-chat-mode-map}"
+  (setq-local truncate-lines nil)
+  (setq-local truncate-partial-width-windows nil)
+  (setq-local word-wrap t)
+  (buffer-disable-undo))
+
+(defun remit--chat (server)
+  "Return the chat of SERVER's workspace, which outlives the server."
+  (let ((root (remit--server-root server)))
+    (or (cl-find root (buffer-list) :key (lambda (each) (buffer-local-value 'remit--root each)) :test #'equal)
+        (with-current-buffer (generate-new-buffer
+                              (format "*Remit: %s*" (file-name-nondirectory (directory-file-name root))))
+          (remit-chat-mode)
+          (setq remit--root root default-directory root)
+          (current-buffer)))))
+
+(defun remit--show-chat (chat)
+  "Show CHAT beside what is shown; the cursor stays."
+  (display-buffer chat '((display-buffer-reuse-window display-buffer-pop-up-window) (inhibit-same-window . t))))
+
+(defmacro remit--adding (&rest body)
+  "Run BODY at the end of the chat; a window that shows the end goes on showing it."
+  (declare (indent 0) (debug t))
+  `(let ((inhibit-read-only t)
+         (following (seq-filter (lambda (each) (= (window-point each) (point-max)))
+                                (get-buffer-window-list nil nil t)))
+         (at-end (eobp)))
+     (save-excursion (goto-char (point-max)) ,@body)
+     (when at-end (goto-char (point-max)))
+     (dolist (each following) (set-window-point each (point-max)))))
+
+(defun remit--say (text &optional face)
+  "Add TEXT as lines of their own, in FACE."
+  (remit--adding
+    (unless (bolp) (insert "\n"))
+    (insert (propertize (string-trim-right text "\n") 'face face) "\n"))
+  (setq remit--streaming nil))
+
+(defun remit--stream (text)
+  "Add TEXT to what is being said."
+  (remit--adding
+    (unless (or remit--streaming (bolp)) (insert "\n"))
+    (insert text))
+  (setq remit--streaming t))
+
+(defun remit--clear ()
+  "Begin with an empty chat."
+  (let ((inhibit-read-only t)) (erase-buffer))
+  (setq remit--streaming nil))
+
+(defun remit--truth (value)
+  "Return whether VALUE is true in JSON."
+  (and value (not (eq value :json-false))))
+
+(defun remit--about (arguments)
+  "Return what a call with ARGUMENTS is about, in one line."
+  (let ((about (or (plist-get arguments :path) (plist-get arguments :command))))
+    (if (stringp about) (subst-char-in-string ?\n ?\s about) "")))
+
+(defun remit--draw (event)
+  "Add what EVENT of a turn says."
+  (pcase (plist-get event :kind)
+    ("run_started"
+     (when (plist-get event :sent_to) (remit--say (format "sent to %s" (plist-get event :sent_to)) 'remit-ask)))
+    ("intent_selected" (remit--say (format "[%s]" (plist-get event :intent)) 'remit-intent))
+    ("token_delta" (remit--stream (plist-get event :text)))
+    ("tool_call"
+     (remit--say (format "→ %s %s" (plist-get event :tool) (remit--about (plist-get event :arguments))) 'remit-tool))
+    ("tool_output" (remit--say (plist-get event :text) 'remit-hint))
+    ("tool_result" (remit--draw-result event))
+    ("approval_required" (remit--say (format "Remit asks: %s" (plist-get event :title)) 'remit-ask))
+    ("approval_resolved"
+     (remit--say (format "%s (%s, %s)" (plist-get event :decision)
+                         (string-replace "_" " " (plist-get event :by)) (plist-get event :scope))
+                 'remit-hint))
+    ("review_resolved"
+     (remit--say (format "%d taken, %d left out" (plist-get event :accepted) (plist-get event :rejected)) 'remit-hint))
+    ("warning" (remit--say (plist-get event :message) 'remit-ask))))
+
+(defun remit--draw-result (event)
+  "Add how a call ended, and by which rules, as EVENT says."
+  (let ((ok (remit--truth (plist-get event :ok)))
+        (rules (append (plist-get event :rules) nil)))
+    (remit--say (format "%s %s%s" (if ok "✓" "✗") (plist-get event :summary)
+                        (if rules (format " (%s)" (string-join rules ", ")) ""))
+                (if ok 'remit-hint 'remit-problem))))
+
+(defun remit--draw-end (result)
+  "Add how a turn ended, where RESULT says more than that it did."
+  (let ((problem (plist-get result :error)) (status (plist-get result :status)) (reason (plist-get result :reason)))
+    (cond
+     (problem (remit--say (remit--problem problem) 'remit-problem))
+     ((or reason (not (equal status "completed")))
+      (remit--say (if reason (format "%s: %s" status reason) status) 'remit-ask)))))
+
+(defun remit--replay (record)
+  "Add RECORD of a session that was kept; nothing in it runs."
+  (let ((own (equal (plist-get record :name) "select_active_intent")))
+    (pcase (plist-get record :type)
+      ("user" (when (equal (plist-get record :origin) "person")
+                (remit--say (concat "\n❯ " (plist-get record :content)) 'remit-prompt)))
+      ("assistant" (unless (string-empty-p (plist-get record :content)) (remit--say (plist-get record :content))))
+      ("intent" (remit--say (format "[%s]" (plist-get record :intent)) 'remit-intent))
+      ("tool_call"
+       (unless own
+         (remit--say (format "→ %s %s" (plist-get record :name) (remit--about (plist-get record :arguments)))
+                     'remit-tool)))
+      ("tool_result"
+       (unless own
+         (if (remit--truth (plist-get record :success)) (remit--say "✓" 'remit-hint) (remit--say "✗" 'remit-problem))))
+      ("approval"
+       (remit--say (format "%s: %s" (plist-get record :title) (plist-get record :decision)) 'remit-hint))
+      ("warning" (remit--say (plist-get record :message) 'remit-ask))
+      ("turn_end" (remit--draw-end record)))))
+
+(provide 'remit-chat)
+;;; remit-chat.el ends here

@@ -1,0 +1,265 @@
+;;; remit-review.el --- What waits for an answer  -*- lexical-binding: t; -*-
+
+;; SPDX-License-Identifier: MIT
+
+;;; Commentary:
+
+;; A question is a buffer of its own, answered there by keys, and drawn in the files that it would change (EMA-02).
+
+;;; Code:
+
+(require 'diff-mode)
+(require 'remit-chat)
+(require 'remit-parts)
+
+(cl-defstruct remit-question
+  "A question: its EVENT, the CHAT that it is of, what is LEFT-OUT so far.
+It has a BUFFER of its own, and OVERLAYS in files."
+  event chat left-out buffer overlays)
+
+(defvar-local remit--question nil "The question that this buffer shows.")
+(defvar-local remit--marks nil "The overlays that say what is left out.")
+
+(defvar remit-review-mode-map
+  (let ((map (make-sparse-keymap)))
+    (define-key map "a" #'remit-allow)
+    (define-key map "s" #'remit-allow-for-session)
+    (define-key map "A" #'remit-allow-always)
+    (define-key map "d" #'remit-deny)
+    (define-key map "D" #'remit-deny-with-words)
+    (define-key map "l" #'remit-leave-out)
+    (define-key map "c" #'remit-comment)
+    (define-key map "n" #'diff-hunk-next)
+    (define-key map "p" #'diff-hunk-prev)
+    (define-key map (kbd "SPC") #'scroll-up-command)
+    (define-key map (kbd "S-SPC") #'scroll-down-command)
+    (define-key map (kbd "DEL") #'scroll-down-command)
+    (define-key map "q" #'quit-window)
+    map)
+  "Keys of a question.")
+
+(define-derived-mode remit-review-mode diff-mode "Remit asks"
+  "A question, with exactly what a yes would do.
+
+\\{remit-review-mode-map}"
+  ;; A diff's own keys for read-only buffers would take the place of these, and truncated lines would hide what is asked.
+  (setq minor-mode-overriding-map-alist nil)
+  (setq-local truncate-lines nil)
+  (setq-local truncate-partial-width-windows nil)
+  (setq-local bidi-paragraph-direction 'left-to-right)
+  (setq buffer-read-only t)
+  (buffer-disable-undo))
+
+;; the buffer
+
+(defun remit--open-question (chat event)
+  "Keep EVENT, a question of CHAT, and show it; the cursor stays."
+  (let ((question (make-remit-question :event event :chat chat)))
+    (with-current-buffer chat (setq remit--questions (append remit--questions (list question))))
+    (setf (remit-question-buffer question) (remit--question-buffer question))
+    (remit--draw-in-files question)
+    (display-buffer (remit-question-buffer question)
+                    '((display-buffer-pop-up-window display-buffer-use-some-window) (inhibit-same-window . t)))
+    (message "Remit asks: %s (%s goes there)" (plist-get event :title)
+             (with-current-buffer (window-buffer (selected-window)) (substitute-command-keys "\\[remit-review]")))))
+
+(defun remit--close-question (question)
+  "Take QUESTION away, which has been answered."
+  (mapc #'delete-overlay (remit-question-overlays question))
+  (with-current-buffer (remit-question-chat question)
+    (setq remit--questions (delq question remit--questions)))
+  (let ((buffer (remit-question-buffer question)))
+    (when (buffer-live-p buffer)
+      (dolist (window (get-buffer-window-list buffer nil t)) (quit-window nil window))
+      (kill-buffer buffer))))
+
+(defun remit--question-buffer (question)
+  "Return a new buffer that shows QUESTION."
+  (let ((event (remit-question-event question)))
+    (with-current-buffer (generate-new-buffer (format "*Remit asks: %s*" (plist-get event :title)))
+      (remit--insert-question event)
+      (goto-char (point-min))
+      (remit-review-mode)
+      (setq remit--question question)
+      (current-buffer))))
+
+(defun remit--insert-question (event)
+  "Insert what EVENT asks: why, what exactly would happen, and the keys."
+  (cl-flet ((line (format &rest given) (insert (apply #'format format given) "\n")))
+    (line "Remit asks: %s (%s risk)" (plist-get event :title) (plist-get event :risk))
+    (when (plist-get event :session_name) (line "  in the session %s" (plist-get event :session_name)))
+    (seq-doseq (reason (plist-get event :reasons))
+      (line "  %s%s" (plist-get reason :reason)
+            (if (plist-get reason :rule) (format " (rule %s)" (plist-get reason :rule)) "")))
+    (let ((command (or (plist-get event :command)
+                       (and (plist-get event :argv) (string-join (append (plist-get event :argv) nil) " ")))))
+      (when command (line "  $ %s" (string-replace "\n" "\n    " command))))
+    (when (plist-get event :cwd) (line "  in %s" (plist-get event :cwd)))
+    (when (> (length (plist-get event :hosts)) 0)
+      (line "  with network to %s" (string-join (append (plist-get event :hosts) nil) ", ")))
+    (seq-doseq (diff (plist-get event :diffs)) (remit--insert-diff diff))
+    (dolist (each '((:session_rule . "this session means") (:always_rule . "always here writes")
+                    (:everywhere_rule . "always everywhere would write")))
+      (when (plist-get event (car each)) (line "  %s: %s" (cdr each) (plist-get event (car each)))))
+    (line "  %sa allow once   s this session   A always here   d deny   D deny with words"
+          (if (remit--truth (plist-get event :by_hunk)) "n p hunks   l leave one out, or take it   c with words\n  " ""))))
+
+(defun remit--insert-diff (diff)
+  "Insert DIFF; the property `remit-part' says which part of it a text is."
+  (let ((path (plist-get diff :path)) (start (point)) (whole (= 0 (plist-get diff :hunks))))
+    (insert (format "%s%s\n" path (cond ((remit--truth (plist-get diff :created)) " (new)")
+                                        ((remit--truth (plist-get diff :deleted)) " (deleted)")
+                                        ((plist-get diff :moved_from) (format " (was %s)" (plist-get diff :moved_from)))
+                                        (t ""))))
+    (put-text-property start (point) 'remit-part (and whole (remit--part path nil)))
+    (let ((first (point)))
+      (insert (string-trim-right (plist-get diff :diff) "\n") "\n")
+      (if whole
+          (put-text-property first (point) 'remit-part (remit--part path nil))
+        (dolist (hunk (remit--hunks (plist-get diff :diff)))
+          (save-excursion
+            (goto-char first)
+            (forward-line (remit-hunk-at hunk))
+            (put-text-property (point) (point-max) 'remit-part (remit--part path (remit-hunk-number hunk)))))))
+    (insert (propertize "\n" 'remit-part nil))))
+
+;; the files
+
+(defun remit--draw-in-files (question)
+  "Draw QUESTION in the buffers of the files that it would change."
+  (mapc #'delete-overlay (remit-question-overlays question))
+  (setf (remit-question-overlays question) nil)
+  (let ((root (buffer-local-value 'remit--root (remit-question-chat question))))
+    (seq-doseq (diff (plist-get (remit-question-event question) :diffs))
+      (let ((buffer (find-buffer-visiting (expand-file-name (plist-get diff :path) root)))
+            (hunks (remit--hunks (plist-get diff :diff))))
+        (when buffer
+          (with-current-buffer buffer
+            (dolist (hunk hunks) (remit--draw-hunk question diff hunk (length hunks)))))))))
+
+(defun remit--draw-hunk (question diff hunk total)
+  "Draw HUNK, one of TOTAL of DIFF in QUESTION, in this buffer."
+  (save-excursion
+    (save-restriction
+      (widen)
+      (goto-char (point-min))
+      (forward-line (remit-hunk-line hunk))
+      (let* ((start (point))
+             (end (progn (forward-line (remit-hunk-count hunk)) (point)))
+             (overlay (make-overlay start end))
+             (part (remit--part (plist-get diff :path) (remit-hunk-number hunk)))
+             (left (assoc part (remit-question-left-out question)))
+             (title (format "hunk %d of %d%s\n" (1+ (remit-hunk-number hunk)) total (if left ", left out" "")))
+             (added (mapconcat (lambda (line) (concat "+ " line "\n")) (remit-hunk-added hunk) "")))
+        (overlay-put overlay 'remit-part part)
+        (overlay-put overlay 'face (if left 'shadow 'diff-removed))
+        (overlay-put overlay 'before-string (propertize title 'face 'remit-hint))
+        (overlay-put overlay 'after-string (propertize added 'face (if left 'shadow 'diff-added)))
+        (push overlay (remit-question-overlays question))))))
+
+(defun remit--mark-left-out (question)
+  "Say in QUESTION's buffer which parts are left out."
+  (with-current-buffer (remit-question-buffer question)
+    (mapc #'delete-overlay remit--marks)
+    (setq remit--marks nil)
+    (dolist (each (remit-question-left-out question))
+      (let ((start (point-min)))
+        (while (and (< start (point-max)) (not (equal (get-text-property start 'remit-part) (car each))))
+          (setq start (next-single-property-change start 'remit-part nil (point-max))))
+        (let ((mark (make-overlay start (next-single-property-change start 'remit-part nil (point-max)))))
+          (overlay-put mark 'face 'shadow)
+          (overlay-put mark 'before-string
+                       (propertize (format "left out%s\n" (if (cdr each) (format ": %s" (cdr each)) ""))
+                                   'face 'remit-ask))
+          (push mark remit--marks))))))
+
+;; the answers
+
+(defun remit--this-question ()
+  "Return the question that this buffer shows."
+  (or remit--question (user-error "Remit asks nothing here")))
+
+(defun remit--part-here ()
+  "Return the part of the change at point."
+  (get-text-property (point) 'remit-part))
+
+(defun remit--respond (question decision scope &optional comment)
+  "Answer QUESTION with DECISION for SCOPE; COMMENT is for the model."
+  (let* ((event (remit-question-event question))
+         (chat (remit-question-chat question))
+         (allowed (equal decision "allow"))
+         (server (or (remit--find-server (buffer-local-value 'remit--root chat)) (user-error "The server ended"))))
+    (remit--request
+     server :remit/approval/respond
+     (append (list :approval_id (plist-get event :approval_id) :decision decision :scope scope
+                   :digest (plist-get event :digest)
+                   :left_out (if allowed (remit--left-out-json (remit-question-left-out question)) []))
+             (and comment (list :comment comment)))
+     (lambda (problem receipt)
+       (with-current-buffer chat
+         (cond
+          (problem (remit--say problem 'remit-problem))
+          ((not (remit--truth (plist-get receipt :accepted)))
+           (remit--say (format "not taken: %s" (plist-get receipt :reason)) 'remit-problem))))))))
+
+(defun remit--allow (scope)
+  "Allow the question for SCOPE, if its end is before one's eyes."
+  (let ((question (remit--this-question)))
+    (unless (pos-visible-in-window-p (point-max))
+      (ignore-errors (scroll-up))
+      (user-error "Read to the end of what would happen to allow it"))
+    (unless (seq-contains-p (plist-get (remit-question-event question) :scopes) scope)
+      (user-error "This answer is not offered here"))
+    (when (and (remit-question-left-out question) (not (equal scope "once")))
+      (user-error "A part is allowed once only"))
+    (remit--respond question "allow" scope)))
+
+(defun remit-allow ()
+  "Allow once what is shown and not left out."
+  (interactive)
+  (remit--allow "once"))
+
+(defun remit-allow-for-session ()
+  "Allow it, and what the question says, for the session."
+  (interactive)
+  (remit--allow "session"))
+
+(defun remit-allow-always ()
+  "Allow it, and write the rule that the question shows."
+  (interactive)
+  (remit--allow "always"))
+
+(defun remit-deny ()
+  "Say no."
+  (interactive)
+  (remit--respond (remit--this-question) "deny" "once"))
+
+(defun remit-deny-with-words (words)
+  "Say no, and tell the model WORDS."
+  (interactive "sNo, because: ")
+  (remit--respond (remit--this-question) "deny" "once" (and (not (string-empty-p words)) words)))
+
+(defun remit--toggle (comment)
+  "Leave the part at point out, with COMMENT for the model, or take it again."
+  (let ((question (remit--this-question)))
+    (unless (remit--truth (plist-get (remit-question-event question) :by_hunk))
+      (user-error "This change is taken as a whole"))
+    (unless (remit--part-here) (user-error "There is no part of the change here; n goes to the next hunk"))
+    (setf (remit-question-left-out question)
+          (remit--toggled (remit-question-left-out question) (remit--part-here) comment))
+    (remit--mark-left-out question)
+    (remit--draw-in-files question)))
+
+(defun remit-leave-out ()
+  "Leave the hunk at point out of the yes, or take it again."
+  (interactive)
+  (remit--toggle nil))
+
+(defun remit-comment (words)
+  "Leave the hunk at point out, and tell the model WORDS."
+  (interactive "sLeft out, because: ")
+  (when (string-empty-p words) (user-error "Nothing was said"))
+  (remit--toggle words))
+
+(provide 'remit-review)
+;;; remit-review.el ends here

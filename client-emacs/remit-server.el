@@ -1,0 +1,227 @@
+;;; remit-server.el --- Remit's language server in eglot  -*- lexical-binding: t; -*-
+
+;; SPDX-License-Identifier: MIT
+
+;;; Commentary:
+
+;; A class of eglot's: what is said here holds for Remit's server, and for no other one that eglot runs (EMA-01).
+
+;;; Code:
+
+(require 'cl-lib)
+(require 'eglot)
+(require 'eieio)
+(require 'subr-x)
+(require 'url-util)
+(require 'url-parse)
+
+(defgroup remit nil
+  "An agent that says what it is about to do, and asks first."
+  :group 'tools
+  :prefix "remit-")
+
+(defcustom remit-command '("remit" "serve")
+  "The server's command line."
+  :type '(repeat string))
+
+(defcustom remit-trusted nil
+  "Whether the folders that are opened here are trusted.
+Where this is nil, the server asks once for a folder that brings something
+that would count."
+  :type 'boolean)
+
+(defcustom remit-modes
+  '(python-mode python-ts-mode js-mode js-ts-mode typescript-mode typescript-ts-mode tsx-ts-mode css-mode css-ts-mode
+    c-mode c-ts-mode c++-mode c++-ts-mode rust-mode rust-ts-mode go-mode go-ts-mode java-mode java-ts-mode ruby-mode
+    ruby-ts-mode lua-mode lua-ts-mode sh-mode bash-ts-mode sql-mode emacs-lisp-mode html-mode mhtml-mode nxml-mode
+    makefile-mode makefile-gmake-mode dockerfile-mode dockerfile-ts-mode conf-mode conf-unix-mode conf-toml-mode
+    toml-ts-mode yaml-mode yaml-ts-mode json-mode json-ts-mode markdown-mode text-mode fundamental-mode)
+  "Modes whose files the server of a project is shown.
+The mode that it is started in is always one of them."
+  :type '(repeat symbol))
+
+(defclass remit-server (eglot-lsp-server)
+  ((root :initform nil :accessor remit--server-root :documentation "The workspace folder, with a slash at its end."))
+  :documentation "A `remit serve' that eglot runs.")
+
+(defvar remit--servers nil "The servers that have answered, newest first.")
+(defvar remit--take-event #'ignore "Called with the token and the value of each event of a turn.")
+(defvar remit--ask-for #'ignore "Called with the text of a code action that asks.")
+
+(defconst remit--nothing (make-hash-table :size 1) "The empty JSON object.")
+
+(cl-defmethod initialize-instance :after ((server remit-server) &rest _)
+  "Remember where SERVER works: eglot makes it in the project's folder."
+  (setf (remit--server-root server) (file-name-as-directory (file-truename default-directory))))
+
+(cl-defmethod eglot-initialization-options ((_server remit-server))
+  "Say that questions are drawn here, and which commands are known."
+  (list :remit (append '(:approvals "stream" :client_commands ["remit.client.ask" "remit.client.rename"])
+                       (and remit-trusted '(:trusted t)))))
+
+(cl-defmethod eglot-client-capabilities ((_server remit-server))
+  "Say besides what eglot can do that documents are shown."
+  (append (cl-call-next-method) '(:window (:showDocument (:support t)))))
+
+(cl-defmethod eglot-handle-request ((_server remit-server) (_method (eql window/showDocument))
+                                    &key uri external selection &allow-other-keys)
+  "Show the file of URI at SELECTION; what is EXTERNAL is not opened."
+  (if (or (eq external t) (not (string-prefix-p "file:" uri)))
+      '(:success :json-false)
+    (pop-to-buffer (find-file-noselect (remit--path uri)))
+    (when selection
+      (goto-char (point-min))
+      (forward-line (plist-get (plist-get selection :start) :line)))
+    '(:success t)))
+
+(cl-defmethod eglot-handle-request :around ((_server remit-server) (_method (eql workspace/applyEdit))
+                                            &key &allow-other-keys)
+  "Make the edit, and tell the server at once what it has changed.
+The person has seen it and said yes.  Eglot would tell of it when Emacs is
+next idle, which may be after another key."
+  (let ((eglot-confirm-server-initiated-edits nil))
+    (prog1 (cl-call-next-method)
+      (remit--tell-changes))))
+
+(declare-function eglot--signal-textDocument/didChange "eglot" ())
+
+(defun remit--tell-changes ()
+  "Tell the servers what was typed since they were last told."
+  (dolist (buffer (buffer-list))
+    (with-current-buffer buffer
+      (when (eglot-managed-p) (eglot--signal-textDocument/didChange)))))
+
+(cl-defmethod eglot-handle-notification ((_server remit-server) (_method (eql $/progress)) &key token value)
+  "Take VALUE, an event of the turn that streams on TOKEN."
+  (when (and (stringp token) (string-prefix-p "remit-emacs-" token))
+    (funcall remit--take-event token value)))
+
+(cl-defmethod eglot-execute-command ((server remit-server) command arguments)
+  "Run COMMAND with ARGUMENTS: this client's own here, others by SERVER."
+  (let ((about (and (> (length arguments) 0) (elt arguments 0))))
+    (pcase command
+      ('remit.client.ask (funcall remit--ask-for (plist-get about :text)))
+      ('remit.client.rename
+       (let ((name (read-string (format "Rename %s to: " (plist-get about :name)))))
+         (funcall remit--ask-for
+                  (format "rename %s to %s in %s" (plist-get about :name) name (plist-get about :path)))))
+      (_ (remit--execute server (format "%s" command) (append arguments nil) #'ignore)))))
+
+(defun remit--connected (server)
+  "Count SERVER among those that have answered, if it is Remit's."
+  (when (cl-typep server 'remit-server) (push server remit--servers)))
+
+(add-hook 'eglot-connect-hook #'remit--connected)
+
+(defun remit--find-server (&optional folder)
+  "Return the running server of the innermost workspace around FOLDER.
+FOLDER is that of the current buffer, where it is nil."
+  (setq remit--servers (cl-remove-if-not #'jsonrpc-running-p remit--servers))
+  (let* ((here (file-name-as-directory (file-truename (or folder default-directory))))
+         (around (cl-remove-if-not (lambda (each) (string-prefix-p (remit--server-root each) here)) remit--servers)))
+    (car (sort around (lambda (one other)
+                        (> (length (remit--server-root one)) (length (remit--server-root other))))))))
+
+(defun remit--modes-here ()
+  "Return the modes of a server started here: those that no other one has."
+  (let (taken)
+    (dolist (buffer (buffer-list))
+      (with-current-buffer buffer
+        (when (and (eglot-managed-p) (not (cl-typep (eglot-current-server) 'remit-server)))
+          (cl-pushnew major-mode taken))))
+    (cons major-mode
+          (cl-remove-if (lambda (each) (or (not (fboundp each)) (memq each taken) (eq each major-mode))) remit-modes))))
+
+;;;###autoload
+(defun remit-start ()
+  "Start Remit for the project of this file, or say what is missing (EMA-05)."
+  (interactive)
+  (unless (executable-find (car remit-command))
+    (user-error "There is no program `%s': install Remit, or name it in `remit-command'" (car remit-command)))
+  (with-current-buffer (or (remit--file-buffer) (user-error "Remit works in the project of a file: open one first"))
+    (let ((running (remit--find-server)) (other (eglot-current-server)))
+      (cond
+       (running (message "Remit runs here") running)
+       (t (when other (remit--take-place other))
+          (remit--connect)
+          (or (remit--find-server) (user-error "Remit did not answer: M-x eglot-stderr-buffer says more")))))))
+
+(defun remit--file-buffer ()
+  "Return this buffer, if it is of a file; in a chat one of a file of its project."
+  (cl-find-if (lambda (each)
+                (let ((file (buffer-file-name each)))
+                  (and file (or (eq each (current-buffer))
+                                (and (bound-and-true-p remit--root)
+                                     (string-prefix-p remit--root (file-truename file)))))))
+              (cons (current-buffer) (buffer-list))))
+
+(defun remit--take-place (other)
+  "End OTHER, the server of this buffer, if the person says so."
+  (unless (y-or-n-p (format "%s serves this buffer, and eglot has one server for each: let Remit take its place? "
+                            (jsonrpc-name other)))
+    (user-error "Remit was not started"))
+  (eglot-shutdown other))
+
+(defun remit--connect ()
+  "Have eglot start the server for this buffer's project, and wait for it."
+  (let ((eglot-server-programs (list (cons (remit--modes-here) (cons 'remit-server remit-command))))
+        (eglot-sync-connect t)
+        (eglot-autoreconnect nil)        ; the next request starts one that ended
+        (eglot-events-buffer-size 0)     ; each event of a turn would be printed into it
+        (current-prefix-arg nil))
+    (call-interactively #'eglot)))
+
+(defun remit--server ()
+  "Return the server of this buffer's project, which is started where none runs."
+  (or (remit--find-server) (remit-start)))
+
+(defun remit--request (server method params done)
+  "Send SERVER a request of METHOD with PARAMS.
+DONE gets a problem in words, or nil, and the result."
+  (remit--tell-changes)
+  (jsonrpc-async-request server method params
+                         :timeout nil
+                         :success-fn (lambda (result) (funcall done nil result))
+                         :error-fn (lambda (problem) (funcall done (remit--problem problem) nil))))
+
+(defun remit--execute (server command arguments done)
+  "Have SERVER run COMMAND with the list ARGUMENTS.
+DONE is as in `remit--request'."
+  (remit--request server :workspace/executeCommand (list :command command :arguments (vconcat arguments)) done))
+
+(defun remit--problem (problem)
+  "Return PROBLEM, an error of JSON-RPC or of a result, in words."
+  (let ((data (or (plist-get problem :data) problem)))
+    (if (plist-get data :what)
+        (format "%s: %s (%s)" (plist-get data :what) (plist-get data :why) (plist-get data :fix))
+      (plist-get problem :message))))
+
+(defun remit--place (server)
+  "Return what a command is about: this file, else the folder of SERVER."
+  (if (and buffer-file-name (eq (remit--find-server) server))
+      (list :uri (remit--uri buffer-file-name))
+    (list :workspace_folder (directory-file-name (remit--server-root server)))))
+
+(defun remit--uri (file)
+  "Return the URI of FILE."
+  (concat "file://" (url-hexify-string (encode-coding-string (file-truename file) 'utf-8) url-path-allowed-chars)))
+
+(defun remit--path (uri)
+  "Return the file of URI."
+  (decode-coding-string (url-unhex-string (url-filename (url-generic-parse-url uri))) 'utf-8))
+
+(defun remit--units (position)
+  "Return the UTF-16 code units from the beginning of the line to POSITION."
+  (save-excursion
+    (goto-char position)
+    (/ (length (encode-coding-string (buffer-substring-no-properties (line-beginning-position) position) 'utf-16le))
+       2)))
+
+(defun remit--lsp-position (position)
+  "Return POSITION as LSP has it."
+  (save-restriction
+    (widen)
+    (list :line (1- (line-number-at-pos position t)) :character (remit--units position))))
+
+(provide 'remit-server)
+;;; remit-server.el ends here

@@ -1,0 +1,125 @@
+;;; remit-turn.el --- The turn that runs  -*- lexical-binding: t; -*-
+
+;; SPDX-License-Identifier: MIT
+
+;;; Commentary:
+
+;; A line is asked, its turn streamed into the chat, stopped, and a lost server said (EMA-04).
+
+;;; Code:
+
+(require 'remit-review)
+
+(defvar remit--turns (make-hash-table :test #'equal) "The chats of the turns that run, by the token of their events.")
+
+(defun remit--context (server)
+  "Return what this buffer shows, for SERVER."
+  (let ((root (remit--server-root server)) (file (and buffer-file-name (file-truename buffer-file-name))))
+    (append (list :workspace_folder (directory-file-name root))
+            (and file (string-prefix-p root file)
+                 (list :open_document (file-relative-name file root) :cursor (remit--lsp-position (point)))))))
+
+(defun remit--ask-line (line &optional attachment)
+  "Send LINE of the chat: a message, a `/command' or a `!command'.
+ATTACHMENT goes with a message."
+  (let* ((server (remit--server)) (chat (remit--chat server)) (context (remit--context server))
+         (place (remit--place server)))
+    (with-current-buffer chat
+      (when remit--running
+        (user-error "Remit is still working on the last request; M-x remit-stop ends it"))
+      (remit--show-chat chat)
+      (remit--say (concat "\n❯ " line) 'remit-prompt)
+      (remit--execute
+       server "remit.chat.read"
+       (list (append (list :text line) (and remit--session (list :session_id remit--session)) place))
+       (lambda (problem reply)
+         (with-current-buffer chat
+           (if problem (remit--say problem 'remit-problem)
+             (remit--follow server reply context attachment))))))))
+
+(defun remit--follow (server reply context attachment)
+  "Do in this chat what REPLY of SERVER says.
+A turn is about CONTEXT and ATTACHMENT."
+  (setq remit--session (plist-get reply :session_id))
+  (when (remit--truth (plist-get reply :clears)) (remit--clear))
+  (when (remit--truth (plist-get reply :loads)) (remit--load server remit--session))
+  (unless (string-empty-p (plist-get reply :text)) (remit--say (plist-get reply :text)))
+  (let ((input (mapcar (lambda (part) (remit--input part attachment)) (plist-get reply :input))))
+    (when input (remit--run server (vconcat input) (plist-get reply :model) context))))
+
+(defun remit--input (part attachment)
+  "Return PART of an input as it is sent, with ATTACHMENT if it is a message."
+  (pcase (plist-get part :type)
+    ("call" (plist-put part :arguments (or (plist-get part :arguments) remit--nothing)))
+    (_ (if attachment (plist-put part :attachments (vconcat (plist-get part :attachments) (list attachment))) part))))
+
+(defun remit--run (server input model context)
+  "Have SERVER run INPUT in this chat, by MODEL, about CONTEXT."
+  (let* ((chat (current-buffer))
+         (turn (format "%.6f-%d" (float-time) (random 1000000)))
+         (token (concat "remit-emacs-" turn)))
+    (setq remit--running turn remit--intent nil)
+    (puthash token chat remit--turns)
+    (remit--request
+     server :remit/run
+     (append (list :session_id remit--session :turn_id turn :input input :context context :partialResultToken token)
+             (and model (list :model model)))
+     (lambda (problem result)
+       (remhash token remit--turns)
+       (when (buffer-live-p chat)
+         (with-current-buffer chat
+           (mapc #'remit--close-question remit--questions)
+           (setq remit--running nil)
+           (cond
+            ((not (jsonrpc-running-p server))
+             (remit--say "the server ended; the next request starts it, and the session goes on" 'remit-problem))
+            (problem (remit--say problem 'remit-problem))
+            (t (remit--draw-end result)))
+           (force-mode-line-update t)))))
+    (force-mode-line-update t)))
+
+(defun remit--take (token event)
+  "Take EVENT of the turn that streams on TOKEN."
+  (let ((chat (gethash token remit--turns)))
+    (when (buffer-live-p chat)
+      (with-current-buffer chat
+        (remit--draw event)
+        (pcase (plist-get event :kind)
+          ("intent_selected" (setq remit--intent (plist-get event :intent)))
+          ("approval_required" (remit--open-question chat event))
+          ("approval_resolved"
+           (dolist (each remit--questions)
+             (when (equal (plist-get event :approval_id) (plist-get (remit-question-event each) :approval_id))
+               (remit--close-question each)))))
+        (unless (equal (plist-get event :kind) "token_delta") (force-mode-line-update t))))))
+
+(setq remit--take-event #'remit--take
+      remit--ask-for #'remit--ask-line)
+
+(defun remit--stop-turn (server chat turn)
+  "Have SERVER stop TURN of CHAT.
+One that the server has not begun yet cannot be stopped there, so it is asked
+again until it ends."
+  (remit--execute
+   server "remit.cancel" (list (list :session_id (buffer-local-value 'remit--session chat) :turn_id turn))
+   (lambda (problem _)
+     (if problem (message "Remit: %s" problem)
+       (run-with-timer 0.5 nil
+                       (lambda ()
+                         (when (and (buffer-live-p chat) (equal turn (buffer-local-value 'remit--running chat)))
+                           (remit--stop-turn server chat turn))))))))
+
+(defun remit--load (server session)
+  "Show SESSION, which SERVER keeps, in this chat, and go on with it."
+  (let ((chat (current-buffer)))
+    (remit--execute
+     server "remit.session.load" (list (list :session session :workspace_folder (directory-file-name remit--root)))
+     (lambda (problem found)
+       (with-current-buffer chat
+         (if problem (remit--say problem 'remit-problem)
+           (setq remit--session session)
+           (remit--clear)
+           (mapc #'remit--replay (plist-get found :records))))))))
+
+(provide 'remit-turn)
+;;; remit-turn.el ends here
