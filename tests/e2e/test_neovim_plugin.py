@@ -17,6 +17,16 @@ from command_line import REMIT, CommandLine
 ROOT = Path(__file__).parents[2]
 PLUGIN = ROOT / "client-neovim"
 PATIENCE_S = 60.0
+RULES = """\
+version: 1
+capabilities:
+  - name: no-secrets
+    match: { syscall: fs.read, path_glob: ["secret.txt"] }
+    action: deny
+  - name: the-rest
+    match: { syscall: fs.read, path_glob: ["**"] }
+    action: allow
+"""
 LINES = [f"line {n}\n" for n in range(40)]
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow]
@@ -40,13 +50,13 @@ def attach(socket: Path) -> pynvim.Nvim:
 class Editor:
     """A Neovim with nothing but the plugin, in the workspace."""
 
-    def __init__(self, nvim: str, remit: CommandLine, model: str, home: Path) -> None:
+    def __init__(self, nvim: str, remit: CommandLine, model: str, home: Path, settings: str, **told: str) -> None:
         homes = {n: str(home / n) for n in ("XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME")}
-        told = {**remit.environment, **homes, "REMIT_MODEL": model}
+        told = {**remit.environment, **homes, "REMIT_MODEL": model, **told}
         told["PATH"] = f"{REMIT.parent}:{remit.environment['PATH']}"
         socket = home / f"{len(list(home.glob('*.sock')))}.sock"
         command = [nvim, "--clean", "--headless", "-n", "-i", "NONE", "--listen", str(socket)]
-        loaded = ["--cmd", f"set rtp^={PLUGIN}", "--cmd", "let g:remit = #{trusted: v:true}"]
+        loaded = ["--cmd", f"set rtp^={PLUGIN}", "--cmd", f"let g:remit = #{{trusted: v:true{settings}}}"]
         self.process = subprocess.Popen(
             [*command, *loaded],
             cwd=remit.workspace,
@@ -126,12 +136,12 @@ class Editor:
 
 
 @pytest.fixture
-def start(nvim: str, remit: CommandLine, tmp_path: Path) -> Iterator[Callable[[str], Editor]]:
+def start(nvim: str, remit: CommandLine, tmp_path: Path) -> Iterator[Callable[..., Editor]]:
     (remit.workspace / "b.txt").write_text("".join(LINES))
     started: list[Editor] = []
 
-    def run(model: str) -> Editor:
-        started.append(Editor(nvim, remit, model, tmp_path))
+    def run(model: str, settings: str = "", **told: str) -> Editor:
+        started.append(Editor(nvim, remit, model, tmp_path, settings, **told))
         return started[-1]
 
     yield run
@@ -290,7 +300,7 @@ def test_NVI_04_a_session_is_taken_up_again_and_a_turn_undone(
     second.until("a question or the end", lambda: not (remit.workspace / "fresh.txt").exists())
 
 
-def test_NVI_04_a_turn_is_stopped_and_a_lost_server_is_said(
+def test_NVI_04_a_turn_is_stopped_and_a_lost_server_is_said_and_started_again(
     start: Callable[[str], Editor], script: Callable[..., str]
 ) -> None:
     editor = start(script({"hang": True}, {"hang": True}))
@@ -306,6 +316,93 @@ def test_NVI_04_a_turn_is_stopped_and_a_lost_server_is_said(
     editor.until("it runs", lambda: editor.lua("return require('remit.turn').running"))
     editor.lua("vim.lsp.stop_client(require('remit.server').client().id, true)")
     editor.until("it is said", lambda: "the server ended" in editor.chat)
+    editor.remit("/status")  # NVI-07: it is started again
+    editor.until("it runs again", lambda: "it stays on this machine" in editor.chat)
+
+
+def test_NVI_06_what_was_decided_leads_to_its_rule_and_policy_files_are_completed(
+    start: Callable[..., Editor], script: Callable[..., str], remit: CommandLine
+) -> None:
+    policy = remit.config / "policy.yaml"
+    policy.parent.mkdir(parents=True)
+    policy.write_text(RULES)
+    steps = [{"calls": [intent("READ_FILE"), call("read_file", path=path)]} for path in ("b.txt", "secret.txt")]
+    editor = start(script(*steps, {"text": "One is secret."}))
+    editor.open("b.txt")
+    editor.remit("read both")
+    editor.until("the answer", lambda: "One is secret." in editor.chat)
+    editor.ended()
+    editor.remit("denied")
+    editor.until("the list", lambda: editor.nvim.current.buffer.name.endswith("remit://audit"))
+    (line,) = editor.nvim.current.buffer[:]
+    assert all(word in line for word in ("denied", "read_file", "secret.txt", "(no-secrets)"))
+    editor.nvim.input("<CR>")
+    editor.until("the rule", lambda: editor.nvim.current.buffer.name == str(policy))
+    assert editor.nvim.current.line == "  - name: no-secrets"
+    editor.nvim.command("normal! G")
+    editor.nvim.input("$ciw<C-x><C-o>")
+    offered = "return vim.tbl_map(function(each) return each.word end, vim.fn.complete_info({ 'items' }).items)"
+    editor.until("the completion", lambda: {"allow", "deny", "require_review"} <= set(editor.lua(offered)))
+
+
+def test_NVI_07_a_question_that_nobody_answers_in_time_is_over(start: Callable[..., Editor], three: str) -> None:
+    editor = start(three, REMIT_APPROVAL_TIMEOUT_S="2")
+    editor.open("b.txt")
+    editor.remit("make it new")
+    editor.asked()
+    editor.ended()
+    assert "deny (deadline, once)" in editor.chat
+    assert (editor.text, editor.virtual) == ("".join(LINES), [])
+    editor.remit("review")
+    assert "Remit asks nothing now" in editor.told
+
+
+def test_NVI_08_of_a_long_chat_the_first_lines_go(start: Callable[..., Editor], script: Callable[..., str]) -> None:
+    lines = [f"line-{n}" for n in range(10_500)]
+    editor = start(script({"text": "\n".join(lines)}, {"text": "Short."}))
+    editor.open("b.txt")
+    last = "return vim.fn.getbufline(vim.fn.bufnr('remit://chat'), '$')[1]"
+    editor.remit("say much")
+    editor.until("the last line", lambda: editor.lua(last) == lines[-1])
+    editor.ended()
+    assert editor.chat.splitlines()[-10_500:] == lines
+    editor.remit("and now")
+    editor.until("the answer", lambda: editor.lua(last) == "Short.")
+    assert editor.chat.startswith("… earlier lines are in the session")
+    assert editor.chat.endswith("line-10499\n\n❯ and now\nShort.")
+    assert len(editor.chat.splitlines()) < 10_010
+
+
+def test_NVI_03_what_a_language_server_finds_is_fixed(
+    start: Callable[..., Editor], script: Callable[..., str], remit: CommandLine
+) -> None:
+    (remit.workspace / "a.py").write_text("import os\n\nx = 1\n")
+    step = {"calls": [intent("CODE"), call("write_file", path="a.py", content="x = 1\n")]}
+    editor = start(script(step, {"text": "Mended."}))
+    editor.open("a.py")
+    other = """local id = vim.lsp.start_client({ name = 'ruff', cmd = { ... }, root_dir = vim.fn.getcwd() })
+    vim.lsp.buf_attach_client(0, id)"""
+    editor.lua(other, str(REMIT.with_name("ruff")), "server")
+    found = "return vim.tbl_map(function(each) return each.message end, vim.diagnostic.get(0))"
+    editor.until("what is wrong", lambda: any("`os` imported but unused" in each for each in editor.lua(found)))
+    editor.remit("fix")
+    editor.asked()
+    assert "❯ fix what the editor shows at line 1 of a.py" in editor.chat
+    editor.remit("review")
+    editor.nvim.input("a")
+    editor.ended()
+    editor.nvim.command("wincmd p")
+    assert editor.text == "x = 1\n"
+
+
+def test_NVI_01_newer_versions_start_it_by_their_own_table(nvim: str, start: Callable[..., Editor]) -> None:
+    editor = start("embedded", ", auto: v:false")
+    if not editor.lua("return vim.lsp.enable ~= nil"):
+        pytest.skip("this Neovim has no vim.lsp.enable")
+    editor.lua("vim.lsp.enable('remit')")
+    editor.open("b.txt")
+    editor.remit("/status")
+    editor.until("the status", lambda: "it stays on this machine" in editor.chat)
 
 
 def test_NVI_05_checkhealth_says_what_is_missing_and_settings_are_checked(start: Callable[[str], Editor]) -> None:

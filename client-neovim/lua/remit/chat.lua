@@ -4,6 +4,7 @@ local server = require('remit.server')
 
 local M = {}
 local known = server.known
+local MOST_LINES = 10000
 local space = vim.api.nvim_create_namespace('remit.chat')
 local buffer, asked_at, marks, streaming = nil, nil, {}, nil
 
@@ -115,7 +116,17 @@ function M.say(text, group)
   return add(split(text), group)
 end
 
-function M.asked(line) add(vim.list_extend({ '' }, split('❯ ' .. line)), 'RemitPrompt') end
+--- Begins a turn; what is too long ago goes, so that a long chat stays as quick as a short one (NVI-08).
+function M.asked(line)
+  local there = ready()
+  local over = vim.api.nvim_buf_line_count(there) - MOST_LINES
+  if over > 0 then
+    vim.bo[there].modifiable = true
+    vim.api.nvim_buf_set_lines(there, 0, over, false, { '… earlier lines are in the session: :Remit sessions' })
+    vim.bo[there].modifiable = false
+  end
+  add(vim.list_extend({ '' }, split('❯ ' .. line)), 'RemitPrompt')
+end
 
 function M.clear()
   marks, asked_at, streaming = {}, nil, nil
@@ -216,7 +227,6 @@ local DRAWN = {
   end,
   token_delta = function(event) stream(event.text) end,
   warning = function(event) M.say(event.message, 'RemitAsk') end,
-  error = function(event) M.say(event.message or 'an error', 'RemitError') end,
 }
 
 --- Draws one event of a turn.

@@ -68,6 +68,8 @@ M.WORDS = {
   document = task('refactor.rewrite.remit.document'),
   tests = task('refactor.remit.tests'),
   sessions = choose_session,
+  audit = function() require('remit.audit').open() end,
+  denied = function() require('remit.audit').open('denied') end,
   verify = function()
     server.request('workspace/executeCommand', { command = 'remit.audit.verify' }, function(problem, found)
       vim.notify(problem or found.message, (problem or not found.ok) and vim.log.levels.ERROR or vim.log.levels.INFO)

@@ -2,6 +2,8 @@
 local config = require('remit.config')
 
 local M = {}
+local STARTED_MS = 20000
+local starting = nil -- the client that was started last, in Neovim 0.7
 
 --- What a JSON null is in Lua is nothing here.
 function M.known(value)
@@ -24,7 +26,16 @@ local function on_progress(problem, params, ...)
   if standard then return standard(problem, params, ...) end
 end
 
-local function describe()
+--- Policy and configuration files are completed, as newer versions of Neovim do by themselves (NVI-06).
+local function complete_own_files(_, buffer)
+  if vim.bo[buffer].filetype == 'yaml' and vim.bo[buffer].omnifunc == '' then
+    vim.bo[buffer].omnifunc = 'v:lua.vim.lsp.omnifunc'
+  end
+end
+
+--- What Neovim's LSP client is told of the server.
+---@return table
+function M.describe()
   local settings = config.get()
   local remit = { approvals = 'stream', client_commands = { 'remit.client.rename', 'remit.client.ask' } }
   remit.trusted = settings.trusted
@@ -34,7 +45,11 @@ local function describe()
     root_dir = vim.fn.getcwd(),
     init_options = { remit = remit },
     handlers = { ['$/progress'] = on_progress },
-    on_exit = function() vim.schedule(function() require('remit.turn').lost() end) end,
+    on_attach = complete_own_files,
+    on_exit = function()
+      starting = nil
+      vim.schedule(function() require('remit.turn').lost() end)
+    end,
   }
 end
 
@@ -47,17 +62,33 @@ vim.lsp.commands['remit.client.rename'] = function(command)
 end
 
 --- Shows a file to the server, which is started where it does not run.
+---@return boolean|nil whether it is shown
 function M.attach(buffer)
   if vim.bo[buffer].buftype ~= '' or vim.api.nvim_buf_get_name(buffer) == '' or not config.get().auto then return end
   if vim.fn.executable(config.get().cmd[1]) == 0 then return end -- :checkhealth remit says so
-  if vim.lsp.start then return vim.lsp.start(describe(), { bufnr = buffer }) end
-  local running = M.client() -- Neovim 0.7
-  vim.lsp.buf_attach_client(buffer, running and running.id or vim.lsp.start_client(describe()))
+  if vim.lsp.start then
+    vim.lsp.start(M.describe(), { bufnr = buffer })
+  else -- Neovim 0.7, which has no client in its list before it has answered
+    starting = starting or vim.lsp.start_client(M.describe())
+    vim.lsp.buf_attach_client(buffer, starting)
+  end
+  return true
+end
+
+--- The server; where it has ended it is started again, once, for the files that are open (NVI-07).
+local function ready()
+  if M.client() then return M.client() end
+  local shown = false
+  for _, buffer in ipairs(vim.api.nvim_list_bufs()) do
+    shown = vim.api.nvim_buf_is_loaded(buffer) and M.attach(buffer) or shown
+  end
+  if shown then vim.wait(STARTED_MS, function() return M.client() ~= nil end, 20) end
+  return M.client()
 end
 
 --- Sends a request; `done(problem, result)` gets a problem as text. False where there is no server.
 function M.request(method, params, done)
-  local server, buffer = M.client(), vim.api.nvim_get_current_buf()
+  local server, buffer = ready(), vim.api.nvim_get_current_buf()
   if not server then
     vim.notify('Remit does not run here: open a file of the project; :checkhealth remit says what is missing', vim.log.levels.WARN)
     return false
