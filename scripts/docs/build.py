@@ -26,6 +26,7 @@ PUBLISHED = (
     "scripts/docs/site.css",
     "bench/README.md",
     "client-neovim/README.md",
+    "client-emacs/README.md",
     "client-vscode/README.md",
     "governance/remit_governance/policy/default.yaml",
     "server/remit_server/models/embedded/model/CARD.md",
