@@ -61,15 +61,19 @@ def part_lists(text: str) -> str:
     return "\n".join(lines)
 
 
-def build(staged: Path, site: Path) -> int:
-    """The exit code of a strict build: each warning, such as a link or an anchor that leads nowhere, is an error."""
-    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(site)]
+def build(staged: Path, site: Path) -> str:
+    """Returns what is wrong, or nothing. Each warning, such as a link or an anchor that leads nowhere, is an error."""
+    # Not `--quiet`: what MkDocs does not say it does not count.
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(site)]
     # Otherwise Material for MkDocs says in each build when its support ends.
     environment = os.environ | {"DOCS_DIR": str(staged), "NO_MKDOCS_2_WARNING": "1"}
-    return subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    return done.stderr + done.stdout if done.returncode else ""
 
 
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as folder:
         stage(Path(folder))
-        sys.exit(build(Path(folder), Path(sys.argv[1] if len(sys.argv) > 1 else ROOT / ".cache" / "site").resolve()))
+        sys.exit(
+            build(Path(folder), Path(sys.argv[1] if len(sys.argv) > 1 else ROOT / ".cache" / "site").resolve()) or 0
+        )
