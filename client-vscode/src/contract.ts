@@ -9,9 +9,9 @@ export type JsonValue =
 
 /**
  * What a model can be asked for by an offer of the editor: to rename a name in a file, to explain code in words, to
- * change it as it is told.
+ * change it as it is told, to complete at the cursor.
  */
-export type Ability = "rename" | "explain" | "edit";
+export type Ability = "rename" | "explain" | "edit" | "complete";
 
 export type AgentEvent =
   | RunStarted
@@ -203,6 +203,16 @@ export interface ChatReply {
   readonly loads: boolean;
   readonly clears: boolean;
   readonly leaves: boolean;
+}
+
+/**
+ * Completion at the cursor, where it is switched on: the model that does it, why it offers nothing now, if so, and
+ * how often it offered something since the server began.
+ */
+export interface CompletionState {
+  readonly model: string;
+  readonly why_not: string | null;
+  readonly offered: number;
 }
 
 /**
@@ -688,7 +698,8 @@ export interface StateChanged {
  *
  * `model_loaded` is the share of a model's weights that is in memory, while it is loaded; `model_stats` is there while
  * a local model runs; `sent_to` is the host that conversations are sent to, null where they stay on this machine.
- * `abilities` are what the model can be asked for: an editor offers nothing else. `mode` and
+ * `abilities` are what the model can be asked for: an editor offers nothing else. `completion` is null where that at
+ * the cursor is off. `mode` and
  * `state` are null as long as no workflow is enforced. `policy` is the version in force; `policy_problem` says why
  * it is not that of the files on disk, `audit_problem` what was last found wrong with the audit log. `folders` are
  * the roots of all workspace folders that the client has open; each has its own status.
@@ -704,6 +715,7 @@ export interface StatusResult {
   readonly model_stats: ModelStats | null;
   readonly sent_to: string | null;
   readonly abilities: readonly Ability[];
+  readonly completion: CompletionState | null;
   readonly mode: string | null;
   readonly state: string | null;
   readonly running_turns: number;

@@ -32,6 +32,13 @@ def visible_again(text: str, newlines: Literal["keep", "show"] = "keep") -> str:
     return _spell_out(text, (_OPEN + _CLOSE) + ("\n\t" if newlines == "keep" else ""))
 
 
+def without_hidden(text: str) -> str:
+    """Returns the text without its hidden characters; line feeds and tabs stay, and a carriage return before a line
+    feed is dropped.
+    """
+    return "".join(c for c in text if c in "\n\t" or not _hides(c))
+
+
 def _spell_out(text: str, kept: str) -> str:
     if text.isascii() and text.strip(kept).isprintable():
         return text
@@ -40,9 +47,9 @@ def _spell_out(text: str, kept: str) -> str:
 
 @lru_cache(maxsize=4096)
 def _shown(character: str) -> str:
-    hidden = (
-        (unicodedata.category(character) in _HIDDEN and character != " ")
-        or character in _BLANK
-        or character in (_OPEN, _CLOSE)
-    )
+    hidden = _hides(character) or character in (_OPEN, _CLOSE)
     return f"{_OPEN}U+{ord(character):04X}{_CLOSE}" if hidden else character
+
+
+def _hides(character: str) -> bool:
+    return (unicodedata.category(character) in _HIDDEN and character != " ") or character in _BLANK

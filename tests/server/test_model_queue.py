@@ -15,7 +15,7 @@ from remit_server.models.local.host.cache.session_caches import CHUNK, Session, 
 from remit_server.models.local.host.fair_queue import LOWER_PRIORITY_EVERY, MOST_TOGETHER, FairQueue, QueueKey
 from remit_server.models.local.wire import Priority
 
-PRIORITIES: tuple[Priority, ...] = ("interactive", "turn", "background")
+PRIORITIES: tuple[Priority, ...] = ("turn", "background")
 LINES = st.tuples(st.sampled_from("abcdefghijkl"), st.sampled_from(PRIORITIES))
 
 
@@ -63,6 +63,19 @@ def test_the_highest_priority_has_all_rounds_but_some(lines: list[QueueKey]) -> 
         # All that were under way together took the same number of steps.
         assert len({count for count in served if count}) == 1
         assert sum(count > 0 for count in served) == min(len(served), MOST_TOGETHER)
+
+
+@given(st.lists(LINES, min_size=1, max_size=10, unique=True), st.integers(1, 60))
+def test_MOD_05_a_completion_at_the_cursor_runs_only_where_nothing_else_waits(lines: list[QueueKey], most: int) -> None:
+    queue = FairQueue()
+    queue.put("cursor", ("z", "cursor"))
+    assert queue.round() == ("cursor",)
+    for number, line in enumerate(lines):
+        queue.put(str(number), line)
+    assert not any("cursor" in queue.round() for _ in range(most))
+    for number in range(len(lines)):
+        queue.remove(str(number))
+    assert queue.round() == ("cursor",)
 
 
 @dataclass

@@ -74,6 +74,8 @@ ENVIRONMENT: Mapping[str, tuple[str, str | None]] = {
     "REMIT_SEED": ("7", "-1"),
     "REMIT_EFFORT": ("low", "much"),
     "REMIT_CONTEXT_TOKENS": ("4096", "9"),
+    "REMIT_INLINE_COMPLETION": ("on", "onn"),
+    "REMIT_INLINE_COMPLETION_MODEL": ("/x", None),
     "REMIT_SESSIONS": ("off", "no sessions"),
     "REMIT_SESSION_DAYS": ("7", "-1"),
     "REMIT_SESSION_COUNT": ("7", "0"),

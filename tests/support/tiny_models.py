@@ -16,13 +16,23 @@ SPECIAL = ("<|pad|>", "<|end|>")
 WIDTH, HEADS, INNER = 64, 4, 128
 
 
-def tiny_model(kind: Kind, folder: Path, *, layers: int = 1, width: int = WIDTH, spread: float = 0.3) -> Path:
+def tiny_model(
+    kind: Kind,
+    folder: Path,
+    *,
+    layers: int = 1,
+    width: int = WIDTH,
+    spread: float = 0.3,
+    markers: tuple[str, ...] = (),
+) -> Path:
     """Write a model in MLX format: over the embedded model's BPE, over bytes alone, or over a unigram of 8,000 tokens.
 
-    The last has no byte fallback, as some have not; `spread` is the deviation of the output weights.
+    The last has no byte fallback, as some have not; `spread` is the deviation of the output weights, and `markers` are
+    further tokens of its vocabulary.
     """
     folder.mkdir(parents=True, exist_ok=True)
     tokenizer = _tokenizer(kind)
+    tokenizer.add_special_tokens(list(markers))
     tokenizer.save(str(folder / "tokenizer.json"))
     end = "<|end|>" if kind != "embedded" else _embedded_end()
     settings: dict[str, Any] = {

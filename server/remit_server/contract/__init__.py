@@ -47,6 +47,7 @@ from remit_server.contract.requests import (
 from remit_server.contract.results import (
     Ability,
     ApprovalReceipt,
+    CompletionState,
     GenerationResult,
     ModelStats,
     RunResult,
@@ -119,6 +120,7 @@ __all__ = [
     "ChangedFile",
     "ChatProposal",
     "ChatReply",
+    "CompletionState",
     "ContextCondensed",
     "ContextPayload",
     "DiagnosticsAttachment",

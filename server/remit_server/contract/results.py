@@ -75,11 +75,22 @@ class ModelStats(Wire):
 
 class Ability(StrEnum):
     """What a model can be asked for by an offer of the editor: to rename a name in a file, to explain code in words, to
-    change it as it is told."""
+    change it as it is told, to complete at the cursor."""
 
     RENAME = "rename"
     EXPLAIN = "explain"
     EDIT = "edit"
+    COMPLETE = "complete"
+
+
+class CompletionState(Wire):
+    """Completion at the cursor, where it is switched on: the model that does it, why it offers nothing now, if so, and
+    how often it offered something since the server began.
+    """
+
+    model: str
+    why_not: str | None = None
+    offered: int = Field(default=0, ge=0)
 
 
 class StatusResult(Wire):
@@ -87,7 +98,8 @@ class StatusResult(Wire):
 
     `model_loaded` is the share of a model's weights that is in memory, while it is loaded; `model_stats` is there while
     a local model runs; `sent_to` is the host that conversations are sent to, null where they stay on this machine.
-    `abilities` are what the model can be asked for: an editor offers nothing else. `mode` and
+    `abilities` are what the model can be asked for: an editor offers nothing else. `completion` is null where that at
+    the cursor is off. `mode` and
     `state` are null as long as no workflow is enforced. `policy` is the version in force; `policy_problem` says why
     it is not that of the files on disk, `audit_problem` what was last found wrong with the audit log. `folders` are
     the roots of all workspace folders that the client has open; each has its own status.
@@ -103,6 +115,7 @@ class StatusResult(Wire):
     model_stats: ModelStats | None = None
     sent_to: str | None = None
     abilities: tuple[Ability, ...] = ()
+    completion: CompletionState | None = None
     mode: str | None = None
     state: str | None = None
     running_turns: int = Field(ge=0)

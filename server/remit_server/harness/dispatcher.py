@@ -15,7 +15,7 @@ from remit_server.errors import ToolError
 from remit_server.harness.calls import CallResult, RunDenied, ToolCall, replace_non_finite
 from remit_server.harness.collected import Batch
 from remit_server.harness.context import CallContext, Parts
-from remit_server.harness.judgement import judge_path
+from remit_server.harness.judgement import judge_actions, judge_path
 from remit_server.harness.record.audit_append import append, intent_event
 from remit_server.harness.record.call_record import CallRecord
 from remit_server.harness.stages.approve import approve
@@ -216,6 +216,15 @@ class Dispatcher:
         """Returns whether policy lets a path be read, be it after a question: then a model may name it."""
         tool = self.parts.tools["read_file"]
         return judge_path(self.parts.rulebook, turn, tool.name, "fs.read", path).verdict is not Verdict.DENY
+
+    async def is_read_unasked(self, path: str, turn: Turn) -> bool:
+        """Returns whether `read_file` of a path would run now, with no question to anybody."""
+        ctx = self._context(ToolCall("look", "read_file", {"path": path}), turn, "look")
+        try:
+            resolved = await resolve(parse(admit(ctx), ctx), ctx)
+        except ToolError:
+            return False
+        return (await judge_actions(resolved.actions, self.parts.rulebook, turn)).answer.word == "allow"
 
     async def find_errors(self, turn: Turn) -> tuple[Seen, ...] | None:
         """Returns the errors that the editor knows of, in files that policy lets be read; None where it cannot say them

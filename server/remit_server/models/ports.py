@@ -12,8 +12,8 @@ from pydantic import JsonValue
 from remit_governance.values import Intent
 from remit_server.contract import Ability
 
-Priority = Literal["interactive", "turn", "background"]
-"""The order of waiting requests: a completion at the cursor, a turn, background work."""
+Priority = Literal["turn", "background", "cursor"]
+"""The order of waiting requests: a turn, background work, a completion at the cursor."""
 Effort = Literal["low", "medium", "high"]
 """How long a model thinks, where it knows of that."""
 ModelState = Literal["stopped", "starting", "ready", "busy", "failed"]
@@ -21,6 +21,9 @@ ModelState = Literal["stopped", "starting", "ready", "busy", "failed"]
 
 EVERY_ABILITY = frozenset(Ability)
 """The abilities of a model that was trained for no particular task."""
+
+IN_TURNS = EVERY_ABILITY - {Ability.COMPLETE}
+"""The abilities of one that is asked in a conversation only."""
 
 SMALL_PARAMETERS = 4_500_000_000
 """Of a model that is called one of four thousand million."""
@@ -117,6 +120,14 @@ class PathsOnOffer:
 
 
 @dataclass(frozen=True, slots=True)
+class Gap:
+    """A place in a document that a model is to fill: the text before it, and the text after it."""
+
+    before: str
+    after: str
+
+
+@dataclass(frozen=True, slots=True)
 class GenerateRequest:
     """One step's generation.
 
@@ -126,6 +137,8 @@ class GenerateRequest:
     With `answer_schema`, a JSON Schema, the answer's text is one JSON value that satisfies it; `intents` is empty then.
     Where it finishes with `length`, the value is whole, but was cut short to fit `max_tokens`.
     With `must_call` the model calls a tool, without any text before it.
+    With a `gap` the answer's text is what goes there; `messages` and `intents` are empty then. Only a model with the
+    ability to complete is asked for it.
     Where several requests wait for one model, those of a higher `priority` come first.
     """
 
@@ -142,6 +155,7 @@ class GenerateRequest:
     paths: PathsOnOffer | None = None
     priority: Priority = "turn"
     must_call: bool = False
+    gap: Gap | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,6 +58,13 @@ class AgentRuntime(Protocol):
         """
         ...
 
+    async def complete(self, path: str, text: str, offset: int) -> str | None:
+        """Returns what could stand at an offset of an open document; None where nothing is offered.
+
+        Cancelling the awaiting task stops the model.
+        """
+        ...
+
     @property
     def sessions(self) -> SessionFolder:
         """The sessions of this workspace, which others may write too."""

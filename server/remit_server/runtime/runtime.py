@@ -49,6 +49,7 @@ from remit_server.models.answers import OnText
 from remit_server.models.ports import LocalEngine, ModelProvider, UserMessage
 from remit_server.runtime.attachments import Reader
 from remit_server.runtime.chosen_models import ChosenModels
+from remit_server.runtime.completing import Completer
 from remit_server.runtime.config.form import When
 from remit_server.runtime.generating import generate
 from remit_server.runtime.live_settings import LiveSettings
@@ -102,6 +103,7 @@ class Runtime:
         self.dispatcher, self._desk = dispatcher, desk
         self._live, self._close_resources = live, close
         self._warnings, self._warned, self._audit_warnings = warnings, 0, audit_warnings
+        self._completer = Completer(lambda: self._settings, lambda: self._running_turns > 0, models, dispatcher)
         self._sandbox = dispatcher.parts.sandbox.isolation().name
         self._sessions: OrderedDict[str, Session] = OrderedDict()
         self._turns: OrderedDict[tuple[str, str], RunningTurn] = OrderedDict()
@@ -111,6 +113,10 @@ class Runtime:
     @property
     def _settings(self) -> Settings:
         return self._configured.now
+
+    @property
+    def _running_turns(self) -> int:
+        return sum(not turn.task.done() for turn in self._turns.values())
 
     async def run(self, request: RunRequest, emit: Emit, asker: Asker) -> RunResult:
         """Run one turn; see `AgentRuntime.run`. Raises RemitError where the ids were used for another request."""
@@ -139,6 +145,10 @@ class Runtime:
     async def generate(self, request: GenerationRequest, on_text: OnText | None) -> GenerationResult:
         """Let the model answer by itself; see `AgentRuntime.generate`."""
         return await generate(self._agent.provider, request, on_text)
+
+    async def complete(self, path: str, text: str, offset: int) -> str | None:
+        """Complete an open document; see `AgentRuntime.complete`."""
+        return await self._completer.complete(path, text, offset)
 
     @property
     def sessions(self) -> SessionFolder:
@@ -177,7 +187,8 @@ class Runtime:
             model_loaded=provider.loaded_share if isinstance(provider, LocalEngine) else None,
             sent_to=self._models.sent_to(),
             abilities=tuple(sorted(provider.abilities)),
-            running_turns=sum(not turn.task.done() for turn in self._turns.values()),
+            completion=self._completer.state(),
+            running_turns=self._running_turns,
             pending_approvals=self._desk.pending,
             policy=self.dispatcher.parts.rulebook.policy.version,
             policy_problem=self._live.problem,

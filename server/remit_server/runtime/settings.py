@@ -52,6 +52,14 @@ class Room:
 
 
 @dataclass(frozen=True, slots=True)
+class Completion:
+    """Whether a model completes at the cursor, and which one; None is the configured one."""
+
+    enabled: bool = False
+    model: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """What one server was started with.
 
@@ -80,6 +88,7 @@ class Settings:
     log_level: Level = "info"
     collector: str | None = None
     room: Room = Room()
+    completion: Completion = Completion()
     trusted: bool | None = True
     unknown: tuple[str, ...] = ()
 
@@ -169,6 +178,7 @@ class Settings:
             log_level=form.log.level,
             collector=form.telemetry.endpoint,
             room=Room(form.limits.spare_memory_mib, form.limits.spare_disk_mib),
+            completion=Completion(form.completion.enabled, form.completion.model),
             unknown=unknown_variables(env),
         )
 

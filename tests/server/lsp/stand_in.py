@@ -232,6 +232,9 @@ class StandInRuntime:
             sandbox="none",
         )
 
+    async def complete(self, path: str, text: str, offset: int) -> str | None:
+        return None
+
     async def generate(self, request: GenerationRequest, on_text: OnText | None) -> GenerationResult:
         if request.prompt == "fail":
             raise ModelFailed("no answer", "the stand-in says so", "ask again")

@@ -313,6 +313,7 @@ def to_wire(request: GenerateRequest, nameable: Nameable | None = None) -> wire.
         paths=None if nameable is None else nameable.paths,
         path_arguments=dict(request.paths.arguments) if request.paths is not None else {},
         must_call=request.must_call,
+        gap=None if request.gap is None else wire.Gap(before=request.gap.before, after=request.gap.after),
     )
 
 

@@ -20,9 +20,9 @@ class WireError(ValueError):
     """Bytes that are not a frame, or a frame that is not a message."""
 
 
-Priority = Literal["interactive", "turn", "background"]
+Priority = Literal["turn", "background", "cursor"]
+"""The order of waiting requests: turns, then background work, and at last a completion at the cursor."""
 Effort = Literal["low", "medium", "high"]
-"""The order of waiting requests: a completion at the cursor, then turns, then background work."""
 
 
 class Frame(BaseModel):
@@ -57,6 +57,13 @@ class ToolSchema(Frame):
     parameters: dict[str, JsonValue]
 
 
+class Gap(Frame):
+    """A place in a document that is to be filled."""
+
+    before: str
+    after: str
+
+
 class Load(Frame):
     """Loads a model: `embedded`, or the path of a folder. Comes first, once.
 
@@ -76,7 +83,7 @@ class Load(Frame):
 
 class Generate(Frame):
     """Requests one generation: `intents` maps each intent that may be declared to its tools; or a JSON value of a
-    schema.
+    schema; or what goes into a `gap`, without any message.
 
     Without a `temperature` or a `top_p` they are those that the model's folder states. With `paths`, the argument that
     `path_arguments` names for a tool is one of them, in addition to its schema.
@@ -97,6 +104,7 @@ class Generate(Frame):
     must_call: bool = False
     effort: Effort | None = None
     priority: Priority = "turn"
+    gap: Gap | None = None
 
 
 class Cancel(Frame):

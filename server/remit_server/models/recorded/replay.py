@@ -16,7 +16,7 @@ from typing import Any
 
 from remit_server.contract import Ability
 from remit_server.errors import ModelFailed, SetupError
-from remit_server.models.ports import EVERY_ABILITY, GenerateRequest, ModelEvent, ModelState
+from remit_server.models.ports import IN_TURNS, GenerateRequest, ModelEvent, ModelState
 from remit_server.models.recorded.request_diff import difference, likeness
 from remit_server.models.recorded.traffic import (
     Asked,
@@ -77,8 +77,8 @@ class ReplayProvider:
 
     @property
     def abilities(self) -> frozenset[Ability]:
-        """All: what was not recorded fails, whatever it is."""
-        return EVERY_ABILITY
+        """All but completion, for nobody types the same twice: what was not recorded fails, whatever it is."""
+        return IN_TURNS
 
     @property
     def context_tokens(self) -> int | None:

@@ -1,7 +1,8 @@
 """A provider that follows a script, filtering nothing: it lets tests make a model misbehave (MOD-10).
 
 A script is a JSON list of steps, `{"text"?, "calls"?: [{"name", "arguments", "id"?}], "declined"?, "error"?, "hang"?,
-"delay_s"?}`; step i answers the i-th generation of a session.
+"delay_s"?, "at_cursor"?}`; step i answers the i-th generation of a session. Those `at_cursor` answer
+completions, counted by themselves, and the last one all that follow.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from remit_server.contract import Ability
 from remit_server.errors import ModelFailed, ModelUnavailable, SetupError
 from remit_server.models.ports import (
     EVERY_ABILITY,
+    IN_TURNS,
     CallProposed,
     Finished,
     GenerateRequest,
@@ -53,6 +55,7 @@ class ScriptedStep(BaseModel):
     error: str | None = None
     hang: bool = False
     delay_s: float = Field(default=0.0, ge=0.0, le=600.0)
+    at_cursor: bool = False
 
 
 _SCRIPT: TypeAdapter[list[ScriptedStep]] = TypeAdapter(list[ScriptedStep])
@@ -62,7 +65,8 @@ class ScriptedProvider:
     """A `ModelProvider` that follows a script. `requests` holds the requests, in order."""
 
     def __init__(self, script: Sequence[ScriptedStep], *, name: str = "script") -> None:
-        self._script = tuple(script)
+        self._script = tuple(step for step in script if not step.at_cursor)
+        self._at_cursor = tuple(step for step in script if step.at_cursor)
         self._name = name
         self._taken: Counter[str] = Counter()
         self._running = 0
@@ -106,8 +110,8 @@ class ScriptedProvider:
 
     @property
     def abilities(self) -> frozenset[Ability]:
-        """All: a script may answer anything."""
-        return EVERY_ABILITY
+        """All that its steps can answer."""
+        return EVERY_ABILITY if self._at_cursor else IN_TURNS
 
     @property
     def state(self) -> ModelState:
@@ -118,15 +122,19 @@ class ScriptedProvider:
 
     async def generate(self, request: GenerateRequest) -> AsyncGenerator[ModelEvent]:
         """Plays the session's next step. Raises ModelFailed when the script has no further one."""
-        number = self._taken[request.session_id]
-        self._taken[request.session_id] += 1
+        at_cursor = request.gap is not None
+        line, script = ("", self._at_cursor) if at_cursor else (request.session_id, self._script)
+        number = self._taken[line]
+        self._taken[line] += 1
         self.requests.append(request)
-        if number >= len(self._script):
-            why = f"it has {len(self._script)} steps, and was asked for one more"
+        if at_cursor:
+            number = min(number, len(script) - 1)
+        if not 0 <= number < len(script):
+            why = f"it has {len(script)} steps, and was asked for one more"
             raise ModelFailed("the script is over", why, "add a step to it")
         self._running += 1
         try:
-            async for event in _play(self._script[number], number):
+            async for event in _play(script[number], number):
                 yield event
         finally:
             self._running -= 1

@@ -120,6 +120,8 @@ def request_value(request: GenerateRequest, redact: Redact) -> dict[str, Any]:
         "temperature": request.temperature,
         "seed": request.seed,
     }
+    if request.gap is not None:  # earlier recordings know of none
+        value["gap"] = asdict(request.gap)
     return cast("dict[str, Any]", map_strings(value, redact))
 
 

@@ -16,7 +16,7 @@ from remit_governance.values import Intent
 from remit_server.contract import Ability, TokenUsage
 from remit_server.errors import ModelFailed, ModelUnavailable
 from remit_server.models.ports import (
-    EVERY_ABILITY,
+    IN_TURNS,
     SMALL_PARAMETERS,
     AssistantMessage,
     CallProposed,
@@ -113,8 +113,8 @@ class RemoteProvider:
 
     @property
     def abilities(self) -> frozenset[Ability]:
-        """Served models are made for any task."""
-        return EVERY_ABILITY
+        """Served models are made for any task that is a conversation."""
+        return IN_TURNS
 
     @property
     def context_tokens(self) -> int | None:

@@ -63,6 +63,15 @@ class ModelSection(Section):
     record: Place | None = setting(None, "REMIT_RECORD", "no", "a file to record the model's traffic to")
 
 
+class CompletionSection(Section):
+    """Completion at the cursor, while you type in an editor."""
+
+    enabled: bool = setting(False, "REMIT_INLINE_COMPLETION", "no", "the model completes at the cursor while you type")
+    model: str | None = setting(
+        None, "REMIT_INLINE_COMPLETION_MODEL", "no", "a model for that alone, such as a small one", min_length=1
+    )
+
+
 class LimitsSection(Section):
     """Limits of a turn."""
 
@@ -127,6 +136,7 @@ class ConfigForm(Section):
     """A configuration file of Remit. What it leaves out is the next file's, and at last the default."""
 
     model: ModelSection = ModelSection()
+    completion: CompletionSection = CompletionSection()
     limits: LimitsSection = LimitsSection()
     review: ReviewSection = ReviewSection()
     sessions: SessionsSection = SessionsSection()
@@ -137,6 +147,7 @@ class ConfigForm(Section):
 
 SECTIONS: dict[str, type[Section]] = {
     "model": ModelSection,
+    "completion": CompletionSection,
     "limits": LimitsSection,
     "review": ReviewSection,
     "sessions": SessionsSection,

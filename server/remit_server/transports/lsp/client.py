@@ -25,6 +25,8 @@ class Client:
     Without `takes_code_actions` it knows only bare commands; without `versions_edits`, only edits regardless of a
     document's version.
 
+    It takes completions at the cursor with `completes_inline`, and is told of them later on with `registers_inline`.
+
     `trusts_folders` says that the person trusts what they open in it. `commands` are its own commands that the server's
     code actions may name; `complaints` describe invalid options.
     """
@@ -42,6 +44,8 @@ class Client:
     shows_documents: bool = False
     refreshes_lenses: bool = False
     hovers_in_markdown: bool = False
+    completes_inline: bool = False
+    registers_inline: bool = False
     answers_queries: bool = False
     trusts_folders: bool = False
     complaints: tuple[str, ...] = ()
@@ -74,6 +78,8 @@ def describe_client(params: lsp.InitializeParams) -> Client:
         shows_documents=bool(get_capability(has, "window.show_document.support")),
         refreshes_lenses=bool(get_capability(has, "workspace.code_lens.refresh_support")),
         hovers_in_markdown=lsp.MarkupKind.Markdown in hover,
+        completes_inline=get_capability(has, "text_document.inline_completion") is not None,
+        registers_inline=bool(get_capability(has, "text_document.inline_completion.dynamic_registration")),
         answers_queries=given.get("editor_query", False),
         trusts_folders=given.get("trusted", False),
         complaints=complaints,

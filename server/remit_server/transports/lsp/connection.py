@@ -21,6 +21,7 @@ from remit_server.transports.lsp.buffers.documents import OpenBuffers
 from remit_server.transports.lsp.buffers.own_files import OwnBuffers, OwnDocument
 from remit_server.transports.lsp.client import Client
 from remit_server.transports.lsp.folders import FolderDocument, WorkspaceFolders
+from remit_server.transports.lsp.latest import Latest
 from remit_server.transports.lsp.reviews import Review
 from remit_server.transports.lsp.rpc.custom_methods import Json
 from remit_server.transports.lsp.rpc.io_threads import ConnectionLost
@@ -75,7 +76,8 @@ class Connection:
 
     `ready` says that the slow imports are done, and the folders' own files are watched. `session` is the id of the
     session of commands that name none; `chats` are those whose lines were read here, by session. `reviews` are the
-    questions about changes that wait in messages, by their ids.
+    questions about changes that wait in messages, by their ids. `completions` are those at cursors, by document,
+    and `offers_completion` says that the client was told of them after `initialize`.
     """
 
     channel: Channel
@@ -88,6 +90,8 @@ class Connection:
     session: str = field(default_factory=new_session_id)
     chats: dict[str, Chat] = field(default_factory=dict[str, "Chat"])
     reviews: dict[str, Review] = field(default_factory=dict[str, Review])
+    completions: Latest = field(default_factory=Latest)
+    offers_completion: bool = False
     _background: set[asyncio.Task[None]] = field(default_factory=set[asyncio.Task[None]])
     _progress: dict[lsp.ProgressToken, Callable[[], object]] = field(
         default_factory=dict[lsp.ProgressToken, Callable[[], object]]

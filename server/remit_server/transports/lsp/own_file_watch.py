@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from lsprotocol import types as lsp
 
 from remit_server.transports.lsp.buffers.own_files import settings_here
+from remit_server.transports.lsp.client_requests.completion_offer import follow_setting
 
 if TYPE_CHECKING:  # slow to import
     from remit_server.runtime.ports import Notice
@@ -33,6 +34,7 @@ async def watch_own_files(connection: Connection, folder: WorkspaceFolder) -> No
                 return
             for notice in await _reload(folder.slot):
                 _tell(connection, notice)
+            await follow_setting(connection, folder.root)
 
 
 async def _reload(slot: RuntimeSlot) -> Sequence[Notice]:

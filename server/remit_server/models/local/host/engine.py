@@ -131,6 +131,7 @@ class Engine:
             max_tokens=limit,
             emit=self._emit,
             drafter=self._adapter.drafter(request),
+            ends=self._adapter.ends(request),
         )
 
     def _attempt(self, generation: Generation, step: Callable[[Generation], None]) -> None:

@@ -9,8 +9,10 @@ from remit_server.models.local.wire import Priority
 MOST_TOGETHER = 8
 """The most generations of one priority that run at once; each holds a cache."""
 LOWER_PRIORITY_EVERY = 16
-"""In every so many rounds lower priorities get a step too, so that none starves."""
-_RANK: dict[Priority, int] = {"interactive": 0, "turn": 1, "background": 2}
+"""In every so many rounds background work gets a step too, so that it does not starve."""
+_RANK: dict[Priority, int] = {"turn": 0, "background": 1, "cursor": 2}
+_PATIENT = _RANK["cursor"]
+"""Runs only where nothing else waits: the next key that is typed ends it anyway."""
 
 QueueKey = tuple[str, Priority]
 """Identifies the queue of a session's requests of one priority; they run in order, since they share a prompt cache."""
@@ -48,7 +50,8 @@ class FairQueue:
     def round(self) -> tuple[str, ...]:
         """Returns the requests that run one step now: those of the highest waiting priority, at times lower ones."""
         self._rounds += 1
-        ranks = sorted({_RANK[priority] for _, priority in self._queues})
+        waiting = {_RANK[priority] for _, priority in self._queues}
+        ranks = sorted(waiting - {_PATIENT} or waiting)
         taking_part = ranks if self._rounds % LOWER_PRIORITY_EVERY == 0 else ranks[:1]
         return tuple(request_id for rank in taking_part for request_id in self._heads(rank))
 

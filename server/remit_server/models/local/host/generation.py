@@ -34,6 +34,7 @@ class Generation:
         max_tokens: int,
         emit: Emit,
         drafter: Drafter | None = None,
+        ends: frozenset[int] | None = None,
     ) -> None:
         self.request = request
         self.prompt = prompt
@@ -58,6 +59,7 @@ class Generation:
             max_tokens=max_tokens,
             sampling=model.sampling.wanted(request.temperature, request.top_p, request.seed),
             drafter=drafter,
+            ends=ends,
         )
         self._report(self._held)
 

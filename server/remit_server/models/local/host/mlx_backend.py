@@ -21,6 +21,7 @@ from typing import Any, cast
 from remit_server.models.dialects.dialect import Dialect
 from remit_server.models.local.host.cache.token_caches import Cache
 from remit_server.models.local.host.decoding import Row, Sampling, TokenConstraint, read
+from remit_server.models.local.host.fill_in import FillIn, find_fill_in
 from remit_server.models.local.host.grammar.lark import Spelling
 from remit_server.models.local.host.output.formats import FOREIGN, ToolFormat, dialect_formats, foreign_format
 from remit_server.models.local.host.output.thinking import ThinkMarkers
@@ -124,6 +125,18 @@ class LanguageModel:
         return str(self._tokenizer.bos_token or "")
 
     @property
+    def opening(self) -> str:
+        """The spelling of the token that its tokenizer puts before any text, if it does."""
+        token = self._tokenizer.bos_token_id
+        first = self._tokenizer.encode("")[:1]
+        return self.begin if token is not None and first == [token] else ""
+
+    @property
+    def fill_in(self) -> FillIn | None:
+        """The spelling of a gap, where it was trained with one."""
+        return find_fill_in(lambda marker: len(self.encode(marker)) == 1)
+
+    @property
     def end(self) -> str:
         """The spelling of the end token."""
         return str(self._tokenizer.eos_token or "")
@@ -184,6 +197,12 @@ class LanguageModel:
         """The ids of the tokens that end a generation."""
         return frozenset(cast(set[int], self._tokenizer.eos_token_ids))
 
+    @property
+    def ends_in_gap(self) -> frozenset[int]:
+        """The ids of the tokens that end what stands in a gap: any marker, for none is part of a document."""
+        markers = (self.encode(marker) for marker in self.control_tokens)
+        return self.end_tokens.union(*(marker for marker in markers if len(marker) == 1))
+
     def ends_under(self, spelling: Spelling) -> frozenset[int]:
         """Returns the ids that end a generation which a grammar holds: not those that a dialect ends a call with."""
         pieces = spelling.pieces(spelling.dialect.end)
@@ -224,15 +243,19 @@ class LanguageModel:
         max_tokens: int,
         sampling: Sampling,
         drafter: Drafter | None = None,
+        ends: frozenset[int] | None = None,
     ) -> Row:
-        """Starts a generation: the cache holds the prompt up to its last token, which is `token`."""
+        """Starts a generation: the cache holds the prompt up to its last token, which is `token`.
+
+        It ends with one of `ends`, where they are given in place of the end tokens.
+        """
         return Row(
             self._model,
             cache,
             token,
             constraint,
             self._tokenizer.detokenizer,
-            end_tokens=self.end_tokens,
+            end_tokens=self.end_tokens if ends is None else ends,
             max_tokens=max_tokens,
             sampling=sampling,
             drafter=drafter,

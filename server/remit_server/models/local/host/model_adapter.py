@@ -7,6 +7,7 @@ from functools import lru_cache
 
 from remit_server.models.dialects.read import Schemas
 from remit_server.models.dialects.table import HARMONY
+from remit_server.models.local.host.fill_in import spell_gap
 from remit_server.models.local.host.grammar.guide import Guide
 from remit_server.models.local.host.grammar.lark import Spelling
 from remit_server.models.local.host.grammar.schemas import SELECT, selection_schema
@@ -56,6 +57,7 @@ class ModelAdapter:
         dialect = self._plain.dialect
         self._formats = (held_format(dialect),) if self.guided else model.tool_formats(dialect)
         self._thoughtful = self._renderer(thinking=True, guided=self.guided) if self._thinking else self._plain
+        self._fill_in, self._ends_in_gap = model.fill_in, model.ends_in_gap
         self._source = lru_cache(maxsize=2 * MOST_SOURCES)(self._make_source)
         if thinking and not self._thinking:
             log.warning("model `%s` has no markers for thinking aloud, so it is not asked to", model.name)
@@ -66,7 +68,9 @@ class ModelAdapter:
         return self._grammars is not None
 
     def prompt(self, request: Generate) -> str:
-        """Renders the conversation. Raises HostError where the model's template fails."""
+        """Renders the conversation, or the gap. Raises HostError where the model's template fails."""
+        if request.gap is not None:
+            return spell_gap(self._fill_in, self._model.opening, request.gap, self._plain.defuse)
         messages = request.messages
         if not self.guided and request.answer_schema is not None:
             messages = tuple(with_schema(messages, request.answer_schema))
@@ -84,7 +88,7 @@ class ModelAdapter:
 
     def constrain(self, request: Generate, prompt: str) -> KeyedGuide:
         """Returns the constraint of a generation. Raises HostError where a schema cannot be used."""
-        if self._grammars is None:
+        if self._grammars is None or request.gap is not None:
             return None, Unguided(self._model.vocabulary)
         longest = request.max_tokens * CHARACTERS_PER_TOKEN
         ends = self._model.ends_under(self._spelling)
@@ -103,11 +107,17 @@ class ModelAdapter:
     def open_reader(self, request: Generate, prompt: str) -> OutputReader:
         """Returns the reader of the output. Raises HostError where a schema cannot be used."""
         markers = self._markers
+        if request.gap is not None:
+            return OutputReader(request.id, Verbatim())
         if markers is None or self._is_harmony or (self.guided and not self._thinks(request)):
             return OutputReader(request.id, self._reader(request))
         return OutputReader(
             request.id, self._reader(request), ThoughtReader(markers, opened=markers.is_opened_by(prompt))
         )
+
+    def ends(self, request: Generate) -> frozenset[int] | None:
+        """Returns the tokens that end the answer, where they are other ones than always."""
+        return None if request.gap is None else self._ends_in_gap
 
     def drafter(self, request: Generate) -> Drafter | None:
         """Returns what guesses a step's arguments from the files that were shown; None where none were."""

@@ -67,7 +67,7 @@ class Renderer:
         return self.template(as_turns(rendered) if self.turns else rendered, described, effort)
 
     def _message(self, message: ChatMessage) -> TemplateMessage:
-        content = self._text(message.content)
+        content = self.defuse(message.content)
         rendered: TemplateMessage = {"role": message.role, "content": content}
         if message.role == "tool":
             rendered |= {"name": message.name or "", "tool_call_id": _short(message.tool_call_id or "")}
@@ -85,14 +85,15 @@ class Renderer:
     def _defuse(self, value: JsonValue) -> JsonValue:
         """Defuses every string of a JSON value."""
         if isinstance(value, str):
-            return self._text(value)
+            return self.defuse(value)
         if isinstance(value, list):
             return [self._defuse(part) for part in value]
         if isinstance(value, dict):
             return {key: self._defuse(part) for key, part in value.items()}
         return value
 
-    def _text(self, text: str) -> str:
+    def defuse(self, text: str) -> str:
+        """Returns a text in which nothing is read as a marker."""
         whole = text.replace(SEAM, SEAM + SEAM)
         return self.markers.sub(_split, whole) if self.markers is not None else whole
 

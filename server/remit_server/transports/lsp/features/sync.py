@@ -23,6 +23,7 @@ def did_open(connection: Connection, params: lsp.DidOpenTextDocumentParams) -> N
 def did_change(connection: Connection, params: lsp.DidChangeTextDocumentParams) -> None:
     """Handles `textDocument/didChange`."""
     document, edits = params.text_document, [_edit(c) for c in params.content_changes]
+    connection.completions.drop(document.uri)
     connection.buffers.change(document.uri, document.version, edits)
     diagnostics.check_changed(connection, document, edits)
 
@@ -34,6 +35,7 @@ def did_save(connection: Connection, params: lsp.DidSaveTextDocumentParams) -> N
 
 def did_close(connection: Connection, params: lsp.DidCloseTextDocumentParams) -> None:
     """Handles `textDocument/didClose`."""
+    connection.completions.drop(params.text_document.uri)
     connection.buffers.close(params.text_document.uri)
     diagnostics.clear_closed(connection, params.text_document.uri)
 

@@ -11,6 +11,7 @@ import enum
 import inspect
 import json
 import logging
+import os
 import uuid
 from collections.abc import Callable, Collection, Generator
 from concurrent.futures import Future
@@ -31,6 +32,7 @@ from pygls.protocol import LanguageServerProtocol, lsp_method
 
 from remit_server.transports.lsp.buffers.uris import Root
 from remit_server.transports.lsp.client import Client, describe_client, workspace_roots
+from remit_server.transports.lsp.client_requests.completion_offer import announces_completion
 from remit_server.transports.lsp.rpc.client_quirks import mend_envelope
 from remit_server.transports.lsp.rpc.custom_methods import (
     CUSTOM_MESSAGES,
@@ -352,6 +354,8 @@ class RemitProtocol(LanguageServerProtocol):
         client = describe_client(params)
         if not client.takes_code_actions:  # its options may be invalid too
             result.capabilities.code_action_provider = True
+        if not announces_completion(client, os.environ):
+            result.capabilities.inline_completion_provider = None
         self._life.connect(client, workspace_roots(params), params.process_id)
         self.phase = Phase.OPEN
         return result
