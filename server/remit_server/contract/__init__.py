@@ -29,6 +29,7 @@ from remit_server.contract.events import (
     WarningEvent,
 )
 from remit_server.contract.requests import (
+    MOST_SELECTED,
     ApprovalAnswer,
     Attachment,
     CallInput,
@@ -105,6 +106,7 @@ from remit_server.contract.values import (
 )
 
 __all__ = [
+    "MOST_SELECTED",
     "PROTOCOL",
     "Ability",
     "AgentEvent",

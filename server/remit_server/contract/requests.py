@@ -9,6 +9,8 @@ from pydantic import Field, JsonValue, model_validator
 from remit_governance.values import Intent
 from remit_server.contract.values import Position, Scope, Selection, Wire
 
+MOST_SELECTED = 100_000
+
 
 class AnyAttachment(Wire):
     """What the person attached to a message; what is `pinned` stays when the conversation is condensed."""
@@ -43,7 +45,7 @@ class SelectionAttachment(AnyAttachment):
     type: Literal["selection"] = "selection"
     path: str
     range: Selection
-    text: str = Field(max_length=100_000)
+    text: str = Field(max_length=MOST_SELECTED)
 
 
 Attachment = Annotated[

@@ -252,3 +252,20 @@ async def test_LSP_10_what_a_task_cannot_be_about_is_said(start, given, why):
     uri = client.open("src/cart.py", TEXT)
     params = {"command": "remit.fix", "arguments": [{"uri": uri, **given}]}
     assert why in str(await client.error("workspace/executeCommand", params))
+
+
+async def test_LSP_13_a_selection_can_be_edited_where_the_client_can_ask_how(start):
+    client = await start()
+    await client.initialize(RESOLVES, {"client_commands": ["remit.client.edit"]})
+    (action,) = await offered_at(client, (1, 0), (2, 0), only=["refactor.rewrite.remit.edit"])
+    uri = (client.root / "src/cart.py").as_uri()
+    assert action["title"] == "Edit with Remit…"
+    assert action["command"]["command"] == "remit.client.edit"
+    assert action["command"]["arguments"] == [{"uri": uri, "first_line": 2, "last_line": 2}]
+    assert await offered_at(client, (1, 0), (1, 0), only=["refactor.rewrite.remit.edit"]) == []
+    plain = await start()
+    await plain.initialize(RESOLVES)
+    assert await offered_at(plain, (1, 0), (2, 0), only=["refactor.rewrite.remit.edit"]) == []
+    unable = await start(STAND_IN_ABILITIES="rename,explain")
+    await unable.initialize(RESOLVES, {"client_commands": ["remit.client.edit"]})
+    assert await offered_at(unable, (1, 0), (2, 0), only=["refactor.rewrite.remit.edit"]) == []

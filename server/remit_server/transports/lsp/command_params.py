@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from remit_server.transports.lsp.folders import FolderDocument
 
 
+LINES_COUNT = "lines count from 1, and the last one is not before the first"
 _PLACE = "workspace_folder?, uri?"
 
 

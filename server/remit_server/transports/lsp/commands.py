@@ -6,9 +6,12 @@ from typing import TYPE_CHECKING
 
 from lsprotocol import types as lsp
 
-from remit_server.contract import TextInput
+from remit_server.contract import MOST_SELECTED, Position, Selection, SelectionAttachment, TextInput
+from remit_server.transports.lsp.buffers.edits import split_lines
 from remit_server.transports.lsp.command_params import (
+    LINES_COUNT,
     About,
+    Asked,
     check_options,
     find_place,
     one_object,
@@ -20,6 +23,10 @@ from remit_server.transports.lsp.rpc.custom_methods import Json
 
 if TYPE_CHECKING:
     from remit_server.transports.lsp.connection import Connection
+    from remit_server.transports.lsp.folders import FolderDocument
+
+EDIT_SHAPE = "[text, {uri, first_line?, last_line?, session_id?}]"
+"""Or in place of the object a URI, or nothing."""
 
 
 async def ask(connection: Connection, params: lsp.ExecuteCommandParams) -> Json:
@@ -32,12 +39,38 @@ async def ask(connection: Connection, params: lsp.ExecuteCommandParams) -> Json:
 
 
 async def edit(connection: Connection, params: lsp.ExecuteCommandParams) -> Json:
-    """Runs `remit.edit [text, uri?]`: as `remit.ask`, with the document that the request is about."""
-    text, uri = text_and(params, "[text, uri?]")
-    if not isinstance(uri, str | None):
-        raise wrong_arguments(params, "the second argument is not a URI", "[text, uri?]")
-    document = connection.document(uri) if uri else None
-    return await _asked(connection, params, text, About.of(document))
+    """Runs `remit.edit [text, uri | {uri, first_line?, last_line?, session_id?}]`: as `remit.ask`, with the document
+    that the request is about, and its lines, which go along as a selection (LSP-13).
+    """
+    text, about = text_and(params, EDIT_SHAPE)
+    if isinstance(about, str | None):
+        document = connection.document(about) if about else None
+        return await _asked(connection, params, text, About.of(document))
+    given = check_options(about, params, EDIT_SHAPE)
+    asked = Asked(params, EDIT_SHAPE, given, About())
+    document = connection.document(asked.need("uri"))
+    if document is None:
+        raise wrong_arguments(params, "`uri` names no open document of a workspace folder", EDIT_SHAPE)
+    attached = [selection] if (selection := select_lines(asked, document)) is not None else []
+    part = TextInput(text=text, attachments=tuple(attached))
+    ended = await run_turn(connection, params, part, About.of(document), asked.text("session_id"))
+    return ended.result.model_dump(mode="json")
+
+
+def select_lines(asked: Asked, document: FolderDocument) -> SelectionAttachment | None:
+    """Returns the named lines of a document; None where none are named. Raises the error for invalid params."""
+    first, last = asked.number("first_line"), asked.number("last_line")
+    if first is None:
+        return None
+    last = first if last is None else last
+    if not 1 <= first <= last:
+        raise wrong_arguments(asked.params, LINES_COUNT, asked.shape)
+    text = "".join(split_lines(document.text)[first - 1 : last])
+    if len(text) > MOST_SELECTED:
+        why = f"the lines have {len(text)} characters, and {MOST_SELECTED} can be selected"
+        raise wrong_arguments(asked.params, why, asked.shape)
+    range_ = Selection(start=Position(line=first - 1, character=0), end=Position(line=last - 1, character=0))
+    return SelectionAttachment(path=document.path, range=range_, text=text)
 
 
 async def rename(connection: Connection, params: lsp.ExecuteCommandParams) -> Json:

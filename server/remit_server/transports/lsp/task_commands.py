@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from lsprotocol import types as lsp
 
 from remit_server.contract import DiagnosticsAttachment, TextInput
-from remit_server.transports.lsp.command_params import Asked, read_asked, wrong_arguments
+from remit_server.transports.lsp.command_params import LINES_COUNT, Asked, read_asked, wrong_arguments
 from remit_server.transports.lsp.command_turn import run_turn
 from remit_server.transports.lsp.rpc.custom_methods import Json
 from remit_server.transports.lsp.tasks import TASKS, describe_task, lines_of, problem_at
@@ -45,5 +45,5 @@ def _piece(asked: Asked, path: str, *, problem: bool) -> str:
         return f"what the editor shows in {path}" if problem else path
     last = first if last is None else last
     if not 1 <= first <= last:
-        raise wrong_arguments(asked.params, "lines count from 1, and the last one is not before the first", asked.shape)
+        raise wrong_arguments(asked.params, LINES_COUNT, asked.shape)
     return (problem_at if problem else lines_of)(path, first, last)

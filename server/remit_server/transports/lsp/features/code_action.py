@@ -28,8 +28,10 @@ if TYPE_CHECKING:
     from remit_server.transports.lsp.runtime_slot import RuntimeSlot
 
 RENAME_KIND = "refactor.rewrite.remit"
+EDIT_KIND = "refactor.rewrite.remit.edit"
+_KINDS = (RENAME_KIND, EDIT_KIND, *(task.kind for task in (*PROBLEM_TASKS.values(), *TASKS.values())))
 OPTIONS = lsp.CodeActionOptions(
-    code_action_kinds=sorted({RENAME_KIND, *(task.kind for task in (*PROBLEM_TASKS.values(), *TASKS.values()))}),
+    code_action_kinds=sorted(set(_KINDS)),
     resolve_provider=True,
 )
 MOST_PROBLEMS = 20
@@ -71,13 +73,15 @@ async def offer(snapshot: Snapshot, params: lsp.CodeActionParams) -> list[lsp.Co
     start, end = params.range.start, params.range.end
     name = identifier_at(document.text, Place(start.line, start.character), Place(end.line, end.character))
     found = list(_offers(document, name, params))
-    if name is None and not found:
+    edits = _edit(client, document.uri, params.range) if _is_wanted(EDIT_KIND, params.context.only) else []
+    if name is None and not found and not edits:
         return []
     able = await _find_abilities(document.folder.slot)
     made = [_action(client, each) for each in found if each.task.needs in able]
     if name is not None and "rename" in able and _is_wanted(RENAME_KIND, params.context.only):
         renaming = _rename(client, Subject(document.uri, document.path, name))
         made = made if renaming is None else [renaming, *made]
+    made += edits if "edit" in able else []
     if client.takes_code_actions:
         return [_tag(client, action) for action in made]
     return [action.command for action in made if action.command is not None]
@@ -114,9 +118,12 @@ def _offers(document: FolderDocument, name: str | None, params: lsp.CodeActionPa
 
 
 def _selected_lines(path: str, selected: lsp.Range) -> str:
-    # A selection of whole lines ends before the first character of the next one.
-    last = selected.end.line + (selected.end.character > 0 or selected.end.line == selected.start.line)
-    return lines_of(path, selected.start.line + 1, last)
+    return lines_of(path, selected.start.line + 1, _last_line(selected))
+
+
+def _last_line(selected: lsp.Range) -> int:
+    """Counts from 1. A selection of whole lines ends before the first character of the next one."""
+    return selected.end.line + (selected.end.character > 0 or selected.end.line == selected.start.line)
 
 
 def _rename(client: Client, subject: Subject) -> lsp.CodeAction | None:
@@ -127,6 +134,15 @@ def _rename(client: Client, subject: Subject) -> lsp.CodeAction | None:
     title = "Rename with Remit…"
     arguments: list[Json] = [asdict(subject)]
     return lsp.CodeAction(title=title, kind=RENAME_KIND, command=lsp.Command(title, own, arguments=arguments))
+
+
+def _edit(client: Client, uri: str, selected: lsp.Range) -> list[lsp.CodeAction]:
+    """Returns the action on a selection for clients with a command that asks what to do with it (LSP-13)."""
+    if "remit.client.edit" not in client.commands or selected.start == selected.end:
+        return []
+    title = "Edit with Remit…"
+    lines = {"uri": uri, "first_line": selected.start.line + 1, "last_line": _last_line(selected)}
+    return [lsp.CodeAction(title, kind=EDIT_KIND, command=lsp.Command(title, "remit.client.edit", arguments=[lines]))]
 
 
 def _action(client: Client, offered: Offer) -> lsp.CodeAction:
