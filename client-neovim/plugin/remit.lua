@@ -23,6 +23,7 @@ local maps = {
 for name, act in pairs(maps) do
   vim.keymap.set('n', '<Plug>(' .. name .. ')', act, { desc = 'Remit: ' .. name })
 end
+vim.keymap.set('i', '<Plug>(RemitAccept)', function() require('remit.ghost').accept() end, { desc = 'Remit: RemitAccept' })
 
 -- A file that is read, one that is new, and a buffer that gets a name.
 vim.api.nvim_create_autocmd({ 'BufReadPost', 'BufNewFile', 'BufFilePost' }, {

@@ -4,6 +4,7 @@ import * as vscode from 'vscode';
 import { openConversation, type Conversation } from './chat/conversation';
 import { provideChat, type Chat } from './chat/provider';
 import { running, tookLong, type Change, type View } from './chat/view';
+import { openEditHere, type Lines } from './editor/here';
 import { openInstalling } from './editor/installing';
 import { openPolicyPreview, POLICY_FILES } from './editor/policy_preview';
 import { openProposals } from './editor/proposals';
@@ -35,6 +36,7 @@ export function activate(context: vscode.ExtensionContext): void {
   };
   const moved = new vscode.EventEmitter<void>();
   let shown: string | null = null;
+  let outdated = false;
   const health = watchHealth(remit, ({ state, status, problem }) => {
     chat.showServer({ state, model: status?.model ?? null, problem });
     redraw();
@@ -50,10 +52,13 @@ export function activate(context: vscode.ExtensionContext): void {
     chat.show(change);
     redraw();
     review.changed(change, view, chat.visible());
+    here.changed(view);
     changes.fire([change, view]);
     if (change.type === 'event' && change.event.kind === 'run_completed') void announceEnd(change.event.turn_id, view, chat.visible());
     if (change.type === 'ended' && !running(view)) {
-      void health.refresh();
+      // A setting that changed while a turn ran counts from here on.
+      void (outdated ? health.start() : health.refresh());
+      outdated = false;
       views.refresh();
     }
   };
@@ -62,6 +67,7 @@ export function activate(context: vscode.ExtensionContext): void {
   const chat: Chat = provideChat(context.extensionUri, () => conversation, proposals, (text) =>
     remit.command('remit.chat.complete', { text, session_id: conversation.session() }));
 
+  const here = openEditHere(() => conversation, () => chat.visible());
   const views = openViews(remit);
   const review = openReview(context.extensionUri, () => conversation, proposals, () => chat.reveal());
   const preview = openPolicyPreview(remit);
@@ -71,6 +77,11 @@ export function activate(context: vscode.ExtensionContext): void {
     if (conversation.ask(text, editorContext()) || !running(conversation.view())) return;
     const chosen = await vscode.window.showInformationMessage('Remit is still working on the last request.', 'Stop It');
     if (chosen) conversation.stop();
+  };
+
+  const settingsChanged = (): void => {
+    outdated = running(conversation.view()) !== null;
+    if (!outdated) void health.start();
   };
 
   const commands: { readonly [id: string]: (...args: never[]) => unknown } = {
@@ -92,11 +103,14 @@ export function activate(context: vscode.ExtensionContext): void {
     'remit.walkthrough': () => vscode.commands.executeCommand('workbench.action.openWalkthrough', `${context.extension.id}#start`, false),
     'remit.trySample': () => trySample(ask),
     'remit.previewPolicy': (uri?: string) => preview.show(uri),
+    'remit.editHere': () => here.start(),
+    'remit.toggleInlineCompletion': () => toggleCompletion(),
     'remit.menu': () => showMenu(conversation.view(), health.condition().problem),
     'remit.setServerPath': () => openSetting('remit.serverPath'),
     'remit.setModel': () => openSetting('remit.model'),
     'remit.openPlace': () => openPlace(place(health)),
     [CLIENT_COMMANDS.rename]: (target: { path: string; name: string }) => rename(target, ask),
+    [CLIENT_COMMANDS.edit]: (lines: Lines) => here.start(lines),
     [CLIENT_COMMANDS.ask]: (question: { text: string }) => ask(question.text),
   };
   context.subscriptions.push(
@@ -113,7 +127,7 @@ export function activate(context: vscode.ExtensionContext): void {
     offerModel(remit, () => health.condition().status, moved.event),
     ...offerTools(context.extension.packageJSON, () => conversation, changes.event),
     remit.onDidChange(health.moved),
-    ...mended(health, () => running(conversation.view()) !== null),
+    ...mended(health, settingsChanged),
     ...Object.entries({ ...commands, ...review.commands, ...views.commands }).map(([id, run]) => vscode.commands.registerCommand(id, run)),
   );
   void health.start();
@@ -124,10 +138,10 @@ export async function deactivate(): Promise<void> {
 }
 
 /** What a person has mended is looked at again: a setting, a policy file, a folder that was not open. */
-function mended(health: Health, busy: () => boolean): readonly vscode.Disposable[] {
+function mended(health: Health, settingsChanged: () => void): readonly vscode.Disposable[] {
   return [
     vscode.workspace.onDidChangeConfiguration((event) => {
-      if (event.affectsConfiguration('remit') && !busy()) void health.start();
+      if (event.affectsConfiguration('remit')) settingsChanged();
     }),
     vscode.workspace.onDidSaveTextDocument((document) => {
       if (place(health)?.file === document.uri.fsPath) void health.refresh();
@@ -141,6 +155,12 @@ function mended(health: Health, busy: () => boolean): readonly vscode.Disposable
 function place(health: Health): Place | null {
   const { problem } = health.condition();
   return problem && placeOf(problem);
+}
+
+async function toggleCompletion(): Promise<void> {
+  const on = !vscode.workspace.getConfiguration('remit').get('inlineCompletion', false);
+  await vscode.workspace.getConfiguration('remit').update('inlineCompletion', on, vscode.ConfigurationTarget.Global);
+  vscode.window.setStatusBarMessage(`Remit: completion at the cursor is ${on ? 'on' : 'off'}`, 5_000);
 }
 
 function openSetting(name: string): Thenable<unknown> {

@@ -127,6 +127,17 @@ class Editor:
         end return found"""
         return list(self.lua(code))
 
+    @property
+    def ghost(self) -> list[str]:
+        """What the model would write, as it is drawn."""
+        code = """local space = vim.api.nvim_get_namespaces()['remit.ghost']
+        local found = {}
+        for _, mark in ipairs(vim.api.nvim_buf_get_extmarks(0, space, 0, -1, { details = true })) do
+          table.insert(found, mark[4].virt_text[1][1])
+          for _, line in ipairs(mark[4].virt_lines or {}) do table.insert(found, line[1][1]) end
+        end return found"""
+        return list(self.lua(code))
+
     def close(self) -> None:
         if self.process.poll() is None:
             with suppress(OSError, EOFError):  # it leaves without an answer
@@ -274,6 +285,51 @@ def test_NVI_03_tasks_at_the_cursor_and_for_lines(start: Callable[[str], Editor]
     editor.nvim.command("2,3Remit refactor")
     editor.until("the answer", lambda: "Simpler now." in editor.chat)
     assert "❯ refactor lines 2-3 of src/cart.py" in editor.chat
+
+
+def test_LSP_13_lines_are_edited_as_words_say_and_go_along(
+    start: Callable[[str], Editor], script: Callable[..., str], remit: CommandLine
+) -> None:
+    editing = {"path": "b.txt", "old_text": "line 2\n", "new_text": "LINE 2\n"}
+    traffic = remit.workspace.parent / "traffic.jsonl"
+    remit.environment["REMIT_RECORD"] = str(traffic)
+    editor = start(script({"calls": [intent("CODE"), call("edit_file", **editing)]}, {"text": "Louder now."}))
+    editor.open("b.txt")
+    editor.nvim.command("3,4Remit edit make it louder")
+    editor.asked()
+    editor.until("the hunk is drawn", lambda: any("LINE 2" in each for each in editor.virtual))
+    editor.remit("review")
+    editor.nvim.input("a")
+    editor.until("the answer", lambda: "Louder now." in editor.chat)
+    assert "❯ make it louder" in editor.chat
+    said = traffic.read_text()
+    assert "Selected in b.txt, lines 3-4 (data, not a request):\\nline 2\\nline 3" in said
+
+
+def test_LSP_12_what_the_model_would_write_is_drawn_and_accepted_or_gone_with_the_next_key(
+    start: Callable[[str], Editor], script: Callable[..., str]
+) -> None:
+    editor = start(script({"at_cursor": True, "text": "three()\nfour()"}))
+    editor.nvim.command("let g:remit = #{trusted: v:true, inline_completion: v:true}")
+    if not editor.nvim.funcs.has("nvim-0.10"):
+        editor.open("b.txt")
+        assert editor.told == ["remit: inline_completion needs Neovim 0.10"]
+        return
+    editor.nvim.command("imap <C-l> <Plug>(RemitAccept)")
+    editor.open("b.txt")
+    drawn = "local it = require('remit.ghost').shown return it and it.column"
+    editor.nvim.input("gg")
+    editor.nvim.input("A + ")
+    editor.until("it is drawn", lambda: editor.lua(drawn))
+    assert editor.ghost == ["three()", "four()"]
+    assert editor.text.startswith("line 0 + \n")
+    editor.nvim.input("x")
+    editor.until("the key took it away, and another one came", lambda: editor.lua(drawn) == 10)
+    editor.nvim.input("<C-l>")
+    editor.until("it is in the text", lambda: editor.text.startswith("line 0 + xthree()\nfour()\nline 1\n"))
+    assert editor.ghost == []
+    editor.nvim.input("<Esc>")
+    editor.until("the text is left alone", lambda: editor.lua(drawn) is None)
 
 
 def test_NVI_04_a_session_is_taken_up_again_and_a_turn_undone(

@@ -33,6 +33,20 @@ local function task(kind)
   end
 end
 
+--- Asks for an edit of the lines of the range, which go along (LSP-13).
+local function edit_lines(words, given)
+  local name, folder = vim.api.nvim_buf_get_name(0), nil
+  folder = server.folder_of(name)
+  if name:sub(1, #folder + 1) ~= folder .. '/' then
+    return vim.notify('this is no file of the folder that Remit works in', vim.log.levels.WARN)
+  end
+  local lines = vim.api.nvim_buf_get_lines(0, given.line1 - 1, given.line2, false)
+  local first, last = { line = given.line1 - 1, character = 0 }, { line = given.line2 - 1, character = 0 }
+  turn.ask(words, { {
+    type = 'selection', path = name:sub(#folder + 2), range = { start = first, ['end'] = last }, text = table.concat(lines, '\n'),
+  } })
+end
+
 local function choose_session()
   server.execute('remit.session.list', {}, function(problem, found)
     if problem then return vim.notify(problem, vim.log.levels.ERROR) end
@@ -83,6 +97,8 @@ function M.run(given)
   if line == '' then return require('remit.chat').prompt() end
   local act = M.WORDS[line]
   if act then return act(given) end
+  local words = given.range > 0 and line:match('^edit%s+(.+)$')
+  if words then return edit_lines(words, given) end
   turn.ask(line)
 end
 

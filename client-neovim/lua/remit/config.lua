@@ -6,8 +6,9 @@ local M = {}
 ---@field trusted boolean|nil whether folders that are opened here are trusted; nil: the server asks once for each
 ---@field width number columns of the chat
 ---@field auto boolean whether files that are opened are shown to the server
-local DEFAULTS = { cmd = { 'remit', 'serve' }, width = 72, auto = true }
-local KINDS = { cmd = 'table', trusted = 'boolean', width = 'number', auto = 'boolean' }
+---@field inline_completion boolean whether the model completes at the cursor; from Neovim 0.10 on
+local DEFAULTS = { cmd = { 'remit', 'serve' }, width = 72, auto = true, inline_completion = false }
+local KINDS = { cmd = 'table', trusted = 'boolean', width = 'number', auto = 'boolean', inline_completion = 'boolean' }
 
 local given = {}
 

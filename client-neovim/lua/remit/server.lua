@@ -39,7 +39,7 @@ function M.describe()
   local settings = config.get()
   local remit = { approvals = 'stream', client_commands = { 'remit.client.rename', 'remit.client.ask' } }
   remit.trusted = settings.trusted
-  return {
+  local described = {
     name = 'remit',
     cmd = settings.cmd,
     root_dir = vim.fn.getcwd(),
@@ -51,6 +51,8 @@ function M.describe()
       vim.schedule(function() require('remit.turn').lost() end)
     end,
   }
+  if settings.inline_completion then require('remit.ghost').enable(described) end
+  return described
 end
 
 vim.lsp.commands['remit.client.ask'] = function(command) require('remit.turn').ask(command.arguments[1].text) end

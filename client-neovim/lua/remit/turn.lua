@@ -19,8 +19,19 @@ local function context()
   }
 end
 
---- Sends a line of the chat: a message, a `/command`, or a `!command`.
-function M.ask(line)
+--- What goes along is added to the message that a line comes to.
+local function with_attached(input, attached)
+  for _, part in ipairs(attached and input or {}) do
+    if part.type == 'text' then
+      part.attachments = vim.list_extend(known(part.attachments) or {}, attached)
+      break
+    end
+  end
+  return input
+end
+
+--- Sends a line of the chat: a message, a `/command`, or a `!command`; with a message goes what is `attached`.
+function M.ask(line, attached)
   if M.running then return vim.notify('Remit is still working on the last request; :Remit stop ends it', vim.log.levels.WARN) end
   local about = context()
   server.execute('remit.chat.read', { text = line, session_id = M.session }, function(problem, reply)
@@ -31,7 +42,7 @@ function M.ask(line)
     if reply.clears then chat().clear() end
     if reply.loads then M.load(reply.session_id) end
     if reply.text ~= '' then chat().say(reply.text) end
-    if #reply.input > 0 then M.run(reply.input, known(reply.model), about) end
+    if #reply.input > 0 then M.run(with_attached(reply.input, attached), known(reply.model), about) end
   end)
 end
 

@@ -3,6 +3,7 @@ import type {
   AgentEvent, ApprovalAnswer, ApprovalReceipt, CallInput, ChatReply, ContextPayload, RunRequest, RunResult, ToolResultEvent,
 } from '../contract';
 import type { Problem } from '../problem';
+import { attach, type Attachments } from './attached';
 import type { LeftOutParts } from './parts';
 import { EMPTY, findApproval, reduce, running, type Change, type Choice, type Folder, type Turn, type View } from './view';
 
@@ -19,7 +20,7 @@ export interface ServerPort {
 export interface Conversation {
   readonly view: () => View;
   /** Asks, unless a turn is running: then it does nothing and returns false. */
-  readonly ask: (text: string, context: ContextPayload | null) => boolean;
+  readonly ask: (text: string, context: ContextPayload | null, attachments?: Attachments) => boolean;
   readonly stop: () => void;
   readonly answer: (approvalId: string, choice: Choice) => Promise<void>;
   /** Says which parts of a question an "allow" leaves out. */
@@ -57,18 +58,18 @@ export function openConversation(
     changed(change, view);
   };
 
-  const ask = (text: string, context: ContextPayload | null): boolean => {
+  const ask = (text: string, context: ContextPayload | null, attachments: Attachments = []): boolean => {
     const prompt = text.trim();
     if (!prompt || running(view)) return false;
     const turn_id = newId();
     abort = new AbortController();
     apply({ type: 'asked', session_id: session, turn_id, prompt, folders: openFolders() });
-    void follow(prompt, turn_id, context, abort.signal)
+    void follow({ prompt, turn_id, context, attachments }, abort.signal)
       .catch((error: Problem) => apply({ type: 'ended', turn_id, result: null, error }));
     return true;
   };
 
-  const follow = async (prompt: string, turn_id: string, context: ContextPayload | null, signal: AbortSignal): Promise<void> => {
+  const follow = async ({ prompt, turn_id, context, attachments }: Message, signal: AbortSignal): Promise<void> => {
     const asked = session;
     const { session_id, text, input, model, loads, clears } = await server.read(prompt, asked);
     if (signal.aborted || session !== asked) return apply({ type: 'told', turn_id, text: '', status: 'cancelled' });
@@ -76,7 +77,7 @@ export function openConversation(
     if (loads) return resume(session_id);
     if (clears) return apply({ type: 'cleared' });
     if (input.length === 0) return apply({ type: 'told', turn_id, text, status: 'completed' });
-    const request: RunRequest = { session_id, turn_id, input, context, model };
+    const request: RunRequest = { session_id, turn_id, input: attach(input, attachments), context, model };
     const result = await server.run(request, (event) => apply({ type: 'event', event }), signal);
     apply({ type: 'ended', turn_id, result, error: null });
   };
@@ -137,4 +138,11 @@ export function openConversation(
   };
 
   return { view: () => view, ask, stop: () => abort.abort(), answer, leaveOut, call, clear, session: () => session, resume };
+}
+
+interface Message {
+  readonly prompt: string;
+  readonly turn_id: string;
+  readonly context: ContextPayload | null;
+  readonly attachments: Attachments;
 }

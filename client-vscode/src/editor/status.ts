@@ -23,6 +23,7 @@ export function statusText({ state, status, problem }: Condition, view: View): S
   const about = [
     problem && inWords(problem),
     model && `Model: ${model}${status?.sent_to ? `, sent to ${status.sent_to}` : ''}`,
+    status?.completion && `Completion at the cursor: ${status.completion.why_not ?? status.completion.model}`,
     status?.mode && `Mode: ${status.mode}`,
     status && `Policy: ${status.policy_problem ? 'an earlier version is in force' : 'as on disk'}`,
     status?.policy_problem && `Policy on disk is not in force: ${status.policy_problem.why}`,
@@ -69,6 +70,8 @@ export async function showMenu(view: View, problem: Problem | null): Promise<voi
     { label: '$(comment-discussion) Open Chat', command: 'remit.open' },
     { label: '$(add) New Chat', command: 'remit.newChat' },
     ...(running(view) ? [{ label: '$(debug-stop) Stop', command: 'remit.stop' }] : []),
+    { label: '$(edit) Edit at the Cursor', command: 'remit.editHere' },
+    { label: '$(sparkle) Turn Completion at the Cursor On or Off', command: 'remit.toggleInlineCompletion' },
     { label: '$(history) Sessions', command: 'remit.sessions' },
     { label: '$(discard) Undo the Last Turn', command: 'remit.undoTurn' },
     { label: '$(redo) Redo', command: 'remit.redoTurn' },

@@ -22,7 +22,7 @@ const STATUS = new RequestType<object, StatusResult, unknown>('remit/status');
 const QUERY = new RequestType<Query, Answer, unknown>('remit/editor/query');
 const EVENTS = new ProgressType<AgentEvent>();
 /** Commands of ours that the server's code actions may carry: they need an input box or the chat. */
-export const CLIENT_COMMANDS = { rename: 'remit.client.rename', ask: 'remit.client.ask' } as const;
+export const CLIENT_COMMANDS = { rename: 'remit.client.rename', ask: 'remit.client.ask', edit: 'remit.client.edit' } as const;
 const RESTARTS_PER_REQUEST = 1;
 
 const GENERATE = new RequestType<GenerationRequest & { partialResultToken: string }, GenerationResult, unknown>('remit/generate');

@@ -26,7 +26,13 @@ export async function findServer({ globalState: memory, globalStorageUri }: Keep
 /** What the settings add to the server's environment. */
 export function serverEnvironment(): { readonly [name: string]: string } {
   const model = vscode.workspace.getConfiguration('remit').get('model', '').trim();
-  return model ? { REMIT_MODEL: model } : {};
+  const completes = vscode.workspace.getConfiguration('remit').get('inlineCompletion', false);
+  const completing = vscode.workspace.getConfiguration('remit').get('inlineCompletionModel', '').trim();
+  return {
+    ...(model ? { REMIT_MODEL: model } : {}),
+    ...(completes ? { REMIT_INLINE_COMPLETION: 'on' } : {}),
+    ...(completing ? { REMIT_INLINE_COMPLETION_MODEL: completing } : {}),
+  };
 }
 
 async function confirm(program: string): Promise<boolean | undefined> {

@@ -68,6 +68,18 @@ describe('asking', () => {
     ]);
   });
 
+  test('LSP-13: what goes along is added to the message, and not to a call before it', async () => {
+    const { server, chat } = open();
+    const call = { type: 'call', tool: 'git_diff', arguments: {}, intent: 'ANALYZE' } as const;
+    const there = { type: 'file', path: 'b.py' } as const;
+    server.reply = { input: [call, { type: 'text', text: 'louder', attachments: [there] }] };
+    const place = { line: 2, character: 0 };
+    const lines = { type: 'selection', path: 'a.py', range: { start: place, end: place }, text: 'x' } as const;
+    chat.ask('louder @b.py', null, [lines]);
+    await settle();
+    expect(server.requests[0]?.input).toEqual([call, { type: 'text', text: 'louder', attachments: [there, lines] }]);
+  });
+
   test('a turn keeps the folders that were open when it was asked, and the one that the server says', async () => {
     const folders = [{ name: 'first', path: '/first' }, { name: 'w', path: '/w' }];
     const { server, chat } = open(folders);

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
@@ -86,6 +86,13 @@ def describe_client(params: lsp.InitializeParams) -> Client:
     )
 
 
+def announces_completion(client: Client, environment: Mapping[str, str]) -> bool:
+    """Returns whether the answer to `initialize` has completion at the cursor, which a variable switches on before any
+    file is read (LSP-12).
+    """
+    return client.completes_inline and environment.get("REMIT_INLINE_COMPLETION", "").strip().lower() in _ON
+
+
 def _versions_edits(has: lsp.ClientCapabilities) -> bool:
     """Returns whether the client takes versioned edits: by LSP, one that takes file operations does too."""
     changes = get_capability(has, "workspace.workspace_edit.document_changes")
@@ -106,6 +113,7 @@ def folder_roots(folders: Iterable[lsp.WorkspaceFolder]) -> tuple[Root, ...]:
     return tuple(classify_root(folder.uri) for folder in folders)
 
 
+_ON = frozenset({"1", "on", "t", "true", "y", "yes"})
 _STYLES: dict[str, AskingStyle] = {"message": "callback", "stream": "stream", "never": "never"}
 
 

@@ -9,14 +9,13 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lsprotocol import types as lsp
 from pygls.exceptions import JsonRpcException
 
-from remit_server.transports.lsp.client import Client
+from remit_server.transports.lsp.client import announces_completion
 from remit_server.transports.lsp.rpc.io_threads import ConnectionLost
 
 if TYPE_CHECKING:
@@ -24,15 +23,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-VARIABLE = "REMIT_INLINE_COMPLETION"
-_ON = frozenset({"1", "on", "t", "true", "y", "yes"})
 _ID = "remit-inline-completion"
 _ANSWER_S = 10.0
-
-
-def announces_completion(client: Client, environment: Mapping[str, str]) -> bool:
-    """Returns whether the answer to `initialize` has it."""
-    return client.completes_inline and environment.get(VARIABLE, "").strip().lower() in _ON
 
 
 async def follow_setting(connection: Connection, root: Path) -> None:

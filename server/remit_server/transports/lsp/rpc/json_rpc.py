@@ -31,8 +31,7 @@ from pygls.exceptions import (
 from pygls.protocol import LanguageServerProtocol, lsp_method
 
 from remit_server.transports.lsp.buffers.uris import Root
-from remit_server.transports.lsp.client import Client, describe_client, workspace_roots
-from remit_server.transports.lsp.client_requests.completion_offer import announces_completion
+from remit_server.transports.lsp.client import Client, announces_completion, describe_client, workspace_roots
 from remit_server.transports.lsp.rpc.client_quirks import mend_envelope
 from remit_server.transports.lsp.rpc.custom_methods import (
     CUSTOM_MESSAGES,
