@@ -158,7 +158,7 @@ export interface CallInput {
   readonly by?: "person" | "model";
 }
 
-/** A call that the model, or the person, asked for. */
+/** A call that the model, or the person, asked for; or Remit itself, which has collected edits reviewed. */
 export interface CallMade {
   readonly timestamp: string;
   readonly turn_id: string;
@@ -166,7 +166,7 @@ export interface CallMade {
   readonly id: string;
   readonly name: string;
   readonly arguments: { readonly [key: string]: JsonValue };
-  readonly caller: "model" | "person";
+  readonly caller: "model" | "person" | "remit";
 }
 
 /**

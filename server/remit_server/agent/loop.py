@@ -127,7 +127,8 @@ class Agent:
     async def _find_unfinished(self, check: ExitCheck, turn: Turn) -> str | None:
         """Has what is collected reviewed; returns what the model has to go on with, None where the turn can end."""
         whole = await self.dispatcher.review(turn)
-        if not whole:
+        # A model that follows one sentence would take this for its next one; it stays in the conversation.
+        if not whole and self.provider.reads_context:
             return turn.collected.take_untold()
         check.note_step()
         errors = await check.find_new()

@@ -100,13 +100,13 @@ class AssistantSaid(TurnRecord):
 
 
 class CallMade(TurnRecord):
-    """A call that the model, or the person, asked for."""
+    """A call that the model, or the person, asked for; or Remit itself, which has collected edits reviewed."""
 
     type: Literal["tool_call"] = "tool_call"
     id: str
     name: str
     arguments: dict[str, JsonValue]
-    caller: Literal["model", "person"] = "model"
+    caller: Literal["model", "person", "remit"] = "model"
 
 
 class CallEnded(TurnRecord):

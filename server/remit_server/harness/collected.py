@@ -14,6 +14,8 @@ from remit_server.workspace.content.files import FileImage
 from remit_server.workspace.paths.workspace_path import WorkspacePath
 from remit_server.workspace.ports import Documents, OpenDocument
 
+REVIEW = "review_edits"
+"""What the review of collected edits is called where calls are shown and recorded."""
 MOST_FILES = 100
 MOST_BYTES = 32 << 20
 """What one question is about at most, with what the files held; what comes after it is collected for the next one."""

@@ -13,7 +13,7 @@ from remit_governance.values import Action, Intent, Verdict
 from remit_server.contract import ErrorCode, IntentSelected
 from remit_server.errors import ToolError
 from remit_server.harness.calls import CallResult, RunDenied, ToolCall, replace_non_finite
-from remit_server.harness.collected import Batch
+from remit_server.harness.collected import REVIEW, Batch
 from remit_server.harness.context import CallContext, Parts
 from remit_server.harness.judgement import judge_actions, judge_path
 from remit_server.harness.record.audit_append import append, intent_event
@@ -29,7 +29,7 @@ from remit_server.harness.stages.parse import ParsedCall, parse, parse_intent
 from remit_server.harness.stages.prepare import Prepared, prepare
 from remit_server.harness.stages.resolve import ResolvedCall, make_tool_context, resolve, resolve_targets
 from remit_server.harness.turn import Turn
-from remit_server.harness.writes.collected_plan import REVIEW, actions_of, arguments_of, review_tool
+from remit_server.harness.writes.collected_plan import actions_of, arguments_of, review_tool
 from remit_server.models.ports import ToolSpec
 from remit_server.tools.code.get_diagnostics import errors_in_editor
 from remit_server.tools.code.language_server.showing import Seen

@@ -43,6 +43,7 @@ from remit_server.contract import (
     WarningEvent,
 )
 from remit_server.errors import RemitError
+from remit_server.harness.collected import REVIEW
 from remit_server.harness.turn import timestamp, utc_now
 from remit_server.models.ports import AssistantMessage, SystemMessage, ToolMessage, UserMessage
 from remit_server.sessions.lines import to_lines
@@ -186,7 +187,9 @@ class Recorder:
                     )
                 )
             case ToolCallEvent() if event.tool_call_id not in turn.made:
-                self._keep_call(turn, event.tool_call_id, event.tool, event.arguments, "person")
+                # A call of the model that is named so is among those that it made.
+                caller: Literal["person", "remit"] = "remit" if event.tool == REVIEW else "person"
+                self._keep_call(turn, event.tool_call_id, event.tool, event.arguments, caller)
             case ToolResultEvent():
                 ended = _call_ended(event, turn.intent)
                 turn.ended[ended.id] = ended
@@ -267,7 +270,7 @@ class Recorder:
         self._write(ended)
 
     def _keep_call(
-        self, turn: _Turn, call_id: str, name: str, arguments: Mapping[str, Any], caller: Literal["person"]
+        self, turn: _Turn, call_id: str, name: str, arguments: Mapping[str, Any], caller: Literal["person", "remit"]
     ) -> None:
         self._write(self._call(turn, call_id, name, arguments, caller))
 
@@ -277,7 +280,7 @@ class Recorder:
         call_id: str,
         name: str,
         arguments: Mapping[str, Any],
-        caller: Literal["model", "person"] = "model",
+        caller: Literal["model", "person", "remit"] = "model",
     ) -> CallMade:
         turn.made.add(call_id)
         held = as_json(arguments)

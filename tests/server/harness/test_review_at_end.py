@@ -15,8 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from remit_governance.audit.record import AuditKind
-from remit_server.contract import ApprovalAnswer, ApprovalRequired, LeftOut
+from remit_server.contract import ApprovalAnswer, ApprovalRequired, CallMade, LeftOut
 from remit_server.harness.ports import AskingStyle
+from remit_server.sessions.export import to_markdown
 
 ASKS = """\
 capabilities:
@@ -419,6 +420,15 @@ async def test_APP_10_the_log_links_each_call_with_its_review(make_bench: Any) -
     asked = [event.tool_call_id for event in events if event.kind is AuditKind.APPROVAL_REQUIRED]
     assert asked == [review.tool_call_id]
     assert (await bench.runtime.verify_audit())[0]
+
+
+async def test_APP_10_the_session_s_file_says_that_nobody_called_the_review(make_bench: Any) -> None:
+    bench = await bench_of(make_bench, code(writes("b.txt", "x\n")), DONE)
+    await bench.ask("go", asker=Taking(bench))
+    records = bench.runtime.sessions.read(bench.runtime.sessions.find("s"))
+    made = [(each.name, each.caller) for each in records if isinstance(each, CallMade)]
+    assert made[1:] == [("write_file", "model"), ("review_edits", "remit")]
+    assert "review_edits (Remit)" in to_markdown(records)
 
 
 async def test_APP_10_what_a_review_wrote_is_undone_like_any_other(make_bench: Any) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from remit_governance.audit.reading.verify import Verified, verify
 from remit_server.harness.approval.shown_parts import hunk_texts
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -145,6 +146,19 @@ async def test_APP_10_edits_of_a_turn_are_one_question_of_which_a_part_is_taken(
     assert (await answer)["result"]["status"] == "completed"
     assert reviewing.text == changed(20)
     assert (reviewing.client.root / "c.txt").read_text() == "new\n"
+
+
+async def test_APP_10_a_server_that_is_killed_has_written_nothing_of_what_it_collected(
+    start_real, tmp_path, silent
+) -> None:
+    reviewing = Reviewing(await start_real(), silent)
+    await reviewing.begin(tmp_path, edits=[write("c.txt", "new\n")], typed="/review turn")
+    await reviewing.asked()
+    reviewing.client.process.kill()
+    await reviewing.client.process.wait()
+    assert not (reviewing.client.root / "c.txt").exists()
+    (log,) = (tmp_path / "state").rglob("audit.sqlite3")
+    assert isinstance(verify(log), Verified)
 
 
 async def test_LSP_09_messages_ask_for_each_part(start_real, tmp_path) -> None:

@@ -13,7 +13,7 @@ from functools import partial
 from remit_governance.values import Action, Effect
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
-from remit_server.harness.collected import Batch, CollectedFile
+from remit_server.harness.collected import REVIEW, Batch, CollectedFile
 from remit_server.harness.writes.merger import stale
 from remit_server.harness.writes.rebase import rebase_change
 from remit_server.tools.files.read_source import current_image
@@ -21,8 +21,6 @@ from remit_server.tools.spec import Arguments, FileChange, Outcome, Plan, Target
 from remit_server.workspace.content.files import FileImage, digest_of
 from remit_server.workspace.paths.workspace_path import Workspace, WorkspacePath
 
-REVIEW = "review_edits"
-"""What the review of collected edits is called where calls are shown and recorded."""
 CHANGED_SINCE = "it was changed meanwhile, and what was collected does not fit into it any more"
 
 
