@@ -93,6 +93,13 @@ def test_APP_09_a_hunk_is_left_out_in_vscode_with_words_that_reach_the_model(
     drive("run_hunks.mjs", node, chromium, code_server, vsix)
 
 
+def test_EDI_09_to_12_from_no_server_to_a_reviewed_change_in_the_editors_own_ways(
+    node: str, chromium: str, code_server: Path, vsix: Path
+) -> None:
+    """EDI-09, EDI-10, EDI-11 and EDI-12 in one window: each start of an editor takes as long as a story."""
+    drive("run_review.mjs", node, chromium, code_server, vsix)
+
+
 def test_LSP_11_the_audit_log_and_the_policy_are_views_that_lead_to_the_rule(
     node: str, chromium: str, code_server: Path, vsix: Path
 ) -> None:

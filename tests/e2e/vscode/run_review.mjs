@@ -30,10 +30,10 @@ fs.writeFileSync(path.join(home, 'config', 'policy.yaml'), [
 
 const hunk = (word, at) => [`@@ -${at},3 +${at},3 @@`, ` ${word}_${at - 1} = ${at - 1}`, `-${word}_${at} = ${at}`, `+${word}_${at} = "${at}"`, ` ${word}_${at + 1} = ${at + 1}`];
 const diff = ['a', 'b'].flatMap((word) => [`--- a/${word}.py`, `+++ b/${word}.py`, ...hunk(word, 4), ...hunk(word, 20)]).join('\n');
-const change = { calls: [{ name: 'select_active_intent', arguments: { intent: 'CODE' } }, { name: 'apply_diff', arguments: { diff: `${diff}\n` } }] };
+const change = { text: 'Both files change.', calls: [{ name: 'select_active_intent', arguments: { intent: 'CODE' } }, { name: 'apply_diff', arguments: { diff: `${diff}\n` } }] };
 const traffic = path.join(home, 'traffic.jsonl');
 const script = path.join(home, 'shop.json');
-fs.writeFileSync(script, JSON.stringify([change, { text: 'Three of the four are texts now.' }, { text: 'a word' }]));
+fs.writeFileSync(script, JSON.stringify([change, { text: 'Three of the four are texts now.' }]));
 
 /** The wheel that the extension would bring: its program is the server under test. */
 const WHEEL = `
@@ -58,7 +58,8 @@ const editor = await startCodeServer({
   vsix: need('REMIT_VSIX'),
   others: [caller],
   workspace,
-  settings: { 'workbench.colorTheme': 'Default Dark Modern', 'chat.disableAIFeatures': false, 'chat.agent.enabled': false },
+  trust: true,
+  settings: { 'security.workspace.trust.enabled': true, 'workbench.colorTheme': 'Default Dark Modern', 'chat.disableAIFeatures': false, 'chat.agent.enabled': false },
   machineSettings: { 'remit.model': `script:${script}` },
   env: {
     PATH: `${programs}:/usr/bin:/bin`, UV_OFFLINE: '1', UV_CACHE_DIR: path.join(home, 'uv'), CALLER_FACTS: facts,
@@ -76,6 +77,7 @@ let browser;
 try {
   browser = await openBrowser(need('REMIT_CHROMIUM'));
   const { page } = browser;
+  await restricted(page);
   const chat = await openChat(page, editor.url, workspace);
   const shot = (name) => page.screenshot({ path: path.join(shots, `review-${name}.png`) });
   const toast = page.locator('.notifications-toasts .notification-list-item');
@@ -93,6 +95,17 @@ try {
   await browser?.close();
   await editor.stop();
   fs.rmSync(home, { recursive: true, force: true, maxRetries: 5 });
+}
+
+/** A folder that is not trusted starts nothing, until the person trusts it. */
+async function restricted(page) {
+  await page.goto(`${editor.url}/?folder=${encodeURIComponent(workspace)}`, { waitUntil: 'domcontentloaded' });
+  await page.locator('.statusbar-item', { hasText: 'Restricted Mode' }).waitFor({ timeout: 60_000 });
+  await page.screenshot({ path: path.join(shots, 'review-00-restricted.png') });
+  assert.equal(await page.locator('.statusbar-item', { hasText: 'Remit' }).count(), 0);
+  await palette(page, 'Workspaces: Manage Workspace Trust');
+  await page.locator('.workspace-trust-editor').getByRole('button', { name: 'Trust', exact: true }).click();
+  await page.locator('.statusbar-item', { hasText: 'Remit' }).waitFor({ timeout: 60_000 });
 }
 
 /** EDI-10: there is no server anywhere; the button in the chat installs one, and it starts. */
@@ -163,23 +176,22 @@ async function callTools({ page }) {
   await until('the other extension was answered', TURN_MS, () => fs.existsSync(facts));
   const told = JSON.parse(fs.readFileSync(facts, 'utf8'));
   assert.equal(told.error, undefined);
-  assert.ok(told.tools.includes('remit_read_file') && !told.tools.includes('remit_undo_changes'));
+  assert.equal(told.personal, 'there is no such tool');
   assert.match(told.allowed, /a_0 = 0/);
   assert.match(told.gated, /does not belong to intent/);
   assert.match(told.denied, /keep-out|keys stay here/);
   assert.equal(fs.existsSync(path.join(workspace, 'new.py')), false);
   assert.equal(told.model, 'Remit: script:shop.json');
-  assert.equal(told.answer, 'a word');
+  assert.equal(told.answer, 'Both files change.', 'a conversation of its own begins the script anew');
 }
 
 /** EDI-12: a policy is typed and not saved; the lens tells which of the last calls it would decide otherwise. */
 async function preview({ page, shot }) {
-  await palette(page, 'View: Close All Editors');
   await quickOpen(page, 'policy.yaml');
   await page.locator('.tab.active[data-resource-name="policy.yaml"]').waitFor();
   const lens = page.locator('.codelens-decoration a', { hasText: 'What would this policy change?' });
   assert.equal(await lens.count(), 0, 'no lens in a saved file');
-  await page.locator('.monaco-editor .view-lines').first().click();
+  await page.locator('.editor-instance .view-lines').first().click();
   await page.keyboard.press('Control+End');
   await page.keyboard.insertText('  - { name: no-reads, match: { syscall: fs.read, path_glob: ["*.py"] }, action: deny, reason: "none today" }\n');
   await lens.click();

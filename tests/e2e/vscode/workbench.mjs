@@ -23,8 +23,8 @@ const USER_SETTINGS = {
   'workbench.tips.enabled': false,
 };
 
-/** Settings of scope `machine` (such as `remit.serverPath`) are read from the server's side only, at once when they change. */
-export async function startCodeServer({ folder, vsix, others = [], workspace, settings = {}, machineSettings = {}, env = {}, log }) {
+/** `trust`: the person is asked whether the folder is trusted. Settings of scope `machine` (such as `remit.serverPath`) are read from the server's side only, at once when they change. */
+export async function startCodeServer({ folder, vsix, others = [], workspace, trust = false, settings = {}, machineSettings = {}, env = {}, log }) {
   const base = fs.mkdtempSync(path.join(os.tmpdir(), 'remit-code-server-'));
   const data = path.join(base, 'data');
   write(path.join(base, 'config.yaml'), 'auth: none\ncert: false\n');
@@ -43,7 +43,7 @@ export async function startCodeServer({ folder, vsix, others = [], workspace, se
   const output = fs.openSync(log, 'w');
   const server = spawn(node, [
     ...common, '--bind-addr', `127.0.0.1:${port}`, '--auth', 'none', '--disable-telemetry', '--disable-update-check',
-    '--disable-workspace-trust', '--disable-getting-started-override', '--disable-proxy', '--ignore-last-opened', workspace,
+    ...(trust ? [] : ['--disable-workspace-trust']), '--disable-getting-started-override', '--disable-proxy', '--ignore-last-opened', workspace,
   ], { env: environment, stdio: ['ignore', output, output], detached: true });
   const url = `http://127.0.0.1:${port}`;
   const stop = async () => {

@@ -10,10 +10,10 @@ exports.activate = (context) => {
       return result.content.map((part) => part.value).join('');
     };
     try {
-      facts.tools = vscode.lm.tools.map((tool) => tool.name).filter((name) => name.startsWith('remit_'));
       facts.allowed = await call('remit_read_file', { intent: 'READ_FILE', path: 'a.py' });
       facts.gated = await call('remit_write_file', { intent: 'READ_FILE', path: 'new.py', content: 'x' });
       facts.denied = await call('remit_read_file', { intent: 'READ_FILE', path: 'secret/key.txt' });
+      facts.personal = await call('remit_undo_changes', { intent: 'CODE' }).catch(() => 'there is no such tool');
       const [model] = await vscode.lm.selectChatModels({ vendor: 'remit' });
       facts.model = model?.name;
       const answer = await model.sendRequest([vscode.LanguageModelChatMessage.User('say a word')], {}, new vscode.CancellationTokenSource().token);
