@@ -187,6 +187,17 @@ async def test_APP_10_a_command_waits_for_the_review(make_bench: Any) -> None:
     assert "changed" in results[-1].output
 
 
+async def test_APP_10_what_stands_after_a_move_in_its_step_is_collected_for_the_next_review(make_bench: Any) -> None:
+    moves = call("move_file", path="a.py", new_path="m.py")
+    step = code(writes("b.txt", "x\n"), moves, writes("c.txt", "y\n"), writes("d.txt", "z\n"))
+    bench = await bench_of(make_bench, step, DONE)
+    asker = Taking(bench)
+    assert (await bench.ask("go", asker=asker)).status == "completed"
+    shown = [{diff.path for diff in question.diffs} for question in asker.asked]
+    assert shown == [{"b.txt"}, {"m.py"}, {"c.txt", "d.txt"}]
+    assert asker.held == [BEFORE, "x\n", "x\n"]
+
+
 async def test_APP_10_a_command_does_not_run_where_the_edits_before_it_are_not_written(
     make_bench: Any, tmp_path: Path
 ) -> None:
