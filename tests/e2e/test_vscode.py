@@ -104,3 +104,9 @@ def test_LSP_11_the_audit_log_and_the_policy_are_views_that_lead_to_the_rule(
     node: str, chromium: str, code_server: Path, vsix: Path
 ) -> None:
     drive("run_views.mjs", node, chromium, code_server, vsix)
+
+
+def test_LSP_12_completion_at_the_cursor_and_LSP_13_an_edit_of_its_line_in_vscode(
+    node: str, chromium: str, code_server: Path, vsix: Path
+) -> None:
+    drive("run_inline.mjs", node, chromium, code_server, vsix)
