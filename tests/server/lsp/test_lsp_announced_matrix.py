@@ -98,6 +98,22 @@ async def test_LSP_07_what_is_not_announced_is_never_sent(
     assert {one["params"]["token"] for one in client.notifications if one["method"] == "$/progress"} <= created
 
 
+async def test_LSP_07_a_client_without_questions_is_not_said_to_have_answered_one(
+    start_real: Any, tmp_path: Path
+) -> None:
+    """As Kate is, which answers that it knows no such method: nobody said no, for nobody was asked."""
+    (tmp_path / "script.json").write_text(
+        json.dumps([{"calls": [intent("CODE"), call("write_file", path="b.txt", content="b\n")]}, {"text": "Done."}])
+    )
+    client = await start_real()
+    await client.initialize()
+    result = await client.result("workspace/executeCommand", {"command": "remit.ask", "arguments": ["go"]})
+    assert result["status"] == "denied"
+    assert "shows no message with answers" in result["reason"]
+    assert "the person" not in result["reason"]
+    assert not (tmp_path / "work" / "b.txt").exists()
+
+
 async def test_LSP_07_the_matrix_has_every_request_of_the_servers() -> None:
     """A message that the server learns to send wants a row here."""
     source = Path(__file__).parents[3] / "server/remit_server/transports/lsp"

@@ -18,7 +18,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from lsprotocol import types as lsp
-from pygls.exceptions import JsonRpcException
+from pygls.exceptions import JsonRpcException, JsonRpcMethodNotFound
 
 from remit_governance.secrets.redaction import truncate
 from remit_governance.visible import visible_again
@@ -121,7 +121,10 @@ class MessageAsker:
                 return _answer(question, _titles(question, left_out)[chosen], left_out)
 
     async def _choose(self, question: ApprovalRequired, text: str, titles: Collection[str]) -> str | None:
-        """Shows a message with these buttons; returns the chosen one, None where it was closed or is none of them."""
+        """Shows a message with these buttons; returns the chosen one, None where it was closed or is none of them.
+
+        Raises CannotAsk where the client has no such messages: then nobody said no.
+        """
         params = lsp.ShowMessageRequestParams(
             type=lsp.MessageType.Warning,
             message=text,
@@ -131,6 +134,8 @@ class MessageAsker:
             chosen = await self._connection.channel.ask(
                 lsp.WINDOW_SHOW_MESSAGE_REQUEST, params, _seconds_left(question) + _GRACE_S
             )
+        except JsonRpcMethodNotFound:
+            raise _no_messages() from None
         except (TimeoutError, ConnectionLost, JsonRpcException) as error:
             logger.warning("the client could not be asked: %s", type(error).__name__)
             return None
@@ -180,6 +185,14 @@ def refuse_to_show(length: int) -> CannotAsk:
         "room for, and this editor opens no documents for the server",
         "do it in smaller parts; a person can run it in a terminal (`remit ask`), or answer in an editor that draws "
         "the questions itself (`remit/approval/respond`)",
+    )
+
+
+def _no_messages() -> CannotAsk:
+    return CannotAsk(
+        "this was not done",
+        "it needs a person's approval, and this editor shows no message with answers (`window/showMessageRequest`)",
+        "a person can run it in a terminal (`remit ask`), or allow it in their policy",
     )
 
 
