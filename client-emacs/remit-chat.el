@@ -10,6 +10,8 @@
 
 (require 'remit-server)
 
+(defconst remit--most-lines 10000 "Lines of a chat that are kept in its buffer; the session has all.")
+
 (defface remit-intent '((t :inherit font-lock-type-face)) "The intent of a step." :group 'remit)
 (defface remit-tool '((t :inherit font-lock-function-name-face)) "A tool that is called, a file." :group 'remit)
 (defface remit-hint '((t :inherit shadow)) "What happened besides." :group 'remit)
@@ -76,6 +78,17 @@
     (unless (bolp) (insert "\n"))
     (insert (propertize (string-trim-right text "\n") 'face face) "\n"))
   (setq remit--streaming nil))
+
+(defun remit--begin (line)
+  "Begin a turn that asks for LINE; of a long chat the first lines go."
+  (let ((inhibit-read-only t) (over (- (count-lines (point-min) (point-max)) remit--most-lines)))
+    (when (> over 0)
+      (save-excursion
+        (goto-char (point-min))
+        (forward-line over)
+        (delete-region (point-min) (point))
+        (insert "… earlier lines are in the session: M-x remit-sessions\n"))))
+  (remit--say (concat "\n❯ " line) 'remit-prompt))
 
 (defun remit--stream (text)
   "Add TEXT to what is being said."

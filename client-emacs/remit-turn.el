@@ -28,7 +28,7 @@ ATTACHMENT goes with a message."
       (when remit--running
         (user-error "Remit is still working on the last request; M-x remit-stop ends it"))
       (remit--show-chat chat)
-      (remit--say (concat "\n❯ " line) 'remit-prompt)
+      (remit--begin line)
       (remit--execute
        server "remit.chat.read"
        (list (append (list :text line) (and remit--session (list :session_id remit--session)) place))

@@ -160,8 +160,12 @@ def test_EMA_03_lines_of_the_chat_and_tasks_at_the_cursor(start: Start, script: 
     editor.until("the completion", lambda: editor.minibuffer == "see @src/cart.py")
     editor.type("\x07")  # C-g
     editor.until("it is left", lambda: editor.minibuffer is None)
+    many = '(let ((inhibit-read-only t)) (insert (apply (quote concat) (make-list 11000 "a line\\n"))) nil)'
+    editor.eval(f"(with-current-buffer (cdr (remit--here)) {many})")
     editor.run("remit-ask", "/nothing")
     editor.until("the error", lambda: "there is no command" in editor.chat)
+    assert editor.chat.startswith("… earlier lines are in the session")
+    assert len(editor.chat.splitlines()) < 10_100
     editor.eval('(with-current-buffer "cart.py" (goto-char (point-min)) (search-forward "total") nil)')
     editor.run("remit-explain")
     editor.until("the answer", lambda: "It adds." in editor.chat)
