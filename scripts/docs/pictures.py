@@ -18,7 +18,7 @@ from PIL import Image
 ROOT = Path(__file__).parents[2]
 SHOTS = ROOT / ".cache" / "shots"
 IMAGES = ROOT / "docs" / "images"
-COLOURS = 64
+COLOURS = 256
 
 
 def main() -> int:
