@@ -1,0 +1,54 @@
+"""How models spell a gap, by the markers of their tokenizers, which no document can speak in (LSP-12)."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
+
+from remit_server.models.local.host.fill_in import FILL_IN, FillIn, find_fill_in, spell_gap
+from remit_server.models.local.host.prompts import SEAM, plain_template, renderer, split_at_seams
+from remit_server.models.local.wire import Gap
+
+WORDS = ("a", " ", "\n", "é", SEAM, *(marker for row in FILL_IN for marker in row.markers))
+TEXTS = st.lists(st.sampled_from(WORDS), max_size=12).map("".join)
+
+
+def tokenizer_of(row: FillIn) -> Tokenizer:
+    """One of bytes, with the row's markers."""
+    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
+    tokenizer = Tokenizer(models.BPE(vocab={each: number for number, each in enumerate(alphabet)}, merges=[]))
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    tokenizer.add_special_tokens([AddedToken(marker, special=True, normalized=False) for marker in row.markers])
+    return tokenizer
+
+
+TOKENIZERS = [(row, tokenizer_of(row)) for row in FILL_IN]
+
+
+@pytest.mark.parametrize(("row", "tokenizer"), TOKENIZERS, ids=lambda each: getattr(each, "prefix", ""))
+def test_LSP_12_a_family_is_known_by_its_markers(row: FillIn, tokenizer: Tokenizer) -> None:
+    assert find_fill_in(lambda marker: len(tokenizer.encode(marker).ids) == 1) is row
+    assert find_fill_in(lambda _: False) is None
+
+
+@given(st.sampled_from(TOKENIZERS), TEXTS, TEXTS)
+def test_LSP_12_a_prompt_has_each_marker_once_whatever_the_document_says(
+    family: tuple[FillIn, Tokenizer], before: str, after: str
+) -> None:
+    row, tokenizer = family
+    defuse = renderer(plain_template("", ""), row.markers, "", "").defuse
+    text = spell_gap(row, "", Gap(before=before, after=after), defuse)
+    ids = [token for part in split_at_seams(text) for token in tokenizer.encode(part).ids]
+    assert sorted(ids.count(tokenizer.token_to_id(marker)) for marker in row.markers) == [1] * len(row.markers)
+    read = tokenizer.decode(ids, skip_special_tokens=False)
+    assert read == row.spell(before, after)
+
+
+def test_LSP_12_without_markers_a_model_goes_on_behind_the_text_before() -> None:
+    gap = Gap(before="x = ", after="\ny")
+    assert spell_gap(None, "<s>", gap, lambda text: re.sub("=", "==", text)) == "<s>x == "
