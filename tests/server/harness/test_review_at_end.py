@@ -493,7 +493,7 @@ EDITS = st.one_of(
 )
 
 
-@settings(max_examples=examples(25))
+@settings(max_examples=examples(15))
 @given(steps=st.lists(st.lists(EDITS, min_size=1, max_size=3), max_size=4))
 async def test_APP_10_what_is_accepted_whole_is_what_each_edit_by_itself_gives(
     steps: list[list[dict[str, Any]]], tmp_path_factory: pytest.TempPathFactory
