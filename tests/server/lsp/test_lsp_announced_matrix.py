@@ -18,14 +18,12 @@ NEEDS: dict[str, tuple[str, ...]] = {
     "workspace/codeLens/refresh": ("workspace", "codeLens", "refreshSupport"),
     "window/showDocument": ("window", "showDocument", "support"),
     "window/workDoneProgress/create": ("window", "workDoneProgress"),
+    "client/registerCapability": ("textDocument", "inlineCompletion", "dynamicRegistration"),
     "remit/editor/query": ("remit", "editor_query"),
 }
 """The server's requests, each with what announces it; the last one is an option of Remit's own."""
-ANNOUNCED_OTHERWISE = {
-    "client/registerCapability": "dynamicRegistration",
-    "workspace/textDocumentContent/refresh": "none",
-}
-"""Requests that only clients get that announce more than this matrix has."""
+ONLY_AFTER = {"client/unregisterCapability": "client/registerCapability"}
+"""A request that follows another one, which was sent before."""
 ALWAYS = {
     *("window/showMessage", "window/showMessageRequest", "textDocument/publishDiagnostics"),
     *("window/logMessage", "$/progress"),
@@ -63,11 +61,12 @@ async def work(client: Any, announced: Collection[str]) -> None:
     client.handlers["window/showMessageRequest"] = lambda _: {"title": "Allow once"}
     client.handlers["window/showDocument"] = lambda _: {"success": True}
     client.handlers["remit/editor/query"] = lambda _: {"items": [], "total": 0}
-    for quiet in ("workspace/codeLens/refresh", "window/workDoneProgress/create"):
+    for quiet in ("workspace/codeLens/refresh", "window/workDoneProgress/create", "client/registerCapability"):
         client.handlers[quiet] = lambda _: None
     await client.result("workspace/executeCommand", {"command": "remit.ask", "arguments": ["go"]})
     rule = {"command": "remit.policy.open", "arguments": [{"rule": "mine"}]}
     await client.result("workspace/executeCommand", rule)
+    await client.until(lambda: set(announced) <= {one["method"] for one in client.asked})
 
 
 @pytest.mark.slow
@@ -82,6 +81,7 @@ async def test_LSP_07_what_is_not_announced_is_never_sent(
         '  - { name: mine, match: { syscall: fs.read, path_glob: ["**"] }, action: allow }\n'
         '  - { name: asked, match: { syscall: fs.write, path_glob: ["**"] }, action: require_review }\n'
     )
+    (tmp_path / "config" / "config.yaml").write_text("completion: { enabled: true }\n")
     edit = call("edit_file", path="a.py", old_text="= 1", new_text="= 2")
     steps = [
         {"calls": [intent("READ_FILE"), call("get_diagnostics", path="a.py")]},
@@ -124,5 +124,5 @@ async def test_LSP_07_the_matrix_has_every_request_of_the_servers() -> None:
         if name.isupper() and isinstance(value, str) and f"lsp.{name}" in text and value in lsp.METHOD_TO_TYPES
     }
     from_server = {one for one in requests if lsp.message_direction(one) in {"serverToClient", "both"}}
-    assert from_server - {"$/cancelRequest"} <= {*NEEDS, *ANNOUNCED_OTHERWISE, *ALWAYS}
+    assert from_server - {"$/cancelRequest"} <= {*NEEDS, *ONLY_AFTER, *ALWAYS}
     assert from_server >= {*NEEDS} - {"remit/editor/query"}
