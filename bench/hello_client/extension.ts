@@ -5,8 +5,10 @@ let client: LanguageClient | undefined;
 
 export function activate(): void {
   const server = { command: process.env['HELLO_PYTHON']!, args: [process.env['HELLO_SERVER']!] };
-  client = new LanguageClient('hello', 'Hello Client', server, { documentSelector: [{ scheme: 'file' }] });
-  void client.start();
+  const started = new LanguageClient('hello', 'Hello Client', server, { documentSelector: [{ scheme: 'file' }] });
+  client = started;
+  // As Remit's does: what comes after `activate` is not part of it.
+  queueMicrotask(() => void started.start());
 }
 
 export const deactivate = (): Promise<void> | undefined => client?.stop();
