@@ -22,8 +22,12 @@ NEEDS: dict[str, tuple[str, ...]] = {
     "remit/editor/query": ("remit", "editor_query"),
 }
 """The server's requests, each with what announces it; the last one is an option of Remit's own."""
-ONLY_AFTER = {"client/unregisterCapability": "client/registerCapability"}
-"""A request that follows another one, which was sent before."""
+ONLY_AFTER = {
+    "client/unregisterCapability": "client/registerCapability",
+    "workspace/textDocumentContent/refresh": "workspace/textDocumentContent",
+    "workspace/configuration": "workspace/configuration",
+}
+"""Requests that follow something that these clients do not do: what it is."""
 ALWAYS = {
     *("window/showMessage", "window/showMessageRequest", "textDocument/publishDiagnostics"),
     *("window/logMessage", "$/progress"),
