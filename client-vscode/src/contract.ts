@@ -878,7 +878,7 @@ export interface TurnStarted {
   readonly model: string;
 }
 
-/** What one step cost. */
+/** What one step cost. `window` is how many tokens the model can be sent, with its answer; null where unknown. */
 export interface UsageEvent {
   readonly seq: number;
   readonly session_id: string;
@@ -887,6 +887,7 @@ export interface UsageEvent {
   readonly step: number;
   readonly kind: "usage";
   readonly usage: TokenUsage;
+  readonly window: number | null;
 }
 
 /**

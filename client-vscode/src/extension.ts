@@ -21,6 +21,10 @@ import { placeOf, problemOf, type Place } from './problem';
 import { CLIENT_COMMANDS, openServer, type Server } from './server/client';
 import { watchHealth, type Health } from './server/health';
 
+/** Under which the folder's last session is remembered: its id only, the session itself is the server's. */
+const LAST_SESSION = 'session';
+const REMEMBERED: readonly Change['type'][] = ['asked', 'loaded', 'cleared', 'ended'];
+
 let server: Server | null = null;
 
 export function activate(context: vscode.ExtensionContext): void {
@@ -37,9 +41,13 @@ export function activate(context: vscode.ExtensionContext): void {
   const moved = new vscode.EventEmitter<void>();
   let shown: string | null = null;
   let outdated = false;
+  let remembered = context.workspaceState.get<string>(LAST_SESSION);
   const health = watchHealth(remit, ({ state, status, problem }) => {
     chat.showServer({ state, model: status?.model ?? null, problem });
     redraw();
+    // After a reload of the window, or an update, the chat goes on where it was (EDI-05).
+    if (state === 'ready' && remembered !== undefined) void conversation.restore(remembered);
+    if (state === 'ready') remembered = undefined;
     if (state === shown) return;
     views.refresh();
     moved.fire();
@@ -50,6 +58,11 @@ export function activate(context: vscode.ExtensionContext): void {
   const installing = openInstalling(context, log, health.start);
   const changed = (change: Change, view: View): void => {
     chat.show(change);
+    if (REMEMBERED.includes(change.type)) {
+      void context.workspaceState.update(LAST_SESSION, view.turns.length > 0 ? conversation.session() : undefined);
+    }
+    // What the model writes changes nothing but the chat.
+    if (change.type === 'event' && (change.event.kind === 'token_delta' || change.event.kind === 'thinking_delta')) return;
     redraw();
     review.changed(change, view, chat.visible());
     here.changed(view);
@@ -64,8 +77,10 @@ export function activate(context: vscode.ExtensionContext): void {
   };
   const changes = new vscode.EventEmitter<readonly [Change, View]>();
   const conversation: Conversation = openConversation(remit, changed, randomUUID, openFolders);
-  const chat: Chat = provideChat(context.extensionUri, () => conversation, proposals, (text) =>
-    remit.command('remit.chat.complete', { text, session_id: conversation.session() }));
+  const chat: Chat = provideChat(context.extensionUri, () => conversation, proposals, {
+    complete: (text) => remit.command('remit.chat.complete', { text, session_id: conversation.session() }),
+    models: () => remit.command('remit.model.list'),
+  }, context.workspaceState);
 
   const here = openEditHere(() => conversation, () => chat.visible());
   const views = openViews(remit);

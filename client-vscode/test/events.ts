@@ -10,7 +10,7 @@ export const SESSION = 's1';
 export const TURN = 't1';
 
 export function asked(prompt = 'x', folders: readonly Folder[] = []): Asked {
-  return { type: 'asked', session_id: SESSION, turn_id: TURN, prompt, folders };
+  return { type: 'asked', session_id: SESSION, turn_id: TURN, prompt, attached: [], folders };
 }
 
 export function event(seq: number, rest: Sent): AgentEvent {

@@ -110,3 +110,10 @@ def test_LSP_12_completion_at_the_cursor_and_LSP_13_an_edit_of_its_line_in_vscod
     node: str, chromium: str, code_server: Path, vsix: Path
 ) -> None:
     drive("run_inline.mjs", node, chromium, code_server, vsix)
+
+
+def test_EDI_05_to_EDI_08_the_chat_stays_fluid_takes_things_along_and_leads_somewhere(
+    node: str, chromium: str, code_server: Path, vsix: Path
+) -> None:
+    """Attachments, places, forks, a reload, 5,000 events, a long answer; axe-core in three themes."""
+    drive("run_panel.mjs", node, chromium, code_server, vsix)

@@ -3,7 +3,7 @@ import type {
   AgentEvent, ApprovalAnswer, ApprovalReceipt, CallInput, ChatReply, ContextPayload, RunRequest, RunResult, ToolResultEvent,
 } from '../contract';
 import type { Problem } from '../problem';
-import { attach, type Attachments } from './attached';
+import { attach, attachmentName, type Attachments } from './attached';
 import type { LeftOutParts } from './parts';
 import { EMPTY, findApproval, reduce, running, type Change, type Choice, type Folder, type Turn, type View } from './view';
 
@@ -15,6 +15,8 @@ export interface ServerPort {
   read(text: string, session: string): Promise<ChatReply>;
   /** A session that was kept, as turns to be shown. */
   load(session: string): Promise<readonly Turn[]>;
+  /** Copies a session up to a turn, or up to before it; the new session's id, or null where nothing is left to copy. */
+  fork(session: string, turn: string, withTurn: boolean): Promise<string | null>;
 }
 
 export interface Conversation {
@@ -35,6 +37,10 @@ export interface Conversation {
   readonly session: () => string;
   /** Stops what runs and goes on with a session that was kept; draws its turns. */
   readonly resume: (sessionId: string) => Promise<void>;
+  /** Goes on with a session that was kept, unless something was asked meanwhile or it is no longer there. */
+  readonly restore: (sessionId: string) => Promise<void>;
+  /** Goes on in a copy of the session up to a turn, or up to before it; does nothing while one runs. */
+  readonly fork: (turnId: string, withTurn: boolean) => Promise<void>;
 }
 
 const BUSY: Problem = {
@@ -63,7 +69,7 @@ export function openConversation(
     if (!prompt || running(view)) return false;
     const turn_id = newId();
     abort = new AbortController();
-    apply({ type: 'asked', session_id: session, turn_id, prompt, folders: openFolders() });
+    apply({ type: 'asked', session_id: session, turn_id, prompt, attached: attachments.map(attachmentName), folders: openFolders() });
     void follow({ prompt, turn_id, context, attachments }, abort.signal)
       .catch((error: Problem) => apply({ type: 'ended', turn_id, result: null, error }));
     return true;
@@ -74,6 +80,7 @@ export function openConversation(
     const { session_id, text, input, model, loads, clears } = await server.read(prompt, asked);
     if (signal.aborted || session !== asked) return apply({ type: 'told', turn_id, text: '', status: 'cancelled' });
     session = session_id;
+    if (model !== null) apply({ type: 'model_chosen', model });
     if (loads) return resume(session_id);
     if (clears) return apply({ type: 'cleared' });
     if (input.length === 0) return apply({ type: 'told', turn_id, text, status: 'completed' });
@@ -91,7 +98,7 @@ export function openConversation(
     abort = own;
     const stop = (): void => own.abort();
     signal.addEventListener('abort', stop, { once: true });
-    apply({ type: 'asked', session_id, turn_id, prompt: `Another agent calls ${input.tool}`, folders: openFolders() });
+    apply({ type: 'asked', session_id, turn_id, prompt: `Another agent calls ${input.tool}`, attached: [], folders: openFolders() });
     let found: ToolResultEvent | null = null;
     try {
       const result = await server.run({ session_id, turn_id, input: { ...input, by: 'model' }, context }, (event) => {
@@ -137,7 +144,21 @@ export function openConversation(
     apply({ type: 'loaded', turns });
   };
 
-  return { view: () => view, ask, stop: () => abort.abort(), answer, leaveOut, call, clear, session: () => session, resume };
+  const restore = async (sessionId: string): Promise<void> => {
+    const turns = await server.load(sessionId).catch((): readonly Turn[] => []);
+    if (turns.length === 0 || view.turns.length > 0) return;
+    session = sessionId;
+    apply({ type: 'loaded', turns });
+  };
+
+  const fork = async (turnId: string, withTurn: boolean): Promise<void> => {
+    if (running(view)) return;
+    const copy = await server.fork(session, turnId, withTurn);
+    if (copy === null) clear();
+    else await resume(copy);
+  };
+
+  return { view: () => view, ask, stop: () => abort.abort(), answer, leaveOut, call, clear, session: () => session, resume, restore, fork };
 }
 
 interface Message {

@@ -1,5 +1,6 @@
 // What the extension host and the webview say to each other.
 import type { ChatProposal, LeftOut } from '../contract';
+import { isAttachments, type Attachments, type Draft } from './attached';
 import { isRemedy, type Problem, type Remedy } from '../problem';
 import type { ServerState } from '../server/health';
 import type { LeftOutParts } from './parts';
@@ -12,35 +13,75 @@ export interface ServerView {
   readonly problem: Problem | null;
 }
 
+/** Where something stands in a file, counted from 1; without a line the file as a whole. */
+export interface FilePlace {
+  /** Relative to the folder of the turn, or absolute. */
+  readonly path: string;
+  readonly line: number | null;
+  readonly column: number;
+}
+
+/** Changes are numbered from 1 without gaps, so that a lost message is noticed; `next` is the number of the next one. */
 export type ToWebview =
-  | { readonly type: 'view'; readonly view: View }
-  | { readonly type: 'change'; readonly change: Change }
+  | { readonly type: 'view'; readonly view: View; readonly next: number }
+  | { readonly type: 'changes'; readonly first: number; readonly changes: readonly Change[] }
   | { readonly type: 'server'; readonly server: ServerView }
   /** What may be typed at the end of `text`. */
   | { readonly type: 'proposals'; readonly text: string; readonly proposals: readonly ChatProposal[] }
+  /** What was not sent when the webview was last there. */
+  | { readonly type: 'restored'; readonly draft: Draft }
+  /** What the person has chosen to go along with the next message. */
+  | { readonly type: 'attach'; readonly attachments: Attachments }
+  /** An earlier message, to be changed and sent again. */
+  | { readonly type: 'fill'; readonly text: string }
   | { readonly type: 'focus' };
 
 export type FromWebview =
+  /** The webview has begun. */
   | { readonly type: 'ready' }
-  | { readonly type: 'ask'; readonly text: string }
+  /** A change did not arrive: all of the view is wanted. */
+  | { readonly type: 'missed' }
+  | { readonly type: 'draft'; readonly draft: Draft }
+  /** The changes up to `next` have arrived; `drawn`: the chat is in the document. */
+  | { readonly type: 'seen'; readonly next: number; readonly drawn: boolean }
+  | { readonly type: 'ask'; readonly text: string; readonly attachments: Attachments }
   | { readonly type: 'complete'; readonly text: string }
+  /** The person wants to choose what to attach, or another model. */
+  | { readonly type: 'pick_attachment' }
+  | { readonly type: 'pick_model' }
+  /** Files were dropped: their addresses, one a line. */
+  | { readonly type: 'dropped'; readonly uris: readonly string[] }
+  /** Goes on in a copy of the session up to this turn; or up to before it, with its message to be changed. */
+  | { readonly type: 'fork'; readonly turn_id: string; readonly ask_again: boolean }
   | { readonly type: 'stop' }
   | { readonly type: 'answer'; readonly approval_id: string; readonly choice: Choice }
   | { readonly type: 'leave_out'; readonly approval_id: string; readonly left_out: LeftOutParts }
   | { readonly type: 'open_diff'; readonly approval_id: string; readonly index: number }
-  | { readonly type: 'open_file'; readonly turn_id: string; readonly path: string }
+  | { readonly type: 'open_file'; readonly turn_id: string; readonly place: FilePlace }
   | { readonly type: 'mend'; readonly remedy: Remedy };
 
 /** A message from the webview, or null when it is none. */
 export function parseMessage(value: unknown): FromWebview | null {
   if (typeof value !== 'object' || value === null) return null;
   const message = value as { readonly [key: string]: unknown };
-  const { type, text, approval_id, choice, left_out, index, path, remedy, turn_id } = message;
+  const { type, text, approval_id, choice, left_out, index, place, remedy, turn_id, next, drawn, attachments, uris, ask_again, draft } = message;
   switch (type) {
     case 'ready':
+    case 'missed':
     case 'stop':
+    case 'pick_attachment':
+    case 'pick_model':
       return { type };
+    case 'draft':
+      return isDraft(draft) ? { type, draft } : null;
+    case 'seen':
+      return typeof next === 'number' && typeof drawn === 'boolean' ? { type, next, drawn } : null;
     case 'ask':
+      return typeof text === 'string' && isAttachments(attachments) ? { type, text, attachments } : null;
+    case 'dropped':
+      return Array.isArray(uris) && uris.every((each) => typeof each === 'string') ? { type, uris } : null;
+    case 'fork':
+      return typeof turn_id === 'string' && typeof ask_again === 'boolean' ? { type, turn_id, ask_again } : null;
     case 'complete':
       return typeof text === 'string' ? { type, text } : null;
     case 'answer': {
@@ -53,7 +94,7 @@ export function parseMessage(value: unknown): FromWebview | null {
     case 'open_diff':
       return typeof approval_id === 'string' && typeof index === 'number' ? { type, approval_id, index } : null;
     case 'open_file':
-      return typeof turn_id === 'string' && typeof path === 'string' ? { type, turn_id, path } : null;
+      return typeof turn_id === 'string' && isFilePlace(place) ? { type, turn_id, place } : null;
     case 'mend':
       return isRemedy(remedy) ? { type, remedy } : null;
     default:
@@ -77,4 +118,16 @@ function isLeftOut(value: unknown): value is LeftOut {
 
 function isComment(value: unknown): value is string | null {
   return value === null || typeof value === 'string';
+}
+
+function isDraft(value: unknown): value is Draft {
+  if (typeof value !== 'object' || value === null) return false;
+  const { text, attachments } = value as { readonly [key: string]: unknown };
+  return typeof text === 'string' && isAttachments(attachments);
+}
+
+function isFilePlace(value: unknown): value is FilePlace {
+  if (typeof value !== 'object' || value === null) return false;
+  const { path, line, column } = value as { readonly [key: string]: unknown };
+  return typeof path === 'string' && (line === null || typeof line === 'number') && typeof column === 'number';
 }

@@ -4,10 +4,14 @@ import * as vscode from 'vscode';
 import type { ChatProposal } from '../contract';
 import type { Proposals } from '../editor/proposals';
 import { editorContext, openWorkspaceFile } from '../editor/workspace';
-import { REMEDIES } from '../problem';
+import { showProblem } from '../editor/status';
+import { problemOf, REMEDIES } from '../problem';
 import type { Conversation } from './conversation';
+import { NO_DRAFT, type Draft } from './attached';
+import { openLink } from './link';
 import { parseMessage, type FromWebview, type ServerView, type ToWebview } from './messages';
-import { findApproval, type Change } from './view';
+import { attachDropped, pickAttachment, pickModel, type ListedModel } from './pickers';
+import { findApproval, running, type Change } from './view';
 
 export interface Chat extends vscode.WebviewViewProvider {
   show(change: Change): void;
@@ -16,25 +20,66 @@ export interface Chat extends vscode.WebviewViewProvider {
   readonly visible: () => boolean;
 }
 
-export function provideChat(
-  extension: vscode.Uri, conversation: () => Conversation, proposals: Proposals,
-  complete: (text: string) => Promise<readonly ChatProposal[]>,
-): Chat {
+/** What the chat asks of the server besides its turns. */
+export interface Known {
+  readonly complete: (text: string) => Promise<readonly ChatProposal[]>;
+  readonly models: () => Promise<readonly ListedModel[]>;
+}
+
+export function provideChat(extension: vscode.Uri, conversation: () => Conversation, proposals: Proposals, known: Known, memory: vscode.Memento): Chat {
   let current: vscode.WebviewView | null = null;
   let server: ServerView = { state: 'starting', model: null, problem: null };
+  const drafts = keepDraft(memory);
   const post = (message: ToWebview): void => void current?.webview.postMessage(message);
+  const link = openLink({
+    post,
+    view: () => conversation().view(),
+    inSight: () => current?.visible ?? false,
+    reload: () => { if (current) current.webview.html = page(current.webview, extension); },
+    later: (milliseconds, run) => {
+      const timer = setTimeout(run, milliseconds);
+      return () => clearTimeout(timer);
+    },
+  });
+
+  const fork = async (turnId: string, askAgain: boolean): Promise<void> => {
+    const prompt = conversation().view().turns.find((turn) => turn.turn_id === turnId)?.prompt;
+    if (prompt === undefined || running(conversation().view())) return;
+    await conversation().fork(turnId, !askAgain);
+    if (askAgain) post({ type: 'fill', text: prompt });
+  };
+
+  const chooseModel = async (): Promise<void> => {
+    const reference = await pickModel(await known.models(), conversation().view().model ?? server.model);
+    if (reference !== null) conversation().ask(`/model ${reference}`, editorContext());
+  };
 
   const take = async (message: FromWebview): Promise<void> => {
     const chat = conversation();
     switch (message.type) {
       case 'ready':
-        post({ type: 'view', view: chat.view() });
-        return post({ type: 'server', server });
+        link.redraw();
+        post({ type: 'server', server });
+        return post({ type: 'restored', draft: drafts.get() });
+      case 'missed':
+        return link.redraw();
+      case 'draft':
+        return drafts.keep(message.draft);
+      case 'seen':
+        return link.seen(message.next, message.drawn);
       case 'ask':
-        return void chat.ask(message.text, editorContext());
+        return void chat.ask(message.text, editorContext(), message.attachments);
+      case 'pick_attachment':
+        return post({ type: 'attach', attachments: await pickAttachment() });
+      case 'dropped':
+        return post({ type: 'attach', attachments: await attachDropped(message.uris) });
+      case 'pick_model':
+        return chooseModel();
+      case 'fork':
+        return fork(message.turn_id, message.ask_again);
       case 'complete':
         // Where the server cannot say, nothing is proposed.
-        return post({ type: 'proposals', text: message.text, proposals: await complete(message.text).catch(() => []) });
+        return post({ type: 'proposals', text: message.text, proposals: await known.complete(message.text).catch(() => []) });
       case 'stop':
         return chat.stop();
       case 'answer':
@@ -46,7 +91,7 @@ export function provideChat(
         return item ? proposals.open(item.question, message.index) : undefined;
       }
       case 'open_file':
-        return openWorkspaceFile(chat.view().turns.find((turn) => turn.turn_id === message.turn_id)?.workspace ?? null, message.path);
+        return openWorkspaceFile(chat.view().turns.find((turn) => turn.turn_id === message.turn_id)?.workspace ?? null, message.place);
       case 'mend':
         return void vscode.commands.executeCommand(REMEDIES[message.remedy].command);
     }
@@ -58,12 +103,12 @@ export function provideChat(
       view.webview.options = { enableScripts: true, localResourceRoots: [vscode.Uri.joinPath(extension, 'out')] };
       view.webview.onDidReceiveMessage((value: unknown) => {
         const message = parseMessage(value);
-        if (message) void take(message);
+        if (message) void take(message).catch((error: unknown) => showProblem(problemOf(error)));
       });
-      view.onDidDispose(() => { current = null; });
+      view.onDidDispose(() => { current = null; link.close(); });
       view.webview.html = page(view.webview, extension);
     },
-    show: (change) => post({ type: 'change', change }),
+    show: (change) => { if (current) link.send(change); },
     showServer: (now) => {
       server = now;
       post({ type: 'server', server });
@@ -73,6 +118,26 @@ export function provideChat(
       post({ type: 'focus' });
     },
     visible: () => current?.visible ?? false,
+  };
+}
+
+const DRAFT = 'draft';
+/** How long after a key the draft is written down. */
+const WRITTEN_MS = 300;
+
+/** What was not sent yet, kept over a reload of the webview at once, and over one of the window. */
+function keepDraft(memory: vscode.Memento) {
+  let draft = memory.get<Draft>(DRAFT, NO_DRAFT);
+  let timer: NodeJS.Timeout | null = null;
+  return {
+    get: (): Draft => draft,
+    keep: (next: Draft): void => {
+      draft = next;
+      timer ??= setTimeout(() => {
+        timer = null;
+        void memory.update(DRAFT, draft);
+      }, WRITTEN_MS);
+    },
   };
 }
 
@@ -88,7 +153,7 @@ function page(webview: vscode.Webview, extension: vscode.Uri): string {
     "form-action 'none'",
   ].join('; ');
   return `<!DOCTYPE html>
-<html lang="en">
+<html lang="${vscode.env.language}">
 <head>
 <meta charset="utf-8">
 <meta http-equiv="Content-Security-Policy" content="${policy}">
@@ -97,6 +162,7 @@ function page(webview: vscode.Webview, extension: vscode.Uri): string {
 <title>Remit chat</title>
 </head>
 <body>
+<script type="application/json" id="words">${JSON.stringify(vscode.l10n.bundle ?? {}).replaceAll('<', '\\u003c')}</script>
 <div id="chat"></div>
 <script nonce="${nonce}" src="${out('chat.js')}"></script>
 </body>

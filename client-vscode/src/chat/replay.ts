@@ -18,12 +18,21 @@ export function turnsOf(records: readonly SessionRecord[], folders: readonly Fol
   return turns.map((turn) => (turn.status === 'running' ? { ...turn, status: 'cancelled' } : turn));
 }
 
+/** How many messages a session has up to a turn, without those of the turn or with them; null where it has no such turn. */
+export function messagesUpTo(records: readonly SessionRecord[], turn_id: string, withTurn: boolean): number | null {
+  const begin = records.findIndex((record) => record.type === 'turn_start' && record.turn_id === turn_id);
+  if (begin < 0) return null;
+  const after = records.findIndex((record, index) => index > begin && record.type === 'turn_start');
+  const upTo = records.slice(0, withTurn ? (after < 0 ? records.length : after) : begin);
+  return upTo.filter(({ type }) => type === 'user' || type === 'assistant').length;
+}
+
 function newTurn(
   session_id: string, workspace: string | null,
   { turn_id, timestamp }: { readonly turn_id: string; readonly timestamp: string }, folders: readonly Folder[],
 ): Turn {
   return {
-    session_id, turn_id, prompt: '', folders, workspace, seq: 0, status: 'running', reason: null, items: [], usage: null,
+    session_id, turn_id, prompt: '', attached: [], folders, workspace, seq: 0, status: 'running', reason: null, items: [], usage: null,
     started: timestamp, ended: timestamp,
   };
 }

@@ -6,6 +6,7 @@ import type {
 } from '../contract';
 import type { Problem } from '../problem';
 import type { LeftOutParts } from './parts';
+import { contextUse, sum, type ContextUse } from './usage';
 
 /** As many characters as the server shows of a command without leaving lines out. */
 const PRINTED_KEPT = 20_000;
@@ -15,6 +16,8 @@ export interface View {
   readonly turns: readonly Turn[];
   readonly model: string | null;
   readonly mode: string | null;
+  /** How full the model's window was with the last request. */
+  readonly context: ContextUse | null;
 }
 
 /** A workspace folder that is open in the window. */
@@ -28,6 +31,8 @@ export interface Turn {
   readonly session_id: string;
   readonly turn_id: string;
   readonly prompt: string;
+  /** What went along with it, by name. */
+  readonly attached: readonly string[];
   /** The folders that were open when it was asked. */
   readonly folders: readonly Folder[];
   /** The absolute path of the folder that the server runs it in, as the server says. */
@@ -102,6 +107,7 @@ export interface Asked {
   readonly session_id: string;
   readonly turn_id: string;
   readonly prompt: string;
+  readonly attached: readonly string[];
   readonly folders: readonly Folder[];
 }
 
@@ -113,13 +119,15 @@ export type Change =
   | { readonly type: 'receipt'; readonly approval_id: string; readonly receipt: ApprovalReceipt }
   /** The request itself ended: with a result, or because the server is gone or refused it. */
   | { readonly type: 'ended'; readonly turn_id: string; readonly result: RunResult | null; readonly error: Problem | null }
+  /** The person has chosen a model for what they ask from now on; null is the configured one. */
+  | { readonly type: 'model_chosen'; readonly model: string | null }
   /** A command of the chat was answered; nothing ran. */
   | { readonly type: 'told'; readonly turn_id: string; readonly text: string; readonly status: 'completed' | 'cancelled' }
   | { readonly type: 'cleared' }
   /** A session that was kept is shown in place of what is there. */
   | { readonly type: 'loaded'; readonly turns: readonly Turn[] };
 
-export const EMPTY: View = { turns: [], model: null, mode: null };
+export const EMPTY: View = { turns: [], model: null, mode: null, context: null };
 
 export function reduce(view: View, change: Change): View {
   switch (change.type) {
@@ -141,10 +149,12 @@ export function reduce(view: View, change: Change): View {
       return onTurn(view, change.turn_id, (turn) => end(turn, change.result, change.error));
     case 'told':
       return onTurn(view, change.turn_id, (turn) => tell(turn, change.text, change.status));
+    case 'model_chosen':
+      return view.model === change.model ? view : { ...view, model: change.model };
     case 'cleared':
-      return { ...view, turns: [] };
+      return { ...EMPTY, mode: view.mode };
     case 'loaded':
-      return { ...view, turns: change.turns };
+      return { ...EMPTY, mode: view.mode, turns: change.turns };
     default:
       return never(change);
   }
@@ -166,7 +176,7 @@ export function folderName({ folders, workspace }: Turn): string | null {
 }
 
 /** Questions that still wait for the person, oldest first. */
-export function pending(view: View): readonly ApprovalItem[] {
+export function pending(view: Pick<View, 'turns'>): readonly ApprovalItem[] {
   return view.turns.flatMap((turn) => turn.items.filter((item) => item.kind === 'approval' && isOpen(item)) as ApprovalItem[]);
 }
 
@@ -196,9 +206,9 @@ export function tookLong({ started, ended }: Pick<Turn, 'started' | 'ended'>): b
   return started !== null && ended !== null && Date.parse(ended) - Date.parse(started) > LONG_TURN_MS;
 }
 
-function newTurn({ session_id, turn_id, prompt, folders }: Asked): Turn {
+function newTurn({ session_id, turn_id, prompt, attached, folders }: Asked): Turn {
   return {
-    session_id, turn_id, prompt, folders, workspace: null, seq: 0, status: 'running', reason: null, items: [], usage: null,
+    session_id, turn_id, prompt, attached, folders, workspace: null, seq: 0, status: 'running', reason: null, items: [], usage: null,
     started: null, ended: null,
   };
 }
@@ -232,6 +242,7 @@ function onEvent(view: View, event: AgentEvent): View {
   });
   if (changed === view) return view;
   if (event.kind === 'run_started') return { ...changed, model: event.model };
+  if (event.kind === 'usage') return { ...changed, context: contextUse(event) };
   return event.kind === 'state_changed' ? { ...changed, mode: event.mode } : changed;
 }
 
@@ -367,15 +378,6 @@ function gap(turn: Turn, missing: number): NoteItem {
 function unknownEvent(seq: number, event: never): NoteItem {
   const { kind } = event as { kind: string };
   return note(seq, 'warning', `the server sent \`${kind}\`, which this version of the extension does not know`);
-}
-
-function sum(a: TokenUsage | null, b: TokenUsage): TokenUsage {
-  return {
-    prompt_tokens: (a?.prompt_tokens ?? 0) + b.prompt_tokens,
-    cached_tokens: (a?.cached_tokens ?? 0) + b.cached_tokens,
-    completion_tokens: (a?.completion_tokens ?? 0) + b.completion_tokens,
-    price_usd: a?.price_usd === null || b.price_usd === null ? null : (a?.price_usd ?? 0) + b.price_usd,
-  };
 }
 
 export function count(n: number, noun: string): string {

@@ -14,7 +14,7 @@ export function waitingIn(document: vscode.TextDocument, conversation: Conversat
   const root = vscode.workspace.getWorkspaceFolder(document.uri);
   if (!root) return [];
   const turns = conversation.view().turns.filter((turn) => turn.workspace === root.uri.fsPath);
-  return turns.flatMap((turn) => pending({ turns: [turn], model: null, mode: null }))
+  return turns.flatMap((turn) => pending({ turns: [turn] }))
     .filter((item) => item.answer === null)
     .flatMap((item) => item.question.diffs
       .filter((diff) => vscode.Uri.joinPath(root.uri, diff.path).toString() === document.uri.toString())

@@ -1,9 +1,11 @@
 // What the editor shows, told to the agent, and files of the workspace, opened for the person.
 import path from 'node:path';
 import * as vscode from 'vscode';
+import type { FilePlace } from '../chat/messages';
 import type { Folder } from '../chat/view';
 import type { ContextPayload } from '../contract';
 import type { Place } from '../problem';
+import { visibleLine } from '../text';
 
 let asked: vscode.WorkspaceFolder | null = null;
 
@@ -40,11 +42,17 @@ export function editorContext(): ContextPayload | null {
   };
 }
 
-/** Opens a file of the folder that a turn ran in; a path that leads out of it opens nothing. */
-export async function openWorkspaceFile(workspace: string | null, relative: string): Promise<void> {
+/** Opens a file of the folder that a turn ran in, at a place; one that leads out of it, or is not there, opens nothing and is said. */
+export async function openWorkspaceFile(workspace: string | null, { path: named, line, column }: FilePlace): Promise<void> {
   if (workspace === null) return;
-  const uri = vscode.Uri.joinPath(vscode.Uri.file(workspace), relative);
-  if (relativePath(workspace, uri)) await vscode.window.showTextDocument(uri, { preview: true });
+  const uri = vscode.Uri.file(path.resolve(workspace, named));
+  const is = async (type: vscode.FileType): Promise<boolean> =>
+    Promise.resolve(vscode.workspace.fs.stat(uri)).then((found) => (found.type & type) !== 0, () => false);
+  if (!relativePath(workspace, uri) || !await is(vscode.FileType.File)) {
+    return void vscode.window.showInformationMessage(`There is no file ${visibleLine(named)} in the folder of this chat.`);
+  }
+  const at = line === null ? null : new vscode.Position(Math.max(0, line - 1), Math.max(0, column - 1));
+  await vscode.window.showTextDocument(uri, { preview: true, ...(at ? { selection: new vscode.Range(at, at) } : {}) });
 }
 
 /** Opens the file that a problem names, at the place where it is. */
@@ -54,7 +62,8 @@ export async function openPlace(place: Place | null): Promise<void> {
   await vscode.window.showTextDocument(vscode.Uri.file(place.file), { selection: new vscode.Range(at, at) });
 }
 
-function relativePath(root: string, uri: vscode.Uri): string | null {
+/** The path of a file of the folder, or null of any other. */
+export function relativePath(root: string, uri: vscode.Uri): string | null {
   if (uri.scheme !== 'file') return null;
   const relative = path.relative(root, uri.fsPath);
   return relative && !relative.startsWith('..') && !path.isAbsolute(relative) ? relative.split(path.sep).join('/') : null;

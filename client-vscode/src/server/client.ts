@@ -6,9 +6,10 @@ import {
   type LanguageClientOptions,
 } from 'vscode-languageclient/node';
 import type { ServerPort } from '../chat/conversation';
-import { turnsOf } from '../chat/replay';
+import { messagesUpTo, turnsOf } from '../chat/replay';
 import type {
-  AgentEvent, ApprovalAnswer, ApprovalReceipt, GenerationRequest, GenerationResult, RunRequest, RunResult, SessionRecord, StatusResult,
+  AgentEvent, ApprovalAnswer, ApprovalReceipt, GenerationRequest, GenerationResult, RunRequest, RunResult, SessionRecord, SessionSummary,
+  StatusResult,
 } from '../contract';
 import { answerQuery, type Answer, type Query } from '../editor/queries';
 import { currentFolder, openFolders } from '../editor/workspace';
@@ -45,7 +46,7 @@ export interface Server extends ServerPort {
 }
 
 export type FolderCommand =
-  | `remit.session.${'list' | 'load' | 'rename' | 'fork' | 'delete' | 'export'}` | `remit.chat.${'read' | 'complete'}`
+  | `remit.session.${'list' | 'load' | 'rename' | 'fork' | 'delete' | 'export'}` | `remit.chat.${'read' | 'complete'}` | 'remit.model.list'
   | 'remit.undo' | 'remit.redo' | 'remit.audit.query' | 'remit.policy.rules' | 'remit.policy.open' | 'remit.policy.preview';
 
 /** Says its errors in the log only: what a person has to know, they are told in words of ours. */
@@ -131,6 +132,9 @@ export function openServer(keeping: Keeping, log: vscode.LogOutputChannel): Serv
     return request((to) => to.sendRequest(ExecuteCommandRequest.type, { command: name, arguments: [{ ...place, ...argument }] }));
   };
 
+  const records = async (session: string): Promise<readonly SessionRecord[]> =>
+    (await command<{ readonly records: readonly SessionRecord[] }>('remit.session.load', { session })).records;
+
   return {
     onDidChange: changed.event,
     running: () => current?.client.state === State.Running,
@@ -146,9 +150,12 @@ export function openServer(keeping: Keeping, log: vscode.LogOutputChannel): Serv
     command,
     generate: (params, onText, token) => request((to) => generate(to, params, onText, token)),
     read: (text, session_id) => command('remit.chat.read', { text, session_id }),
-    load: async (session) => turnsOf(
-      (await command<{ readonly records: readonly SessionRecord[] }>('remit.session.load', { session })).records, openFolders(),
-    ),
+    load: async (session) => turnsOf(await records(session), openFolders()),
+    fork: async (session, turn, withTurn) => {
+      const message = messagesUpTo(await records(session), turn, withTurn);
+      if (message === 0) return null;
+      return (await command<SessionSummary>('remit.session.fork', { session, message })).session_id;
+    },
     verifyAudit: () => request((to) => to.sendRequest(ExecuteCommandRequest.type, { command: 'remit.audit.verify' })),
   };
 }

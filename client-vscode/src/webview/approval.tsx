@@ -6,7 +6,9 @@ import { commented, partCount, toggled, type LeftOutParts, type Part } from '../
 import type { ApprovalRequired, ReasonPayload, Scope } from '../contract';
 import { sentence } from '../problem';
 import { commandLine, remaining, visible, visibleLine } from '../text';
+import { say } from '../words';
 import { Diff } from './diff';
+import type { ItemRow } from './rows';
 import { useSeen } from './seen';
 import { StandingAnswers } from './standing';
 
@@ -19,7 +21,25 @@ const LINES_IN_SIGHT = 9;
 
 type Send = (message: FromWebview) => void;
 
-export function Approval({ item, send }: { readonly item: ApprovalItem; readonly send: Send }) {
+/** One question after the other: the first that waits is asked, the others say that they wait, and how many there are. */
+export function Question({ item, row, send }: { readonly item: ApprovalItem; readonly row: ItemRow; readonly send: Send }) {
+  const { place, waiting } = row;
+  if (place <= 1) return <Approval item={item} waiting={waiting} send={send} />;
+  return (
+    <p class="queued" data-testid="queued">
+      <span class="codicon codicon-bell" aria-hidden="true" /> {say('{0} of {1} waits: {2}', place, waiting, visibleLine(item.question.title))}
+    </p>
+  );
+}
+
+interface ApprovalProps {
+  readonly item: ApprovalItem;
+  /** How many questions wait, with this one. */
+  readonly waiting: number;
+  readonly send: Send;
+}
+
+function Approval({ item, waiting, send }: ApprovalProps) {
   const { question } = item;
   const card = useRef<HTMLDivElement>(null);
   const armed = useArmed(card);
@@ -56,33 +76,34 @@ export function Approval({ item, send }: { readonly item: ApprovalItem; readonly
       <header>
         <span class="codicon codicon-shield" aria-hidden="true" />
         <h3 id={id('title')}>{titleOf(question)}</h3>
-        <span class="risk" title={`Risk: ${question.risk}`}>{question.risk} risk</span>
+        {waiting > 1 && <span class="queue" data-testid="queue">{say('{0} of {1}', 1, waiting)}</span>}
+        <span class="risk" title={say('Risk: {0}', RISKS[question.risk]())}>{say('{0} risk', RISKS[question.risk]())}</span>
       </header>
-      {question.session_name !== null && <p class="session-rule">In the session: {visibleLine(question.session_name)}</p>}
+      {question.session_name !== null && <p class="session-rule">{say('In the session: {0}', visibleLine(question.session_name))}</p>}
       <div id={id('reasons')}><Reasons reasons={question.reasons} /></div>
       <div id={id('command')}><Command question={question} /></div>
       {question.diffs.map((diff, index) => (
         <Diff key={diff.path} diff={diff} parts={parts} choosing={choosing} open={() => send({ type: 'open_diff', approval_id: item.id, index })} />
       ))}
-      {item.refused && <p class="refused" role="alert">Not taken: {visible(item.refused)}</p>}
+      {item.refused && <p class="refused" role="alert">{say('Not taken: {0}', visible(item.refused))}</p>}
       <footer>
         {!seen.toEnd && (
           <p class="unseen" role="status">
-            Read to the end of what would happen to allow it. <button type="button" class="link" onClick={seen.showAll}>Show all of it</button>
+            {say('Read to the end of what would happen to allow it.')} <button type="button" class="link" onClick={seen.showAll}>{say('Show all of it')}</button>
           </p>
         )}
         <input
-          type="text" class="why" value={comment} maxLength={2_000} aria-label="What the model is told with your answer"
-          placeholder="Tell the model why (optional)" onInput={(event) => setComment(event.currentTarget.value)}
+          type="text" class="why" value={comment} maxLength={2_000} aria-label={say('What the model is told with your answer')}
+          placeholder={say('Tell the model why (optional)')} onInput={(event) => setComment(event.currentTarget.value)}
         />
         <div class="answers">
           <button type="button" class="primary" disabled={!ready || nothing} onClick={() => allow('once')}>
-            {parts.length === 0 ? 'Allow once' : `Allow ${taken} of ${shown} once`}
+            {parts.length === 0 ? say('Allow once') : say('Allow {0} of {1} once', taken, shown)}
           </button>
-          <button type="button" class="secondary" disabled={busy} onClick={() => answer('deny', 'once')}>Deny</button>
+          <button type="button" class="secondary" disabled={busy} onClick={() => answer('deny', 'once')}>{say('Deny')}</button>
         </div>
         <StandingAnswers question={question} disabled={!ready || parts.length > 0} allow={allow} />
-        <div class="small"><Deadline deadline={question.deadline} /><span class="keys">{ENTER} allows once, Esc denies</span></div>
+        <div class="small"><Deadline deadline={question.deadline} /><span class="keys">{say('{0} allows once, Esc denies', ENTER)}</span></div>
       </footer>
     </div>
   );
@@ -102,14 +123,16 @@ function useArmed(card: { readonly current: HTMLDivElement | null }): boolean {
 
 /** The command itself stands below, where it has room. */
 function titleOf(question: ApprovalRequired): string {
-  return question.command !== null || question.argv !== null ? 'Run a command' : sentence(visibleLine(question.title));
+  if (question.command !== null || question.argv !== null) return say('Run a command');
+  const title = sentence(visibleLine(question.title));
+  return question.diffs.length > 1 ? `${title} (${count(question.diffs.length, 'file')})` : title;
 }
 
 /** Why it is asked. What other rules allowed besides is no reason to ask. */
 function Reasons({ reasons }: { readonly reasons: readonly ReasonPayload[] }) {
   const asking = reasons.filter((reason) => reason.action !== 'allow');
   return (
-    <ul class="reasons" aria-label="Why this is asked">
+    <ul class="reasons" aria-label={say('Why this is asked')}>
       {(asking.length > 0 ? asking : reasons).map((reason, index) => (
         <li key={index}>
           {sentence(visible(reason.reason))}
@@ -122,7 +145,7 @@ function Reasons({ reasons }: { readonly reasons: readonly ReasonPayload[] }) {
 
 function placeOf(reason: ReasonPayload): string {
   const place = reason.file ? `${reason.file}${reason.line ? `:${reason.line}` : ''}` : reason.layer;
-  return `Rule: ${reason.action}, ${visibleLine(place)}`;
+  return say('Rule: {0}, {1}', reason.action, visibleLine(place));
 }
 
 function Command({ question }: { readonly question: ApprovalRequired }) {
@@ -131,13 +154,13 @@ function Command({ question }: { readonly question: ApprovalRequired }) {
   const lines = text.split('\n').length;
   return (
     <div class="command">
-      <pre tabIndex={0} aria-label="Command"><span class="prompt" aria-hidden="true">$ </span>{text}</pre>
-      {lines > LINES_IN_SIGHT && <p class="cwd" data-testid="length">{count(lines, 'line')}: scroll to read them all</p>}
-      {question.cwd !== null && <p class="cwd">in <code>{visibleLine(question.cwd)}</code></p>}
-      {question.hosts.length > 0 && <p class="cwd">with network to <code>{visibleLine(question.hosts.join(', '))}</code></p>}
+      <pre tabIndex={0} role="group" aria-label={say('Command')}><span class="prompt" aria-hidden="true">$ </span>{text}</pre>
+      {lines > LINES_IN_SIGHT && <p class="cwd" data-testid="length">{say('{0}: scroll to read them all', count(lines, 'line'))}</p>}
+      {question.cwd !== null && <p class="cwd">{say('in')} <code>{visibleLine(question.cwd)}</code></p>}
+      {question.hosts.length > 0 && <p class="cwd">{say('with network to')} <code>{visibleLine(question.hosts.join(', '))}</code></p>}
       {question.argv && question.command !== null && (
         <details>
-          <summary>As {question.argv.length} arguments</summary>
+          <summary>{say('As {0} arguments', question.argv.length)}</summary>
           <ol>{question.argv.map((each, index) => <li key={index}><code>{visibleLine(each)}</code></li>)}</ol>
         </details>
       )}
@@ -156,28 +179,31 @@ function Deadline({ deadline }: { readonly deadline: string }) {
   const at = new Date(deadline).toLocaleTimeString();
   return (
     <span>
-      <span aria-hidden="true">{left === null ? 'The time for an answer is up' : `Denied without an answer in ${left}`}</span>
-      <span class="only-read">Denied without an answer by {at}</span>
+      <span aria-hidden="true">{left === null ? say('The time for an answer is up') : say('Denied without an answer in {0}', left)}</span>
+      <span class="only-read">{say('Denied without an answer by {0}', at)}</span>
     </span>
   );
 }
 
+const RISKS = { low: () => say('low'), medium: () => say('medium'), high: () => say('high') } as const;
+
 const ALLOWED = {
-  once: 'Allowed once', session: 'Allowed for this session', always: 'Allowed always', everywhere: 'Allowed always, in every workspace',
+  once: () => say('Allowed once'), session: () => say('Allowed for this session'), always: () => say('Allowed always'),
+  everywhere: () => say('Allowed always, in every workspace'),
 } as const;
 
 const WHO = {
-  person: 'you',
-  standing_answer: 'an answer you gave before',
-  deadline: 'the deadline: nobody answered',
-  disconnected: 'a lost connection',
-  unavailable: 'nobody there to ask',
-  cancelled: 'the turn ending',
+  person: () => say('you'),
+  standing_answer: () => say('an answer you gave before'),
+  deadline: () => say('the deadline: nobody answered'),
+  disconnected: () => say('a lost connection'),
+  unavailable: () => say('nobody there to ask'),
+  cancelled: () => say('the turn ending'),
 } as const;
 
 /** How a question ended, and who answered it. */
 export function outcomeWords({ decision, scope, by }: NonNullable<ApprovalItem['outcome']>): string {
-  return `${decision === 'deny' ? 'Denied' : ALLOWED[scope]} by ${WHO[by]}`;
+  return say('{0} by {1}', decision === 'deny' ? say('Denied') : ALLOWED[scope](), WHO[by]());
 }
 
 /** What was asked, once it is answered: for looking back. */

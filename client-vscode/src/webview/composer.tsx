@@ -1,8 +1,13 @@
 // The input: Enter sends, Escape stops; while a turn runs it keeps what is typed for afterwards.
 import { useLayoutEffect, useState } from 'preact/hooks';
-import type { FromWebview } from '../chat/messages';
+import { takesAttachments, type Draft } from '../chat/attached';
+import type { FromWebview, ServerView } from '../chat/messages';
+import type { View } from '../chat/view';
 import type { ChatProposal } from '../contract';
+import { say } from '../words';
+import { Chips, useDrop } from './chips';
 import { recall } from './history';
+import { Meter } from './meter';
 
 /** What may be typed at the end of `text`. */
 export interface Proposed {
@@ -13,48 +18,52 @@ export interface Proposed {
 interface Props {
   readonly busy: boolean;
   readonly input: { readonly current: HTMLTextAreaElement | null };
-  readonly draft: string;
-  readonly type: (text: string) => void;
+  readonly draft: Draft;
+  readonly type: (draft: Draft) => void;
   readonly proposed: Proposed;
   /** What the person said before, oldest first. */
   readonly history: readonly string[];
-  /** Model and mode, as far as they are known. */
-  readonly about: string;
+  readonly view: View;
+  readonly server: ServerView;
   readonly send: (message: FromWebview) => void;
 }
 
 /** A command of the chat, or a word behind `@`. */
 const COMPLETED = /^\/[^\n]*$|(?:^|\s)@\S*$/;
 
-export function Composer({ busy, input, draft, type, proposed, history, about, send }: Props) {
+export function Composer({ busy, input, draft, type, proposed, history, view, server, send }: Props) {
+  const { text: typed, attachments } = draft;
+  const [hidden, setHidden] = useState(false);
+  const [at, setAt] = useState<number | null>(null);
+  const [chosen, setChosen] = useState<number | null>(null);
+  const drop = useDrop(send);
+  const words = (text: string): void => type({ text, attachments });
   // The element's own value: what was typed since the last frame is not yet in `draft`.
   const submit = (): void => {
     const text = input.current!.value;
     if (busy || !text.trim()) return;
-    send({ type: 'ask', text });
-    type('');
+    const along = takesAttachments(text) ? attachments : [];
+    send({ type: 'ask', text, attachments: along });
+    type({ text: '', attachments: along === attachments ? [] : attachments });
     setAt(null);
   };
   const change = (text: string): void => {
     setHidden(false);
     setChosen(null);
-    type(text);
+    words(text);
     if (COMPLETED.test(text)) send({ type: 'complete', text });
   };
-  const [hidden, setHidden] = useState(false);
-  const [at, setAt] = useState<number | null>(null);
-  const [chosen, setChosen] = useState<number | null>(null);
-  const open = !hidden && proposed.text === draft && COMPLETED.test(draft) ? proposed.proposals : [];
+  const open = !hidden && proposed.text === typed && COMPLETED.test(typed) ? proposed.proposals : [];
   const take = ({ text, start }: ChatProposal): void => {
     // A folder is gone on with; behind everything else the next word begins.
-    change(draft.slice(0, start) + text + (/[/:]$/.test(text) ? '' : ' '));
+    change(typed.slice(0, start) + text + (/[/:]$/.test(text) ? '' : ' '));
     input.current!.focus();
   };
   useLayoutEffect(() => {
     const area = input.current!;
     area.style.height = 'auto';
     area.style.height = `${area.scrollHeight}px`;
-  }, [draft]);
+  }, [typed]);
   useLayoutEffect(() => {
     if (chosen !== null) document.getElementById(`proposal-${chosen}`)?.scrollIntoView({ block: 'nearest' });
   }, [chosen]);
@@ -92,17 +101,16 @@ export function Composer({ busy, input, draft, type, proposed, history, about, s
       if (!recalled) return;
       event.preventDefault();
       setAt(recalled.at);
-      type(recalled.text);
+      words(recalled.text);
     } else if (event.key === 'Enter' && !event.shiftKey && !event.ctrlKey && !event.metaKey && !event.isComposing) {
       event.preventDefault();
       submit();
     }
   };
-  const held = busy && draft.trim() !== '';
   return (
-    <form class="composer" onSubmit={(event) => { event.preventDefault(); submit(); }}>
+    <form class={drop.over ? 'composer over' : 'composer'} onSubmit={(event) => { event.preventDefault(); submit(); }} {...drop.handlers}>
       {open.length > 0 && (
-        <ul class="proposals" id="proposals" role="listbox" aria-label="What may be typed here">
+        <ul class="proposals" id="proposals" role="listbox" aria-label={say('What may be typed here')}>
           {open.map((each, index) => (
             <li
               key={each.text} id={`proposal-${index}`} role="option" aria-selected={index === chosen}
@@ -113,30 +121,53 @@ export function Composer({ busy, input, draft, type, proposed, history, about, s
           ))}
         </ul>
       )}
+      {drop.said !== null && <p class="said" role="status">{drop.said}</p>}
+      <Chips attachments={attachments} input={input} change={(left) => type({ text: typed, attachments: left })} />
       <div class="box">
+        <button type="button" class="icon" title={say('Attach a file, the selection, problems or a symbol')} aria-label={say('Attach')} onClick={() => send({ type: 'pick_attachment' })}>
+          <span class="codicon codicon-attach" aria-hidden="true" />
+        </button>
         <textarea
-          id="input" ref={input} rows={1} value={draft} aria-label="Message to Remit" aria-describedby="hint"
-          aria-haspopup="listbox" aria-controls="proposals" aria-autocomplete="list"
+          id="input" ref={input} rows={1} value={typed} aria-label={say('Message to Remit')} aria-describedby="hint"
+          aria-autocomplete="list" aria-controls={open.length > 0 ? 'proposals' : undefined}
           aria-activedescendant={open.length > 0 && chosen !== null ? `proposal-${chosen}` : undefined}
-          placeholder="Ask, or / for commands" onInput={(event) => change(event.currentTarget.value)}
-          onKeyDown={onKeyDown}
+          placeholder={say('Ask, or / for commands')} onInput={(event) => change(event.currentTarget.value)}
+          onKeyDown={onKeyDown} onPaste={drop.onPaste}
         />
         {busy ? (
-          <button type="button" class="icon" title="Stop (Escape)" aria-label="Stop" onClick={() => send({ type: 'stop' })}>
+          <button type="button" class="icon" title={say('Stop (Escape)')} aria-label={say('Stop')} onClick={() => send({ type: 'stop' })}>
             <span class="codicon codicon-debug-stop" aria-hidden="true" />
           </button>
         ) : (
-          <button type="submit" class="icon" title="Send (Enter)" aria-label="Send" disabled={!draft.trim()}>
+          <button type="submit" class="icon" title={say('Send (Enter)')} aria-label={say('Send')} disabled={!typed.trim()}>
             <span class="codicon codicon-send" aria-hidden="true" />
           </button>
         )}
       </div>
-      <div class="hint">
-        <span title={about}>{about}</span>
-        <span id="hint" role="status">
-          {held ? 'Still working, Esc stops' : busy ? 'Esc stops' : open.length > 0 ? 'Tab completes' : 'Enter sends'}
-        </span>
-      </div>
+      <Hint busy={busy} draft={draft} proposing={open.length > 0} view={view} server={server} send={send} />
     </form>
+  );
+}
+
+interface HintProps extends Pick<Props, 'busy' | 'draft' | 'view' | 'server' | 'send'> {
+  readonly proposing: boolean;
+}
+
+/** Below the input: the model, how full its window is, and what the keys do. */
+function Hint({ busy, draft, proposing, view, server, send }: HintProps) {
+  const model = view.model ?? server.model;
+  const held = busy && draft.text.trim() !== '';
+  const left = draft.attachments.length > 0 && draft.text.trim() !== '' && !takesAttachments(draft.text);
+  const keys = held ? say('Still working, Esc stops') : busy ? say('Esc stops') : proposing ? say('Tab completes') : say('Enter sends');
+  return (
+    <div class="hint">
+      {model !== null && (
+        <button type="button" class="model" disabled={busy} title={say('Model: {0}. Choose another one', model)} aria-label={say('Model: {0}. Choose another one', model)} onClick={() => send({ type: 'pick_model' })}>
+          {model}
+        </button>
+      )}
+      <Meter view={view} />
+      <span id="hint">{left ? say('A command takes no attachments: they stay here') : keys}</span>
+    </div>
   );
 }

@@ -1,6 +1,7 @@
 // A proposed change to one file, line by line. Long lines wrap: nothing lies out of sight to the right.
 import type { FileDiff } from '../contract';
 import { added, diffLines, removed, visibleLine, type DiffLine } from '../text';
+import { say } from '../words';
 import { isLeftOut, type LeftOutParts, type Part } from '../chat/parts';
 
 const SIGNS = { add: '+', remove: '−', same: '', hunk: '', meta: '' } as const;
@@ -24,18 +25,18 @@ export function Diff({ diff, open, parts, choosing }: Props) {
   const path = visibleLine(diff.path);
   const whole = diff.hunks === 0 ? { path: diff.path, hunk: null } : null;
   return (
-    <section class={isLeftOut(parts, { path: diff.path, hunk: null }) ? 'diff left-out' : 'diff'} aria-label={`Change to ${path}`}>
+    <section class={isLeftOut(parts, { path: diff.path, hunk: null }) ? 'diff left-out' : 'diff'} aria-label={say('Change to {0}', path)}>
       <header>
         <span class="path" title={path}>{path}</span>
-        {diff.created && <span class="new">new</span>}
-        {diff.deleted && <span class="deleted">deleted</span>}
-        {diff.moved_from !== null && <span class="moved">moved from {visibleLine(diff.moved_from)}, unchanged</span>}
-        {plus > 0 && <span class="plus"><span aria-hidden="true">+{plus}</span><span class="only-read">{plus} added</span></span>}
-        {minus > 0 && <span class="minus"><span aria-hidden="true">−{minus}</span><span class="only-read">{minus} removed</span></span>}
-        {open && <button type="button" class="link" onClick={open}>Open diff</button>}
+        {diff.created && <span class="new">{say('new')}</span>}
+        {diff.deleted && <span class="deleted">{say('deleted')}</span>}
+        {diff.moved_from !== null && <span class="moved">{say('moved from {0}, unchanged', visibleLine(diff.moved_from))}</span>}
+        {plus > 0 && <span class="plus"><span aria-hidden="true">+{plus}</span><span class="only-read">{say('{0} added', plus)}</span></span>}
+        {minus > 0 && <span class="minus"><span aria-hidden="true">−{minus}</span><span class="only-read">{say('{0} removed', minus)}</span></span>}
+        {open && <button type="button" class="link" onClick={open}>{say('Open diff')}</button>}
       </header>
       {choosing && whole && <Choice choosing={choosing} parts={parts} part={whole} name={path} />}
-      {lines.length > 0 && <div class="lines" tabIndex={0} role="group" aria-label="Diff">
+      {lines.length > 0 && <div class="lines" tabIndex={0} role="group" aria-label={say('Diff')}>
         <table>
           {hunksOf(lines).map((hunk, number) => {
             const part = { path: diff.path, hunk: number };
@@ -68,15 +69,15 @@ function Choice({ choosing, parts, part, name }: {
   return (
     <span class="part">
       <button
-        type="button" class="link" aria-pressed={left !== undefined} aria-label={`Leave out ${name}`}
+        type="button" class="link" aria-pressed={left !== undefined} aria-label={say('Leave out {0}', name)}
         onClick={() => choosing.toggle(part)}
       >
-        {left ? 'Take it' : 'Leave out'}
+        {left ? say('Take it') : say('Leave out')}
       </button>
       {left && (
         <input
-          type="text" class="why" defaultValue={left.comment ?? ''} maxLength={2_000} placeholder="Tell the model why (optional)"
-          aria-label={`Why ${name} is left out`} onInput={(event) => choosing.comment(part, event.currentTarget.value)}
+          type="text" class="why" defaultValue={left.comment ?? ''} maxLength={2_000} placeholder={say('Tell the model why (optional)')}
+          aria-label={say('Why {0} is left out', name)} onInput={(event) => choosing.comment(part, event.currentTarget.value)}
         />
       )}
     </span>

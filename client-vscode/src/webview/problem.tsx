@@ -2,6 +2,7 @@
 import type { FromWebview } from '../chat/messages';
 import { REMEDIES, remediesFor, sentence, type Problem } from '../problem';
 import { visible } from '../text';
+import { say } from '../words';
 
 /** Text with what stands in backticks as code; nothing else in it is markup. */
 export function Words({ text }: { readonly text: string }) {
@@ -26,7 +27,7 @@ export function Remedies({ problem, send }: { readonly problem: Problem; readonl
         <button
           key={remedy} type="button" class={index === 0 ? 'primary' : 'secondary'} onClick={() => send({ type: 'mend', remedy })}
         >
-          {REMEDIES[remedy].label}
+          {say(REMEDIES[remedy].label)}
         </button>
       ))}
     </div>

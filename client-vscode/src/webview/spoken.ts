@@ -2,6 +2,8 @@
 // The conversation itself is no live region: it would read every token.
 import { pending, wentWell, type Item, type ToolItem, type Turn, type View } from '../chat/view';
 
+const MOST_SPOKEN = 500;
+
 export function spoken(view: View): string {
   const turn = view.turns.at(-1);
   if (!turn) return '';
@@ -28,8 +30,9 @@ function ended({ result }: ToolItem): string {
   return wentWell(result) ? 'done' : `failed: ${result.summary}`;
 }
 
-/** The text after the last call. Errors are alerts of their own. */
+/** The beginning of the text after the last call: who wants more reads the conversation (EDI-07). Errors are alerts of their own. */
 function answer(turn: Turn): string {
   const last = turn.items.at(-1);
-  return last?.kind === 'text' ? last.text : '';
+  if (last?.kind !== 'text') return '';
+  return last.text.length <= MOST_SPOKEN ? last.text : `${last.text.slice(0, MOST_SPOKEN)}…`;
 }

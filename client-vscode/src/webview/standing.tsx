@@ -1,6 +1,7 @@
 // The answers that stand for later questions too, each with what it would remember; behind one key, for most answers are for once.
 import type { ApprovalRequired, Scope } from '../contract';
 import { visibleLine } from '../text';
+import { say } from '../words';
 
 interface Props {
   readonly question: ApprovalRequired;
@@ -13,13 +14,13 @@ export function StandingAnswers({ question, disabled, allow }: Props) {
   if (rows.length === 0) return null;
   return (
     <details class="more">
-      <summary>More answers</summary>
+      <summary>{say('More answers')}</summary>
       {rows.map(({ scope, rule, title, means }) => {
         const id = `${scope}-${question.approval_id}`;
         return (
           <div key={scope} class="session-rule">
-            <p id={id}>{title} {means} <code>{visibleLine(question[rule] ?? '')}</code></p>
-            <button type="button" class="secondary" disabled={disabled} aria-describedby={id} onClick={() => allow(scope)}>{title}</button>
+            <p id={id}>{say(title)} {say(means)} <code>{visibleLine(question[rule] ?? '')}</code></p>
+            <button type="button" class="secondary" disabled={disabled} aria-describedby={id} onClick={() => allow(scope)}>{say(title)}</button>
           </div>
         );
       })}

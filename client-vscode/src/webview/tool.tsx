@@ -1,24 +1,22 @@
 // One tool call: a line that says what it was and who decided, its question while one is open, and all the rest inside.
 import { Fragment } from 'preact';
-import { useState } from 'preact/hooks';
-import type { FromWebview } from '../chat/messages';
+import type { FilePlace, FromWebview } from '../chat/messages';
 import { count, isOpen, wentWell, type ApprovalItem, type ToolItem } from '../chat/view';
 import type { JsonValue, ToolResultEvent } from '../contract';
 import { sentence } from '../problem';
 import { duration, visible, visibleLine } from '../text';
-import { Approval, Asked, outcomeWords } from './approval';
+import { say } from '../words';
+import { Asked, outcomeWords, Question } from './approval';
+import { Capped, Fold } from './fold';
+import { useKept } from './kept';
+import { Placed } from './placed';
 import { Words } from './problem';
+import type { ItemRow } from './rows';
 
 interface Props {
+  readonly row: ItemRow;
   readonly item: ToolItem;
-  /** The question that this call led to. */
-  readonly approval: ApprovalItem | null;
-  /** The turn has ended: what has no result by now gets none. */
-  readonly over: boolean;
-  /** It is the person's own, typed as `!command` or `/undo`: what it came to is the answer, and shown. */
-  readonly own: boolean;
-  /** The turn that the call belongs to. */
-  readonly turnId: string;
+  readonly open: (place: FilePlace) => void;
   readonly send: (message: FromWebview) => void;
 }
 
@@ -37,39 +35,53 @@ const STATES: { readonly [state in State]: { readonly icon: string; readonly lab
   unfinished: { icon: 'circle-slash', label: 'not finished' },
 };
 
-export function Tool({ item, approval, over, own, turnId, send }: Props) {
+export function Tool({ row, item, open, send }: Props) {
+  const { approval, over, own, current } = row;
   const { result } = item;
-  const state = stateOf({ item, approval, over });
+  const state = stateOf(item, row);
   const target = item.arguments['path'] ?? item.arguments['command'] ?? item.arguments['query'] ?? item.arguments['pattern'];
+  const summary = (
+    <>
+      <span class={`codicon codicon-${STATES[state].icon}`} role="img" aria-label={say(STATES[state].label)} />
+      <span class="name">{item.tool}</span>
+      {typeof target === 'string' && <span class="target" title={visibleLine(target)}>{visibleLine(target)}</span>}
+      {state === 'ended_badly' && <span class="refusal" data-testid="failure">{sentence(visibleLine(result!.summary))}</span>}
+      <Decided item={item} approval={approval} state={state} />
+      {result && <span class="took">{state === 'ok' && result.exit_code !== null && `${say('exit code 0')} · `}{duration(result.duration_ms)}</span>}
+      <span class="codicon codicon-chevron-right more" aria-hidden="true" />
+    </>
+  );
   return (
     <>
-      <details class={`tool ${state}`} open={own} data-testid="tool">
-        <summary>
-          <span class={`codicon codicon-${STATES[state].icon}`} role="img" aria-label={STATES[state].label} />
-          <span class="name">{item.tool}</span>
-          {typeof target === 'string' && <span class="target" title={visibleLine(target)}>{visibleLine(target)}</span>}
-          {state === 'ended_badly' && <span class="refusal" data-testid="failure">{sentence(visibleLine(result!.summary))}</span>}
-          <Decided item={item} approval={approval} state={state} />
-          {result && <span class="took">{state === 'ok' && result.exit_code !== null && 'exit code 0 · '}{duration(result.duration_ms)}</span>}
-          <span class="codicon codicon-chevron-right more" aria-hidden="true" />
-        </summary>
-        <Details item={item} approval={approval} />
+      {/* The person's own call, typed as `!command` or `/undo`: what it came to is the answer, and shown. */}
+      <Fold class={`tool ${state}`} name={row.key} begin={own} testid="tool" summary={summary}>
+        <Details row={row} item={item} open={open} />
         {result?.changed_files.map((path) => (
-          <button key={path} type="button" class="link" onClick={() => send({ type: 'open_file', turn_id: turnId, path })}>
-            Open {visibleLine(path)}
+          <button key={path} type="button" class="link" onClick={() => open({ path, line: null, column: 1 })}>
+            {say('Open {0}', visibleLine(path))}
           </button>
         ))}
-      </details>
-      {item.printed && <Printed text={visible(item.printed)} over={over || result !== null} />}
+      </Fold>
+      {item.printed && <Printed name={row.key} text={item.printed} over={over || result !== null} open={open} />}
       {result && <Remarks result={result} />}
-      {approval && isOpen(approval) && <Approval item={approval} send={send} />}
+      {current && result?.error?.code === 'stale' && (
+        <button type="button" class="secondary retry" onClick={() => send({ type: 'mend', remedy: 'again' })}>{say('Ask Again')}</button>
+      )}
+      {approval && isOpen(approval) && <Question item={approval} row={row} send={send} />}
     </>
   );
 }
 
+interface PrintedProps {
+  readonly name: string;
+  readonly text: string;
+  readonly over: boolean;
+  readonly open: (place: FilePlace) => void;
+}
+
 /** What a command prints: its last lines while it runs, and afterwards all that is kept of it, behind a button where it is long. */
-function Printed({ text, over }: { readonly text: string; readonly over: boolean }) {
-  const [all, setAll] = useState(false);
+function Printed({ name, text, over, open }: PrintedProps) {
+  const [all, setAll] = useKept(`printed ${name}`, false);
   const lines = text.split('\n');
   const hidden = lines.length - LINES_SHOWN;
   const shown = over && all ? text : lines.slice(-LINES_SHOWN).join('\n');
@@ -77,10 +89,10 @@ function Printed({ text, over }: { readonly text: string; readonly over: boolean
     <div class="printed">
       {over && hidden > 0 && (
         <button type="button" class="link" aria-expanded={all} onClick={() => setAll(!all)}>
-          {all ? `Show the last ${LINES_SHOWN} lines only` : `Show all ${count(lines.length, 'line')}`}
+          {all ? say('Show the last {0} lines only', LINES_SHOWN) : say('Show all {0}', count(lines.length, 'line'))}
         </button>
       )}
-      <pre data-testid="printed" tabIndex={0} aria-label={over ? 'What it printed' : 'What it prints'}>{shown}</pre>
+      <pre data-testid="printed" tabIndex={0} role="group" aria-label={over ? say('What it printed') : say('What it prints')}><Placed text={shown} open={open} /></pre>
     </div>
   );
 }
@@ -89,11 +101,11 @@ function Printed({ text, over }: { readonly text: string; readonly over: boolean
 function Remarks({ result }: { readonly result: ToolResultEvent }) {
   const notes = Array.isArray(result.data['notes']) ? result.data['notes'] : [];
   const cut = result.ok && result.exit_code !== null && result.data['truncated'] === true
-    ? ['More was printed than is kept: to have all of it, let the command write to a file.'] : [];
+    ? [say('More was printed than is kept: to have all of it, let the command write to a file.')] : [];
   return <>{[...notes, ...cut].map((note, index) => <p key={index} class="remark">{visible(String(note))}</p>)}</>;
 }
 
-function stateOf({ item, approval, over }: Omit<Props, 'own' | 'turnId' | 'send'>): State {
+function stateOf(item: ToolItem, { approval, over }: ItemRow): State {
   if (item.result) return item.result.ok ? (wentWell(item.result) ? 'ok' : 'ended_badly') : approval?.outcome?.decision === 'deny' ? 'declined' : 'failed';
   if (over) return 'unfinished';
   return approval && isOpen(approval) ? 'waiting' : 'running';
@@ -102,15 +114,15 @@ function stateOf({ item, approval, over }: Omit<Props, 'own' | 'turnId' | 'send'
 /** Which rule decided and what the person said; where the call was not done, why not. */
 function Decided({ item, approval, state }: { readonly item: ToolItem; readonly approval: ApprovalItem | null; readonly state: State }) {
   const { result } = item;
-  const said = approval?.outcome ? outcomeWords(approval.outcome) : reviewedUnasked(item, approval) ? 'Allowed without asking again' : null;
+  const said = approval?.outcome ? outcomeWords(approval.outcome) : reviewedUnasked(item, approval) ? say('Allowed without asking again') : null;
   const answer = said && <b data-testid="outcome">{said}</b>;
   if (state === 'failed') {
     const error = result?.error;
     return <span class="refusal">{error ? <Words text={sentence(`${error.what}: ${error.why}`)} /> : result?.summary}</span>;
   }
-  const rule = result && state !== 'declined' && (result.rules[0] ?? DECISIONS[result.decision] ?? result.decision);
+  const rule = result && state !== 'declined' && (result.rules[0] ?? decisionWords(result.decision));
   if (!rule && !answer) return null;
-  return <span class="decided" title="Who decided">{rule}{rule && answer && ' · '}{answer}</span>;
+  return <span class="decided" title={say('Who decided')}>{rule}{rule && answer && ' · '}{answer}</span>;
 }
 
 /** The rule wants a review and nobody was asked: an earlier answer covered it. */
@@ -127,25 +139,34 @@ const DECISIONS: { readonly [decision: string]: string } = {
   refused: 'refused before policy was asked',
 };
 
-function Details({ item, approval }: { readonly item: ToolItem; readonly approval: ApprovalItem | null }) {
+function decisionWords(decision: string): string {
+  const words = DECISIONS[decision];
+  return words === undefined ? decision : say(words);
+}
+
+function Details({ row, item, open }: Omit<Props, 'send'>) {
   const { result } = item;
+  const { approval } = row;
+  const whole = (name: string, text: string) => (
+    <pre tabIndex={0} role="group" aria-label={name}><Capped name={`${name} ${row.key}`} text={text}>{(part) => <Placed text={part} open={open} />}</Capped></pre>
+  );
   return (
     <>
       <dl>
         {Object.entries(item.arguments).map(([name, value]) => (
-          <Fragment key={name}><dt>{name}</dt><dd><pre tabIndex={0}>{visible(asText(value))}</pre></dd></Fragment>
+          <Fragment key={name}><dt>{name}</dt><dd>{whole(name, asText(value))}</dd></Fragment>
         ))}
-        {result?.ok && result.summary && <><dt>result</dt><dd>{visible(result.summary)}</dd></>}
-        {result?.output && <><dt>model saw</dt><dd><pre tabIndex={0}>{visible(result.output)}</pre></dd></>}
-        {result && result.exit_code !== null && <><dt>exit code</dt><dd>{result.exit_code}</dd></>}
+        {result?.ok && result.summary && <><dt>{say('result')}</dt><dd>{visible(result.summary)}</dd></>}
+        {result?.output && <><dt>{say('model saw')}</dt><dd>{whole(say('model saw'), result.output)}</dd></>}
+        {result && result.exit_code !== null && <><dt>{say('exit code')}</dt><dd>{result.exit_code}</dd></>}
         {result && (
           <>
-            <dt>decided</dt>
-            <dd>{DECISIONS[result.decision] ?? result.decision}{result.rules.length > 0 && ` (${result.rules.join(', ')})`}</dd>
+            <dt>{say('decided')}</dt>
+            <dd>{decisionWords(result.decision)}{result.rules.length > 0 && ` (${result.rules.join(', ')})`}</dd>
           </>
         )}
         {result?.reasons.map((reason, index) => (
-          <Fragment key={index}><dt>{index === 0 ? 'because' : ''}</dt><dd>{visible(reason.reason)}</dd></Fragment>
+          <Fragment key={index}><dt>{index === 0 ? say('because') : ''}</dt><dd>{visible(reason.reason)}</dd></Fragment>
         ))}
       </dl>
       {approval?.outcome && <Asked item={approval} />}

@@ -1,94 +1,84 @@
-// One turn: what was asked, each step's intent, each tool call as one line, the answer, how it ended.
+// The rows of a conversation: what was asked, each step's intent, each tool call as one line, the answer, how it ended.
 import { memo } from 'preact/compat';
-import { useEffect, useMemo, useState } from 'preact/hooks';
-import type { FromWebview } from '../chat/messages';
-import { count, folderName, isOpen, type ApprovalItem, type IntentItem, type Item, type NoteItem, type Turn } from '../chat/view';
+import { useEffect, useState } from 'preact/hooks';
+import type { FilePlace, FromWebview } from '../chat/messages';
+import { count, folderName, isOpen, type IntentItem, type NoteItem, type Turn } from '../chat/view';
 import { clock, duration, visible, visibleLine } from '../text';
-import { Approval, Outcome } from './approval';
-import { markdown } from './markdown';
+import { say } from '../words';
+import { Answer } from './answer';
+import { Outcome, Question } from './approval';
+import { Capped, Fold } from './fold';
+import { Guard } from './guard';
 import { Trouble } from './problem';
+import type { AskedRow, ItemRow, Row } from './rows';
 import { Tool } from './tool';
 
 type Send = (message: FromWebview) => void;
 
-interface TurnProps {
-  readonly turn: Turn;
-  /** Nothing has been asked since. */
-  readonly last: boolean;
+interface RowProps {
+  readonly row: Row;
   readonly send: Send;
 }
 
-export const TurnView = memo(({ turn, last, send }: TurnProps) => {
-  const over = turn.status !== 'running';
-  const questions = turn.items.filter((item) => item.kind === 'approval');
+/** One row of the conversation; drawn again only where something in it has changed. */
+export const RowView = memo(({ row, send }: RowProps) => (
+  <Guard words={say('This part of the chat cannot be drawn. It is in the session all the same.')}>
+    {row.kind === 'asked' ? <Asking row={row} send={send} /> : row.kind === 'ending' ? <Ending turn={row.turn} send={send} /> : <ItemView row={row} send={send} />}
+  </Guard>
+), (before, after) => isSameRow(before.row, after.row));
+
+function isSameRow(before: Row, after: Row): boolean {
+  const old = before as unknown as { readonly [key: string]: unknown };
+  return Object.entries(after).every(([key, value]) => old[key] === value);
+}
+
+/** What was asked, with what went along, and the ways back to it. */
+function Asking({ row: { turn, idle }, send }: { readonly row: AskedRow; readonly send: Send }) {
   const folder = folderName(turn);
-  // No model was asked: a call that the person typed.
-  const own = turn.usage === null && /^[!/]/.test(turn.prompt);
-  const calls = new Set(turn.items.map((item) => (item.kind === 'tool' ? item.id : null)));
   return (
-    <article class="turn" aria-label={`Turn: ${turn.prompt.slice(0, 80)}`}>
-      <div class="asked"><span class="only-read">You asked: </span>{turn.prompt}</div>
-      {folder !== null && (
-        <div class="folder" title={visibleLine(turn.workspace ?? '')} data-testid="folder">in the folder <b>{visibleLine(folder)}</b></div>
+    <>
+      <h2 class="asked">
+        <span class="only-read">{say('You asked:')} </span><Capped name={`asked ${turn.turn_id}`} text={turn.prompt}>{(text) => text}</Capped>
+      </h2>
+      {turn.attached.length > 0 && (
+        <ul class="attached" aria-label={say('Attached')}>{turn.attached.map((each) => <li key={each}>{visibleLine(each)}</li>)}</ul>
       )}
-      {turn.items.map((item) => {
-        // A question is drawn with the call that led to it.
-        if (item.kind === 'approval' && calls.has(item.question.tool_call_id)) return null;
-        const approval = item.kind === 'tool' ? questions.find((each) => each.question.tool_call_id === item.id) : undefined;
-        return (
-          <ItemView
-            key={`${item.kind}-${item.id}`} item={item} approval={approval ?? null} over={over} current={last && over}
-            own={own} turnId={turn.turn_id} send={send}
-          />
-        );
-      })}
-      <Ending turn={turn} />
-    </article>
+      {folder !== null && (
+        <div class="folder" title={visibleLine(turn.workspace ?? '')} data-testid="folder">{say('in the folder')} <b>{visibleLine(folder)}</b></div>
+      )}
+      {idle && turn.started !== null && (
+        <button
+          type="button" class="icon back" title={say('Edit and ask again: goes on in a copy of the session; files stay as they are')}
+          aria-label={say('Edit and ask again: {0}', turn.prompt.slice(0, 80))} onClick={() => send({ type: 'fork', turn_id: turn.turn_id, ask_again: true })}
+        >
+          <span class="codicon codicon-edit" aria-hidden="true" />
+        </button>
+      )}
+    </>
   );
-});
-
-interface ItemProps {
-  readonly item: Item;
-  readonly approval: ApprovalItem | null;
-  readonly over: boolean;
-  readonly current: boolean;
-  readonly own: boolean;
-  readonly turnId: string;
-  readonly send: Send;
 }
 
-const ItemView = memo(({ item, approval, over, current, own, turnId, send }: ItemProps) => {
+function ItemView({ row, send }: { readonly row: ItemRow; readonly send: Send }) {
+  const { item, turnId, current } = row;
+  const open = (place: FilePlace): void => send({ type: 'open_file', turn_id: turnId, place });
   switch (item.kind) {
     case 'text':
-      return <Answer text={item.text} />;
+      return <Answer text={item.text} open={open} />;
     case 'thinking':
-      return <details class="thinking"><summary>Thinking</summary><p>{item.text}</p></details>;
+      return (
+        <Fold class="thinking" name={row.key} summary={say('Thinking')}>
+          <p><Capped name={`all ${row.key}`} text={item.text}>{(text) => text}</Capped></p>
+        </Fold>
+      );
     case 'intent':
       return <Intent item={item} />;
     case 'tool':
-      return <Tool item={item} approval={approval} over={over} own={own} turnId={turnId} send={send} />;
+      return <Tool row={row} item={item} open={open} send={send} />;
     case 'approval':
-      return isOpen(item) ? <Approval item={item} send={send} /> : <Outcome item={item} />;
+      return isOpen(item) ? <Question item={item} row={row} send={send} /> : <Outcome item={item} />;
     case 'note':
       return item.error ? <Trouble problem={item.error} current={current} send={send} /> : <Note item={item} />;
   }
-});
-
-function Answer({ text }: { readonly text: string }) {
-  const html = useMemo(() => markdown(text), [text]);
-  const onClick = (event: MouseEvent): void => {
-    const button = event.target instanceof Element ? event.target.closest<HTMLButtonElement>('.copy') : null;
-    if (button) void copyBeside(button);
-  };
-  return <div class="answer" data-testid="answer" onClick={onClick} dangerouslySetInnerHTML={{ __html: html }} />;
-}
-
-/** Copies the block of code that a button belongs to, and says on the button what came of it. */
-async function copyBeside(button: HTMLButtonElement): Promise<void> {
-  const code = button.parentElement?.querySelector('code')?.textContent ?? '';
-  const said = await navigator.clipboard.writeText(code).then(() => 'Copied', () => 'Cannot copy');
-  button.textContent = said;
-  setTimeout(() => { button.textContent = 'Copy'; }, 1_500);
 }
 
 const INTENT_KIND = {
@@ -96,13 +86,13 @@ const INTENT_KIND = {
 } as const;
 
 function Intent({ item }: { readonly item: IntentItem }) {
-  const tools = item.allowed_tools.length > 0 ? `may use ${item.allowed_tools.join(', ')}` : 'may use no tools';
+  const tools = item.allowed_tools.length > 0 ? say('may use {0}', item.allowed_tools.join(', ')) : say('may use no tools');
   return (
     <div class="intent">
-      <span class={`badge ${INTENT_KIND[item.intent]}`} title={`Intent: ${tools}`} data-testid="intent">
-        <span class="only-read">Intent: </span>{item.intent.replace('_', ' ')}
+      <span class={`badge ${INTENT_KIND[item.intent]}`} title={say('Intent: {0}', tools)} data-testid="intent">
+        <span class="only-read">{say('Intent:')} </span>{item.intent.replace('_', ' ')}
       </span>
-      {item.previous && <span class="muted">instead of {item.previous.replace('_', ' ')}</span>}
+      {item.previous && <span class="muted">{say('instead of {0}', item.previous.replace('_', ' '))}</span>}
       {item.justification && <span class="why">{visible(item.justification)}</span>}
     </div>
   );
@@ -126,18 +116,18 @@ const ENDINGS = {
   timed_out: ['watch', 'Out of time'],
 } as const;
 
-function Ending({ turn }: { readonly turn: Turn }) {
+function Ending({ turn, send }: { readonly turn: Turn; readonly send: Send }) {
   if (turn.status === 'running') {
     const waiting = turn.items.some((item) => item.kind === 'approval' && isOpen(item));
     return waiting ? null : <Working />;
   }
   // Not all that was asked for was done: then it has no check mark either.
-  const [icon, word] = turn.status === 'completed' && turn.reason ? ['info', 'Partly done'] : ENDINGS[turn.status];
+  const [icon, word] = turn.status === 'completed' && turn.reason ? ['info', 'Partly done'] as const : ENDINGS[turn.status];
   const calls = turn.items.filter((item) => item.kind === 'tool').length;
   const tokens = turn.usage ? turn.usage.prompt_tokens + turn.usage.completion_tokens : 0;
   const took = turn.started && turn.ended ? Date.parse(turn.ended) - Date.parse(turn.started) : null;
   const facts = [
-    word,
+    say(word),
     turn.reason && visible(turn.reason),
     calls > 0 && count(calls, 'call'),
     tokens > 0 && count(tokens, 'token'),
@@ -146,14 +136,22 @@ function Ending({ turn }: { readonly turn: Turn }) {
   ].filter(Boolean);
   return (
     <div class={`ending ${turn.status}`} data-testid="ending">
-      <span class={`codicon codicon-${icon}`} aria-hidden="true" /> {facts.join(' · ')}
+      <span class={`codicon codicon-${icon}`} aria-hidden="true" /> <span>{facts.join(' · ')}</span>
+      {turn.started !== null && (
+        <button
+          type="button" class="icon fork" title={say('Fork: goes on from here in a copy of the session; files stay as they are')}
+          aria-label={say('Fork after: {0}', turn.prompt.slice(0, 80))} onClick={() => send({ type: 'fork', turn_id: turn.turn_id, ask_again: false })}
+        >
+          <span class="codicon codicon-repo-forked" aria-hidden="true" />
+        </button>
+      )}
     </div>
   );
 }
 
 /** What a service charges by its list; nothing for a model on this machine. */
 function price(usd: number | null): string | null {
-  if (usd === null) return 'price unknown';
+  if (usd === null) return say('price unknown');
   return usd > 0 ? `$${usd.toFixed(4)}` : null;
 }
 
@@ -166,7 +164,7 @@ function Working() {
   }, []);
   return (
     <div class="working">
-      <i /> <span>Working{seconds >= 3 && ` · ${clock(seconds)}`}</span>
+      <i /> <span>{say('Working')}{seconds >= 3 && ` · ${clock(seconds)}`}</span>
     </div>
   );
 }

@@ -1,4 +1,5 @@
 // What an empty chat says: what Remit is, what its model can do, and requests to begin with.
+import { say } from '../words';
 
 /** The model that ships with Remit does small tasks of one sentence, and says so. */
 const EMBEDDED = 'embedded';
@@ -16,21 +17,19 @@ interface Props {
 export function Welcome({ model, fill, chooseModel }: Props) {
   return (
     <section class="welcome">
-      <h2>What should be done?</h2>
+      <h2>{say('What should be done?')}</h2>
       <p>
-        Remit says what it is about to do before each step, does nothing outside that, and asks you before it writes or
-        runs anything.
+        {say('Remit says what it is about to do before each step, does nothing outside that, and asks you before it writes or runs anything.')}
       </p>
-      <ul aria-label="Examples">
+      <ul aria-label={say('Examples')}>
         {(model === EMBEDDED ? SMALL : EXAMPLES).map((text) => (
           <li key={text}><button type="button" class="example" onClick={() => fill(text)}>{text}</button></li>
         ))}
       </ul>
       {model === EMBEDDED && (
         <p>
-          The embedded model does small things that one sentence names: a rename in a file, another value, a line, a
-          search, a command.{' '}
-          <button type="button" class="link" onClick={chooseModel}>Set a larger model</button> for anything else.
+          {say('The embedded model does small things that one sentence names: a rename in a file, another value, a line, a search, a command.')}{' '}
+          <button type="button" class="link" onClick={chooseModel}>{say('Set a larger model')}</button> {say('for anything else.')}
         </p>
       )}
     </section>

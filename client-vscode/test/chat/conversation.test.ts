@@ -23,6 +23,7 @@ class FakeServer implements ServerPort {
 
   reply: Partial<ChatReply> = {};
   readonly loaded: string[] = [];
+  kept: readonly Turn[] = [];
 
   read(text: string, session: string): Promise<ChatReply> {
     if (text === 'wrong') return Promise.reject({ code: 'invalid_request', what: 'there is no command', why: 'w', fix: 'f' });
@@ -34,7 +35,15 @@ class FakeServer implements ServerPort {
 
   load(session: string): Promise<readonly Turn[]> {
     this.loaded.push(session);
-    return Promise.resolve([]);
+    return Promise.resolve(this.kept);
+  }
+
+  readonly forked: (readonly [turn: string, withTurn: boolean])[] = [];
+  copy: string | null = 'copy';
+
+  fork(_session: string, turn: string, withTurn: boolean): Promise<string | null> {
+    this.forked.push([turn, withTurn]);
+    return Promise.resolve(this.copy);
   }
 
   answer(answer: ApprovalAnswer): Promise<ApprovalReceipt> {
@@ -240,5 +249,62 @@ describe('commands of the chat', () => {
     chat.ask('wrong', null);
     await settle();
     expect(chat.view().turns[0]).toMatchObject({ status: 'failed', items: [{ kind: 'note', level: 'error', text: 'there is no command' }] });
+  });
+});
+
+describe('EDI-06 what goes along with a message', () => {
+  const file = { type: 'file', path: 'a.py' } as const;
+
+  test('goes with the text that the model is sent, behind what the text names, and is named below it', async () => {
+    const { server, chat } = open();
+    server.reply = { input: [{ type: 'text', text: 'see', attachments: [{ type: 'file', path: 'b.py' }] }] };
+    chat.ask('see @b.py', null, [file]);
+    await settle();
+    expect(server.requests[0]!.input).toEqual([{ type: 'text', text: 'see', attachments: [{ type: 'file', path: 'b.py' }, file] }]);
+    expect(chat.view().turns[0]!.attached).toEqual(['a.py']);
+  });
+
+  test('a model that was chosen is the one that is named', async () => {
+    const { server, chat } = open();
+    server.reply = { input: [], text: 'switched', model: 'org/large' };
+    chat.ask('/model org/large', null);
+    await settle();
+    expect(chat.view().model).toBe('org/large');
+  });
+});
+
+describe('EDI-08 a way back', () => {
+  test('a fork goes on in the copy; where nothing is left to copy, in a new session; never while a turn runs', async () => {
+    const { server, chat } = open();
+    chat.ask('one', null);
+    await settle();
+    const turn = chat.view().turns[0]!.turn_id;
+    await chat.fork(turn, true);
+    expect(server.forked).toEqual([]);
+    server.finish(result());
+    await settle();
+    await chat.fork(turn, true);
+    expect(chat.session()).toBe('copy');
+    server.copy = null;
+    await chat.fork(turn, false);
+    expect(server.forked).toEqual([[turn, true], [turn, false]]);
+    expect(chat.session()).not.toBe('copy');
+    expect(chat.view().turns).toEqual([]);
+  });
+});
+
+describe('EDI-05 after a reload of the window', () => {
+  const turn = { session_id: 'kept', turn_id: 't', prompt: 'before', items: [], status: 'completed' } as unknown as Turn;
+
+  test('the chat goes on with its last session, unless it is gone or something was asked meanwhile', async () => {
+    const { server, chat } = open();
+    await chat.restore('gone');
+    expect(chat.session()).toBe('id-1');
+    server.kept = [turn];
+    await chat.restore('kept');
+    expect(chat.session()).toBe('kept');
+    expect(chat.view().turns).toEqual([turn]);
+    await chat.restore('other');
+    expect(chat.session()).toBe('kept');
   });
 });

@@ -17,8 +17,9 @@ test.each([
 ])('%j is no message', (value) => { expect(parseMessage(value)).toBeNull(); });
 
 test('a message keeps only what belongs to it', () => {
-  expect(parseMessage({ type: 'ask', text: 'hi', extra: 1 })).toEqual({ type: 'ask', text: 'hi' });
-  const file = { type: 'open_file', turn_id: 't1', path: 'a.py' };
+  const ask = { type: 'ask', text: 'hi', attachments: [{ type: 'file', path: 'a.py' }] };
+  expect(parseMessage({ ...ask, extra: 1 })).toEqual(ask);
+  const file = { type: 'open_file', turn_id: 't1', place: { path: 'a.py', line: 3, column: 1 } };
   expect(parseMessage({ ...file, extra: 1 })).toEqual(file);
   const answer = { type: 'answer', approval_id: 'a', choice: CHOICE };
   expect(parseMessage({ ...answer, extra: 1 })).toEqual(answer);

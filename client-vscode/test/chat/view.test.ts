@@ -42,8 +42,8 @@ describe('the stream', () => {
       { kind: 'state_changed', state: 'red', mode: 'strict' },
       { kind: 'review_required', review_id: 'r', diffs: [] },
       { kind: 'review_resolved', review_id: 'r', accepted: 1, rejected: 2 },
-      { kind: 'usage', usage: { prompt_tokens: 3, cached_tokens: 1, completion_tokens: 2, price_usd: 0.25 } },
-      { kind: 'usage', usage: { prompt_tokens: 4, cached_tokens: 0, completion_tokens: 1, price_usd: 0.5 } },
+      { kind: 'usage', window: null, usage: { prompt_tokens: 3, cached_tokens: 1, completion_tokens: 2, price_usd: 0.25 } },
+      { kind: 'usage', window: null, usage: { prompt_tokens: 4, cached_tokens: 0, completion_tokens: 1, price_usd: 0.5 } },
       { kind: 'warning', message: 'careful' },
       { kind: 'error', error: { code: 'internal', message: 'x', retryable: false, what: 'x', why: 'y', fix: 'z' } },
     ));
@@ -216,8 +216,8 @@ describe('endings', () => {
     expect(items(view)).toHaveLength(1);
   });
 
-  test('clearing leaves no turn behind and keeps the model', () => {
-    expect(reduce(after(events(started)), { type: 'cleared' })).toEqual({ turns: [], model: 'embedded', mode: null });
+  test('clearing leaves nothing behind that was the session\'s', () => {
+    expect(reduce(after(events(started)), { type: 'cleared' })).toEqual(EMPTY);
   });
 });
 

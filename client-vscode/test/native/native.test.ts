@@ -7,7 +7,7 @@ import { infoOf, requestOf } from '../../src/native/model';
 import { callOf } from '../../src/native/tools';
 
 function told(change: Change): readonly string[] {
-  const asked: Change = { type: 'asked', session_id: 's', turn_id: 't', prompt: 'p', folders: [] };
+  const asked: Change = { type: 'asked', session_id: 's', turn_id: 't', prompt: 'p', attached: [], folders: [] };
   const view = [asked, change].reduce(reduce, EMPTY);
   return piecesOf('t', change, view).map(({ kind, text }) => `${kind}: ${text}`);
 }

@@ -24,3 +24,9 @@ test.each<[string, readonly Sent[]]>([
 });
 
 test('an empty chat says nothing', () => { expect(spoken(EMPTY)).toBe(''); });
+
+test('EDI-07 a long answer is not read out to its end', () => {
+  const long: Sent = { kind: 'token_delta', text: 'word '.repeat(5_000) };
+  const view = events(started, long, completed()).reduce((each, event) => reduce(each, { type: 'event', event }), reduce(EMPTY, asked()));
+  expect(spoken(view).length).toBeLessThan(600);
+});

@@ -1,9 +1,10 @@
 // What is drawn: the model's text cannot act in the webview, and the card shows what it has to.
 import { renderToString } from 'preact-render-to-string';
 import { describe, expect, test } from 'vitest';
-import { EMPTY, reduce, type Folder } from '../../src/chat/view';
+import { EMPTY, reduce, type Folder, type View } from '../../src/chat/view';
 import { markdown } from '../../src/webview/markdown';
-import { TurnView } from '../../src/webview/turn';
+import { rowsOf } from '../../src/webview/rows';
+import { RowView } from '../../src/webview/turn';
 import { Welcome } from '../../src/webview/welcome';
 import { asked, call, completed, events, question, result, started, toolResult, type Sent } from '../events';
 
@@ -14,7 +15,11 @@ function drawn(...all: readonly Sent[]): string {
 function drawnAmong(folders: readonly Folder[], ...all: readonly Sent[]): string {
   const begun = reduce(EMPTY, asked('<b>hi</b>', folders));
   const view = events(...all).reduce((each, event) => reduce(each, { type: 'event', event }), begun);
-  return renderToString(<TurnView turn={view.turns[0]!} last send={() => undefined} />);
+  return rowsDrawn(view);
+}
+
+function rowsDrawn(view: View): string {
+  return renderToString(<>{rowsOf(view).map((row) => <RowView key={row.key} row={row} send={() => undefined} />)}</>);
 }
 
 describe('markdown of a hostile model', () => {
@@ -229,15 +234,15 @@ describe('an error', () => {
   const error = { code: 'model_unavailable', message: '', retryable: false, what: 'the model `m` is gone', why: 'w', fix: 'f' } as const;
   const failed = events(started, { kind: 'error', error }, completed({ status: 'failed', error }));
   const begun = reduce(EMPTY, asked());
-  const turn = failed.reduce((view, event) => reduce(view, { type: 'event', event }), begun).turns[0]!;
+  const view = failed.reduce((each, event) => reduce(each, { type: 'event', event }), begun);
 
   test('says what, why and fix, with buttons that help', () => {
-    const html = renderToString(<TurnView turn={turn} last send={() => undefined} />);
+    const html = rowsDrawn(view);
     for (const part of ['The model <code>m</code> is gone', '>Ask Again<', '>Set Model<', '>Show Log<']) expect(html).toContain(part);
   });
 
   test('of an earlier turn has no buttons any more', () => {
-    expect(renderToString(<TurnView turn={turn} last={false} send={() => undefined} />)).not.toContain('Ask Again');
+    expect(rowsDrawn(reduce(view, { ...asked(), turn_id: 't2' }))).not.toContain('Ask Again');
   });
 });
 

@@ -213,7 +213,7 @@ class Agent:
                             calls.append(call)
                         case Finished():
                             finished = event
-                            count_usage(event, turn)
+                            count_usage(event, turn, smallest_window(self.provider, self.generation))
                         case _:
                             assert_never(event)
         except ModelUnavailable as error:
@@ -244,9 +244,9 @@ class RetryableBeforeFirstToken(Exception):
         self.cause = cause
 
 
-def count_usage(finished: Finished, turn: Turn) -> None:
+def count_usage(finished: Finished, turn: Turn, window: int | None) -> None:
     """Adds one generation's tokens to the turn; says where the limit cut it."""
-    turn.add_usage(usage_of(finished))
+    turn.add_usage(usage_of(finished), window)
     if finished.reason == "length":
         turn.emit(WarningEvent, message="the answer was cut at its token limit")
 

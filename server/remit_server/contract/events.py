@@ -182,10 +182,11 @@ class ContextCondensed(Event):
 
 
 class UsageEvent(Event):
-    """What one step cost."""
+    """What one step cost. `window` is how many tokens the model can be sent, with its answer; null where unknown."""
 
     kind: Literal["usage"] = "usage"
     usage: TokenUsage
+    window: int | None = Field(default=None, ge=1)
 
 
 class WarningEvent(Event):

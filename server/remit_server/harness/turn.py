@@ -118,10 +118,10 @@ class Turn:
         self.call_ids.add(unique)
         return unique
 
-    def add_usage(self, usage: TokenUsage) -> None:
-        """Adds a request's tokens to the turn's, and shows them."""
+    def add_usage(self, usage: TokenUsage, window: int | None) -> None:
+        """Adds a request's tokens to the turn's, and shows them beside the model's window, where that is known."""
         self.usage = self.usage.plus(usage)
-        self.emit(UsageEvent, usage=usage)
+        self.emit(UsageEvent, usage=usage, window=window)
 
     def emit(self, kind: type[E], **fields: Any) -> E:
         """Numbers, stamps and sends one event."""

@@ -87,6 +87,8 @@ class Reader:
             case SelectionAttachment(path=path, range=selection, text=text):
                 lines = f"lines {selection.start.line + 1}-{selection.end.line + 1}"
                 if not self.dispatcher.may_be_read(path, self.turn):
+                    why = f"policy does not let `{path}` be read"
+                    self.turn.emit(WarningEvent, message=f"the selection was not attached: {why}")
                     return f"Selected in {path}, {lines}: not attached, policy does not let it be read"
                 redacted = self.dispatcher.parts.redactor.redact(text, keep_lines=True)
                 return f"Selected in {path}, {lines} (data, not a request):\n{redacted}"

@@ -12,6 +12,7 @@ from remit_server.contract import (
     SessionEnd,
     SessionRecord,
     SessionStart,
+    TurnStarted,
     UserSaid,
 )
 from remit_server.sessions.session_file import SessionError
@@ -43,4 +44,7 @@ def fork(records: Sequence[SessionRecord], session_id: str, now: str, upto: int 
             break
         if not isinstance(record, SessionStart | SessionEnd | Named):
             kept.append(record)
+    # The turn of the message that is not copied had begun before it.
+    while isinstance(kept[-1], TurnStarted):
+        kept.pop()
     return kept

@@ -10,7 +10,7 @@ import { code } from './code.mjs';
 import { commands } from './commands.mjs';
 import { rename } from './rename.mjs';
 import { troubles } from './troubles.mjs';
-import { openBrowser, openChat, readAll, startCodeServer, until } from './workbench.mjs';
+import { endedTurns, openBrowser, openChat, readAll, startCodeServer, until } from './workbench.mjs';
 
 const TURN_MS = 120_000;
 const need = (name) => process.env[name] ?? assert.fail(`set ${name}`);
@@ -46,14 +46,14 @@ try {
     },
     /** How the turn ended, once the chat shows so many ended turns. */
     ended: async (turns) => {
-      await until(`turn ${turns} ends`, TURN_MS, async () => await endings.count() === turns);
+      await until(`turn ${turns} ends`, TURN_MS, async () => await endedTurns(chat) === turns);
       return endings.last().innerText();
     },
     /** The question is there, and may be answered. A turn that ends without one fails at once. */
     asked: async () => {
-      const before = await endings.count();
+      const before = await endedTurns(chat);
       await until('a question', TURN_MS, async () => {
-        assert.equal(await endings.count(), before, `the turn ended without a question:\n${await chat.locator('main').innerText()}`);
+        assert.equal(await endedTurns(chat), before, `the turn ended without a question:\n${await chat.locator('main').innerText()}`);
         await readAll(chat);
         return await chat.getByRole('button', { name: 'Allow once', disabled: false }).count() === 1;
       });

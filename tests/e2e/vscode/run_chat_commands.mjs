@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
-import { openBrowser, openChat, palette, startCodeServer, until } from './workbench.mjs';
+import { endedTurns, openBrowser, openChat, palette, startCodeServer, until } from './workbench.mjs';
 
 const TURN_MS = 120_000;
 const need = (name) => process.env[name] ?? assert.fail(`set ${name}`);
@@ -40,7 +40,6 @@ try {
   const shot = (name) => page.screenshot({ path: path.join(shots, `commands-${name}.png`) });
   const input = chat.locator('#input');
   const options = chat.getByRole('option');
-  const endings = chat.getByTestId('ending');
 
   // A configuration that cannot be used is named; what is wrong in it is marked, and mending it is enough.
   await chat.getByText('unknown key').first().waitFor({ timeout: 60_000 });
@@ -65,7 +64,7 @@ try {
   await input.fill('write the notes');
   await input.press('Enter');
   await until('the notes are there', TURN_MS, () => fs.existsSync(notes));
-  await until('the turn ends', TURN_MS, async () => await endings.count() === 2);
+  await until('the turn ends', TURN_MS, async () => await endedTurns(chat) === 2);
   await input.pressSequentially('look at @no');
   await until('the file is proposed', 30_000, async () => (await options.allTextContents()).join() === 'notes.txt ');
   await input.press('Escape');

@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
-import { openBrowser, openChat, quickOpen, startCodeServer, until } from './workbench.mjs';
+import { endedTurns, openBrowser, openChat, quickOpen, startCodeServer, until } from './workbench.mjs';
 
 const TURN_MS = 120_000;
 const need = (name) => process.env[name] ?? assert.fail(`set ${name}`);
@@ -41,17 +41,16 @@ try {
   const { page } = browser;
   const chat = await openChat(page, editor.url, workspace);
   const allow = chat.getByRole('button', { name: 'Allow once', disabled: false });
-  const endings = chat.getByTestId('ending');
   const turn = async (text, number) => {
     await chat.locator('#input').fill(text);
     await chat.locator('#input').press('Enter');
     await until('a question', TURN_MS, async () => {
-      assert.equal(await endings.count(), number - 1, `the turn ended without a question:\n${await chat.locator('main').innerText()}`);
+      assert.equal(await endedTurns(chat), number - 1, `the turn ended without a question:\n${await chat.locator('main').innerText()}`);
       return await allow.count() === 1;
     });
     await page.screenshot({ path: path.join(shots, `folders-${number}.png`) });
     await allow.click();
-    await until(`turn ${number} ends`, TURN_MS, async () => await endings.count() === number);
+    await until(`turn ${number} ends`, TURN_MS, async () => await endedTurns(chat) === number);
   };
   await page.locator('.statusbar-item', { hasText: 'Remit: script:folders.json' }).waitFor({ timeout: 60_000 });
   await quickOpen(page, 'only.txt');

@@ -5,7 +5,7 @@ import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
-import { openBrowser, openChat, palette, picture, startCodeServer, until } from './workbench.mjs';
+import { endedTurns, openBrowser, openChat, palette, picture, startCodeServer, until } from './workbench.mjs';
 
 const TURN_MS = 120_000;
 const need = (name) => process.env[name] ?? assert.fail(`set ${name}`);
@@ -37,12 +37,11 @@ try {
   const { page } = browser;
   const chat = await openChat(page, editor.url, workspace);
   const shot = (name) => page.screenshot({ path: path.join(shots, `sessions-${name}.png`) });
-  const endings = chat.getByTestId('ending');
   await page.locator('.statusbar-item', { hasText: 'Remit: script:sessions.json' }).waitFor({ timeout: 60_000 });
   await chat.locator('#input').fill('write the notes');
   await chat.locator('#input').press('Enter');
   await chat.getByRole('button', { name: 'Allow once', disabled: false }).click({ timeout: TURN_MS });
-  await until('the turn ends', TURN_MS, async () => await endings.count() === 1);
+  await until('the turn ends', TURN_MS, async () => await endedTurns(chat) === 1);
   assert.equal(fs.readFileSync(notes, 'utf8'), 'mine\n');
 
   const [{ session_id }] = remit('session', 'list', '--json').trim().split('\n').map((line) => JSON.parse(line));
@@ -61,7 +60,7 @@ try {
   await rows.filter({ hasText: 'write the notes' }).filter({ hasNotText: 'copy' }).click();
   await chat.getByText('I wrote the notes.').waitFor();
   await chat.getByText('!undo_changes').waitFor();
-  await until('two turns are shown', 30_000, async () => await endings.count() === 2);
+  await until('two turns are shown', 30_000, async () => await endedTurns(chat) === 2);
   await picture(page, chat, shots, 'session');
 
   await palette(page, 'Remit: Redo');
@@ -72,7 +71,7 @@ try {
   await until('the notes are gone', 30_000, () => !fs.existsSync(notes));
   await chat.locator('#input').fill('go on');
   await chat.locator('#input').press('Enter');
-  await until('the session goes on', TURN_MS, async () => await endings.count() >= 5 || await chat.getByRole('button', { name: 'Allow once', disabled: false }).count() === 1);
+  await until('the session goes on', TURN_MS, async () => await endedTurns(chat) >= 5 || await chat.getByRole('button', { name: 'Allow once', disabled: false }).count() === 1);
   await shot('4-goes-on');
   assert.equal(remit('session', 'list', '--json').trim().split('\n').length, 2, 'it is the same session');
 } catch (error) {

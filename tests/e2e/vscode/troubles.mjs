@@ -83,13 +83,16 @@ async function crash({ page, chat, state, workspace, shot, ask, asked, ended }) 
   assert.match(await chat.getByTestId('outcome').last().innerText(), /Denied by a lost connection/);
   await shot('09-crashed-light');
   await until('another server runs', 60_000, () => processes(state, 'serve').some((pid) => pid !== before[0]));
-  await chat.getByRole('button', { name: 'Ask Again' }).click();
+  await chat.getByRole('button', { name: 'Ask Again', exact: true }).click();
   await ended(4);
   assert.equal(fs.existsSync(path.join(workspace, 'notes.txt')), false);
 
-  // Reloading the window begins anew, with one server.
+  // After a reload of the window the chat goes on with its session, with one server.
   await page.reload({ waitUntil: 'domcontentloaded' });
-  await chat.getByText('What should be done?').waitFor({ timeout: 60_000 });
+  await chat.locator('main').waitFor({ timeout: 60_000 });
+  await ended(4);
+  await palette(page, 'Remit: New Chat');
+  await chat.getByText('What should be done?').waitFor();
   await ask('read the secrets, then write');
   await ended(1);
   await until('the old server is gone', 60_000, () => processes(state, 'serve').length === 1);

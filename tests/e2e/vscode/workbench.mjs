@@ -104,6 +104,11 @@ export async function openChat(page, url, workspace) {
   return chat;
 }
 
+/** How many turns of the chat have ended; of a long chat only those in sight are drawn. */
+export async function endedTurns(chat) {
+  return Number(await chat.locator('main').getAttribute('data-ended'));
+}
+
 /** Scrolls to the end of what a question shows: before, nothing is allowed. */
 export async function readAll(chat) {
   await chat.locator('.card .lines, .card .command pre').evaluateAll((panes) => {

@@ -48,6 +48,7 @@ async def test_AGT_09_two_hundred_turns_over_a_window_of_12_000_tokens(tmp_path:
         await runtime.close()
     condensed = [event for event in events if isinstance(event, ContextCondensed)]
     assert len(condensed) >= 2
+    assert {event.window for event in events if isinstance(event, UsageEvent)} == {WINDOW}
     print(
         [(e.before_tokens, e.after_tokens, len(e.summary)) for e in condensed],
         sorted(e.usage.prompt_tokens for e in events if isinstance(e, UsageEvent))[-5:],

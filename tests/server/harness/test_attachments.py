@@ -60,6 +60,8 @@ async def test_AGT_12_what_policy_hides_is_not_attached_and_that_is_said(bench: 
     said = await message(bench, {"type": "file", "path": "hidden/a.txt"}, selection)
     assert "treasure" not in said
     assert said.count("not attached") == 2
+    (warning,) = bench.of("warning")
+    assert "`hidden/a.txt`" in warning.message
     (result,) = bench.of("run_completed")
     assert result.result.status == "completed"
 

@@ -98,3 +98,11 @@ async def test_CLI_09_wrong_arguments_say_how_they_should_look(client, name):
         answer = await client.error("workspace/executeCommand", {"command": name, "arguments": arguments})
         assert answer["code"] == -32602
         assert "session_id?" in answer["data"]["fix"]
+
+
+async def test_EDI_06_the_models_to_choose_from_are_listed_with_the_configured_one(client):
+    listed = await value(client, "remit.model.list")
+    (configured,) = [each for each in listed if each["configured"]]
+    assert configured["reference"].startswith("script:")
+    assert "embedded" in [each["reference"] for each in listed]
+    assert all(each["about"] and isinstance(each["usable"], bool) for each in listed)

@@ -109,7 +109,7 @@ class Window:
                 async for event in events:
                     said += event.text if isinstance(event, TextDelta) else ""
                     if isinstance(event, Finished):
-                        self.turn.add_usage(usage_of(event))
+                        self.turn.add_usage(usage_of(event), budget.window)
         except (ModelFailed, ModelUnavailable) as error:
             self._warn(error)
         return said

@@ -1,7 +1,7 @@
 """A provider that follows a script, filtering nothing: it lets tests make a model misbehave (MOD-10).
 
 A script is a JSON list of steps, `{"text"?, "calls"?: [{"name", "arguments", "id"?}], "declined"?, "error"?, "hang"?,
-"delay_s"?, "at_cursor"?}`; step i answers the i-th generation of a session. Those `at_cursor` answer
+"delay_s"?, "pace_s"?, "at_cursor"?}`; step i answers the i-th generation of a session. Those `at_cursor` answer
 completions, counted by themselves, and the last one all that follow.
 """
 
@@ -41,7 +41,8 @@ class ScriptedCall(BaseModel):
 
 
 class ScriptedStep(BaseModel):
-    """One generation: waits `delay_s`, emits the text, proposes the calls, then fails with `error`, hangs, or finishes.
+    """One generation: waits `delay_s`, emits the text with `pace_s` between its words, proposes the calls, then fails
+    with `error`, hangs, or finishes.
 
     `error` is the reason; `unavailable` means that there is no model. With `declined` the model finishes by saying that
     it did not do what it was asked.
@@ -55,6 +56,7 @@ class ScriptedStep(BaseModel):
     error: str | None = None
     hang: bool = False
     delay_s: float = Field(default=0.0, ge=0.0, le=600.0)
+    pace_s: float = Field(default=0.0, ge=0.0, le=10.0)
     at_cursor: bool = False
 
 
@@ -149,7 +151,7 @@ async def _play(step: ScriptedStep, number: int) -> AsyncGenerator[ModelEvent]:
     pieces = re.findall(r"\S+\s*|\s+", step.text)
     for piece in pieces:
         yield TextDelta(piece)
-        await asyncio.sleep(0)
+        await asyncio.sleep(step.pace_s)
     for position, call in enumerate(step.calls):
         yield CallProposed(ProposedCall(call.id or f"call_{number}_{position}", call.name, call.arguments))
     if step.hang:

@@ -49,6 +49,7 @@ COMMANDS: Mapping[str, Command] = {
     "remit.chat.send": _import_later("send", "chat_commands"),
     "remit.chat.read": _import_later("read", "chat_commands"),
     "remit.chat.complete": _import_later("complete", "chat_commands"),
+    "remit.model.list": _import_later("list_all", "model_commands"),
     "remit.review.list": _import_later("list_all", "review_commands"),
     "remit.review.show": _import_later("show", "review_commands"),
     "remit.review.toggle": _import_later("toggle", "review_commands"),

@@ -1,0 +1,126 @@
+// Lists of VS Code's own to choose from: what goes along with a message, and another model (EDI-06).
+import path from 'node:path';
+import * as vscode from 'vscode';
+import { currentFolder, relativePath } from '../editor/workspace';
+import { visibleLine } from '../text';
+import type { Attachment, Attachments } from './attached';
+
+const { t } = vscode.l10n;
+
+/** As many files as are listed. */
+const MOST_FILES = 5_000;
+/** The server takes no longer selection. */
+const MOST_CHARS = 100_000;
+
+interface Choice extends vscode.QuickPickItem {
+  readonly choose: () => Attachment | null | Promise<Attachment | null>;
+}
+
+/** Has the person choose what to attach; none where they leave, or where it cannot be attached, which is said. */
+export async function pickAttachment(): Promise<Attachments> {
+  const folder = currentFolder();
+  if (!folder) return none(t('Open a folder first: what is attached is of a folder.'));
+  const editor = vscode.window.activeTextEditor;
+  const open = editor && relativePath(folder.uri.fsPath, editor.document.uri);
+  const choices: readonly Choice[] = [
+    ...(editor && open && !editor.selection.isEmpty
+      ? [{ label: `$(selection) ${t('Selection')}`, description: t('in {0}', visibleLine(open)), choose: () => selected(editor, open) }] : []),
+    ...(open ? [{ label: `$(file) ${t('Open File')}`, description: visibleLine(open), choose: () => file(open) }] : []),
+    { label: `$(files) ${t('File…')}`, choose: () => pickFile(folder) },
+    ...(open ? [{
+      label: `$(warning) ${t('Problems in the Open File')}`, description: visibleLine(open),
+      choose: (): Attachment => ({ type: 'diagnostics', path: open }),
+    }] : []),
+    { label: `$(warning) ${t('All Problems')}`, choose: (): Attachment => ({ type: 'diagnostics', path: null }) },
+    { label: `$(symbol-class) ${t('Symbol…')}`, description: t('where a name is defined'), choose: pickSymbol },
+  ];
+  const chosen = await vscode.window.showQuickPick(choices, { title: t('Attach to the Message'), placeHolder: t('What goes along with the message?') });
+  const attachment = await chosen?.choose();
+  return attachment ? [attachment] : [];
+}
+
+/** The files among what was dropped on the chat; what is no file of the folder is not attached, which is said. */
+export async function attachDropped(uris: readonly string[]): Promise<Attachments> {
+  const folder = currentFolder();
+  if (!folder) return none(t('Open a folder first: what is attached is of a folder.'));
+  const found = await Promise.all(uris.map((uri) => droppedFile(folder, uri)));
+  const files = found.filter((each) => each !== null);
+  if (files.length < Math.max(1, uris.length)) {
+    void vscode.window.showWarningMessage(t('Only files of the folder {0} can be attached; images cannot, for the model reads text.', visibleLine(folder.name)));
+  }
+  return files.map(file);
+}
+
+async function droppedFile(folder: vscode.WorkspaceFolder, dropped: string): Promise<string | null> {
+  try {
+    const named = vscode.Uri.parse(dropped, true);
+    // A window in a browser names the files of its server by another scheme.
+    const uri = named.scheme === 'vscode-remote' ? vscode.Uri.file(named.path) : named;
+    const relative = relativePath(folder.uri.fsPath, uri);
+    const { type } = await vscode.workspace.fs.stat(uri);
+    return relative && (type & vscode.FileType.File) !== 0 ? relative : null;
+  } catch {
+    return null;
+  }
+}
+
+function file(relative: string): Attachment {
+  return { type: 'file', path: relative };
+}
+
+function selected({ document, selection }: vscode.TextEditor, open: string): Attachment | null {
+  const text = document.getText(selection);
+  if (text.length > MOST_CHARS) {
+    void vscode.window.showWarningMessage(t('The selection is longer than {0} characters: select less, or attach the file.', MOST_CHARS.toLocaleString('en')));
+    return null;
+  }
+  const at = (place: vscode.Position) => ({ line: place.line, character: place.character });
+  return { type: 'selection', path: open, range: { start: at(selection.start), end: at(selection.end) }, text };
+}
+
+async function pickFile(folder: vscode.WorkspaceFolder): Promise<Attachment | null> {
+  const found = await vscode.workspace.findFiles(new vscode.RelativePattern(folder, '**/*'), undefined, MOST_FILES);
+  const items = found.map((uri) => relativePath(folder.uri.fsPath, uri)).filter((each) => each !== null).toSorted()
+    .map((relative) => ({ label: visibleLine(path.posix.basename(relative)), description: visibleLine(relative), relative }));
+  const chosen = await vscode.window.showQuickPick(items, { title: t('Attach a File'), matchOnDescription: true });
+  return chosen ? file(chosen.relative) : null;
+}
+
+async function pickSymbol(): Promise<Attachment | null> {
+  const name = await vscode.window.showInputBox({
+    title: t('Attach a Symbol'), prompt: t('The name of a function, class or variable'),
+    validateInput: (text) => (text.length > 200 ? t('a name has 200 characters at most') : null),
+  });
+  return name?.trim() ? { type: 'symbol', name: name.trim() } : null;
+}
+
+function none(words: string): Attachments {
+  void vscode.window.showInformationMessage(words);
+  return [];
+}
+
+/** A model of this machine, as `remit.model.list` tells it. */
+export interface ListedModel {
+  readonly reference: string;
+  readonly configured: boolean;
+  readonly usable: boolean;
+  readonly fits: boolean;
+  readonly about: string;
+}
+
+/** Has the person choose the model of this session; null where they leave. */
+export async function pickModel(models: readonly ListedModel[], now: string | null): Promise<string | null> {
+  const items = models.map((model) => ({
+    label: `${model.reference === now ? '$(check) ' : ''}${visibleLine(model.reference)}`,
+    description: model.configured ? t('configured') : '',
+    detail: visibleLine(model.about),
+    model,
+  }));
+  const chosen = await vscode.window.showQuickPick(items, {
+    title: t('The Model of This Session'), placeHolder: t('Used from the next message on'), matchOnDetail: true,
+  });
+  if (!chosen) return null;
+  if (chosen.model.usable && chosen.model.fits) return chosen.model.reference;
+  void vscode.window.showWarningMessage(t('{0} cannot be used: {1}', visibleLine(chosen.model.reference), visibleLine(chosen.model.about)));
+  return null;
+}

@@ -1,0 +1,22 @@
+// What requests took: tokens, the model's window, the price (EDI-06). Pure.
+import type { TokenUsage, UsageEvent } from '../contract';
+
+/** Tokens of a request with its answer, and of the model's window where that is known. */
+export interface ContextUse {
+  readonly used: number;
+  readonly window: number | null;
+}
+
+export function contextUse({ usage, window }: UsageEvent): ContextUse {
+  return { used: usage.prompt_tokens + usage.completion_tokens, window };
+}
+
+/** Both together; the price is known only where both are. */
+export function sum(a: TokenUsage | null, b: TokenUsage): TokenUsage {
+  return {
+    prompt_tokens: (a?.prompt_tokens ?? 0) + b.prompt_tokens,
+    cached_tokens: (a?.cached_tokens ?? 0) + b.cached_tokens,
+    completion_tokens: (a?.completion_tokens ?? 0) + b.completion_tokens,
+    price_usd: a?.price_usd === null || b.price_usd === null ? null : (a?.price_usd ?? 0) + b.price_usd,
+  };
+}

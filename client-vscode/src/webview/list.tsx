@@ -1,0 +1,106 @@
+// The conversation as a long list of which only the rows in sight are in the document (EDI-05).
+import type { ComponentChildren, VNode } from 'preact';
+import { useCallback, useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
+import { say } from '../words';
+import { asks, guessedHeight, type Row } from './rows';
+import { segments, type Sight } from './sight';
+
+interface Props {
+  readonly rows: readonly Row[];
+  readonly draw: (row: Row) => VNode;
+  /** What stands above and below the rows. */
+  readonly before: ComponentChildren;
+  readonly after: ComponentChildren;
+  /** How many turns there are, and how many have ended; another one brings the end into sight. */
+  readonly asked: number;
+  readonly ended: number;
+}
+
+/** Near enough to the end to be kept there while more comes. */
+const AT_END = 40;
+/** Pixels that may be scrolled before the rows in sight are looked for again. */
+const STEP = 200;
+
+export function List({ rows, draw, before, after, asked, ended }: Props) {
+  const list = useRef<HTMLElement>(null);
+  const heights = useRef(new Map<string, number>());
+  const { sight, atEnd } = useSight(list);
+  const focused = useFocused(list);
+  const measured = useMeasure(heights.current);
+  const known = rows.map((row) => heights.current.get(row.key) ?? guessedHeight(row));
+  const total = known.reduce((sum, height) => sum + height, 0);
+  const seen = atEnd.current ? { top: total - sight.height, height: sight.height } : sight;
+  const last = rows.length - 1;
+  // What was just asked is always brought into sight.
+  useLayoutEffect(() => { atEnd.current = true; }, [asked]);
+  useLayoutEffect(() => {
+    if (atEnd.current) list.current!.scrollTop = list.current!.scrollHeight;
+  });
+  return (
+    <main class="list" ref={list} aria-label={say('Conversation')} data-ended={ended}>
+      {before}
+      {segments(known, seen, (index) => index === last || asks(rows[index]!) || rows[index]!.key === focused).map((segment, number) => {
+        if (segment.kind === 'gap') return <div key={`gap ${number}`} class="gap" style={{ height: `${segment.height}px` }} />;
+        const row = rows[segment.index]!;
+        return <div key={row.key} class={`row ${row.kind}-row`} data-row={row.key} ref={measured}>{draw(row)}</div>;
+      })}
+      {after}
+    </main>
+  );
+}
+
+/** What of the list is in sight, and whether that is its end. */
+function useSight(list: { readonly current: HTMLElement | null }) {
+  const [sight, setSight] = useState<Sight>({ top: 0, height: 1_000 });
+  const atEnd = useRef(true);
+  useEffect(() => {
+    const element = list.current!;
+    let last = sight;
+    const look = (): void => {
+      const { scrollTop: top, clientHeight: height, scrollHeight } = element;
+      const was = atEnd.current;
+      atEnd.current = scrollHeight - top - height < AT_END;
+      if (Math.abs(top - last.top) < STEP && height === last.height && was === atEnd.current) return;
+      last = { top, height };
+      setSight(last);
+    };
+    const resized = new ResizeObserver(() => {
+      if (atEnd.current) element.scrollTop = element.scrollHeight;
+      look();
+    });
+    resized.observe(element);
+    element.addEventListener('scroll', look, { passive: true });
+    return () => {
+      resized.disconnect();
+      element.removeEventListener('scroll', look);
+    };
+  }, []);
+  return { sight, atEnd };
+}
+
+/** The key of the row that has the keyboard: it stays, or its keys would go nowhere. */
+function useFocused(list: { readonly current: HTMLElement | null }): string | null {
+  const [focused, setFocused] = useState<string | null>(null);
+  useEffect(() => {
+    const element = list.current!;
+    const note = (event: FocusEvent): void => {
+      const row = event.target instanceof Element ? event.target.closest<HTMLElement>('[data-row]') : null;
+      setFocused(row?.dataset['row'] ?? null);
+    };
+    element.addEventListener('focusin', note);
+    return () => element.removeEventListener('focusin', note);
+  }, []);
+  return focused;
+}
+
+/** A ref for rows: how high each is goes into `heights`, and stays there when it is no longer drawn. */
+function useMeasure(heights: Map<string, number>): (element: HTMLElement | null) => void {
+  const observer = useRef<ResizeObserver | null>(null);
+  observer.current ??= new ResizeObserver((entries) => {
+    for (const { target, borderBoxSize: [size] } of entries) {
+      const key = (target as HTMLElement).dataset['row'];
+      if (target.isConnected) { if (key && size) heights.set(key, size.blockSize); } else observer.current!.unobserve(target);
+    }
+  });
+  return useCallback((element) => { if (element) observer.current!.observe(element); }, []);
+}

@@ -1,0 +1,254 @@
+// The chat panel in VS Code: what goes along (EDI-06), places, forks (EDI-08), a long chat, a long answer, a reload (EDI-05),
+// and axe-core with a question open, in dark, light and high contrast, at twice the size and narrow (EDI-07).
+// Exits 0 when all of it held. The environment is that of run.mjs.
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import fs from 'node:fs';
+import { createRequire } from 'node:module';
+import os from 'node:os';
+import path from 'node:path';
+import { framesOf, traced, watchFrames } from './frames.mjs';
+import { endedTurns, openBrowser, openChat, palette, startCodeServer, until } from './workbench.mjs';
+
+const TURN_MS = 120_000;
+const EVENTS = 5_000;
+const need = (name) => process.env[name] ?? assert.fail(`set ${name}`);
+const shots = need('REMIT_SHOTS');
+const home = fs.mkdtempSync(path.join(os.tmpdir(), 'remit-e2e-panel-'));
+const workspace = path.join(home, 'shop');
+const state = path.join(home, 'state');
+for (const folder of [path.join(workspace, 'src'), path.join(home, 'config'), shots]) fs.mkdirSync(folder, { recursive: true });
+const lines = (n, line) => Array.from({ length: n }, (_, number) => line(number)).join('');
+fs.writeFileSync(path.join(workspace, 'src', 'cart.py'), lines(60, (n) => `price_${n} = ${n}\n`));
+fs.writeFileSync(path.join(workspace, '.env'), 'KEY=secret\n');
+const LONG = lines(250, (n) => `Paragraph ${n} says ${'one word after the other '.repeat(3)}and ends.\n\n`) + `\`\`\`python\n${lines(60, (n) => `value_${n} = ${n}\n`)}\`\`\`\n`;
+const write = (name) => ({ name: 'write_file', arguments: { path: name, content: `${name}\n` } });
+const script = path.join(home, 'panel.json');
+fs.writeFileSync(script, JSON.stringify([
+  { text: 'The sum is made in `src/cart.py:41`, see also src/nowhere.py:3 and [home](https://a.example).' },
+  { text: LONG, pace_s: 0.001 },
+  { calls: [{ name: 'select_active_intent', arguments: { intent: 'CODE' } }, write('a.txt'), write('b.txt')] },
+  { text: 'Neither was written.' },
+]));
+const env = { REMIT_STATE_DIR: state, REMIT_CONFIG_DIR: path.join(home, 'config') };
+const remit = (...words) => execFileSync(need('REMIT_SERVER'), words, { cwd: workspace, env: { ...process.env, ...env }, encoding: 'utf8' });
+const axe = fs.readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+
+const old = path.join(home, 'old.json');
+fs.writeFileSync(old, JSON.stringify([{ calls: [{ name: 'select_active_intent', arguments: { intent: 'READ_FILE' } }, { name: 'read_file', arguments: { path: 'src/cart.py' } }] }, { text: 'Read it.' }]));
+remit('ask', '--model', `script:${old}`, 'look at the cart');
+const TURNS = lengthen(EVENTS);
+
+/** The theme follows the browser's colour scheme: what is written into the settings meanwhile is not noticed. */
+const settings = {
+  'window.autoDetectColorScheme': true, 'workbench.preferredDarkColorTheme': 'Dark Modern', 'workbench.preferredLightColorTheme': 'Light Modern',
+};
+const editor = await startCodeServer({
+  folder: need('REMIT_CODE_SERVER'), vsix: need('REMIT_VSIX'), workspace, settings, env,
+  machineSettings: { 'remit.serverPath': need('REMIT_SERVER'), 'remit.model': `script:${script}` },
+  log: path.join(shots, 'code-server-panel.log'),
+});
+let browser;
+try {
+  browser = await openBrowser(need('REMIT_CHROMIUM'));
+  const { page } = browser;
+  await page.emulateMedia({ colorScheme: 'dark' });
+  const chat = await openChat(page, editor.url, workspace);
+  const shot = (name) => page.screenshot({ path: path.join(shots, `panel-${name}.png`) });
+  const input = chat.locator('#input');
+  const ask = async (text) => { await input.fill(text); await input.press('Enter'); };
+  const ended = (turns) => until(`turn ${turns} ends`, TURN_MS, async () => await endedTurns(chat) === turns);
+  const frame = async () => (await chat.locator('#chat').elementHandle()).ownerFrame();
+  const stage = { page, chat, shot, input, ask, ended, frame };
+  await page.locator('.statusbar-item', { hasText: 'Remit: script:panel.json' }).waitFor({ timeout: 60_000 });
+
+  await attachments(stage);
+  await places(stage);
+  await streamed(stage);
+  await accessible(stage);
+  await forked(stage);
+  await reloaded(stage);
+  await long(stage);
+  await blank(stage);
+} catch (error) {
+  await browser?.page.screenshot({ path: path.join(shots, 'panel-failed.png') });
+  console.error(error);
+  process.exitCode = 1;
+} finally {
+  await browser?.close();
+  await editor.stop();
+  fs.rmSync(home, { recursive: true, force: true, maxRetries: 5 });
+}
+
+async function attachments({ page, chat, shot, input, ask, ended }) {
+  const chips = chat.locator('.chip');
+  const pick = async (...words) => {
+    const before = await chips.count();
+    await chat.getByRole('button', { name: 'Attach' }).press('Enter');
+    for (const each of words) await page.locator('.quick-input-list .monaco-list-row').filter({ hasText: each }).first().click();
+    await until('it is attached', 30_000, async () => await chips.count() === before + 1);
+  };
+  await pick('File…', 'src/cart.py');
+  await pick('File…', '.env');
+  await pick('All Problems');
+  await shot('1-chips');
+  await chips.nth(2).press('Delete');
+  assert.deepEqual(await chips.allInnerTexts(), ['src/cart.py', '.env']);
+  assert.ok(await input.evaluate((element) => element === document.activeElement), 'the keyboard is back in the input');
+  // An image is refused with words, a file of the folder is taken, each once.
+  const drop = (kind, value) => input.evaluate((element, given) => {
+    const dataTransfer = new DataTransfer();
+    if (given.kind === 'image') dataTransfer.items.add(new File(['x'], given.value, { type: 'image/png' }));
+    else dataTransfer.setData('text/uri-list', given.value);
+    element.dispatchEvent(new DragEvent('drop', { dataTransfer, bubbles: true, cancelable: true }));
+  }, { kind, value });
+  await drop('image', 'a.png');
+  await chat.getByText('The model reads text').waitFor();
+  await drop('uris', `file://${path.join(workspace, 'src', 'cart.py')}`);
+  await drop('uris', 'file:///etc/hostname');
+  await page.locator('.notifications-toasts').getByText('Only files of the folder').waitFor();
+  assert.equal(await chips.count(), 2);
+  await ask('where is the sum made?');
+  await ended(1);
+  assert.equal(await chips.count(), 0);
+  assert.deepEqual(await chat.getByRole('list', { name: 'Attached' }).locator('li').allInnerTexts(), ['src/cart.py', '.env']);
+  const calls = await chat.getByTestId('tool').allInnerTexts();
+  assert.equal(calls.length, 2);
+  assert.match(calls[1], /denied by no-secrets/, 'what may not be read is said');
+  await shot('2-answer');
+}
+
+async function places({ page, chat, shot }) {
+  await chat.getByRole('button', { name: 'src/cart.py:41' }).click();
+  await page.locator('.tab.active[data-resource-name="cart.py"]').waitFor();
+  await page.locator('.statusbar-item', { hasText: 'Ln 41, Col 1' }).waitFor();
+  await chat.getByRole('button', { name: 'src/nowhere.py:3' }).click();
+  await page.locator('.notifications-toasts').getByText('There is no file src/nowhere.py').waitFor();
+  assert.equal(await chat.locator('.answer a').count(), 1, 'a link stays a link');
+  await shot('3-place');
+}
+
+async function streamed({ page, chat, shot, input, ask, ended, frame }) {
+  await watchFrames(await frame());
+  const trace = await traced(page, async () => {
+    await ask('tell me all of it');
+    await ended(2);
+  });
+  console.log('stream', JSON.stringify({ ...await framesOf(await frame()), trace }));
+  assert.match(await chat.getByTestId('answer').last().innerText(), /Paragraph 0 says[^]*Paragraph 249 says[^]*value_59 = 59/, 'nothing of it is missing');
+  assert.ok(await input.isEnabled());
+  await shot('4-streamed');
+}
+
+async function accessible({ page, chat, shot, ask, frame }) {
+  await ask('write both');
+  await chat.getByRole('button', { name: 'Allow once' }).waitFor({ timeout: TURN_MS });
+  const themes = {
+    'vscode-dark': () => page.emulateMedia({ colorScheme: 'dark' }),
+    'vscode-light': () => page.emulateMedia({ colorScheme: 'light' }),
+    'vscode-high-contrast': () => page.emulateMedia({ forcedColors: 'active' }),
+  };
+  for (const [kind, choose] of Object.entries(themes)) {
+    await choose();
+    await until(`the theme is ${kind}`, 30_000, async () => (await chat.locator('body').getAttribute('class')).split(' ').some((each) => each.startsWith(kind)));
+    await shot(`5-${kind}`);
+    assert.deepEqual(await violations(await frame()), [], `axe, ${kind}`);
+  }
+  await page.emulateMedia({ forcedColors: 'none', colorScheme: 'light' });
+  // Half as many pixels are what is left of a window at 200 %; then the side bar is drawn to its least width.
+  await page.setViewportSize({ width: 640, height: 410 });
+  await shot('6-twice-the-size');
+  await page.setViewportSize({ width: 1280, height: 820 });
+  const bar = await page.locator('.part.sidebar').boundingBox();
+  await page.mouse.move(bar.x + bar.width + 2, 400);
+  await page.mouse.down();
+  await page.mouse.move(bar.x + 200, 400, { steps: 5 });
+  await page.mouse.up();
+  await until('the chat is narrow', 30_000, async () => await chat.locator('body').evaluate((body) => body.clientWidth) <= 200);
+  await chat.getByRole('button', { name: 'Deny' }).first().scrollIntoViewIfNeeded();
+  await shot('6-narrow');
+  assert.ok(await chat.locator('body').evaluate((body) => body.scrollWidth <= body.clientWidth), 'nothing lies out of sight to the right');
+  assert.deepEqual(await violations(await frame()), [], 'axe, narrow');
+  for (let denied = 1; denied <= 2; denied += 1) {
+    await chat.getByRole('button', { name: 'Deny', disabled: false }).first().press('Enter');
+    await until('the answer counts', 30_000, async () => await chat.getByTestId('outcome').count() === denied);
+  }
+}
+
+/** What axe-core finds that is serious or critical. */
+async function violations(frame) {
+  await frame.evaluate(axe);
+  // What is behind the webview is the workbench's, which axe does not see from inside.
+  await frame.evaluate(() => { document.documentElement.style.background = 'var(--vscode-sideBar-background)'; });
+  const found = await frame.evaluate(() => window.axe.run(document, { resultTypes: ['violations'] }));
+  return found.violations.filter(({ impact }) => impact === 'serious' || impact === 'critical')
+    .map(({ id, nodes }) => `${id}: ${nodes.map(({ html, any }) => `${html.slice(0, 160)} ${any[0]?.message ?? ''}`).join(' | ')}`);
+}
+
+/** Asking again in other words goes on in a copy without what came after. */
+async function forked({ page, chat, shot, input, ended }) {
+  await ended(3);
+  await chat.getByRole('button', { name: 'Edit and ask again: write both' }).press('Enter');
+  await until('two turns are left', 30_000, async () => await endedTurns(chat) === 2);
+  assert.equal(await input.inputValue(), 'write both');
+  await input.fill('write neither');
+  await shot('7-forked');
+  await palette(page, 'Remit: Sessions');
+  await until('the copy is a session of its own', 30_000, async () => await page.locator('.quick-input-list .monaco-list-row').count() === 3);
+  await page.keyboard.press('Escape');
+}
+
+/** After a reload of the window the chat is there as it was, with what was not sent yet. */
+async function reloaded({ page, chat, shot, input, ended }) {
+  await page.reload({ waitUntil: 'domcontentloaded' });
+  await input.waitFor({ timeout: 60_000 });
+  await ended(2);
+  assert.equal(await input.inputValue(), 'write neither');
+  assert.match(await chat.getByTestId('answer').last().innerText(), /value_59/);
+  await shot('8-reloaded');
+}
+
+/** A chat of so many events is scrolled from its end to its beginning: all of it comes, and little of it is there at once. */
+async function long({ page, chat, shot, input, frame }) {
+  await input.fill('');
+  await palette(page, 'Remit: Sessions');
+  await page.locator('.quick-input-list .monaco-list-row').filter({ hasText: 'look at the cart' }).first().click();
+  await chat.getByText(`look at the cart, number ${TURNS - 1}`).waitFor({ timeout: 60_000 });
+  await watchFrames(await frame());
+  const most = await chat.locator('main').evaluate(async (list) => {
+    let rows = 0;
+    const frames = () => new Promise((done) => { requestAnimationFrame(() => requestAnimationFrame(done)); });
+    for (let last = -1; list.scrollTop !== last;) {
+      last = list.scrollTop;
+      list.scrollTop -= 2_000;
+      await frames();
+      rows = Math.max(rows, list.querySelectorAll('.row').length);
+    }
+    return rows;
+  });
+  console.log('scroll', JSON.stringify({ events: EVENTS, most_rows: most, ...await framesOf(await frame()) }));
+  assert.ok(most < 200, `${most} rows at once`);
+  assert.match(await chat.locator('.asked').first().innerText(), /look at the cart$/, 'the first turn is there');
+  await shot('9-long');
+}
+
+/** A webview that went blank is drawn again from what the extension host knows. */
+async function blank({ chat, shot, frame }) {
+  await (await frame()).evaluate(() => document.getElementById('chat').remove());
+  await chat.getByText(`look at the cart, number ${TURNS - 1}`).waitFor({ timeout: 60_000 });
+  await shot('10-drawn-again');
+}
+
+/** Makes the one session that there is as long as that, by its own turn; returns how many turns were added. */
+function lengthen(records) {
+  const file = fs.readdirSync(state, { recursive: true }).map(String).find((each) => /session-.*\.jsonl$/.test(each));
+  const kept = fs.readFileSync(path.join(state, file), 'utf8').trim().split('\n').map((line) => JSON.parse(line));
+  const turn = kept.filter((record) => record.turn_id);
+  const turns = Math.ceil(records / turn.length);
+  const more = Array.from({ length: turns }, (_, number) => turn.map((record) => ({
+    ...record, turn_id: `old-${number}`, ...(record.type === 'user' ? { content: `look at the cart, number ${number}` } : {}),
+  })));
+  const all = [...kept.filter((record) => record.type !== 'session_end'), ...more.flat()];
+  fs.writeFileSync(path.join(state, file), all.map((record) => `${JSON.stringify(record)}\n`).join(''));
+  return turns;
+}
