@@ -98,6 +98,7 @@ export interface ApprovalRequired {
  * How the question ended and who answered.
  *
  * By `standing_answer` there was no question: an answer given before decided, and `approval_id` is the call's id.
+ * It is `withdrawn` where a file that it was about was renamed, deleted or made meanwhile.
  */
 export interface ApprovalResolved {
   readonly seq: number;
@@ -109,7 +110,7 @@ export interface ApprovalResolved {
   readonly approval_id: string;
   readonly decision: "allow" | "deny";
   readonly scope: Scope;
-  readonly by: "person" | "standing_answer" | "deadline" | "disconnected" | "unavailable" | "cancelled";
+  readonly by: "person" | "standing_answer" | "deadline" | "disconnected" | "unavailable" | "cancelled" | "withdrawn";
 }
 
 /** One answer of the model; its calls follow, a `tool_call` each. The model took `duration_ms` for it. */
@@ -509,6 +510,55 @@ export interface ReasonPayload {
   readonly line: number | null;
 }
 
+/** Where one file's text stands as it is, and as it would be: documents for `workspace/textDocumentContent`. */
+export interface ReviewDocument {
+  readonly path: string;
+  readonly before: string;
+  readonly after: string;
+}
+
+/** A part with its text: a hunk of a unified diff, or the whole diff of a file. */
+export interface ReviewHunk {
+  readonly path: string;
+  readonly hunk: number | null;
+  readonly line: number | null;
+  readonly left_out: boolean;
+  readonly comment: string | null;
+  readonly text: string;
+}
+
+/** The answer to `remit/review/hunks`. */
+export interface ReviewHunks {
+  readonly approval_id: string;
+  readonly digest: string;
+  readonly by_hunk: boolean;
+  readonly hunks: readonly ReviewHunk[];
+}
+
+/** `remit/review/hunks`: the parts of one question, each with its text. */
+export interface ReviewHunksRequest {
+  readonly approval_id: string;
+}
+
+/** The answer to `remit/review/list`, the oldest question first. */
+export interface ReviewList {
+  readonly reviews: readonly WaitingReview[];
+}
+
+/** `remit/review/list`: what waits in one workspace folder, else in all. */
+export interface ReviewListRequest {
+  readonly workspace_folder?: string | null;
+}
+
+/** A hunk, or with `hunk` null a whole file; `line` is the first changed one of the text as it is. */
+export interface ReviewPart {
+  readonly path: string;
+  readonly hunk: number | null;
+  readonly line: number | null;
+  readonly left_out: boolean;
+  readonly comment: string | null;
+}
+
 /** Changes wait for a review of their hunks. */
 export interface ReviewRequired {
   readonly seq: number;
@@ -519,6 +569,19 @@ export interface ReviewRequired {
   readonly kind: "review_required";
   readonly review_id: string;
   readonly diffs: readonly FileDiff[];
+}
+
+/**
+ * `remit/review/resolve`: the answer to one question: an `allow` is for once, a `deny` for all of it.
+ *
+ * Without `left_out`, what was left out by `remit.review.toggle` so far is not taken. `comment` is for the model.
+ */
+export interface ReviewResolveRequest {
+  readonly approval_id: string;
+  readonly decision: "allow" | "deny";
+  readonly digest?: string | null;
+  readonly left_out?: readonly LeftOut[] | null;
+  readonly comment?: string | null;
 }
 
 /** The person took a part of what was shown; `review_id` is the question's id. */
@@ -902,6 +965,23 @@ export interface UserSaid {
   readonly content: string;
   readonly sent: string | null;
   readonly origin: "person" | "remit";
+}
+
+/**
+ * One question about changes; `parts` is empty where it can be answered only as a whole.
+ *
+ * `documents` is empty for a client that asks for no such documents.
+ */
+export interface WaitingReview {
+  readonly approval_id: string;
+  readonly digest: string;
+  readonly title: string;
+  readonly workspace_folder: string;
+  readonly deadline: string;
+  readonly taken: number;
+  readonly parts: readonly ReviewPart[];
+  readonly diffs: readonly FileDiff[];
+  readonly documents: readonly ReviewDocument[];
 }
 
 /** What the person was told beside the answer. */

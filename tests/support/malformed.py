@@ -22,9 +22,25 @@ from lsprotocol.converters import get_converter
 from pydantic import BaseModel
 from sent_cases import MEBI, Case, frame
 
-from remit_server.contract import ApprovalAnswer, GenerationRequest, RunRequest
+from remit_server.contract import (
+    ApprovalAnswer,
+    GenerationRequest,
+    ReviewHunksRequest,
+    ReviewListRequest,
+    ReviewResolveRequest,
+    RunRequest,
+)
 from remit_server.transports.gateway.protocol import COMMANDS, RequestForm
-from remit_server.transports.lsp.rpc.custom_methods import APPROVAL_RESPOND, CUSTOM_MESSAGES, GENERATE, RUN, STATUS
+from remit_server.transports.lsp.rpc.custom_methods import (
+    APPROVAL_RESPOND,
+    CUSTOM_MESSAGES,
+    GENERATE,
+    REVIEW_HUNKS,
+    REVIEW_LIST,
+    REVIEW_RESOLVE,
+    RUN,
+    STATUS,
+)
 
 Json = Any
 Place = tuple[str | int, ...]
@@ -34,6 +50,9 @@ PAYLOADS: Mapping[str, type[BaseModel] | None] = {
     RUN: RunRequest,
     APPROVAL_RESPOND: ApprovalAnswer,
     GENERATE: GenerationRequest,
+    REVIEW_LIST: ReviewListRequest,
+    REVIEW_HUNKS: ReviewHunksRequest,
+    REVIEW_RESOLVE: ReviewResolveRequest,
     STATUS: None,
 }
 """What the contract reads of the custom methods' params."""

@@ -200,6 +200,20 @@ async function generate(
   }
 }
 
+/** The settings of this extension by their first word behind `remit.`, as its manifest has them. */
+function ownSettings(): ReadonlySet<string> {
+  const manifest = vscode.extensions.getExtension('remit.remit-vscode')?.packageJSON as
+    | { contributes?: { configuration?: { properties?: object } } } | undefined;
+  const names = Object.keys(manifest?.contributes?.configuration?.properties ?? {});
+  return new Set(names.map((name) => name.split('.')[1] ?? ''));
+}
+
+function withoutOwnSettings(settings: unknown): unknown {
+  if (typeof settings !== 'object' || settings === null) return settings;
+  const own = ownSettings();
+  return Object.fromEntries(Object.entries(settings).filter(([name]) => !own.has(name)));
+}
+
 function options(log: vscode.LogOutputChannel, closed: () => void): LanguageClientOptions {
   return {
     documentSelector: [{ scheme: 'file' }],
@@ -208,6 +222,15 @@ function options(log: vscode.LogOutputChannel, closed: () => void): LanguageClie
     // VS Code starts extensions like this one in trusted workspaces only.
     initializationOptions: {
       remit: { approvals: 'stream', client_commands: Object.values(CLIENT_COMMANDS), editor_query: true, trusted: true },
+    },
+    // What this extension sets itself is not the server's; whatever else is there goes to it, which says what does not count.
+    middleware: {
+      workspace: {
+        configuration: async (params, token, next) => {
+          const found = await next(params, token);
+          return Array.isArray(found) ? found.map(withoutOwnSettings) : found;
+        },
+      },
     },
     initializationFailedHandler: () => false,
     errorHandler: {

@@ -199,6 +199,7 @@ const WHO = {
   disconnected: () => say('a lost connection'),
   unavailable: () => say('nobody there to ask'),
   cancelled: () => say('the turn ending'),
+  withdrawn: () => say('Remit: a file of it was renamed, deleted or made meanwhile'),
 } as const;
 
 /** How a question ended, and who answered it. */

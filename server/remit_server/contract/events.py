@@ -134,13 +134,14 @@ class ApprovalResolved(Event):
     """How the question ended and who answered.
 
     By `standing_answer` there was no question: an answer given before decided, and `approval_id` is the call's id.
+    It is `withdrawn` where a file that it was about was renamed, deleted or made meanwhile.
     """
 
     kind: Literal["approval_resolved"] = "approval_resolved"
     approval_id: str
     decision: Literal["allow", "deny"]
     scope: Scope = Scope.ONCE
-    by: Literal["person", "standing_answer", "deadline", "disconnected", "unavailable", "cancelled"]
+    by: Literal["person", "standing_answer", "deadline", "disconnected", "unavailable", "cancelled", "withdrawn"]
 
 
 class StateChanged(Event):

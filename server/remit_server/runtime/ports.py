@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -10,11 +11,13 @@ from remit_server.contract import (
     ApprovalReceipt,
     GenerationRequest,
     GenerationResult,
+    LeftOut,
     ModelStats,
     RunRequest,
     RunResult,
     StatusResult,
 )
+from remit_server.harness.approval.proposed_texts import ProposedText
 from remit_server.harness.ports import Asker, AskingStyle, CannotAsk, Emit, NobodyToAsk, StreamAsker
 from remit_server.models.answers import OnText
 from remit_server.runtime.config.form import When
@@ -80,6 +83,14 @@ class AgentRuntime(Protocol):
 
     def asked(self, approval_id: str) -> bool:
         """Whether this approval is pending here."""
+        ...
+
+    def withdraw(self, approval_id: str, why: str) -> bool:
+        """Take a pending approval back, which is a no, and tell the model why; False where it is not pending."""
+        ...
+
+    def proposed(self, approval_id: str, path: str, left_out: Sequence[LeftOut]) -> ProposedText | None:
+        """The texts of a file that a pending approval is about, without what is left out; None where it is not."""
         ...
 
     def status(self) -> StatusResult:

@@ -28,6 +28,7 @@ from remit_server.contract import (
     FileAttachment,
     GenerationRequest,
     GenerationResult,
+    LeftOut,
     ModelStats,
     RunCompleted,
     RunRequest,
@@ -40,6 +41,7 @@ from remit_server.contract import (
 )
 from remit_server.errors import RemitError
 from remit_server.harness.approval.desk import ApprovalDesk
+from remit_server.harness.approval.proposed_texts import ProposedText, proposed_text
 from remit_server.harness.calls import RunDenied, ToolCall
 from remit_server.harness.collected import Collected
 from remit_server.harness.dispatcher import Dispatcher
@@ -174,6 +176,14 @@ class Runtime:
     def asked(self, approval_id: str) -> bool:
         """Whether this approval is pending here."""
         return self._desk.asks(approval_id)
+
+    def withdraw(self, approval_id: str, why: str) -> bool:
+        """Take a pending approval back; see `AgentRuntime.withdraw`."""
+        return self._desk.withdraw(approval_id, why)
+
+    def proposed(self, approval_id: str, path: str, left_out: Sequence[LeftOut]) -> ProposedText | None:
+        """The texts of a file that a pending approval is about."""
+        return proposed_text(self._desk.changes(approval_id), path, left_out)
 
     def status(self) -> StatusResult:
         """What a status bar shows."""

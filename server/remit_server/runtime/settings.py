@@ -6,13 +6,14 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from remit_governance.policy.decision.builtin import AUDIT_DATABASE
 from remit_server.agent.context.generation import Generation
 from remit_server.errors import SetupError
 from remit_server.models.local.options import EngineOptions
 from remit_server.runtime.config.form import KEYS, ConfigForm, When, variable_of
-from remit_server.runtime.config.layers import resolve
+from remit_server.runtime.config.layers import Key, resolve
 from remit_server.runtime.log_file import Level
 from remit_server.runtime.places import config_folder, data_folder, workspace_state
 from remit_server.runtime.trust import read_trust
@@ -153,15 +154,20 @@ class Settings:
 
     @staticmethod
     def from_environment(
-        workspace: Path, environment: Mapping[str, str] | None = None, model: str | None = None
+        workspace: Path,
+        environment: Mapping[str, str] | None = None,
+        model: str | None = None,
+        editor: Mapping[Key, Any] | None = None,
     ) -> Settings:
         """Settings for `workspace` from configuration files and `REMIT_*` variables; `model` wins over both (CFG-01).
+
+        `editor` are those that an editor has and may set.
 
         Raises SetupError where the workspace is no folder, or a value is none of those that its setting takes.
         """
         env = os.environ if environment is None else environment
         found = Settings.of_places(workspace, env)
-        form = resolve(found.workspace, env, {("model", "name"): model} if model else None).form
+        form = resolve(found.workspace, env, {("model", "name"): model} if model else None, editor).form
         return replace(
             found,
             model=form.model.name,

@@ -106,3 +106,46 @@ async def test_B11_where_no_retry_can_work_none_is_offered(start_real: Any) -> N
     assert (result["error"]["code"], result["error"]["retryable"]) == ("read_only", False)
     assert "does not take edits" in result["error"]["why"]
     assert [one["method"] for one in client.asked if one["method"] == "workspace/applyEdit"] == []
+
+
+SHIFTED = "🙂 = 1\r\ntotal = 1 # 🙂é"
+
+
+@pytest.mark.usefixtures("workspace")
+@pytest.mark.parametrize(
+    ("offered", "chosen", "end"),
+    [
+        (None, "utf-16", 15),
+        (["utf-8", "utf-16", "utf-32"], "utf-16", 15),
+        (["utf-7", "utf-32", "utf-8"], "utf-32", 14),
+        (["utf-8"], "utf-8", 18),
+        (["utf-7"], "utf-16", 15),
+    ],
+)
+async def test_LSP_07_positions_count_what_was_agreed_on(start_real: Any, offered: Any, chosen: str, end: int) -> None:
+    """UTF-16 is what every client knows, and what the other servers of its buffers count; else what it offers first."""
+    client = await start_real()
+    general = {} if offered is None else {"general": {"positionEncodings": offered}}
+    edits = {"workspace": {"applyEdit": True, "workspaceEdit": {"documentChanges": True}}}
+    found = await client.initialize({**edits, **general})
+    assert found["capabilities"]["positionEncoding"] == chosen
+    uri = client.open("a.py", "x\r\n" + SHIFTED)
+    client.change(uri, 2, {"range": place(0, 0, 1, 0), "text": ""}, {"range": place(1, end, 1, end), "text": "!"})
+    asked: list[Any] = []
+
+    def apply(params: Any) -> Any:
+        asked.append(params["edit"]["documentChanges"][0]["edits"][0])
+        client.change(uri, 3, {"text": SHIFTED.replace("= 1 #", "= 2 #") + "!"})
+        return {"applied": True}
+
+    client.handlers["workspace/applyEdit"] = apply
+    arguments = {"path": "a.py", "old_text": "total = 1 # 🙂é!", "new_text": "total = 2 # 🙂é!"}
+    part = {"type": "call", "tool": "edit_file", "arguments": arguments, "intent": "CODE"}
+    await client.result("remit/run", {"session_id": "s", "turn_id": "t", "input": part, "partialResultToken": "T"})
+    (result,) = (event for event in client.events("T") if event["kind"] == "tool_result")
+    assert result["ok"], result
+    assert asked[0]["range"] == place(1, 0, 1, end + 1)
+
+
+def place(line: int, character: int, end_line: int, end: int) -> Any:
+    return {"start": {"line": line, "character": character}, "end": {"line": end_line, "character": end}}

@@ -172,3 +172,35 @@ async def test_shutdown_with_a_command_under_way(start):
     await client.until(lambda: client.events("mine"))
     assert await client.shutdown() == 0
     assert (await answer)["error"]["code"] == -32800
+
+
+async def test_LSP_16_a_run_shows_its_progress_on_a_token_that_stops_it(start):
+    """`remit/run` took a token for its progress, and showed none on it."""
+    client = await start()
+    await client.initialize(remit={"approvals": "stream"})
+    _, answer = client.run("wait", "events", workDoneToken="mine")
+    await client.until(lambda: client.events("events"))
+    client.notify("window/workDoneProgress/cancel", {"token": "mine"})
+    assert (await answer)["result"]["status"] == "cancelled"
+    assert [value["kind"] for value in client.events("mine")] == ["begin", "report", "end"]
+    assert client.events("events")[-1]["kind"] == "run_completed"
+
+
+async def test_LSP_16_an_answer_of_the_model_alone_is_stopped_by_its_progress(start, runtime_log):
+    client = await start()
+    await client.initialize()
+    _, answer = client.start("remit/generate", {"prompt": "wait", "partialResultToken": "T", "workDoneToken": "mine"})
+    await client.until(lambda: client.events("T"))
+    client.notify("window/workDoneProgress/cancel", {"token": "mine"})
+    assert (await answer)["error"]["code"] == -32800
+    assert "stopped" in runtime_log()
+    assert [value["kind"] for value in client.events("mine")] == ["begin", "end"]
+
+
+async def test_LSP_16_a_command_without_a_turn_shows_one_too(start):
+    client = await start()
+    found = await client.initialize()
+    assert found["capabilities"]["executeCommandProvider"]["workDoneProgress"] is True
+    assert (await command(client, "remit.audit.verify", workDoneToken="mine"))["result"]["ok"]
+    assert [value["kind"] for value in client.events("mine")] == ["begin", "end"]
+    assert (await client.error("remit/run", {"workDoneToken": [], "session_id": "s"}))["code"] == -32602

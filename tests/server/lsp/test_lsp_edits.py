@@ -1,4 +1,4 @@
-"""Positions and edits as LSP counts them, against a reference that works on UTF-16 bytes (LSP-04)."""
+"""Positions and edits as LSP counts them, against a reference that works on the encoded bytes (LSP-04; LSP-07)."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from remit_server.transports.lsp.buffers.edits import (
     Edit,
+    Encoding,
     Place,
     apply_changes,
     identifier_at,
@@ -22,37 +23,46 @@ PIECES = ["a", "é", "𝒳", "🙂", "\n", "\r", "\r\n", "\x0c", "\u2028", " "]
 TEXT = st.lists(st.sampled_from(PIECES), max_size=40).map("".join)
 
 
-def reference_offset(text: str, place: Place) -> int:
-    """Count UTF-16 units through the encoded line."""
+CODECS: dict[Encoding, tuple[str, int]] = {
+    "utf-8": ("utf-8", 1),
+    "utf-16": ("utf-16-le", 2),
+    "utf-32": ("utf-32-le", 4),
+}
+ENCODINGS = st.sampled_from(sorted(CODECS))
+
+
+def reference_offset(text: str, place: Place, encoding: Encoding = "utf-16") -> int:
+    """Count the encoding's units through the encoded line."""
     parts = re.split("(\r\n|\r|\n)", text)
     lines, ends = parts[::2], parts[1::2]
     if place.line >= len(lines):
         return len(text)
     before = sum(map(len, lines[: place.line])) + sum(map(len, ends[: place.line]))
-    units = lines[place.line].encode("utf-16-le")[: 2 * place.character]
-    return before + len(units.decode("utf-16-le", "ignore"))
+    codec, size = CODECS[encoding]
+    units = lines[place.line].encode(codec)[: size * place.character]
+    return before + len(units.decode(codec, "ignore"))
 
 
-@given(TEXT, st.integers(0, 12), st.integers(0, 12))
-def test_offsets_agree_with_the_encoded_text(text, line, character):
+@given(TEXT, st.integers(0, 12), st.integers(0, 12), ENCODINGS)
+def test_LSP_07_offsets_agree_with_the_encoded_text(text, line, character, encoding):
     place = Place(line, character)
-    assert offset_at(text, place) == reference_offset(text, place)
+    assert offset_at(text, place, encoding) == reference_offset(text, place, encoding)
 
 
 PLACES = st.builds(Place, st.integers(0, 12), st.integers(0, 12))
 CHANGES = st.lists(st.one_of(TEXT, st.builds(Edit, PLACES, PLACES, TEXT)), max_size=5)
 
 
-@given(TEXT, CHANGES)
-def test_changes_agree_with_one_after_the_other_in_the_whole_text(text, changes):
+@given(TEXT, CHANGES, ENCODINGS)
+def test_LSP_07_changes_agree_with_one_after_the_other_in_the_whole_text(text, changes, encoding):
     expected = text
     for change in changes:
         if isinstance(change, str):
             expected = change
         else:
-            start, end = sorted(reference_offset(expected, place) for place in (change.start, change.end))
+            start, end = sorted(reference_offset(expected, place, encoding) for place in (change.start, change.end))
             expected = expected[:start] + change.text + expected[end:]
-    assert apply_changes(text, changes) == expected
+    assert apply_changes(text, changes, encoding) == expected
 
 
 @given(TEXT)
@@ -60,9 +70,9 @@ def test_lines_join_to_the_text(text):
     assert "".join(split_lines(text)) == text
 
 
-@given(TEXT, TEXT)
-def test_the_minimal_edit_makes_before_after(before, after):
-    assert apply_changes(before, [minimal_edit(before, after)]) == after
+@given(TEXT, TEXT, ENCODINGS)
+def test_LSP_07_the_minimal_edit_makes_before_after(before, after, encoding):
+    assert apply_changes(before, [minimal_edit(before, after, encoding)], encoding) == after
 
 
 @given(TEXT, TEXT, TEXT, TEXT)

@@ -4,97 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from reviewing import EDITS, LINES, PLAIN, Reviewing, changed, write
 
 from remit_governance.audit.reading.verify import Verified, verify
 from remit_server.harness.approval.shown_parts import hunk_texts
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
-
-LINES = [f"line {n}\n" for n in range(40)]
-EDITS = {"applyEdit": True, "workspaceEdit": {"documentChanges": True}}
-PLAIN = {"workspace": EDITS}
-CAPABILITIES = {
-    "workspace": {**EDITS, "codeLens": {"refreshSupport": True}},
-    "window": {"showDocument": {"support": True}},
-}
-ASKS = """\
-version: 1
-capabilities:
-  - { name: reads, match: { syscall: fs.read }, action: allow }
-  - { name: asks, match: { syscall: fs.write }, action: require_review }
-"""
-
-
-def changed(*numbers: int) -> str:
-    return "".join(f"new {n}\n" if n in numbers else line for n, line in enumerate(LINES))
-
-
-INTENT = {"name": "select_active_intent", "arguments": {"intent": "CODE"}}
-
-
-def write(path: str, content: str) -> dict[str, Any]:
-    return {"name": "write_file", "arguments": {"path": path, "content": content}}
-
-
-class Reviewing:
-    """A plain client with one file open, of which the model changes three places."""
-
-    def __init__(self, client: Any, choose: Callable[[dict[str, Any]], Any]) -> None:
-        self.client = client
-        client.handlers["window/showMessageRequest"] = choose
-        client.handlers["workspace/codeLens/refresh"] = lambda _: None
-        client.handlers["window/showDocument"] = lambda _: {"success": True}
-        client.handlers["workspace/applyEdit"] = self.apply
-        self.text, self.version = "".join(LINES), 1
-
-    async def begin(
-        self, tmp_path: Path, capabilities: Any = None, edits: Sequence[Any] = (), typed: str | None = None
-    ) -> Any:
-        calls = edits or [write("b.txt", changed(2, 20, 37))]
-        steps = [*({"calls": [INTENT, call]} for call in calls), {"text": "done"}, {"text": "I see"}]
-        (tmp_path / "script.json").write_text(json.dumps(steps))
-        (self.client.root / ".remit").mkdir()
-        (tmp_path / "config").mkdir()
-        (tmp_path / "config" / "policy.yaml").write_text(ASKS)
-        (self.client.root / "b.txt").write_text("".join(LINES))
-        await self.client.initialize(CAPABILITIES if capabilities is None else capabilities)
-        self.uri = self.client.open("b.txt", "".join(LINES))
-        if typed is not None:
-            send = {"command": "remit.chat.send", "arguments": [{"text": typed}]}
-            await self.client.result("workspace/executeCommand", send)
-        return self.client.start("workspace/executeCommand", {"command": "remit.ask", "arguments": ["go"]})[1]
-
-    async def command(self, name: str, **given: Any) -> Any:
-        params = {"command": f"remit.review.{name}", "arguments": [given]}
-        return await self.client.result("workspace/executeCommand", params)
-
-    async def lenses(self) -> list[Any]:
-        found: list[Any] = await self.client.result("textDocument/codeLens", {"textDocument": {"uri": self.uri}})
-        return found
-
-    async def asked(self) -> None:
-        await self.client.until(
-            lambda: [each for each in self.client.asked if each["method"] == "window/showMessageRequest"]
-        )
-
-    def apply(self, params: dict[str, Any]) -> dict[str, bool]:
-        (change,) = params["edit"]["documentChanges"]
-        assert change["textDocument"]["version"] == self.version
-        for edit in sorted(change["edits"], key=lambda each: -each["range"]["start"]["line"]):
-            lines = self.text.splitlines(keepends=True)
-            start, end = (
-                sum(map(len, lines[: place["line"]])) + place["character"]
-                for place in (edit["range"]["start"], edit["range"]["end"])
-            )
-            self.text = self.text[:start] + edit["newText"] + self.text[end:]
-        self.version += 1
-        self.client.change(self.uri, self.version, {"text": self.text})
-        return {"applied": True}
 
 
 @pytest.fixture
@@ -258,3 +178,106 @@ async def test_LSP_09_nothing_is_shown_where_nothing_waits(start_real) -> None:
 async def test_LSP_09_a_hunk_is_where_its_first_change_is() -> None:
     diff = "--- a\n+++ b\n@@ -1,4 +1,3 @@\n a\n-b\n c\n d\n@@ -9,0 +9,2 @@\n+x\n+y\n@@ -20 +22 @@\n-p\n+q\n"
     assert [each.line for each in hunk_texts(diff)] == [1, 9, 19]
+
+
+CONTENTS = {
+    "workspace": {**EDITS, "textDocumentContent": {}, "codeLens": {"refreshSupport": True}},
+    "window": {"showDocument": {"support": True}},
+}
+
+
+async def read(client: Any, uri: str) -> str:
+    text: str = (await client.result("workspace/textDocumentContent", {"uri": uri}))["text"]
+    return text
+
+
+async def test_LSP_14_what_waits_is_documents_that_follow_what_is_left_out(start_real, tmp_path, silent) -> None:
+    reviewing = Reviewing(await start_real(), silent)
+    client = reviewing.client
+    client.handlers["workspace/textDocumentContent/refresh"] = lambda _: None
+    answer = await reviewing.begin(tmp_path, CONTENTS)
+    assert reviewing.announced["workspace"]["textDocumentContent"]["schemes"] == ["remit-review", "remit-audit"]
+    await reviewing.asked()
+    (waiting,) = (await client.result("remit/review/list"))["reviews"]
+    (document,) = waiting["documents"]
+    assert [await read(client, document[side]) for side in ("before", "after")] == ["".join(LINES), changed(2, 20, 37)]
+    await reviewing.command("toggle", path="b.txt", hunk=1, comment="keep it")
+    await client.until(lambda: refreshed(client, document["after"]))
+    assert await read(client, document["after"]) == changed(2, 37)
+    await reviewing.command("show")
+    (shown,) = (each["params"] for each in client.asked if each["method"] == "window/showDocument")
+    assert shown["uri"] == f"remit-review:/{waiting['approval_id']}/question.diff"
+    assert "+new 20" in await read(client, shown["uri"])
+    await reviewing.command("accept")
+    assert (await answer)["result"]["status"] == "completed"
+    assert reviewing.text == changed(2, 37)
+    await client.until(lambda: refreshed(client, document["before"]))
+    assert "it was answered, allow" in await read(client, document["after"])
+
+
+def refreshed(client: Any, uri: str) -> bool:
+    asked = [each for each in client.asked if each["method"] == "workspace/textDocumentContent/refresh"]
+    return uri in [each["params"]["uri"] for each in asked]
+
+
+async def test_LSP_14_a_call_is_told_as_in_the_terminal(start_real, tmp_path, silent) -> None:
+    reviewing = Reviewing(await start_real(), silent)
+    answer = await reviewing.begin(tmp_path, CONTENTS)
+    await reviewing.asked()
+    await reviewing.command("reject", comment="not today")
+    await answer
+    params = {"command": "remit.audit.query", "arguments": [{"tool": "write_file"}]}
+    (call,) = await reviewing.client.result("workspace/executeCommand", params)
+    told = await read(reviewing.client, f"remit-audit:/{call['number']}")
+    assert told.startswith("write_file b.txt\n")
+    assert "decided   review_required by asks" in told
+    assert "approval  deny by person, scope once" in told
+    assert "now       the same: require_review by asks" in told
+    for uri in (f"remit-audit:/{10**9}", "remit-review:/", "remit-audit:", "file:///etc/passwd", "remit-review:/a/b/c"):
+        assert await reviewing.client.error("workspace/textDocumentContent", {"uri": uri})
+    assert "no question with this id" in await read(reviewing.client, "remit-review:/other/before/b.txt")
+
+
+async def test_LSP_14_requests_do_what_the_commands_do(start_real, tmp_path, silent) -> None:
+    reviewing = Reviewing(await start_real(), silent)
+    client = reviewing.client
+    answer = await reviewing.begin(tmp_path, PLAIN)
+    assert "textDocumentContent" not in reviewing.announced["workspace"]
+    await reviewing.asked()
+    listed = (await client.result("remit/review/list", {"workspace_folder": str(client.root)}))["reviews"]
+    assert listed == await reviewing.command("list")
+    assert listed[0]["documents"] == []
+    name = {"approval_id": listed[0]["approval_id"]}
+    found = (await client.result("remit/review/hunks", name))["hunks"]
+    assert [(each["hunk"], each["line"], each["left_out"]) for each in found] == [
+        (0, 2, False),
+        (1, 20, False),
+        (2, 37, False),
+    ]
+    assert "-line 20\n+new 20\n" in found[1]["text"]
+    gone = [{"path": "b.txt", "hunk": 7}]
+    refused = await client.result("remit/review/resolve", {**name, "decision": "allow", "left_out": gone})
+    assert (refused["accepted"], refused["reason"]) == (False, "it leaves out a hunk that was not shown")
+    crossed = {**name, "decision": "allow", "digest": "sha256:other"}
+    assert not (await client.result("remit/review/resolve", crossed))["accepted"]
+    left_out = [{"path": "b.txt", "hunk": 0, "comment": "keep the second"}]
+    allowed = {**name, "decision": "allow", "digest": listed[0]["digest"], "left_out": left_out}
+    assert (await client.result("remit/review/resolve", allowed))["accepted"]
+    assert (await answer)["result"]["status"] == "completed"
+    assert reviewing.text == changed(20, 37)
+    assert (await client.error("remit/review/resolve", allowed))["data"]["code"] == "not_found"
+
+
+async def test_LSP_14_a_client_that_draws_its_questions_finds_them_too_and_gets_no_lenses(start_real, tmp_path) -> None:
+    reviewing = Reviewing(await start_real(), lambda _: None)
+    client = reviewing.client
+    await reviewing.prepare(tmp_path, CONTENTS, {"approvals": "stream"})
+    _, answer = client.run("go", "T")
+    await client.until(lambda: [each for each in client.events("T") if each["kind"] == "approval_required"])
+    assert await reviewing.lenses() == []
+    (waiting,) = (await client.result("remit/review/list"))["reviews"]
+    assert await read(client, waiting["documents"][0]["after"]) == changed(2, 20, 37)
+    resolution = {"approval_id": waiting["approval_id"], "decision": "deny", "comment": "no"}
+    assert (await client.result("remit/review/resolve", resolution))["accepted"]
+    assert (await answer)["result"]["status"] == "denied"
+    assert (await client.result("remit/review/list"))["reviews"] == []

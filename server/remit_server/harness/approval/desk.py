@@ -6,7 +6,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
@@ -32,8 +32,9 @@ from remit_server.harness.ports import CannotAsk, Keep
 from remit_server.harness.record.audit_append import append
 from remit_server.harness.record.call_record import CallRecord
 from remit_server.harness.turn import Turn, timestamp
+from remit_server.tools.spec import FileChange
 
-AnsweredBy = Literal["person", "standing_answer", "deadline", "disconnected", "unavailable", "cancelled"]
+AnsweredBy = Literal["person", "standing_answer", "deadline", "disconnected", "unavailable", "cancelled", "withdrawn"]
 
 REFUSALS = {
     "unknown": "there is no such question",
@@ -46,6 +47,12 @@ NOT_SHOWN = "it leaves out a hunk that was not shown"
 NOT_FOR_PARTS = "a part can be allowed once, and no further"
 
 
+class Withdrawn(ToolError):
+    """What a question was about is gone, or moved, while it waited."""
+
+    code = ErrorCode.STALE
+
+
 @dataclass(frozen=True, slots=True)
 class Answered:
     """An answer that counts, and what of the shown changes the person takes."""
@@ -56,10 +63,11 @@ class Answered:
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """A call that waits for its answer; `shown` is how many hunks of each file can be left out."""
+    """A call that waits for its answer about `changes`; `shown` is how many hunks of each file can be left out."""
 
     answer: asyncio.Future[Answered]
     shown: Mapping[str, int]
+    changes: Sequence[FileChange]
 
 
 class ApprovalDesk:
@@ -96,7 +104,24 @@ class ApprovalDesk:
             waiting.answer.set_result(Answered(taken, Review(answer.left_out, answer.comment)))
         return ApprovalReceipt(accepted=True)
 
-    async def ask(self, subject: ApprovalSubject, shown: dict[str, Any], record: CallRecord) -> Review:
+    def changes(self, approval_id: str) -> Sequence[FileChange]:
+        """Returns the changes of files that an open question is about."""
+        waiting = self._waiting.get(approval_id)
+        return () if waiting is None else waiting.changes
+
+    def withdraw(self, approval_id: str, why: str) -> bool:
+        """Takes an open question back, for what it was about is no longer there: a no that is not the person's."""
+        waiting = self._waiting.get(approval_id)
+        if waiting is None or waiting.answer.done():
+            return False
+        waiting.answer.set_exception(
+            Withdrawn("nothing was written", why, "look at what is there now, and propose it anew if it still fits")
+        )
+        return True
+
+    async def ask(
+        self, subject: ApprovalSubject, shown: dict[str, Any], record: CallRecord, changes: Sequence[FileChange] = ()
+    ) -> Review:
         """Asks about exactly `subject`, showing `shown`; returns only on a yes. Remembers what stands from now on.
 
         Raises RunDenied where nobody can be asked, else ToolError (`approval_denied`, `approval_expired`,
@@ -108,7 +133,7 @@ class ApprovalDesk:
         scopes = Offer(subject.standing, subject.always).scopes
         question = self._book.open(subject, time.monotonic(), self.ttl_s, scopes)
         record.record_question(question.id, question.digest)
-        answered = await self._wait_for_answer(question, shown, record)
+        answered = await self._wait_for_answer(question, shown, record, changes)
         if answered is None:
             raise _refuse_late(self.ttl_s)
         await self._remember(answered.accepted, turn)
@@ -125,11 +150,13 @@ class ApprovalDesk:
             turn.emit(WarningEvent, message=f"your answer holds for this session only: {problem}")
         turn.memory.standing = remember(turn.memory.standing, accepted.standing, accepted.decision)
 
-    async def _wait_for_answer(self, question: Pending, shown: dict[str, Any], record: CallRecord) -> Answered | None:
+    async def _wait_for_answer(
+        self, question: Pending, shown: dict[str, Any], record: CallRecord, changes: Sequence[FileChange]
+    ) -> Answered | None:
         """Waits for the answer; however the wait ends, the question is closed and its end is shown and audited."""
         waiting: asyncio.Future[Answered] = asyncio.get_running_loop().create_future()
         parts = {diff.path: max(1, diff.hunks) for diff in shown["diffs"]} if shown["by_hunk"] else {}
-        self._waiting[question.id] = Waiting(waiting, parts)
+        self._waiting[question.id] = Waiting(waiting, parts, changes)
         answered: Answered | None = None
         by: AnsweredBy = "disconnected"
         try:
@@ -141,6 +168,9 @@ class ApprovalDesk:
             raise
         except CannotAsk:
             by = "unavailable"
+            raise
+        except Withdrawn:
+            by = "withdrawn"
             raise
         finally:
             del self._waiting[question.id]

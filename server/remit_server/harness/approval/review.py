@@ -70,7 +70,7 @@ def _many(shown: Mapping[str, int], part: LeftOut) -> int:
 
 def take(plan: WritePlan, left_out: Sequence[LeftOut]) -> Taken | None:
     """Returns what is left of a plan; None where that is nothing."""
-    changes = [(change, _take_change(change, left_out)) for change in plan.changes]
+    changes = [(change, take_change(change, left_out)) for change in plan.changes]
     left = tuple(now for _, now in changes if now is not None)
     if not left:
         return None
@@ -107,7 +107,8 @@ def _accepted(change: FileChange, left_out: Sequence[LeftOut]) -> int:
     return parts_of(change) - len(_numbers(change, left_out))
 
 
-def _take_change(change: FileChange, left_out: Sequence[LeftOut]) -> FileChange | None:
+def take_change(change: FileChange, left_out: Sequence[LeftOut]) -> FileChange | None:
+    """Returns what is left of one change; None where that is nothing."""
     numbers, texts = _numbers(change, left_out), _texts(change)
     if not numbers:
         return change

@@ -123,7 +123,7 @@ class CommandMerge:
         version = self.rulebook.policy.version
         subject = await asyncio.to_thread(subject_of, kept, self.turn, version, self.merger.workspace, Offer())
         async with one_question(self.record):
-            return await self.desk.ask(subject, shown, self.record)
+            return await self.desk.ask(subject, shown, self.record, plan.changes)
 
     async def _merge(self, taken: Sequence[JudgedChange]) -> None:
         """Merges under a permit of its own. Raises ToolError where the policy has changed since they were judged."""

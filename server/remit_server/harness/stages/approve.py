@@ -15,6 +15,7 @@ from remit_server.contract import ErrorCode, ReviewResolved, Scope
 from remit_server.errors import ToolError
 from remit_server.harness.approval.desk import one_question, refuse_by_person
 from remit_server.harness.approval.proposal import Proposal, subject_of
+from remit_server.harness.approval.proposed_texts import changes_of
 from remit_server.harness.approval.question import describe_question, reasons_to_ask
 from remit_server.harness.approval.review import Review, take
 from remit_server.harness.context import CallContext
@@ -103,7 +104,7 @@ async def _ask(prepared: Prepared, ctx: CallContext, record: CallRecord) -> tupl
         offer = offer_for(judgement.pairs, rulebook.permissions, rulebook.here)
         asked = await _subject(proposal, offer, ctx)
         shown, whole = describe_question(proposal, ctx.call.id, ctx.turn, offer, reasons_to_ask(judgement)), proposal
-        review = await ctx.parts.desk.ask(asked, shown, record)
+        review = await ctx.parts.desk.ask(asked, shown, record, changes_of(proposal.plan))
         if review.left_out:
             proposal = await _take(proposal, review, ctx, record)
             judgement = await judge_or_refuse(proposal.actions, ctx, record, judgement)

@@ -1,7 +1,8 @@
 """Where settings come from, and which one counts (CFG-01, CFG-02): the later of these wins.
 
-system, the person's, `~/.remit.yaml`, the project's, the environment, the command line. Of a project's file only what
-loosens nothing is taken, and what it must not set is an error; one of a folder that is not trusted is not read.
+system, the person's, `~/.remit.yaml`, the project's, an editor's, the environment, the command line. Of a project's
+file only what loosens nothing is taken, and what it must not set is an error; one of a folder that is not trusted is
+not read.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from remit_server.runtime.config.read import read_file, unusable
 from remit_server.runtime.places import config_folder
 from remit_server.runtime.trust import read_trust
 
-Layer = Literal["default", "system", "user", "home", "project", "environment", "command line"]
+Layer = Literal["default", "system", "user", "home", "project", "editor", "environment", "command line"]
 NAMES = ("config.yaml", "config.json")
 HOME_NAMES = (".remit.yaml", ".remit.json")
 Key = tuple[str, str]
@@ -62,9 +63,13 @@ def places(workspace: Path | None, environment: Mapping[str, str]) -> Iterator[t
 
 
 def resolve(
-    workspace: Path | None, environment: Mapping[str, str] | None = None, given: Mapping[Key, str] | None = None
+    workspace: Path | None,
+    environment: Mapping[str, str] | None = None,
+    given: Mapping[Key, str] | None = None,
+    editor: Mapping[Key, Any] | None = None,
 ) -> Resolved:
-    """Returns the settings for a workspace (None: for none); `given` are those of the command line.
+    """Returns the settings for a workspace (None: for none); `given` are those of the command line, `editor` those that
+    an editor may set.
 
     Raises SetupError with the file and line, or the variable, of what cannot be used.
     """
@@ -78,6 +83,9 @@ def resolve(
             if layer == "project" and not _taken(key, value, values):
                 continue
             values[key], origins[key] = value, origin
+    for key, value in (editor or {}).items():
+        if _taken(key, value, values):
+            values[key], origins[key] = value, Origin("editor")
     variables = {key: text for key in KEYS if (text := env.get(variable_of(*key)))}
     for key, text in variables.items():
         values[key], origins[key] = _parsed(key, text, variable_of(*key)), Origin("environment", variable_of(*key))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, cast
 from lsprotocol import types as lsp
 from pygls.capabilities import get_capability
 
+from remit_server.transports.lsp.buffers.edits import Encoding
 from remit_server.transports.lsp.buffers.uris import Root, classify_root, local_folder
 from remit_server.transports.lsp.rpc.custom_methods import Json
 
@@ -27,11 +28,12 @@ class Client:
 
     It takes completions at the cursor with `completes_inline`, and is told of them later on with `registers_inline`.
 
-    `trusts_folders` says that the person trusts what they open in it. `commands` are its own commands that the server's
-    code actions may name; `complaints` describe invalid options.
+    `encoding` is what its positions count. `trusts_folders` says that the person trusts what they open in it.
+    `commands` are its own commands that the server's code actions may name; `complaints` describe invalid options.
     """
 
     name: str = "unknown"
+    encoding: Encoding = "utf-16"
     asking: AskingStyle = "callback"
     commands: frozenset[str] = frozenset()
     applies_edits: bool = False
@@ -46,6 +48,10 @@ class Client:
     hovers_in_markdown: bool = False
     completes_inline: bool = False
     registers_inline: bool = False
+    reads_virtual_documents: bool = False
+    watches_files: bool = False
+    registers_configuration: bool = False
+    has_configuration: bool = False
     answers_queries: bool = False
     trusts_folders: bool = False
     complaints: tuple[str, ...] = ()
@@ -66,6 +72,7 @@ def describe_client(params: lsp.InitializeParams) -> Client:
     hover = get_capability(has, "text_document.hover.content_format") or ()
     return Client(
         name=params.client_info.name if params.client_info else "unknown",
+        encoding=_choose_encoding(get_capability(has, "general.position_encodings") or ()),
         asking=_STYLES[given.get("approvals", "message")],
         commands=frozenset(given.get("client_commands", ())),
         applies_edits=bool(get_capability(has, "workspace.apply_edit")),
@@ -77,6 +84,10 @@ def describe_client(params: lsp.InitializeParams) -> Client:
         tags_generated=lsp.CodeActionTag.LlmGenerated in tags,
         shows_documents=bool(get_capability(has, "window.show_document.support")),
         refreshes_lenses=bool(get_capability(has, "workspace.code_lens.refresh_support")),
+        reads_virtual_documents=get_capability(has, "workspace.text_document_content") is not None,
+        watches_files=_watches_files(has),
+        registers_configuration=bool(get_capability(has, "workspace.did_change_configuration.dynamic_registration")),
+        has_configuration=bool(get_capability(has, "workspace.configuration")),
         hovers_in_markdown=lsp.MarkupKind.Markdown in hover,
         completes_inline=get_capability(has, "text_document.inline_completion") is not None,
         registers_inline=bool(get_capability(has, "text_document.inline_completion.dynamic_registration")),
@@ -91,6 +102,19 @@ def announces_completion(client: Client, environment: Mapping[str, str]) -> bool
     file is read (LSP-12).
     """
     return client.completes_inline and environment.get("REMIT_INLINE_COMPLETION", "").strip().lower() in _ON
+
+
+def _choose_encoding(offered: Iterable[str]) -> Encoding:
+    """Returns UTF-16, which other servers of the same editor speak too, unless the client offers others and not it."""
+    known: dict[str, Encoding] = {"utf-8": "utf-8", "utf-16": "utf-16", "utf-32": "utf-32"}
+    mutual: list[Encoding] = [known[each] for each in offered if each in known]
+    return mutual[0] if mutual and "utf-16" not in mutual else "utf-16"
+
+
+def _watches_files(has: lsp.ClientCapabilities) -> bool:
+    """Returns whether the client can be asked to watch single files below a folder."""
+    registers = get_capability(has, "workspace.did_change_watched_files.dynamic_registration")
+    return bool(registers and get_capability(has, "workspace.did_change_watched_files.relative_pattern_support"))
 
 
 def _versions_edits(has: lsp.ClientCapabilities) -> bool:

@@ -4,6 +4,7 @@ message (LSP-05).
 
 from __future__ import annotations
 
+import asyncio
 import uuid
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -20,10 +21,11 @@ from remit_server.contract import (
     TextInput,
     ToolResultEvent,
 )
-from remit_server.runtime.ports import Asker, NobodyToAsk
+from remit_server.runtime.ports import AgentRuntime, Asker, NobodyToAsk
 from remit_server.transports.lsp.buffers.own_files import settings_here
 from remit_server.transports.lsp.client_requests.approval_messages import MessageAsker
-from remit_server.transports.lsp.client_requests.progress import progress_line, work_done
+from remit_server.transports.lsp.client_requests.progress import choose_token, progress_line, work_done
+from remit_server.transports.lsp.client_requests.review import follow_reviews
 from remit_server.transports.lsp.command_output import ProgramRuns
 from remit_server.transports.lsp.command_params import About
 from remit_server.transports.lsp.rpc.custom_methods import Json
@@ -63,22 +65,29 @@ async def run_turn(
         )
     except ValidationError as error:
         raise from_validation(params.command, error) from error
-    runtime = await connection.runtime(about.folder)
     programs, called = ProgramRuns(), list[ToolResultEvent]()
+    opened, mine = list[AgentRuntime](), asyncio.current_task()
 
-    def stop() -> int:
-        return runtime.cancel(request.session_id, request.turn_id)
+    def stop() -> None:
+        if opened:
+            opened[0].cancel(request.session_id, request.turn_id)
+        elif mine is not None:
+            mine.cancel()
 
-    async with work_done(connection, "Remit", params.work_done_token, stop) as report:
+    token = await choose_token(connection, params.work_done_token)
+    async with work_done(connection, "Remit", token, stop) as report:
+        opened.append(await connection.runtime(about.folder))
+        root, asker = connection.folders.named(about.folder).root, _choose_asker(connection)
 
         def emit(event: Event) -> None:
+            follow_reviews(connection, root, event, drawn=False)
             programs.take(event)
             called.extend([event] if isinstance(event, ToolResultEvent) else [])
             line = progress_line(event)
             if line is not None:
                 report(line)
 
-        result = await runtime.run(request, emit, _choose_asker(connection))
+        result = await opened[0].run(request, emit, asker)
     ended = Ended(result, called[-1] if called else None)
     _show_ended(connection, ended, programs)
     return ended

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import uuid
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -28,6 +28,7 @@ from remit_server.transports.lsp.rpc.io_threads import ConnectionLost
 
 if TYPE_CHECKING:  # the port imports the contract, which is slow
     from remit_server.chat.replies import Chat
+    from remit_server.contract import ApprovalResolved
     from remit_server.runtime.ports import AgentRuntime
     from remit_server.transports.lsp.runtime_slot import OpenRuntime
 
@@ -76,8 +77,11 @@ class Connection:
 
     `ready` says that the slow imports are done, and the folders' own files are watched. `session` is the id of the
     session of commands that name none; `chats` are those whose lines were read here, by session. `reviews` are the
-    questions about changes that wait in messages, by their ids. `completions` are those at cursors, by document,
-    and `offers_completion` says that the client was told of them after `initialize`.
+    questions about changes that wait, by their ids; `ended_reviews` says how the last ones ended, and `read_documents`
+    are the virtual documents that the client has read of those that wait. `registered` are the names of what the client
+    was asked to call. `editor_settings` are those that count by folder, `sent_settings` what a client sent that is not
+    asked for them, and `said` what was said once of them. `completions` are those at cursors,
+    by document, and `offers_completion` says that the client was told of them after `initialize`.
     """
 
     channel: Channel
@@ -92,6 +96,14 @@ class Connection:
     reviews: dict[str, Review] = field(default_factory=dict[str, Review])
     completions: Latest = field(default_factory=Latest)
     offers_completion: bool = False
+    ended_reviews: dict[str, ApprovalResolved] = field(default_factory=dict[str, "ApprovalResolved"])
+    editor_settings: dict[Path, Mapping[tuple[str, str], Any]] = field(
+        default_factory=dict[Path, "Mapping[tuple[str, str], Any]"]
+    )
+    sent_settings: Json = None
+    said: set[str] = field(default_factory=set[str])
+    registered: set[str] = field(default_factory=set[str])
+    read_documents: dict[str, set[str]] = field(default_factory=dict[str, set[str]])
     _background: set[asyncio.Task[None]] = field(default_factory=set[asyncio.Task[None]])
     _progress: dict[lsp.ProgressToken, Callable[[], object]] = field(
         default_factory=dict[lsp.ProgressToken, Callable[[], object]]
@@ -125,11 +137,11 @@ class Connection:
         """Shows a message, which every client can. Raises ConnectionLost."""
         self.channel.notify(lsp.WINDOW_SHOW_MESSAGE, lsp.ShowMessageParams(type=kind, message=text))
 
-    async def open_document(self, path: Path, timeout_s: float, selection: lsp.Range | None = None) -> bool:
-        """Asks the client to show a file. Returns False where it cannot, or did not."""
+    async def open_document(self, uri: str, timeout_s: float, selection: lsp.Range | None = None) -> bool:
+        """Asks the client to show a document. Returns False where it cannot, or did not."""
         if not self.client.shows_documents:
             return False
-        params = lsp.ShowDocumentParams(uri=path.as_uri(), take_focus=True, selection=selection)
+        params = lsp.ShowDocumentParams(uri=uri, take_focus=True, selection=selection)
         try:
             answer = await self.channel.ask(lsp.WINDOW_SHOW_DOCUMENT, params, timeout_s)
         except (TimeoutError, ConnectionLost, JsonRpcException) as error:

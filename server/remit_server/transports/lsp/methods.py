@@ -18,16 +18,28 @@ from remit_server.transports.lsp.features import (
     code_action,
     code_lens,
     completion,
+    configuration,
     execute_command,
+    file_operations,
     generate,
     hover,
     inline_completion,
+    review,
     run,
     status,
     sync,
+    text_document_content,
     workspace_folders,
 )
-from remit_server.transports.lsp.rpc.custom_methods import APPROVAL_RESPOND, GENERATE, RUN, STATUS
+from remit_server.transports.lsp.rpc.custom_methods import (
+    APPROVAL_RESPOND,
+    GENERATE,
+    REVIEW_HUNKS,
+    REVIEW_LIST,
+    REVIEW_RESOLVE,
+    RUN,
+    STATUS,
+)
 
 Bound: TypeAlias = Callable[[Any], Any]
 """A handler with everything bound but the params; a coroutine function where the handler is one."""
@@ -55,15 +67,26 @@ FEATURES: Mapping[str, Changes | Reads] = {
     lsp.TEXT_DOCUMENT_DID_SAVE: Changes(sync.did_save),
     lsp.TEXT_DOCUMENT_DID_CLOSE: Changes(sync.did_close),
     lsp.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS: Changes(workspace_folders.changed),
+    lsp.WORKSPACE_DID_CHANGE_CONFIGURATION: Changes(configuration.changed),
+    lsp.WORKSPACE_WILL_RENAME_FILES: Changes(file_operations.will_rename, file_operations.OPTIONS),
+    lsp.WORKSPACE_DID_RENAME_FILES: Changes(file_operations.did_rename, file_operations.OPTIONS),
+    lsp.WORKSPACE_WILL_DELETE_FILES: Changes(file_operations.deleted, file_operations.OPTIONS),
+    lsp.WORKSPACE_DID_DELETE_FILES: Changes(file_operations.deleted, file_operations.OPTIONS),
+    lsp.WORKSPACE_DID_CREATE_FILES: Changes(file_operations.created, file_operations.OPTIONS),
+    lsp.WORKSPACE_DID_CHANGE_WATCHED_FILES: Changes(file_operations.watched),
     lsp.TEXT_DOCUMENT_COMPLETION: Reads(completion.complete, completion.OPTIONS),
     lsp.TEXT_DOCUMENT_INLINE_COMPLETION: Changes(inline_completion.complete, inline_completion.OPTIONS),
     lsp.TEXT_DOCUMENT_HOVER: Reads(hover.hover),
     lsp.TEXT_DOCUMENT_CODE_ACTION: Reads(code_action.offer, code_action.OPTIONS),
     lsp.CODE_ACTION_RESOLVE: Reads(code_action.resolve),
     lsp.TEXT_DOCUMENT_CODE_LENS: Reads(code_lens.lenses, code_lens.OPTIONS),
+    lsp.WORKSPACE_TEXT_DOCUMENT_CONTENT: Changes(text_document_content.content),
     RUN: Changes(run.run),
     APPROVAL_RESPOND: Changes(approval.respond),
     STATUS: Reads(status.status),
+    REVIEW_LIST: Changes(review.list_reviews),
+    REVIEW_HUNKS: Changes(review.hunks),
+    REVIEW_RESOLVE: Changes(review.resolve),
     GENERATE: Changes(generate.generate),
 }
 """The handlers by method."""

@@ -13,6 +13,7 @@ from lsprotocol import types as lsp
 from remit_server.transports.lsp.buffers.documents import EditorDocuments
 from remit_server.transports.lsp.buffers.uris import NotHere, Root
 from remit_server.transports.lsp.client_requests.editor_code import EditorCode
+from remit_server.transports.lsp.client_requests.editor_settings import ask_settings
 from remit_server.transports.lsp.client_requests.folder_trust import settle_trust
 from remit_server.transports.lsp.client_requests.workspace_edit import put_edit
 from remit_server.transports.lsp.connection import Connection
@@ -64,6 +65,7 @@ def _make_folder(connection: Connection, root: Path) -> WorkspaceFolder:
 
     async def open_trusted() -> AgentRuntime:
         await settle_trust(connection, root)
-        return await connection.open_runtime(root, documents, code)
+        await ask_settings(connection, root)
+        return await connection.open_runtime(root, documents, code, lambda: connection.editor_settings.get(root, {}))
 
     return WorkspaceFolder(root, documents, RuntimeSlot(open_trusted))

@@ -32,9 +32,14 @@ async def watch_own_files(connection: Connection, folder: WorkspaceFolder) -> No
         async for _ in changes:
             if folder.slot.closed:
                 return
-            for notice in await _reload(folder.slot):
-                _tell(connection, notice)
+            await reload_folder(connection, folder.slot)
             await follow_setting(connection, folder.root)
+
+
+async def reload_folder(connection: Connection, slot: RuntimeSlot) -> None:
+    """Has a folder's policy and configuration count as they are now, and tells what came of it."""
+    for notice in await _reload(slot):
+        _tell(connection, notice)
 
 
 async def _reload(slot: RuntimeSlot) -> Sequence[Notice]:

@@ -1,4 +1,5 @@
-"""What waits for an answer, answered part by part: commands for every client (LSP-09)."""
+"""What waits for an answer, answered part by part: commands for every client (LSP-09), and behind the requests of those
+that draw it themselves (LSP-14)."""
 
 from __future__ import annotations
 
@@ -7,16 +8,26 @@ from typing import TYPE_CHECKING, Literal
 from lsprotocol import types as lsp
 from pydantic import ValidationError
 
-from remit_server.contract import ApprovalAnswer, ErrorCode
+from remit_server.contract import (
+    ApprovalAnswer,
+    ApprovalReceipt,
+    ErrorCode,
+    ReviewDocument,
+    ReviewHunk,
+    ReviewHunks,
+    ReviewPart,
+    WaitingReview,
+)
 from remit_server.errors import ToolError
-from remit_server.harness.approval.shown_parts import Part, hunk_texts, wire_parts
+from remit_server.harness.approval.shown_parts import Part, hunk_texts, part_text, wire_parts
 from remit_server.transports.lsp.buffers.own_files import settings_here
 from remit_server.transports.lsp.client_requests.approval_messages import as_document, question_text
-from remit_server.transports.lsp.client_requests.review import refresh_lenses
-from remit_server.transports.lsp.command_params import Asked, read_asked, wrong_arguments
+from remit_server.transports.lsp.client_requests.review import refresh_shown
+from remit_server.transports.lsp.command_params import read_asked, wrong_arguments
 from remit_server.transports.lsp.reviews import Review, toggled
 from remit_server.transports.lsp.rpc.custom_methods import Json
 from remit_server.transports.lsp.rpc.refusals import from_validation
+from remit_server.transports.lsp.virtual_addresses import file_uri, question_uri
 
 if TYPE_CHECKING:
     from remit_server.transports.lsp.connection import Connection
@@ -28,51 +39,117 @@ _SHOWN_S = 10.0
 async def list_all(connection: Connection, params: lsp.ExecuteCommandParams) -> Json:
     """Runs `remit.review.list [{…}]`. Returns what waits, with its hunks: `line` is the first changed one."""
     asked = read_asked(connection, params)
-    found = [each for each in connection.reviews.values() if asked.about.folder in {None, str(each.root)}]
-    return [_describe(each) for each in found]
+    return [each.model_dump(mode="json") for each in list_waiting(connection, asked.about.folder)]
 
 
 async def show(connection: Connection, params: lsp.ExecuteCommandParams) -> Json:
     """Runs `remit.review.show [{approval_id?, …}]`. Opens the whole question as a document, else in a message."""
-    review = _find(connection, read_asked(connection, params, KEYS))
-    text = question_text(review.question)
-    settings = settings_here(review.root)
-    document = review.opened.enter_context(as_document(text, settings.state if settings else None))
-    if not await connection.open_document(document, _SHOWN_S):
-        connection.show(lsp.MessageType.Info, text)
-    return _describe(review)
+    review = find_review(connection, read_asked(connection, params, KEYS).text("approval_id"))
+    if not await _show_document(connection, review):
+        connection.show(lsp.MessageType.Info, question_text(review.question))
+    return _dump(connection, review)
 
 
 async def toggle(connection: Connection, params: lsp.ExecuteCommandParams) -> Json:
     """Runs `remit.review.toggle [{approval_id?, path, hunk?, comment?, …}]`. Leaves a part out, or takes it again."""
     asked = read_asked(connection, params, KEYS + "path, hunk?, comment?, ")
-    review = _find(connection, asked)
+    review = find_review(connection, asked.text("approval_id"))
     part = Part(asked.need("path"), asked.number("hunk"))
     if part not in review.parts:
         raise wrong_arguments(params, "there is no such part; `remit.review.list` has those there are", asked.shape)
     review = toggled(review, part, asked.text("comment"))
-    _answer(params, review, "allow")
+    _answer(params.command, review, "allow")
     connection.reviews[review.question.approval_id] = review
-    refresh_lenses(connection)
-    return _describe(review)
+    refresh_shown(connection, review)
+    return _dump(connection, review)
 
 
 async def accept(connection: Connection, params: lsp.ExecuteCommandParams) -> Json:
     """Runs `remit.review.accept [{approval_id?, …}]`. Allows once what is not left out; returns the receipt."""
-    review = _find(connection, read_asked(connection, params, KEYS))
-    return _give(connection, _answer(params, review, "allow"))
+    review = find_review(connection, read_asked(connection, params, KEYS).text("approval_id"))
+    return give(connection, _answer(params.command, review, "allow")).model_dump(mode="json")
 
 
 async def reject(connection: Connection, params: lsp.ExecuteCommandParams) -> Json:
     """Runs `remit.review.reject [{approval_id?, comment?, …}]`. Denies all of it; returns the receipt."""
     asked = read_asked(connection, params, KEYS + "comment?, ")
-    return _give(connection, _answer(params, _find(connection, asked), "deny", asked.text("comment")))
+    review = find_review(connection, asked.text("approval_id"))
+    answer = _answer(params.command, review, "deny", comment=asked.text("comment"))
+    return give(connection, answer).model_dump(mode="json")
+
+
+def list_waiting(connection: Connection, folder: str | None) -> list[WaitingReview]:
+    """Returns what waits in this workspace folder, in all where it is None."""
+    found = [each for each in connection.reviews.values() if folder in {None, str(each.root)}]
+    return [describe_review(connection, each) for each in found]
+
+
+def find_review(connection: Connection, approval_id: str | None) -> Review:
+    """Returns the review that is meant; without an id, the only one. Raises ToolError (`not_found`)."""
+    found = [each for each in connection.reviews.values() if approval_id in {None, each.question.approval_id}]
+    if len(found) == 1:
+        return found[0]
+    raise ToolError(
+        "there is no such review" if approval_id else "it is not known which review is meant",
+        "nothing with this id waits for an answer" if approval_id else f"{len(found)} wait for an answer",
+        "`remit.review.list` has those that wait; name one as `approval_id`",
+        code=ErrorCode.NOT_FOUND,
+    )
+
+
+def give(connection: Connection, answer: ApprovalAnswer) -> ApprovalReceipt:
+    """Gives an answer to the runtime that asked."""
+    runtime = next((each for each in connection.opened_runtimes if each.asked(answer.approval_id)), None)
+    if runtime is None:
+        return ApprovalReceipt(accepted=False, reason="there is no such question")
+    return runtime.answer(answer)
+
+
+def describe_review(connection: Connection, review: Review) -> WaitingReview:
+    """Returns a review as clients see it."""
+    question = review.question
+    name = question.approval_id
+    shown = [diff.path for diff in question.diffs] if connection.client.reads_virtual_documents else []
+    return WaitingReview(
+        approval_id=name,
+        digest=question.digest,
+        title=question.title,
+        workspace_folder=str(review.root),
+        deadline=question.deadline,
+        taken=review.taken,
+        parts=tuple(_describe_part(review, part) for part in review.parts),
+        diffs=question.diffs,
+        documents=tuple(
+            ReviewDocument(path=path, before=file_uri(name, "before", path), after=file_uri(name, "after", path))
+            for path in shown
+        ),
+    )
+
+
+def describe_hunks(review: Review) -> ReviewHunks:
+    """Returns the parts of a review with their texts; the whole diffs where it has one part only."""
+    question = review.question
+    parts = review.parts or tuple(Part(diff.path, None) for diff in question.diffs)
+    found = (_describe_part(review, part).model_dump() | {"text": part_text(question, part)} for part in parts)
+    return ReviewHunks(
+        approval_id=question.approval_id,
+        digest=question.digest,
+        by_hunk=question.by_hunk,
+        hunks=tuple(ReviewHunk.model_validate(each) for each in found),
+    )
+
+
+def _describe_part(review: Review, part: Part) -> ReviewPart:
+    diff = next(each for each in review.question.diffs if each.path == part.path)
+    line = None if part.hunk is None else hunk_texts(diff.diff)[part.hunk].line
+    comment = review.left_out.get(part)
+    return ReviewPart(path=part.path, hunk=part.hunk, line=line, left_out=part in review.left_out, comment=comment)
 
 
 def _answer(
-    params: lsp.ExecuteCommandParams, review: Review, decision: Literal["allow", "deny"], comment: str | None = None
+    subject: str, review: Review, decision: Literal["allow", "deny"], comment: str | None = None
 ) -> ApprovalAnswer:
-    """Returns the answer. Raises the error for invalid params where a comment is too long."""
+    """Returns the answer, by what was left out so far. Raises the error for invalid params for a comment too long."""
     try:
         return ApprovalAnswer(
             approval_id=review.question.approval_id,
@@ -82,43 +159,18 @@ def _answer(
             comment=comment,
         )
     except ValidationError as error:
-        raise from_validation(params.command, error) from error
+        raise from_validation(subject, error) from error
 
 
-def _give(connection: Connection, answer: ApprovalAnswer) -> Json:
-    runtime = next(each for each in connection.opened_runtimes if each.asked(answer.approval_id))
-    return runtime.answer(answer).model_dump(mode="json")
+def _dump(connection: Connection, review: Review) -> Json:
+    return describe_review(connection, review).model_dump(mode="json")
 
 
-def _find(connection: Connection, asked: Asked) -> Review:
-    """Returns the review that is meant; without an id, the only one. Raises ToolError (`not_found`)."""
-    name = asked.text("approval_id")
-    found = [each for each in connection.reviews.values() if name in {None, each.question.approval_id}]
-    if len(found) == 1:
-        return found[0]
-    raise ToolError(
-        "there is no such review" if name else "it is not known which review is meant",
-        "nothing with this id waits for an answer" if name else f"{len(found)} wait for an answer",
-        "`remit.review.list` has those that wait; name one as `approval_id`",
-        code=ErrorCode.NOT_FOUND,
-    )
-
-
-def _describe(review: Review) -> dict[str, Json]:
-    question = review.question
-    return {
-        "approval_id": question.approval_id,
-        "title": question.title,
-        "workspace_folder": str(review.root),
-        "deadline": question.deadline,
-        "taken": review.taken,
-        "parts": [_describe_part(review, part) for part in review.parts],
-        "diffs": [diff.model_dump(mode="json") for diff in question.diffs],
-    }
-
-
-def _describe_part(review: Review, part: Part) -> dict[str, Json]:
-    diff = next(each for each in review.question.diffs if each.path == part.path)
-    line = None if part.hunk is None else hunk_texts(diff.diff)[part.hunk].line
-    left_out = part in review.left_out
-    return {"path": part.path, "hunk": part.hunk, "line": line, "left_out": left_out}
+async def _show_document(connection: Connection, review: Review) -> bool:
+    """Shows the whole question as a document: one of the server's own where the client reads those, else a file."""
+    name = review.question.approval_id
+    if connection.client.reads_virtual_documents:
+        return await connection.open_document(question_uri(name), _SHOWN_S)
+    settings = settings_here(review.root)
+    document = as_document(question_text(review.question), settings.state if settings else None)
+    return await connection.open_document(review.opened.enter_context(document).as_uri(), _SHOWN_S)

@@ -18,12 +18,13 @@ if TYPE_CHECKING:  # slow to import
 class Review:
     """A question with changes, in the workspace folder `root`; `left_out` has the person's words for each part.
 
-    `opened` holds the documents that show it, which go with it.
+    `opened` holds the documents that show it, which go with it; `drawn` says that the client draws it itself.
     """
 
     question: ApprovalRequired
     root: Path
     opened: ExitStack
+    drawn: bool = False
     left_out: Mapping[Part, str | None] = field(default_factory=dict[Part, "str | None"])
 
     @property

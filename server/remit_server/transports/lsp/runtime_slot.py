@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:  # the port imports the contract, which is slow
     from remit_server.models.shared import SharedModels
@@ -13,15 +13,21 @@ if TYPE_CHECKING:  # the port imports the contract, which is slow
     from remit_server.workspace.code import CodeIntelligence
     from remit_server.workspace.ports import Documents
 
-OpenRuntime: TypeAlias = "Callable[[Path, Documents, CodeIntelligence], Awaitable[AgentRuntime]]"
-"""Opens a workspace's runtime, with its open documents and its editor's code intelligence. Raises SetupError."""
+EditorSettings: TypeAlias = Callable[[], Mapping[tuple[str, str], Any]]
+"""Returns those of Remit's settings that the editor has, and may set, as they are now."""
+
+OpenRuntime: TypeAlias = "Callable[[Path, Documents, CodeIntelligence, EditorSettings], Awaitable[AgentRuntime]]"
+"""Opens a workspace's runtime, with its open documents and its editor's code intelligence and settings. Raises
+SetupError."""
 
 
 def configured_runtimes() -> OpenRuntime:
     """Returns a function that opens runtimes by the environment and each workspace's settings. They share one model."""
     shared: list[SharedModels] = []
 
-    async def open_configured(workspace: Path, documents: Documents, code: CodeIntelligence) -> AgentRuntime:
+    async def open_configured(
+        workspace: Path, documents: Documents, code: CodeIntelligence, editor: EditorSettings
+    ) -> AgentRuntime:
         from remit_server.models.shared import SharedModels
         from remit_server.runtime.opening import open_runtime
         from remit_server.runtime.settings import Settings
@@ -30,7 +36,7 @@ def configured_runtimes() -> OpenRuntime:
             shared.append(SharedModels())
 
         def read() -> Settings:
-            return Settings.from_environment(workspace)
+            return Settings.from_environment(workspace, editor=editor())
 
         return await open_runtime(read(), documents, code, shared[0], read)
 

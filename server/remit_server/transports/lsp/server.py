@@ -18,6 +18,7 @@ from pygls.lsp.server import LanguageServer
 from remit_server import __version__
 from remit_server.transports.lsp.buffers.uris import Root
 from remit_server.transports.lsp.client import Client
+from remit_server.transports.lsp.client_requests.registrations import hear_of_configuration
 from remit_server.transports.lsp.connection import Connection
 from remit_server.transports.lsp.methods import bind_commands, bind_features
 from remit_server.transports.lsp.open_folders import attend_folders, change_folders, close_folder
@@ -53,6 +54,7 @@ class RemitServer(LanguageServer):
     def connect(self, client: Client, roots: Collection[Root], process_id: int | None) -> None:
         """Stores the client, and opens its workspace folders."""
         self.connection.client = client
+        self.connection.buffers.encoding = self.connection.own_files.encoding = client.encoding
         change_folders(self.connection, roots, ())
         if process_id is not None and _is_alive(process_id):
             self.connection.in_background(self._watch(process_id))
@@ -62,6 +64,7 @@ class RemitServer(LanguageServer):
         for complaint in self.connection.client.complaints:
             logger.warning("%s", complaint)
             self.connection.show(lsp.MessageType.Warning, f"Remit: {complaint}")
+        hear_of_configuration(self.connection)
         self.connection.in_background(self._get_ready())
 
     def cancel_progress(self, token: lsp.ProgressToken) -> None:

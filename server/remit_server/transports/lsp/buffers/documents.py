@@ -11,7 +11,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from remit_server.transports.lsp.buffers.edits import Edit, apply_changes, minimal_edit, same_but_for_line_ends
+from remit_server.transports.lsp.buffers.edits import (
+    Edit,
+    Encoding,
+    apply_changes,
+    minimal_edit,
+    same_but_for_line_ends,
+)
 from remit_server.transports.lsp.buffers.uris import file_path
 from remit_server.workspace.ports import OpenDocument
 
@@ -88,11 +94,15 @@ class Buffer:
 
 
 class OpenBuffers:
-    """All files that one editor has open, as text sync reports them, in any workspace folder."""
+    """All files that one editor has open, as text sync reports them, in any workspace folder.
+
+    `encoding` is what its positions count.
+    """
 
     def __init__(self, tell: Tell = lambda text: logger.info("%s", text)) -> None:
         self._tell = tell
         self._by_path: dict[str, Buffer] = {}
+        self.encoding: Encoding = "utf-16"
 
     def open(self, uri: str, version: int, text: str) -> None:
         """Adds an opened document, unless it is not a file of this machine."""
@@ -110,7 +120,7 @@ class OpenBuffers:
         buffer.version = version
         # While an edit is pending each step counts: what the person typed after it may be in the same message.
         for step in ([edit] for edit in edits) if awaited else (edits,):
-            buffer.text = apply_changes(buffer.text, step)
+            buffer.text = apply_changes(buffer.text, step, self.encoding)
             arrived = buffer.has_arrived() or arrived
         if buffer.unconfirmed is not None:
             (relative, _), buffer.unconfirmed = buffer.unconfirmed, None
@@ -170,7 +180,7 @@ class EditorDocuments:
     async def _put(self, buffer: Buffer, relative: str, after: str, label: str) -> None:
         arrived: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         before, buffer.expected = buffer.text, (after, arrived)
-        edit = minimal_edit(before, after)
+        edit = minimal_edit(before, after, self._buffers.encoding)
         try:
             answer = await self._apply(EditRequest(buffer.uri, buffer.version, edit, label))
             if not isinstance(answer, Refused):

@@ -1,19 +1,24 @@
-"""Text in LSP's units: lines end with LF, CRLF or CR, characters are UTF-16 units (FILE-03)."""
+"""Text in LSP's units: lines end with LF, CRLF or CR, characters count units of the encoding (FILE-03; LSP-07)."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import islice
+from typing import Literal, TypeAlias
 
 _LINE_END = re.compile(r"\r\n|\r|\n")
 _IDENTIFIER = re.compile(r"[^\W\d]\w*")
 
 
+Encoding: TypeAlias = Literal["utf-8", "utf-16", "utf-32"]
+"""What a character of a place counts: bytes, units of UTF-16, or code points."""
+
+
 @dataclass(frozen=True, slots=True, order=True)
 class Place:
-    """A zero-based line and a character in UTF-16 units."""
+    """A zero-based line and a character in units of the encoding."""
 
     line: int
     character: int
@@ -40,7 +45,7 @@ def split_lines(text: str) -> list[str]:
     return lines
 
 
-def apply_changes(text: str, edits: Iterable[Edit | str]) -> str:
+def apply_changes(text: str, edits: Iterable[Edit | str], encoding: Encoding = "utf-16") -> str:
     """Applies the edits in order and returns the text; a bare string is the whole new text.
 
     Places past the end of a line or of the text mean that end, as in LSP. Each edit touches only its own lines, so
@@ -51,12 +56,12 @@ def apply_changes(text: str, edits: Iterable[Edit | str]) -> str:
         if isinstance(edit, str):
             lines = split_lines(edit)
         else:
-            _edit_lines(lines, edit)
+            _edit_lines(lines, edit, encoding)
     return "".join(lines)
 
 
-def _edit_lines(lines: list[str], edit: Edit) -> None:
-    (first, before), (last, after) = sorted((_in_lines(lines, edit.start), _in_lines(lines, edit.end)))
+def _edit_lines(lines: list[str], edit: Edit, encoding: Encoding) -> None:
+    (first, before), (last, after) = sorted(_in_lines(lines, place, encoding) for place in (edit.start, edit.end))
     head = lines[first][:before] if first < len(lines) else ""
     tail = lines[last][after:] if last < len(lines) else ""
     low, high = max(0, first - 1), last + 2  # the neighbours too: a CR may get its LF, a line end its next line
@@ -64,15 +69,15 @@ def _edit_lines(lines: list[str], edit: Edit) -> None:
     lines[low:high] = split_lines(beside[0] + head + edit.text + tail + beside[1])
 
 
-def _in_lines(lines: list[str], place: Place) -> tuple[int, int]:
+def _in_lines(lines: list[str], place: Place, encoding: Encoding) -> tuple[int, int]:
     """Returns a place as a line and an index into it; the text's end is after the last line if that is ended."""
     if place.line >= len(lines):
         return len(lines), 0
     line = lines[place.line]
-    return place.line, _index_of_unit(line.rstrip("\r\n"), place.character)
+    return place.line, _index_of_unit(line.rstrip("\r\n"), place.character, encoding)
 
 
-def offset_at(text: str, place: Place) -> int:
+def offset_at(text: str, place: Place, encoding: Encoding = "utf-16") -> int:
     """Returns a place's index into `text`."""
     start = 0
     if place.line > 0:
@@ -82,10 +87,10 @@ def offset_at(text: str, place: Place) -> int:
         start = end.end()
     stop = _LINE_END.search(text, start)
     line = text[start : stop.start() if stop else len(text)]
-    return start + _index_of_unit(line, place.character)
+    return start + _index_of_unit(line, place.character, encoding)
 
 
-def minimal_edit(before: str, after: str) -> Edit:
+def minimal_edit(before: str, after: str, encoding: Encoding = "utf-16") -> Edit:
     """Returns the one edit that turns `before` into `after`, without common lines at both ends."""
     old, new = split_lines(before), split_lines(after)
     shortest = min(len(old), len(new))
@@ -96,15 +101,15 @@ def minimal_edit(before: str, after: str) -> Edit:
     while tail < shortest - head and old[-1 - tail] == new[-1 - tail]:
         tail += 1
     return Edit(
-        _line_start(old, head),
-        _line_start(old, len(old) - tail),
+        _line_start(old, head, encoding),
+        _line_start(old, len(old) - tail, encoding),
         "".join(new[head : len(new) - tail]),
     )
 
 
-def identifier_at(text: str, start: Place, end: Place) -> str | None:
+def identifier_at(text: str, start: Place, end: Place, encoding: Encoding = "utf-16") -> str | None:
     """Returns the identifier that the selection lies in or exactly covers; a cursor is an empty selection."""
-    first, last = sorted((offset_at(text, start), offset_at(text, end)))
+    first, last = sorted(offset_at(text, place, encoding) for place in (start, end))
     line_start = max(text.rfind("\n", 0, first), text.rfind("\r", 0, first)) + 1
     for found in _IDENTIFIER.finditer(text, line_start):
         if found.start() > first:
@@ -119,26 +124,34 @@ def same_but_for_line_ends(one: str, other: str) -> bool:
     return one == other or _LINE_END.sub("\n", one) == _LINE_END.sub("\n", other)
 
 
-def _line_start(lines: list[str], index: int) -> Place:
+def _line_start(lines: list[str], index: int, encoding: Encoding) -> Place:
     """Returns the start of line `index`, or the end of the text when its last line is not ended."""
     if 0 < index == len(lines) and not lines[-1].endswith(("\n", "\r")):
-        return Place(index - 1, units(lines[-1]))
+        return Place(index - 1, units(lines[-1], encoding))
     return Place(index, 0)
 
 
-def units(text: str) -> int:
-    """Returns how many UTF-16 units a text has."""
-    return len(text) + sum(character > "\uffff" for character in text)
+def units(text: str, encoding: Encoding = "utf-16") -> int:
+    """Returns how many units of the encoding a text has."""
+    return len(text) if encoding == "utf-32" or text.isascii() else sum(map(_UNITS[encoding], text))
 
 
-def _index_of_unit(line: str, unit: int) -> int:
+_UNITS: Mapping[Encoding, Callable[[str], int]] = {
+    "utf-8": lambda character: 1 + (character > "\u007f") + (character > "\u07ff") + (character > "\uffff"),
+    "utf-16": lambda character: 1 + (character > "\uffff"),
+    "utf-32": lambda _: 1,
+}
+"""How many units a character has."""
+
+
+def _index_of_unit(line: str, unit: int, encoding: Encoding) -> int:
     if unit <= 0:
         return 0
     if line[:unit].isascii():
         return min(unit, len(line))
-    seen = 0
+    seen, size = 0, _UNITS[encoding]
     for index, character in enumerate(line[:unit]):
-        seen += 2 if character > "\uffff" else 1
+        seen += size(character)
         if seen >= unit:
             return index + 1 if seen == unit else index
     return len(line)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Literal, TypeVar
 
 from lsprotocol import types as lsp
 
-from remit_server.transports.lsp.buffers.edits import Edit, apply_changes, split_lines, units
+from remit_server.transports.lsp.buffers.edits import Edit, Encoding, apply_changes, split_lines, units
 from remit_server.transports.lsp.buffers.uris import file_path
 
 if TYPE_CHECKING:  # slow to import
@@ -74,10 +74,11 @@ class OwnBuffer:
 
 
 class OwnBuffers:
-    """The open documents that may be Remit's own files, by path."""
+    """The open documents that may be Remit's own files, by path. `encoding` is what the editor's positions count."""
 
     def __init__(self) -> None:
         self._buffers: dict[str, OwnBuffer] = {}
+        self.encoding: Encoding = "utf-16"
 
     def open(self, uri: str, version: int, text: str) -> OwnBuffer | None:
         """Adds a document if its name is one of Remit's own files."""
@@ -91,7 +92,7 @@ class OwnBuffers:
         """Applies edits in order, a bare string being the whole new text."""
         buffer = self.at(uri)
         if buffer is not None:
-            buffer.text = apply_changes(buffer.text, edits)
+            buffer.text = apply_changes(buffer.text, edits, self.encoding)
             buffer.version = version
         return buffer
 
@@ -169,10 +170,11 @@ def _resolved(path: Path) -> Path:
 
 
 class Positions:
-    """Converts spans of a text to LSP's units: zero-based lines, characters in UTF-16 units."""
+    """Converts spans of a text to LSP's units: zero-based lines, characters in units of the encoding."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, encoding: Encoding) -> None:
         self._text = text
+        self._encoding: Encoding = encoding
         self._starts = [0]
         for line in split_lines(text):
             self._starts.append(self._starts[-1] + len(line))
@@ -186,7 +188,7 @@ class Positions:
     def _position(self, offset: int) -> lsp.Position:
         line = bisect_right(self._starts, offset) - 1
         before = self._text[self._starts[line] : offset]
-        return lsp.Position(line, units(before))
+        return lsp.Position(line, units(before, self._encoding))
 
 
 async def call_in_thread(call: Callable[[], T]) -> T:

@@ -28,7 +28,6 @@ from remit_server.runtime.ports import Asker, AskingStyle, CannotAsk, NobodyToAs
 from remit_server.sandbox.server_identity import prefix_of
 from remit_server.transports.lsp.buffers.own_files import settings_here
 from remit_server.transports.lsp.client_requests.part_messages import CHOOSE, DENY, choose_parts
-from remit_server.transports.lsp.client_requests.review import under_review
 from remit_server.transports.lsp.rpc.io_threads import ConnectionLost
 
 if TYPE_CHECKING:
@@ -76,10 +75,6 @@ class MessageAsker:
 
     async def ask(self, question: ApprovalRequired) -> ApprovalAnswer | None:
         """Returns the person's answer; None where there is none, which is a deny. The runtime enforces the deadline."""
-        with under_review(self._connection, question):
-            return await self._ask_whole(question)
-
-    async def _ask_whole(self, question: ApprovalRequired) -> ApprovalAnswer | None:
         text = question_text(question)
         pages = self._connection.client.name in _PAGES
         if len(text) <= (PAGED_LIMIT if pages else MESSAGE_LIMIT):
@@ -87,7 +82,7 @@ class MessageAsker:
         if self._connection.client.shows_documents and not pages:
             settings = settings_here(self._connection.folders.first_root)
             with as_document(text, settings.state if settings else None) as document:
-                if await self._connection.open_document(document, _SHOWN_S):
+                if await self._connection.open_document(document.as_uri(), _SHOWN_S):
                     where = f"is in the document that was opened: {document}"
                     return await self._ask(question, _point_to(question, text, where))
         if len(text) > SERIES_LIMIT:

@@ -1,12 +1,13 @@
-"""Work-done progress for clients that do not know Remit's events (LSP-05)."""
+"""Work-done progress for clients that do not know Remit's events, and its cancellation (LSP-05, LSP-16)."""
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import uuid
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from lsprotocol import types as lsp
 from pygls.exceptions import JsonRpcException
@@ -36,34 +37,54 @@ Report = Callable[[str], None]
 
 MAX_LINE = 200
 _CREATE_S = 5.0
+_MOMENT_S = 1.0
+
+T = TypeVar("T")
 
 
 @asynccontextmanager
 async def work_done(
     connection: Connection, title: str, token: lsp.ProgressToken | None, on_cancel: Callable[[], object]
 ) -> AsyncGenerator[Report]:
-    """Yields a progress while the block runs, on the client's token or a new one; without either it shows nothing.
+    """Yields a progress on this token while the block runs; without one it shows nothing.
 
     `on_cancel` is called when the person presses the progress's cancel button.
     """
-    shown = token if token is not None else await _fresh_token(connection)
-    if shown is None:
+    if token is None:
         yield lambda _: None
         return
 
     def send(kind: str, **fields: Json) -> None:
-        connection.channel.stream(shown, {"kind": kind, **fields})
+        connection.channel.stream(token, {"kind": kind, **fields})
 
-    connection.on_progress_cancelled(shown, on_cancel)
+    connection.on_progress_cancelled(token, on_cancel)
     send("begin", title=title, cancellable=True)
     try:
         yield lambda message: send("report", message=message)
     finally:
-        connection.on_progress_cancelled(shown, None)
+        connection.on_progress_cancelled(token, None)
         try:
             send("end")
         except ConnectionLost:
             logger.debug("the client is gone")
+
+
+async def watched(connection: Connection, title: str, given: lsp.ProgressToken | None, work: Awaitable[T]) -> T:
+    """Returns what the work comes to, with a progress while it runs. Cancelling that cancels the work.
+
+    Without a token of the client's, one is made only where the work takes longer than a moment.
+    """
+    task = asyncio.ensure_future(work)
+    try:
+        if given is None:
+            await asyncio.wait((task,), timeout=_MOMENT_S)
+        if not task.done():
+            token = await choose_token(connection, given)
+            async with work_done(connection, title, token, task.cancel):
+                await asyncio.wait((task,))
+        return await task
+    finally:
+        task.cancel()
 
 
 def progress_line(event: Event) -> str | None:
@@ -97,6 +118,11 @@ def _last_line(text: str) -> str | None:
     if not lines:
         return None
     return truncate(visible_again(lines[-1], "show"), MAX_LINE, "middle").replace("\n", " ")
+
+
+async def choose_token(connection: Connection, given: lsp.ProgressToken | None) -> lsp.ProgressToken | None:
+    """Returns the client's token, else a new one; None for a client that shows no progress."""
+    return given if given is not None else await _fresh_token(connection)
 
 
 async def _fresh_token(connection: Connection) -> str | None:

@@ -71,7 +71,9 @@ async def offer(snapshot: Snapshot, params: lsp.CodeActionParams) -> list[lsp.Co
     if document is None:
         return []
     start, end = params.range.start, params.range.end
-    name = identifier_at(document.text, Place(start.line, start.character), Place(end.line, end.character))
+    name = identifier_at(
+        document.text, Place(start.line, start.character), Place(end.line, end.character), client.encoding
+    )
     found = list(_offers(document, name, params))
     edits = _edit(client, document.uri, params.range) if _is_wanted(EDIT_KIND, params.context.only) else []
     if name is None and not found and not edits:

@@ -29,7 +29,7 @@ def lenses(snapshot: Snapshot, params: lsp.CodeLensParams) -> list[lsp.CodeLens]
     return [
         lens
         for review in snapshot.reviews
-        if review.root == document.folder.root
+        if not review.drawn and review.root == document.folder.root
         for diff in review.question.diffs
         if diff.path == document.path
         for lens in (*_of_file(review), *_of_hunks(review, diff))

@@ -39,7 +39,7 @@ async def complete(snapshot: Snapshot, params: lsp.CompletionParams) -> lsp.Comp
 def _complete(snapshot: Snapshot, document: OwnDocument, place: Place) -> lsp.CompletionList | None:
     settings = settings_here(snapshot.folders.root_of(document.path))
     text = document.text
-    offset = offset_at(text, place)
+    offset = offset_at(text, place, snapshot.client.encoding)
     match own_file(document.path, settings) if settings is not None else None:
         case PolicyFile(kind):
             found = _of_policy(text, offset, project=kind == "project")
@@ -47,7 +47,7 @@ def _complete(snapshot: Snapshot, document: OwnDocument, place: Place) -> lsp.Co
             found = _of_config(text, offset, project=project)
         case None:
             return None
-    positions = Positions(text)
+    positions = Positions(text, snapshot.client.encoding)
     items = [
         lsp.CompletionItem(
             label=each.label,

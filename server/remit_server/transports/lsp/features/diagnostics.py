@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from lsprotocol import types as lsp
 
-from remit_server.transports.lsp.buffers.edits import Edit, same_but_for_line_ends
+from remit_server.transports.lsp.buffers.edits import Edit, Encoding, same_but_for_line_ends
 from remit_server.transports.lsp.buffers.own_files import (
     ConfigFile,
     Kind,
@@ -87,8 +87,9 @@ async def _look(connection: Connection, buffer: OwnBuffer) -> None:
         if revision != buffer.revision:
             continue
         looked_at = revision
+        root, encoding = connection.folders.root_of(buffer.path), connection.client.encoding
         try:
-            found = await call_in_thread(partial(diagnose, buffer.path, text, connection.folders.root_of(buffer.path)))
+            found = await call_in_thread(partial(diagnose, buffer.path, text, root, encoding))
         except Exception:  # a defect in one check must not stop all later ones
             logger.exception("a file of Remit's own could not be checked")
             continue
@@ -104,7 +105,7 @@ def _publish(connection: Connection, buffer: OwnBuffer, diagnostics: list[lsp.Di
         logger.debug("the client is gone")
 
 
-def diagnose(path: Path, text: str, root: Path | None) -> list[lsp.Diagnostic] | None:
+def diagnose(path: Path, text: str, root: Path | None, encoding: Encoding = "utf-16") -> list[lsp.Diagnostic] | None:
     """Returns the problems of an open file's text; None where it is none of Remit's own files."""
     settings = settings_here(root)
     match own_file(path, settings) if settings is not None else None:
@@ -114,7 +115,7 @@ def diagnose(path: Path, text: str, root: Path | None) -> list[lsp.Diagnostic] |
             found = _of_config(path, text, project=project)
         case _:
             return None
-    positions = Positions(text)
+    positions = Positions(text, encoding)
     return [
         lsp.Diagnostic(
             range=positions.range(finding.span),

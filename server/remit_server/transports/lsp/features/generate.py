@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING
 
 from remit_server.transports.lsp.rpc.custom_methods import GENERATE, Json, StreamedParams
@@ -12,8 +13,10 @@ if TYPE_CHECKING:
 
 
 async def generate(connection: Connection, params: StreamedParams) -> Json:
-    """Generates an answer; returns a GenerationResult as JSON. Cancelling it stops the model within a token."""
+    """Generates an answer; returns a GenerationResult as JSON. Cancelling it, or its progress, stops the model within a
+    token."""
     from remit_server.contract import GenerationRequest
+    from remit_server.transports.lsp.client_requests.progress import work_done
 
     request = read_form(GENERATE, GenerationRequest, params.request)
     token = params.partial_result_token
@@ -24,4 +27,9 @@ async def generate(connection: Connection, params: StreamedParams) -> Json:
 
     first = connection.folders.first_root  # no workspace is involved, and all folders have the same model
     runtime = await connection.runtime(None if first is None else str(first))
-    return (await runtime.generate(request, on_text)).model_dump(mode="json")
+    task = asyncio.ensure_future(runtime.generate(request, on_text))
+    try:
+        async with work_done(connection, "Remit", params.work_done_token, task.cancel):
+            return (await task).model_dump(mode="json")
+    finally:
+        task.cancel()

@@ -29,17 +29,17 @@ async def hover(snapshot: Snapshot, params: lsp.HoverParams) -> lsp.Hover | None
     document = snapshot.own_file
     if document is None:
         return None
-    place = Place(params.position.line, params.position.character)
-    return await call_in_thread(lambda: _hover(snapshot, document, place))
+    at = Place(params.position.line, params.position.character)
+    return await call_in_thread(lambda: _hover(snapshot, document, at))
 
 
-def _hover(snapshot: Snapshot, document: OwnDocument, place: Place) -> lsp.Hover | None:
+def _hover(snapshot: Snapshot, document: OwnDocument, at: Place) -> lsp.Hover | None:
     root = snapshot.folders.root_of(document.path)
     settings = settings_here(root)
     if settings is None:
         return None
     text = document.text
-    offset = offset_at(text, place)
+    offset = offset_at(text, at, snapshot.client.encoding)
     match own_file(document.path, settings):
         case PolicyFile():
             found = _of_policy(text, offset)
@@ -51,7 +51,9 @@ def _hover(snapshot: Snapshot, document: OwnDocument, place: Place) -> lsp.Hover
         return None
     counted = f"\n\n{_hits(settings, found.rule)}" if found.rule and root is not None else ""
     kind = lsp.MarkupKind.Markdown if snapshot.client.hovers_in_markdown else lsp.MarkupKind.PlainText
-    return lsp.Hover(lsp.MarkupContent(kind, found.text + counted), Positions(text).range(found.span))
+    return lsp.Hover(
+        lsp.MarkupContent(kind, found.text + counted), Positions(text, snapshot.client.encoding).range(found.span)
+    )
 
 
 def _of_policy(text: str, offset: int) -> Hover | None:

@@ -25,14 +25,13 @@ async def complete(connection: Connection, params: lsp.InlineCompletionParams) -
     here = lsp.Range(params.position, params.position)
     chosen = params.context.selected_completion_info
     place, said = (here, "") if chosen is None else (chosen.range, chosen.text)
-    start, end = _offset(document.text, place.start), _offset(document.text, place.end)
+    start, end = (
+        offset_at(document.text, Place(at.line, at.character), connection.client.encoding)
+        for at in (place.start, place.end)
+    )
     text, offset = document.text[:start] + said + document.text[end:], start + len(said)
     runtime = await connection.runtime(str(document.folder.root))
     found = await connection.completions.run(document.uri, runtime.complete(document.path, text, offset))
     if found is None:
         return None
     return lsp.InlineCompletionList(items=[lsp.InlineCompletionItem(insert_text=said + found, range=place)])
-
-
-def _offset(text: str, position: lsp.Position) -> int:
-    return offset_at(text, Place(position.line, position.character))

@@ -53,7 +53,7 @@ async def open_rule(connection: Connection, params: lsp.ExecuteCommandParams) ->
     wanted = _wanted(params)
     roots = [folder.root for folder in connection.folders]
     found = await call_in_thread(lambda: find(wanted, roots, connection.own_files))
-    shown = await connection.open_document(found.path, _ANSWER_S, found.range)
+    shown = await connection.open_document(found.path.as_uri(), _ANSWER_S, found.range)
     line = found.range.start.line + 1
     if not shown:
         what = f"rule `{wanted.rule}` is at" if wanted.rule else "it is at"
@@ -89,7 +89,7 @@ def _find_in(root: Path | None, wanted: Wanted, buffers: OwnBuffers) -> Found:
         text = _text(path, buffers, project=kind == "project")
         span = _span(text, wanted) if text is not None else None
         if text is not None and span is not None:
-            return Found(path, Positions(text).range(span))
+            return Found(path, Positions(text, buffers.encoding).range(span))
     raise _missing(wanted)
 
 

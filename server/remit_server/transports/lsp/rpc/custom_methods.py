@@ -18,6 +18,9 @@ from lsprotocol.converters import get_converter
 RUN = "remit/run"
 APPROVAL_RESPOND = "remit/approval/respond"
 STATUS = "remit/status"
+REVIEW_LIST = "remit/review/list"
+REVIEW_HUNKS = "remit/review/hunks"
+REVIEW_RESOLVE = "remit/review/resolve"
 EDITOR_QUERY = "remit/editor/query"
 """The server's request to a client that announced it."""
 GENERATE = "remit/generate"
@@ -39,10 +42,12 @@ class WrongParams(ValueError):
 
 @attrs.frozen
 class StreamedParams:
-    """Params of `remit/run` and `remit/generate`: the request as received, without the token that it is streamed on."""
+    """Params of `remit/run` and `remit/generate`: the request as received, without the tokens of its stream and of its
+    progress."""
 
     request: dict[str, Json]
     partial_result_token: lsp.ProgressToken | None = None
+    work_done_token: lsp.ProgressToken | None = None
 
 
 @attrs.frozen
@@ -57,6 +62,13 @@ class StatusParams:
     """Params of `remit/status`: the workspace folder, unless it is the first."""
 
     workspace_folder: str | None = None
+
+
+@attrs.frozen
+class ReviewParams:
+    """Params of `remit/review/…`, as received; left out, they are empty."""
+
+    given: dict[str, Json] = attrs.Factory(dict[str, Json])
 
 
 @attrs.frozen
@@ -90,6 +102,16 @@ class StatusMessage:
 
 
 @attrs.frozen
+class ReviewMessage:
+    """A `remit/review/…` request; which one is in `method`."""
+
+    id: int | str
+    method: str
+    params: ReviewParams = ReviewParams()
+    jsonrpc: str = "2.0"
+
+
+@attrs.frozen
 class EditorQueryResult:
     """The answer to a `remit/editor/query`, as received."""
 
@@ -112,6 +134,9 @@ CUSTOM_MESSAGES: Mapping[str, type] = {
     RUN: RunMessage,
     APPROVAL_RESPOND: AnswerMessage,
     STATUS: StatusMessage,
+    REVIEW_LIST: ReviewMessage,
+    REVIEW_HUNKS: ReviewMessage,
+    REVIEW_RESOLVE: ReviewMessage,
     GENERATE: GenerateMessage,
 }
 """The client's requests, by method."""
@@ -136,11 +161,14 @@ def converter() -> cattrs.Converter:
 
 def _streamed_params(raw: Json, _: type) -> StreamedParams:
     request = dict(_object(raw))
-    token = request.pop("partialResultToken", None)
-    request.pop("workDoneToken", None)
+    return StreamedParams(request, _token(request, "partialResultToken"), _token(request, "workDoneToken"))
+
+
+def _token(request: dict[str, Json], name: str) -> lsp.ProgressToken | None:
+    token = request.pop(name, None)
     if token is not None and (isinstance(token, bool) or not isinstance(token, int | str)):
-        raise WrongParams("`partialResultToken` is a string or a whole number")
-    return StreamedParams(request, token)
+        raise WrongParams(f"`{name}` is a string or a whole number")
+    return token
 
 
 def _answer_params(raw: Json, _: type) -> AnswerParams:
@@ -152,6 +180,10 @@ def _status_params(raw: Json, _: type) -> StatusParams:
     if not isinstance(folder, str | None):
         raise WrongParams("`workspace_folder` is a string")
     return StatusParams(folder)
+
+
+def _review_params(raw: Json, _: type) -> ReviewParams:
+    return ReviewParams({} if raw is None else dict(_object(raw)))
 
 
 def _object(raw: Json) -> dict[str, Json]:
@@ -182,5 +214,6 @@ READERS: Mapping[Any, Callable[[Json, type], Any]] = {
     StreamedParams: _streamed_params,
     AnswerParams: _answer_params,
     StatusParams: _status_params,
+    ReviewParams: _review_params,
 }
 """What reads each message's params."""

@@ -44,6 +44,7 @@ from remit_server.transports.lsp.rpc.custom_methods import (
 from remit_server.transports.lsp.rpc.frames import End, Frame, Garbage, Message
 from remit_server.transports.lsp.rpc.io_threads import ConnectionLost
 from remit_server.transports.lsp.rpc.shapes import mismatch
+from remit_server.transports.lsp.virtual_addresses import SCHEMES
 
 if TYPE_CHECKING:
     from pygls.lsp.server import LanguageServer
@@ -346,11 +347,17 @@ class RemitProtocol(LanguageServerProtocol):
     @lsp_method(lsp.INITIALIZE)
     def lsp_initialize(self, params: lsp.InitializeParams) -> lsp.InitializeResult:  # type: ignore[override]
         """Answers with the server's capabilities; nothing slow has been imported so far."""
-        if params.capabilities.general is not None:
-            params.capabilities.general.position_encodings = None  # every client supports UTF-16
-        result = _finish(super().lsp_initialize(params))
-        result.capabilities.experimental = {"remit": {"protocol": PROTOCOL, "methods": sorted(CUSTOM_MESSAGES)}}
         client = describe_client(params)
+        if params.capabilities.general is not None:
+            params.capabilities.general.position_encodings = None  # pygls would take the first one
+        result = _finish(super().lsp_initialize(params))
+        result.capabilities.position_encoding = client.encoding
+        if result.capabilities.execute_command_provider is not None:
+            result.capabilities.execute_command_provider.work_done_progress = True
+        result.capabilities.experimental = {"remit": {"protocol": PROTOCOL, "methods": sorted(CUSTOM_MESSAGES)}}
+        if client.reads_virtual_documents and result.capabilities.workspace is not None:
+            contents = lsp.TextDocumentContentOptions(schemes=list(SCHEMES))
+            result.capabilities.workspace.text_document_content = contents
         if not client.takes_code_actions:  # its options may be invalid too
             result.capabilities.code_action_provider = True
         if not announces_completion(client, os.environ):

@@ -1,0 +1,96 @@
+"""What waits for an answer, as clients ask for it and answer it in parts (LSP-14)."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from remit_server.contract.requests import LeftOut
+from remit_server.contract.values import FileDiff, Wire
+
+
+class ReviewListRequest(Wire):
+    """`remit/review/list`: what waits in one workspace folder, else in all."""
+
+    workspace_folder: str | None = None
+
+
+class ReviewHunksRequest(Wire):
+    """`remit/review/hunks`: the parts of one question, each with its text."""
+
+    approval_id: str
+
+
+class ReviewResolveRequest(Wire):
+    """`remit/review/resolve`: the answer to one question: an `allow` is for once, a `deny` for all of it.
+
+    Without `left_out`, what was left out by `remit.review.toggle` so far is not taken. `comment` is for the model.
+    """
+
+    approval_id: str
+    decision: Literal["allow", "deny"]
+    digest: str | None = None
+    left_out: tuple[LeftOut, ...] | None = Field(default=None, max_length=1_000)
+    comment: str | None = Field(default=None, max_length=2_000)
+
+
+class ReviewPart(Wire):
+    """A hunk, or with `hunk` null a whole file; `line` is the first changed one of the text as it is."""
+
+    path: str
+    hunk: int | None
+    line: int | None
+    left_out: bool
+    comment: str | None
+
+
+class ReviewDocument(Wire):
+    """Where one file's text stands as it is, and as it would be: documents for `workspace/textDocumentContent`."""
+
+    path: str
+    before: str
+    after: str
+
+
+class WaitingReview(Wire):
+    """One question about changes; `parts` is empty where it can be answered only as a whole.
+
+    `documents` is empty for a client that asks for no such documents.
+    """
+
+    approval_id: str
+    digest: str
+    title: str
+    workspace_folder: str
+    deadline: str
+    taken: int
+    parts: tuple[ReviewPart, ...]
+    diffs: tuple[FileDiff, ...]
+    documents: tuple[ReviewDocument, ...]
+
+
+class ReviewList(Wire):
+    """The answer to `remit/review/list`, the oldest question first."""
+
+    reviews: tuple[WaitingReview, ...]
+
+
+class ReviewHunk(Wire):
+    """A part with its text: a hunk of a unified diff, or the whole diff of a file."""
+
+    path: str
+    hunk: int | None
+    line: int | None
+    left_out: bool
+    comment: str | None
+    text: str
+
+
+class ReviewHunks(Wire):
+    """The answer to `remit/review/hunks`."""
+
+    approval_id: str
+    digest: str
+    by_hunk: bool
+    hunks: tuple[ReviewHunk, ...]

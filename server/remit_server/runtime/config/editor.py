@@ -1,0 +1,71 @@
+"""What an editor's settings say of Remit's (CFG-02; LSP-15).
+
+An editor's settings may be a workspace's, and it does not say whose they are: they may do what a project's file may,
+and nothing else. Whatever is not taken is said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, cast
+
+from pydantic import ValidationError
+
+from remit_server.runtime.config.form import SECTIONS, project_may, variable_of
+from remit_server.runtime.config.layers import Key, Resolved
+
+MOST = 200
+"""Keys of an editor's settings that are looked at."""
+
+
+def read_editor(given: object, before: Resolved, *, trusted: bool | None) -> tuple[Mapping[Key, Any], tuple[str, ...]]:
+    """Returns the settings that count, and a sentence for each of the others. `before` is what counts without them."""
+    if given is None:
+        return {}, ()
+    if not isinstance(given, Mapping):
+        return {}, ("the editor's settings of `remit` are no object, and do not count",)
+    values: dict[Key, Any] = {}
+    complaints: list[str] = []
+    for key, value in _flat(cast("Mapping[str, Any]", given)):
+        read = _read(key, value, before, trusted=trusted)
+        if isinstance(read, str):
+            complaints.append(f"the editor's setting `remit.{'.'.join(key)[:80]}` does not count: {read}")
+        else:
+            values[cast("Key", key)] = read[0]
+    return values, tuple(complaints)
+
+
+def _flat(given: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """Yields the keys with their values, as many as are looked at."""
+    found = 0
+    for section, inside in given.items():
+        pairs: list[tuple[tuple[str, ...], Any]] = [((section,), inside)]
+        if isinstance(inside, Mapping):
+            settings = cast("Mapping[str, Any]", inside)
+            pairs = [((section, name), value) for name, value in settings.items()]
+        for key, value in pairs:
+            found += 1
+            if found > MOST:
+                return
+            if value is not None:
+                yield key, value
+
+
+def _read(key: tuple[str, ...], value: Any, before: Resolved, *, trusted: bool | None) -> tuple[Any] | str:
+    """Returns the value, or why it does not count."""
+    if len(key) != 2 or key[0] not in SECTIONS or key[1] not in SECTIONS[key[0]].model_fields:
+        return "there is no such setting"
+    section, name = key
+    may = project_may(section, name)
+    if may == "no":
+        yours = f"your own `config.yaml`, or as {variable_of(section, name)}"
+        return f"an editor may not set it, for its settings can be a workspace's; set it in {yours}"
+    if may == "free" and trusted is False:
+        return "you do not trust this folder, whose settings they may be"
+    try:
+        read = getattr(SECTIONS[section].model_validate({name: value}), name)
+    except ValidationError as error:
+        return error.errors(include_url=False, include_input=False)[0]["msg"].lower()
+    if may == "tighten" and read > before.value((section, name)):
+        return f"an editor can only lower it, and {before.value((section, name)):g} counts"
+    return (read,)

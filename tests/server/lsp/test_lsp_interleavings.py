@@ -1,0 +1,32 @@
+"""Typing, undo, changes on disk, and the agent's edits with hunk decisions, in any order (APP-09, FILE-03, FILE-06)."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from pathlib import Path
+
+import interleavings
+import pytest
+
+
+async def test_FILE_06_no_keystroke_is_lost_and_exactly_what_was_accepted_is_written(tmp_path: Path) -> None:
+    await interleavings.play_all(tmp_path, range(100))
+
+
+@pytest.mark.slow
+async def test_FILE_06_in_ten_thousand_interleavings(tmp_path: Path) -> None:
+    """In as many processes as there are cores, for each is one thread's work."""
+    shares = [range(first, first + 2_500) for first in range(1_000, 11_000, 2_500)]
+    folders = [tmp_path / str(share.start) for share in shares]
+    for folder in folders:
+        folder.mkdir()
+    ended = await asyncio.gather(*map(play, folders, shares))
+    assert [said for said in ended if said] == []
+
+
+async def play(folder: Path, seeds: range) -> str:
+    command = (sys.executable, interleavings.__file__, str(folder), str(seeds.start), str(seeds.stop))
+    process = await asyncio.create_subprocess_exec(*command, stderr=asyncio.subprocess.PIPE)
+    _, said = await process.communicate()
+    return said.decode() if process.returncode else ""
