@@ -28,6 +28,8 @@ VALUES: dict[tuple[str, str], tuple[Any, Any]] = {
     ("audit", "days"): (7, 8),
     ("audit", "mib"): (7, 8),
     ("review", "when"): ("turn", "each"),
+    ("completion", "enabled"): (True, True),
+    ("completion", "model"): ("one", "two"),
     ("limits", "spare_memory_mib"): (1, 500),
     ("limits", "spare_disk_mib"): (1, 500),
     ("log", "level"): ("debug", "error"),
