@@ -311,13 +311,15 @@ export interface ErrorPayload {
 /**
  * Limits for one run. They may only tighten what the configuration says.
  *
- * In a `dry_run` everything but reading is shown and not done.
+ * In a `dry_run` everything but reading is shown and not done. A `mode` that is stricter than the session's holds the
+ * session to it from here on; a looser one is refused.
  */
 export interface ExecutionPolicy {
   readonly max_steps?: number | null;
   readonly timeout_s?: number | null;
   readonly allow_tools?: readonly string[] | null;
   readonly dry_run?: boolean;
+  readonly mode?: "strict" | "explore" | "debug" | null;
 }
 
 /** A file, which is read as the person's own call; `path` is relative to the workspace. */
@@ -763,7 +765,7 @@ export interface StateChanged {
  * a local model runs; `sent_to` is the host that conversations are sent to, null where they stay on this machine.
  * `abilities` are what the model can be asked for: an editor offers nothing else. `completion` is null where that at
  * the cursor is off. `mode` and
- * `state` are null as long as no workflow is enforced. `policy` is the version in force; `policy_problem` says why
+ * `state` are those of the session that was used last. `policy` is the version in force; `policy_problem` says why
  * it is not that of the files on disk, `audit_problem` what was last found wrong with the audit log. `folders` are
  * the roots of all workspace folders that the client has open; each has its own status.
  */

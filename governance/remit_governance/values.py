@@ -30,6 +30,9 @@ SYSCALLS: Mapping[str, str] = MappingProxyType(
         "git.commit": "committing a file to git",
         "net.connect": "letting a command reach a network host",
         "policy.update": "changing the policy",
+        "workflow.plan": "saying that the plan is complete",
+        "workflow.exempt": "asking that a file needs no test first",
+        "session.set_mode": "changing how much of the workflow a session is held to",
     }
 )
 """What policy is asked about, and what each is, in words."""

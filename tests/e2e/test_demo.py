@@ -220,3 +220,20 @@ def test_without_a_sandbox_it_skips_the_command_and_says_so(tmp_path: Path, json
     assert "fix: install bubblewrap" in said
     assert "run_command" not in done.out
     assert ("asked five things" in done.out) is not json
+
+
+@pytest.mark.parametrize("mode", ["strict", "explore", "debug"])
+def test_FLW_06_the_scenario_tdd_goes_from_the_request_to_the_commit(tmp_path: Path, mode: str) -> None:
+    """Server, sandbox, runner, git and audit are real; the model follows a script."""
+    remit = CommandLine.alone(tmp_path / "elsewhere", tmp_path / "own")
+    done = remit("demo", "--scenario", "tdd", "--mode", mode, "--keep", "shop", "--json")
+    assert done.code == DONE, done.out + done.err
+    workspace = remit.workspace / "shop"
+    assert "line {number} is no key=value" in (workspace / "config.py").read_text()
+    assert "test_a_line_that_is_none_is_named" in (workspace / "test_config.py").read_text()
+    reflog = (workspace / ".git" / "logs" / "HEAD").read_text()
+    assert reflog.rstrip().endswith("commit: Name the line that parse_config cannot read")
+    states = [event["state"] for event in done.of("state_changed") if event["mode"] == mode]
+    assert states[-2:] == ["committing", "idle"]
+    refused = [rule for event in done.of("tool_result") if not event["ok"] for rule in event["rules"]]
+    assert refused == (["workflow.nothing-is-written"] if mode == "strict" else [])

@@ -197,7 +197,7 @@ MATCH_KEYS = list(MatchForm.model_fields)
 ITEM = HEAD + "  - name: a\n"
 KEY_PLACES = {
     "an empty file": ("|", list(PolicyForm.model_fields)),
-    "below what is given": ("version: 1\n|", ["capabilities", "redact"]),
+    "below what is given": ("version: 1\n|", ["capabilities", "redact", "tdd_exemptions"]),
     "the first key of a rule": (HEAD + "  - |", RULE_KEYS),
     "a rule without indentation": (HEAD + "- name: a\n  |", RULE_KEYS[1:]),
     "a rule half typed": (ITEM + "    ac|\n  - name: b\n    match: {}\n", RULE_KEYS[1:]),
@@ -272,7 +272,7 @@ def test_words_are_those_of_the_form_or_the_known_ones(name: str) -> None:
         ITEM + "   |",
         ITEM + "    reason: >\n      some text\n      |",
         ITEM + "    match: { host: |",
-        "version: 1\ncapabilities: []\nredact: []\n|",
+        "version: 1\ncapabilities: []\nredact: []\ntdd_exemptions: {}\n|",
     ],
 )
 def test_an_unknown_place_proposes_nothing(marked: str) -> None:
@@ -412,7 +412,7 @@ def test_nothing_is_shown_where_nothing_is_known() -> None:
         ("match: { command: [pytest, npm test] }, action: require_review", "`a` has you asked about everything with the command `pytest` or `npm test`."),
         ("match: { tool: x }, action: pass", "`a` says nothing about everything by the tool `x`."),
         ("match: { path_glob: [] }, action: deny", "`a` denies everything on nothing."),
-        ("match: { host: h, state: s, mode: m, risk: [low] }, action: deny", "`a` denies everything to `h` in the state `s` in the mode `m` at the risk `low`."),
+        ("match: { host: h, state: idle, mode: debug, risk: [low] }, action: deny", "`a` denies everything to `h` in the state `idle` in the mode `debug` at the risk `low`."),
     ],
 )  # fmt: skip
 def test_the_sentence_of_a_rule(rule: str, expected: str) -> None:

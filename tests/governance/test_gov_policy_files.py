@@ -180,12 +180,12 @@ def test_yaml_means_what_it_looks_like() -> None:
     """`no` and `1:30` are words here, anchors and merges work, and JSON with tabs is YAML too."""
     text = (
         HEAD
-        + "  - &base { name: a, match: { state: no, mode: 1:30 }, action: deny }\n"
+        + "  - &base { name: a, match: { tool: no, syscall: 1:30 }, action: deny }\n"
         + "  - { <<: *base, name: b, action: allow }\n"
     )
     policy = compile_policy([Source("p", text)])
     assert [(r.name, r.verdict) for r in policy.layers[1].rules] == [("a", Verdict.DENY), ("b", Verdict.ALLOW)]
-    assert evaluate(policy, Action("x", state="no", mode="1:30")).rules == ("a",)
+    assert evaluate(policy, Action("1:30", tool="no")).rules == ("a",)
     as_json = '{\t"version": 1,\n\t"capabilities": [\n\t\t{"name": "a", "match": {}, "action": "deny"}]}'
     assert [r.line for r in compile_policy([Source("p", as_json)]).layers[1].rules] == [3]
 
@@ -267,7 +267,7 @@ def test_warnings_name_rules_that_do_not_do_what_they_seem() -> None:
         + "  - { name: a, match: { syscall: [] }, action: deny }\n"
         + '  - { name: b, match: { path_glob: ["!x"] }, action: deny }\n'
         + "  - { name: c, match: {}, action: allow }\n"
-        + "  - { name: d, match: { state: [x, y] }, except: [{ state: [y, x] }], action: deny }\n"
+        + "  - { name: d, match: { tool: [x, y] }, except: [{ tool: [y, x] }], action: deny }\n"
         + "  - { name: e, match: { tool: x }, action: deny, constraints: { max_file_size: 1 } }\n"
     )
     warnings = compile_policy([Source("p", text)]).warnings
@@ -448,7 +448,7 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
         assert why in str(caught.value.problems[0])
     (tmp_path / "bom.yaml").write_bytes(b"\xef\xbb\xbfversion: 1\r\ncapabilities: []\r\n")
     assert read_source(tmp_path / "bom.yaml").text.startswith("version")
-    assert load_policy(tmp_path / "bom.yaml").files == (str(tmp_path / "bom.yaml"),)
+    assert load_policy(tmp_path / "bom.yaml").files[0] == str(tmp_path / "bom.yaml")
 
 
 def test_a_person_may_not_read_a_file_they_may_not(tmp_path: Path) -> None:

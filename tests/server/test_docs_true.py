@@ -24,6 +24,7 @@ from remit_governance.policy.decision.builtin import BUILTIN
 from remit_governance.policy.decision.extension import read_rule
 from remit_governance.policy.language.compile import Source, compile_policy
 from remit_governance.policy.language.policy_form import ConstraintsForm, MatchForm, RuleForm
+from remit_governance.workflow.states import State
 from remit_server.cli.main import COMMANDS, main
 from remit_server.contract import ErrorCode
 from remit_server.models.remote.stages import ENGINES
@@ -157,7 +158,7 @@ def missing_paths(page: Page) -> Iterator[str]:
 def missing_tests(page: Page) -> Iterator[str]:
     for span in page.spans:
         name = span.rpartition("::")[2]
-        if re.fullmatch(r"test_\w+", name) and name not in known_tests():
+        if re.fullmatch(r"test_\w+", name) and name not in {*known_tests(), State.TEST_WRITING}:
             yield span
 
 

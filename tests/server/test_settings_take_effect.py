@@ -30,6 +30,7 @@ from remit_governance.policy.language.compile import Source, compile_policy
 from remit_governance.policy.language.policy_form import (
     ConstraintsForm,
     ExamplesForm,
+    ExemptionsForm,
     MatchForm,
     PolicyForm,
     RedactForm,
@@ -37,6 +38,7 @@ from remit_governance.policy.language.policy_form import (
 )
 from remit_governance.policy.matching.commands import command_words
 from remit_governance.values import Action, Decision, Intent, Reason, Verdict
+from remit_governance.workflow.exemptions import CATEGORIES
 from remit_server.cli import main as command_line
 from remit_server.contract import ContextPayload, ExecutionPolicy, RunRequest
 from remit_server.errors import RemitError, SetupError
@@ -81,6 +83,7 @@ ENVIRONMENT: Mapping[str, tuple[str, str | None]] = {
     "REMIT_SESSION_COUNT": ("7", "0"),
     "REMIT_SPARE_MEMORY_MIB": ("7", "-1"),
     "REMIT_SPARE_DISK_MIB": ("7", "much"),
+    "REMIT_MODE": ("strict", "debug"),
     "REMIT_LOG_LEVEL": ("debug", "loud"),
     "REMIT_OTLP_ENDPOINT": ("http://127.0.0.1:4318", "127.0.0.1:4318"),
 }
@@ -119,11 +122,11 @@ def test_the_sandbox_s_variables_are_read(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 async def test_a_variable_that_is_none_is_said_aloud(make_bench: Any, tmp_path: Path) -> None:
-    found = Settings.from_environment(tmp_path, {"REMIT_MODLE": "x", "REMIT_ZZZ": "1", "OTHER": "1"}).unknown
+    found = Settings.from_environment(tmp_path, {"REMIT_MODEX": "x", "REMIT_ZZZ": "1", "OTHER": "1"}).unknown
     bench: Bench = await make_bench({"text": "hello"}, unknown=found)
     await bench.ask("hello")
     assert [warning.message for warning in bench.of("warning")] == [
-        "the environment sets `REMIT_MODLE`, which is no setting and has no effect; did you mean `REMIT_MODEL`",
+        "the environment sets `REMIT_MODEX`, which is no setting and has no effect; did you mean `REMIT_MODE`",
         "the environment sets `REMIT_ZZZ`, which is no setting and has no effect",
     ]
 
@@ -236,7 +239,8 @@ def test_every_key_of_a_rule_has_a_row() -> None:
     assert set(RULES) == {field.alias or name for name, field in RuleForm.model_fields.items()}
     assert set(ConstraintsForm.model_fields) == {"max_file_size"}
     assert set(ExamplesForm.model_fields) == {"match", "not_match"}
-    assert set(PolicyForm.model_fields) == {"version", "capabilities", "redact"}
+    assert set(PolicyForm.model_fields) == {"version", "capabilities", "redact", "tdd_exemptions"}
+    assert set(ExemptionsForm.model_fields) == set(CATEGORIES)
     assert set(RedactForm.model_fields) == {"name", "pattern"}
 
 
@@ -312,7 +316,7 @@ def test_overrides_defaults_and_workspaces_change_the_answer() -> None:
 
 REQUEST = {"session_id": "s", "turn_id": "t", "input": {"type": "text", "text": "hello"}}
 RUN_FIELDS = {"session_id", "turn_id", "input", "context", "policy", "model", "metadata"}
-POLICY_FIELDS = {"max_steps", "timeout_s", "allow_tools", "dry_run"}
+POLICY_FIELDS = {"max_steps", "timeout_s", "allow_tools", "dry_run", "mode"}
 CONTEXT_FIELDS = {"open_document", "cursor", "visible_range", "workspace_folder"}
 READS = [intent("READ_FILE"), call("read_file", path="a.py")]
 

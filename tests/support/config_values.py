@@ -28,11 +28,12 @@ VALUES: dict[tuple[str, str], tuple[Any, Any]] = {
     ("audit", "days"): (7, 8),
     ("audit", "mib"): (7, 8),
     ("review", "when"): ("turn", "each"),
-    ("completion", "enabled"): (True, True),
-    ("completion", "model"): ("one", "two"),
     ("limits", "spare_memory_mib"): (1, 500),
     ("limits", "spare_disk_mib"): (1, 500),
     ("log", "level"): ("debug", "error"),
+    ("completion", "enabled"): (True, True),
+    ("completion", "model"): ("one", "two"),
+    ("workflow", "mode"): ("strict", "explore"),
     ("telemetry", "endpoint"): ("http://127.0.0.1:4318", "https://collector.example"),
 }
 """Two values of each setting; of a limit one that is lower than the default, and one that is higher."""

@@ -39,6 +39,8 @@ class AuditKind(StrEnum):
     COMMITTED = "committed"
     NETWORK_ALLOWED = "network_allowed"
     NETWORK_DENIED = "network_denied"
+    STATE_TRANSITION = "state_transition"
+    SESSION_MODE_CHANGE = "session_mode_change"
     POLICY_UPDATE = "policy_update"
     AUDIT_CHAIN_BREAK = "audit_chain_break"
     AUDIT_STORAGE_WARNING = "audit_storage_warning"

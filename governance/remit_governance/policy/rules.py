@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Literal, NamedTuple
 
@@ -11,6 +11,7 @@ from remit_governance.errors import Problem
 from remit_governance.policy.matching.index import ANYTHING, NO_PATH, Index, KeyGroups, PathForms, forms_of_path
 from remit_governance.secrets.secret_patterns import SecretPattern
 from remit_governance.values import Action, Reason, Verdict
+from remit_governance.workflow.exemptions import DEFAULT_GLOBS, Category
 
 LayerName = Literal["builtin", "yaml", "extension"]
 
@@ -154,14 +155,13 @@ It may take 100 ms, and raises ExtensionError where a program cannot be asked, w
 @dataclass(frozen=True, slots=True)
 class Policy:
     """Rules in force. `version` is a digest of every source text; `warnings` are about rules that can never fire,
-    `unenforced` about conditions that keep the policy from being put in force; `redact` is what the person's own
-    secrets look like.
+    `redact` is what the person's own secrets look like, `exemptions` which files need no test first, by category.
     """
 
     version: str
     layers: tuple[Layer, ...]
     extension: Extension | None = None
     warnings: tuple[Problem, ...] = ()
-    unenforced: tuple[Problem, ...] = ()
     files: tuple[str, ...] = ()
     redact: tuple[SecretPattern, ...] = ()
+    exemptions: Mapping[Category, tuple[str, ...]] = field(default_factory=lambda: DEFAULT_GLOBS)

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 
+from remit_governance.workflow.states import Mode
 from remit_server.chat import about_commands as about
 from remit_server.chat import session_commands as kept
 from remit_server.chat.prompts import Prompt, fill_prompt, find_prompts
 from remit_server.chat.replies import Chat, ChatCommand, NotUnderstood, Reply
+from remit_server.chat.workflow_commands import switch_to
 
 
 async def help_(chat: Chat, words: str) -> Reply:
@@ -58,6 +60,9 @@ COMMANDS: Mapping[str, ChatCommand] = {
     "export": ChatCommand("write this session into a file", kept.export, "FILE"),
     "undo": ChatCommand("take back what the last turn changed", kept.undo, "[FILE]"),
     "redo": ChatCommand("take an undo back", kept.redo, "[FILE]"),
+    "strict": ChatCommand("a failing test has to come before code", switch_to(Mode.STRICT)),
+    "explore": ChatCommand("code may come before tests", switch_to(Mode.EXPLORE)),
+    "debug": ChatCommand("as explore, and always reviewed", switch_to(Mode.DEBUG)),
     "policy": ChatCommand("which policy is in force, and where it is", about.policy),
     "audit": ChatCommand("verify the audit log", about.audit),
     "quit": ChatCommand("leave", leave),

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, assert_never, cast
 
 from remit_governance.visible import visible, visible_again
+from remit_governance.workflow.states import Mode
 from remit_server import streams
 from remit_server.cli.output import unwritten
 from remit_server.contract import (
@@ -128,16 +129,19 @@ def draw_event(event: AgentEvent) -> Iterable[str]:
             yield f"  {_tick(event.decision == 'allow')} {event.decision} ({event.by.replace('_', ' ')}, {event.scope})"
         case RunCompleted():
             yield from draw_ending(event.result)
-        case WarningEvent() | ErrorEvent() | ContextCondensed():
+        case WarningEvent() | ErrorEvent() | ContextCondensed() | StateChanged():
             yield from _draw_notice(event)
-        case TokenDelta() | ThinkingDelta() | UsageEvent() | StateChanged() | ReviewRequired() | ReviewResolved():
+        case TokenDelta() | ThinkingDelta() | UsageEvent() | ReviewRequired() | ReviewResolved():
             return
         case _:
             assert_never(event)
 
 
-def _draw_notice(event: WarningEvent | ErrorEvent | ContextCondensed) -> Iterable[str]:
+def _draw_notice(event: WarningEvent | ErrorEvent | ContextCondensed | StateChanged) -> Iterable[str]:
     match event:
+        case StateChanged():
+            if event.mode != Mode.EXPLORE:
+                yield style_text(f"  {event.mode} mode: {event.state}", "dim")
         case WarningEvent():
             yield style_text(f"warning: {visible_again(event.message)}", "yellow")
         case ErrorEvent():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field, JsonValue, model_validator
+from pydantic import Field, JsonValue
 
 from remit_governance.values import Intent
 from remit_server.contract.values import Position, Scope, Selection, Wire
@@ -87,27 +87,18 @@ class ContextPayload(Wire):
     workspace_folder: str | None = None
 
 
-def _has(given: object, key: str) -> bool:
-    return isinstance(given, dict) and key in given
-
-
 class ExecutionPolicy(Wire):
     """Limits for one run. They may only tighten what the configuration says.
 
-    In a `dry_run` everything but reading is shown and not done.
+    In a `dry_run` everything but reading is shown and not done. A `mode` that is stricter than the session's holds the
+    session to it from here on; a looser one is refused.
     """
-
-    @model_validator(mode="before")
-    @classmethod
-    def _no_mode(cls, given: object) -> object:
-        if _has(given, "mode"):
-            raise ValueError("`mode` is not enforced by this version; leave it out")
-        return given
 
     max_steps: int | None = Field(default=None, ge=1, le=100)
     timeout_s: float | None = Field(default=None, gt=0, le=3600)
     allow_tools: tuple[str, ...] | None = None
     dry_run: bool = False
+    mode: Literal["strict", "explore", "debug"] | None = None
 
 
 class RunRequest(Wire):

@@ -100,7 +100,7 @@ class StatusResult(Wire):
     a local model runs; `sent_to` is the host that conversations are sent to, null where they stay on this machine.
     `abilities` are what the model can be asked for: an editor offers nothing else. `completion` is null where that at
     the cursor is off. `mode` and
-    `state` are null as long as no workflow is enforced. `policy` is the version in force; `policy_problem` says why
+    `state` are those of the session that was used last. `policy` is the version in force; `policy_problem` says why
     it is not that of the files on disk, `audit_problem` what was last found wrong with the audit log. `folders` are
     the roots of all workspace folders that the client has open; each has its own status.
     """

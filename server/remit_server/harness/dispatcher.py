@@ -15,7 +15,7 @@ from remit_server.errors import ToolError
 from remit_server.harness.calls import CallResult, RunDenied, ToolCall, replace_non_finite
 from remit_server.harness.collected import REVIEW, Batch
 from remit_server.harness.context import CallContext, Parts
-from remit_server.harness.judgement import judge_actions, judge_path
+from remit_server.harness.judgement import actions_now, judge_actions, judge_path
 from remit_server.harness.record.audit_append import append, intent_event
 from remit_server.harness.record.call_record import CallRecord
 from remit_server.harness.stages.approve import approve
@@ -28,7 +28,9 @@ from remit_server.harness.stages.merge import merge
 from remit_server.harness.stages.parse import ParsedCall, parse, parse_intent
 from remit_server.harness.stages.prepare import Prepared, prepare
 from remit_server.harness.stages.resolve import ResolvedCall, make_tool_context, resolve, resolve_targets
+from remit_server.harness.stages.state import check_state
 from remit_server.harness.turn import Turn
+from remit_server.harness.workflow.follow import follow_outcome, following, note_changes
 from remit_server.harness.writes.collected_plan import actions_of, arguments_of, review_tool
 from remit_server.models.ports import ToolSpec
 from remit_server.tools.code.get_diagnostics import errors_in_editor
@@ -83,7 +85,7 @@ class Dispatcher:
         reaches nobody but through `record.finish`, which redacts it.
         """
         admitted = admit(ctx)
-        parsed = parse(admitted, ctx)
+        parsed = check_state(parse(admitted, ctx), ctx)
         prepared = await self._prepare(parsed, ctx, record)
         if needs_review_first(prepared, ctx):
             await self._review_before(ctx, record)
@@ -92,8 +94,10 @@ class Dispatcher:
             return record.finish(await collect(prepared, ctx, record), prepared.proposal.tool.most_chars)
         approved = await approve(prepared, ctx, record)
         with authorise(approved, ctx, record) as authorised:
-            executed = await execute(authorised, ctx, record)
-            merged = await merge(executed, ctx, record)
+            async with following(parsed, ctx) as begun:
+                executed = await execute(authorised, ctx, record)
+                merged = await merge(executed, ctx, record)
+            merged = await follow_outcome(merged, begun, parsed, ctx, record)
         return record.finish(merged.outcome, merged.most_chars)
 
     async def _prepare(self, parsed: ParsedCall, ctx: CallContext, record: CallRecord) -> Prepared:
@@ -144,7 +148,7 @@ class Dispatcher:
 
     async def _run_review(self, batch: Batch, left: dict[str, str], ctx: CallContext, record: CallRecord) -> CallResult:
         """Runs the stages from the judge on: the calls that collected have passed those before it."""
-        arguments, actions = arguments_of(batch), actions_of(batch)
+        arguments, actions = arguments_of(batch), actions_now(actions_of(batch), ctx.turn)
         tool = review_tool(batch, left)
         if not arguments.files:
             return record.finish(Outcome(NOTHING_LEFT, NOTHING_LEFT), tool.most_chars)
@@ -156,6 +160,8 @@ class Dispatcher:
         with authorise(approved, ctx, record) as authorised:
             executed = await execute(authorised, ctx, record)
             merged = await merge(executed, ctx, record)
+        if record.changed:
+            note_changes(ctx)
         kept = "".join(f"\nnot written: {path}: {why}; read it again" for path, why in left.items())
         return record.finish(replace(merged.outcome, text=merged.outcome.text + kept), merged.most_chars)
 

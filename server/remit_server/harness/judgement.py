@@ -16,11 +16,15 @@ from remit_governance.policy.decision.evaluate import evaluate, may_take_long
 from remit_governance.policy.rules import Policy
 from remit_governance.rulebook import Rulebook
 from remit_governance.values import Action, Decision, Verdict, strictest
+from remit_governance.workflow.position import Position
+from remit_governance.workflow.words import describe
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
 from remit_server.harness.calls import RunDenied
 from remit_server.harness.turn import Turn
 
+WORKFLOW_RULES = "workflow."
+"""What the names of the packaged rules of the workflow begin with."""
 STRICTNESS = ("allow", "ask", "deny", "final_deny")
 
 
@@ -58,8 +62,11 @@ class Judgement:
         """Whether policy or the person's configuration denies it."""
         return self.answer.word in {"deny", "final_deny"}
 
-    def denial(self, tool: str) -> ToolError | None:
-        """Returns the refusal of a call of `tool` that is denied, RunDenied where the deny is final; else None."""
+    def denial(self, tool: str, position: Position | None = None) -> ToolError | None:
+        """Returns the refusal of a call of `tool` that is denied, RunDenied where the deny is final; else None.
+
+        Where the workflow denies, it says what would open the gate from `position` (FLW-03).
+        """
         if not self.denies:
             return None
         kind = RunDenied if self.answer.word == "final_deny" else ToolError
@@ -67,10 +74,13 @@ class Judgement:
         rules = ", ".join(decision.rules) if decision.verdict is Verdict.DENY else self.answer.source
         by_default = decision.deciding.layer == "default"
         unruled = "default deny" if by_default else f"the {decision.deciding.layer} layer"
+        by_workflow = (decision.deciding.rule or "").startswith(WORKFLOW_RULES)
         return kind(
             f"`{tool}` was denied by {rules or unruled}",
             self.answer.reason,
-            "a person can add a rule that allows it"
+            describe(position)
+            if position is not None and by_workflow
+            else "a person can add a rule that allows it"
             if by_default and not rules
             else "leave it as it is; a person can change the policy",
             code=ErrorCode.DENIED,
@@ -79,7 +89,24 @@ class Judgement:
 
 def action_for(turn: Turn, tool: str, syscall: str, path: str | None, **more: Any) -> Action:
     """Returns an action of this turn: who does it, in which intent; `more` are other fields of it."""
-    return Action(syscall, path, tool=tool, intent=turn.intent.active, caller_tags=turn.caller_tags, **more)
+    position = turn.memory.position
+    where: dict[str, Any] = {"state": position.state.value, "mode": position.mode_for(path).value}
+    return Action(
+        syscall, path, tool=tool, intent=turn.intent.active, caller_tags=turn.caller_tags, **{**where, **more}
+    )
+
+
+def actions_now(actions: tuple[Action, ...], turn: Turn) -> tuple[Action, ...]:
+    """Returns the actions as they are where the workflow stands by now."""
+    position = turn.memory.position
+    return tuple(
+        replace(
+            action,
+            state=position.state.value,
+            mode=action.mode if action.syscall == "session.set_mode" else position.mode_for(action.path).value,
+        )
+        for action in actions
+    )
 
 
 async def judge_actions(

@@ -14,6 +14,9 @@ from pathlib import Path
 
 from remit_governance.errors import AuditError
 from remit_governance.visible import visible
+from remit_governance.workflow.position import Position
+from remit_governance.workflow.states import Mode
+from remit_governance.workflow.words import describe
 from remit_server import __version__
 from remit_server.agent.loop import Agent, begin_conversation
 from remit_server.agent.prompt import own_call_text
@@ -47,6 +50,7 @@ from remit_server.harness.collected import Collected
 from remit_server.harness.dispatcher import Dispatcher
 from remit_server.harness.ports import Asker, Emit
 from remit_server.harness.turn import Turn
+from remit_server.harness.workflow.moves import begin_message, tighten_mode
 from remit_server.models.answers import OnText
 from remit_server.models.ports import LocalEngine, ModelProvider, UserMessage
 from remit_server.runtime.attachments import Reader
@@ -119,6 +123,12 @@ class Runtime:
     @property
     def _running_turns(self) -> int:
         return sum(not turn.task.done() for turn in self._turns.values())
+
+    @property
+    def _position(self) -> Position:
+        """Where the session that was used last stands in the workflow."""
+        last = next(reversed(self._sessions.values()), None)
+        return Position(self._settings.mode) if last is None else last.memory.position
 
     async def run(self, request: RunRequest, emit: Emit, asker: Asker) -> RunResult:
         """Run one turn; see `AgentRuntime.run`. Raises RemitError where the ids were used for another request."""
@@ -200,6 +210,8 @@ class Runtime:
             completion=self._completer.state(),
             running_turns=self._running_turns,
             pending_approvals=self._desk.pending,
+            mode=self._position.mode,
+            state=self._position.state,
             policy=self.dispatcher.parts.rulebook.policy.version,
             policy_problem=self._live.problem,
             audit_problem=next(reversed(self._audit_warnings()), None),
@@ -335,11 +347,14 @@ class Runtime:
         folder, sent_to = str(self._settings.workspace), self._models.sent_to(session.model)
         turn.emit(RunStarted, model=agent.provider.name, workspace=folder, sent_to=sent_to)
         self._warn(turn, session)
+        if request.policy and request.policy.mode:
+            tighten_mode(Mode(request.policy.mode), turn, self.dispatcher.parts.audit)
         output: str | None = None
         declined = False
         for number, part in enumerate(request.parts):
             match part:
                 case TextInput():
+                    begin_message(turn, self.dispatcher.parts.audit)
                     attached = (
                         await self._attach(part, number, request, session, turn) if agent.provider.reads_context else ()
                     )
@@ -370,7 +385,9 @@ class Runtime:
         told = await reader.instruct([*named, *shown], session.instructions, trusted=self._settings.trusted)
         attached = await reader.attach(part.attachments)
         session.pin(told.pins + attached.pins)
-        return told.texts + attached.texts
+        position = turn.memory.position
+        workflow = (describe(position),) if position.mode is Mode.STRICT else ()
+        return told.texts + attached.texts + workflow
 
     def _warn(self, turn: Turn, session: Session) -> None:
         """Say once what maintaining the audit log has found since the last turn, and what is wrong with the session."""

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import cast
 
+from remit_governance.workflow.position import Position
 from remit_server import __version__
 from remit_server.agent.context.conversation import Conversation
 from remit_server.contract import AgentEvent, Event, ModelConfig, RunResult
@@ -86,7 +87,7 @@ class Session:
 
 def open_session(session_id: str, settings: Settings, redact: Callable[[str], str]) -> Session:
     """Returns a session, of which nothing is read before its first turn."""
-    memory = SessionMemory(session_id)
+    memory = SessionMemory(session_id, position=Position(settings.mode))
     if not settings.sessions.save:
         return Session(memory)
     folder = SessionFolder(settings.session_folder)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from remit_governance.policy.decision.builtin import AUDIT_DATABASE
+from remit_governance.workflow.states import Mode
 from remit_server.agent.context.generation import Generation
 from remit_server.errors import SetupError
 from remit_server.models.local.options import EngineOptions
@@ -90,6 +91,7 @@ class Settings:
     collector: str | None = None
     room: Room = Room()
     completion: Completion = Completion()
+    mode: Mode = Mode.EXPLORE
     trusted: bool | None = True
     unknown: tuple[str, ...] = ()
 
@@ -185,6 +187,7 @@ class Settings:
             collector=form.telemetry.endpoint,
             room=Room(form.limits.spare_memory_mib, form.limits.spare_disk_mib),
             completion=Completion(form.completion.enabled, form.completion.model),
+            mode=Mode(form.workflow.mode),
             unknown=unknown_variables(env),
         )
 

@@ -33,7 +33,8 @@ class Arguments(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """One thing a call touches, for policy: a resolved path, a command line and the folder it runs in, or a host."""
+    """One thing a call touches, for policy: a resolved path, a command line and the folder it runs in, a host, or the
+    mode that is asked for."""
 
     syscall: str
     path: WorkspacePath | None = None
@@ -42,6 +43,7 @@ class Target:
     script: str | None = None
     size: int | None = None
     host: str | None = None
+    mode: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

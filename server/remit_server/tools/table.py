@@ -27,6 +27,9 @@ from remit_server.tools.run.run_command import RUN_COMMAND
 from remit_server.tools.run.run_tests import RUN_TESTS
 from remit_server.tools.search.search_files import SEARCH_FILES
 from remit_server.tools.spec import Tool
+from remit_server.tools.workflow.plan_complete import PLAN_COMPLETE
+from remit_server.tools.workflow.set_mode import SET_MODE
+from remit_server.tools.workflow.workflow_request_exemption import WORKFLOW_REQUEST_EXEMPTION
 
 TOOLS: Mapping[str, Tool[Any]] = MappingProxyType(
     {
@@ -50,6 +53,9 @@ TOOLS: Mapping[str, Tool[Any]] = MappingProxyType(
         "get_symbols": GET_SYMBOLS,
         "get_definition": GET_DEFINITION,
         "get_references": GET_REFERENCES,
+        "plan_complete": PLAN_COMPLETE,
+        "workflow_request_exemption": WORKFLOW_REQUEST_EXEMPTION,
+        "set_mode": SET_MODE,
     }
 )
 

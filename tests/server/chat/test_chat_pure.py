@@ -229,7 +229,7 @@ async def test_CLI_05_sessions_in_a_chat(chat: Chat, tmp_path: Path) -> None:
     assert chat.session == "new-0"
     assert (await run_command(chat, "/load my work")).shows == "here"
     assert complete_command(chat, "/load my") == ["my work"]
-    assert complete_command(chat, "/st") == ["status", "stats"]
+    assert complete_command(chat, "/st") == ["status", "stats", "strict"]
     page = tmp_path / "page.html"
     await run_command(chat, f"/export {page}")
     assert page.read_text().startswith("<!doctype html>")

@@ -93,9 +93,9 @@ async def test_a_tool_that_this_run_leaves_out_is_told_with_what_there_is(make_b
     left_out, missing = bench.of("tool_result")
     assert (left_out.error.code, left_out.error.why) == ("tool_unavailable", "this run was started without it")
     assert left_out.data["tool_name"] == left_out.tool
-    assert "current_state" not in left_out.data, "there is no workflow whose state it could be"
+    assert "current_state" not in left_out.data, "it is not the workflow that leaves it out"
     assert left_out.data["available_tools"]
     assert all(f"{name}" in left_out.error.fix for name in left_out.data["available_tools"])
     assert left_out.error.fix == "use one of: read_file, list_files"
-    assert (missing.error.code, missing.error.why) == ("unknown_tool", "there is no such tool here")
+    assert (missing.error.code, missing.error.why) == ("tool_unavailable", "this run was started without it")
     assert missing.error.fix == "select another intent: this one opens no tool here"

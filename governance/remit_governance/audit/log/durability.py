@@ -23,6 +23,7 @@ SECURITY = frozenset(
         AuditKind.MERGE_REJECTED,
         AuditKind.COMMITTED,
         AuditKind.NETWORK_DENIED,
+        AuditKind.SESSION_MODE_CHANGE,
         AuditKind.POLICY_UPDATE,
         AuditKind.AUDIT_CHAIN_BREAK,
         AuditKind.AUDIT_SET_ASIDE,

@@ -36,7 +36,16 @@ from remit_governance.values import Action, Risk
 
 UNKNOWN = 4
 RISK: Mapping[str, int] = MappingProxyType(
-    {"fs.read": 1, "fs.list": 1, "fs.write": 2, "git.commit": 2, "process.exec": 1}
+    {
+        "fs.read": 1,
+        "fs.list": 1,
+        "fs.write": 2,
+        "git.commit": 2,
+        "process.exec": 1,
+        "workflow.plan": 1,
+        "workflow.exempt": 1,
+        "session.set_mode": 1,
+    }
 )
 """The effect by syscall. One that is not listed counts `UNKNOWN`."""
 

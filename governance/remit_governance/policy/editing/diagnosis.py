@@ -50,8 +50,7 @@ def findings(
     together = sorted((source, *beside), key=lambda each: each.project)
     problems: tuple[Problem, ...] = ()
     try:
-        policy = compile_policy(together, fold_case)
-        problems, warnings = policy.unenforced, policy.warnings
+        warnings: Sequence[Problem] = compile_policy(together, fold_case).warnings
     except PolicyError as error:
         problems, warnings = error.problems, tuple(_own_warnings(source))
     problems = (*unreadable, *problems)

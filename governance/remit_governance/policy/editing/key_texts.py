@@ -24,6 +24,7 @@ KEYS: Mapping[type[BaseModel], Mapping[str, str]] = MappingProxyType(
         PolicyForm: {
             "version": "The format of the file; there is only 1.",
             "capabilities": "The rules. Their order means nothing, and what no rule allows is denied.",
+            "tdd_exemptions": "Which files need no failing test first, by the category that an exemption is asked for.",
             "redact": "What your own secrets look like. Nothing of them is shown to a model, to a client or in a log.",
         },
         RedactForm: {
@@ -44,8 +45,8 @@ KEYS: Mapping[type[BaseModel], Mapping[str, str]] = MappingProxyType(
             "syscall": "What is about to be done, such as `fs.write`.",
             "path_glob": "The path in the workspace, links resolved, by globs as in `.gitignore`; `!` takes out again.",
             "caller_tag": "Who calls: `model`, `human`, or a tag given when a plugin was registered.",
-            "state": "The workflow state. This version has none, and refuses a rule that looks at it.",
-            "mode": "The session's mode. This version has none, and refuses a rule that looks at it.",
+            "state": "The state of the [workflow](workflow.md).",
+            "mode": "The session's mode: `strict`, `explore` or `debug`.",
             "intent": "The intent that the step has declared.",
             "tool": "The tool's name.",
             "command": "The first words of the command: `npm test` also covers `npm test --watch`. "

@@ -22,12 +22,14 @@ from remit_governance.policy.language.parse_form import parse_form
 from remit_governance.policy.language.policy_form import (
     ConstraintsForm,
     ExamplesForm,
+    ExemptionForm,
+    ExemptionsForm,
     MatchForm,
     PolicyForm,
     RedactForm,
     RuleForm,
 )
-from remit_governance.policy.language.rule_warnings import unenforced_in, warnings_of
+from remit_governance.policy.language.rule_warnings import warnings_of
 from remit_governance.policy.matching.command_match import Match
 from remit_governance.policy.matching.conditions import any_of, compile_match
 from remit_governance.policy.matching.index import keys_of_match
@@ -35,6 +37,7 @@ from remit_governance.policy.matching.rule_globs import wild_chars
 from remit_governance.policy.rules import Constraints, Layer, Policy, Rule
 from remit_governance.secrets.secret_patterns import SecretPattern
 from remit_governance.values import Verdict
+from remit_governance.workflow.exemptions import CATEGORIES, DEFAULT_GLOBS
 
 MAX_WILD_CHARS = 200_000
 """Characters of globs with wildcards that one path may meet: RE2 takes about a second for the longest path."""
@@ -46,6 +49,8 @@ _FORMS: Mapping[str, type[BaseModel]] = {
     "except": MatchForm,
     "constraints": ConstraintsForm,
     "examples": ExamplesForm,
+    "tdd_exemptions": ExemptionsForm,
+    **dict.fromkeys(CATEGORIES, ExemptionForm),
 }
 """Which form stands below which key."""
 
@@ -69,10 +74,10 @@ def compile_policy(sources: Sequence[Source], fold_case: bool = False, own: Sequ
     """
     problems: list[Problem] = []
     warnings: list[Problem] = []
-    unenforced: list[Problem] = []
     rules: dict[str, Rule] = {}
     wild = _WildChars()
     redact: list[SecretPattern] = []
+    exemptions = dict(DEFAULT_GLOBS)
     for source in sources:
         try:
             document, form = parse_policy(source.file, source.text)
@@ -80,7 +85,10 @@ def compile_policy(sources: Sequence[Source], fold_case: bool = False, own: Sequ
             problems.extend(error.problems)
             continue
         warnings.extend(warnings_of(document, form))
-        unenforced.extend(unenforced_in(document, form))
+        problems.extend(_loosened(form, document, source))
+        exemptions |= {
+            category: each.path_glob for category in CATEGORIES if (each := getattr(form.tdd_exemptions, category))
+        }
         redact.extend(SecretPattern(entry.name, entry.pattern) for entry in form.redact)
         for i, entry in enumerate(form.capabilities):
             place = ("capabilities", i)
@@ -97,9 +105,9 @@ def compile_policy(sources: Sequence[Source], fold_case: bool = False, own: Sequ
         version=_version(sources, fold_case, own),
         layers=(builtin_layer(tuple(own)), Layer.of("yaml", rules.values())),
         warnings=tuple(warnings),
-        unenforced=tuple(unenforced),
         files=tuple(source.file for source in sources),
         redact=tuple(redact),
+        exemptions=exemptions,
     )
 
 
@@ -146,6 +154,15 @@ def parse_policy(file: str, text: str) -> tuple[Document, PolicyForm]:
     Raises PolicyError with every problem found.
     """
     return parse_form(file, text, PolicyForm, _FORMS, ActionForm)
+
+
+def _loosened(form: PolicyForm, document: Document, source: Source) -> Iterator[Problem]:
+    if source.project and "tdd_exemptions" in form.model_fields_set:
+        yield document.problem(
+            ("tdd_exemptions",),
+            "`tdd_exemptions` loosens the workflow, and a project's policy may only tighten",
+            "move it to your own policy file",
+        )
 
 
 def _version(sources: Sequence[Source], fold_case: bool, own: Sequence[str]) -> str:

@@ -33,17 +33,10 @@ def load_policy(
 
     A path that is given has to be readable; `own` as for `compile_policy`. Raises PolicyError with every problem found.
     """
-    sources = [default_source() if person is None else read_source(person)]
+    sources = [default_source() if person is None else read_source(person), workflow_source()]
     if project is not None:
         sources.append(read_source(project, project=True))
-    return require_enforceable(compile_policy(sources, FOLDS_CASE, own))
-
-
-def require_enforceable(policy: Policy) -> Policy:
-    """The policy, which may be put in force. Raises PolicyError where a rule of it could not be enforced."""
-    if policy.unenforced:
-        raise PolicyError(policy.unenforced)
-    return policy
+    return compile_policy(sources, FOLDS_CASE, own)
 
 
 def is_given(path: Path) -> bool:
@@ -96,6 +89,12 @@ def load_rule(path: Path) -> ExtensionRule:
 def default_source() -> Source:
     """The packaged default policy."""
     path = files("remit_governance.policy") / "default.yaml"
+    return Source(str(path), path.read_text(encoding="utf-8"))
+
+
+def workflow_source() -> Source:
+    """The packaged rules of the workflow (FLW-03)."""
+    path = files("remit_governance.workflow") / "workflow.yaml"
     return Source(str(path), path.read_text(encoding="utf-8"))
 
 

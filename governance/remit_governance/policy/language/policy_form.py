@@ -12,6 +12,7 @@ from remit_governance.policy.matching.commands import command_prefix
 from remit_governance.policy.matching.rule_globs import glob_fault
 from remit_governance.secrets.secret_patterns import SecretPattern
 from remit_governance.values import Intent
+from remit_governance.workflow.states import Mode, State
 
 _SHOWN_CHARS = 100
 
@@ -70,8 +71,8 @@ class MatchForm(Form):
     syscall: Words | None = None
     path_glob: Globs | None = None
     caller_tag: Words | None = None
-    state: Words | None = None
-    mode: Words | None = None
+    state: Annotated[tuple[State, ...], BeforeValidator(_many)] | None = None
+    mode: Annotated[tuple[Mode, ...], BeforeValidator(_many)] | None = None
     intent: Annotated[tuple[Intent, ...], BeforeValidator(_many)] | None = None
     tool: Words | None = None
     command: Commands | None = None
@@ -119,9 +120,25 @@ class RedactForm(Form):
     pattern: Annotated[Word, AfterValidator(_pattern)]
 
 
+class ExemptionForm(Form):
+    """The files of one category of work that no test can come before."""
+
+    path_glob: Globs
+
+
+class ExemptionsForm(Form):
+    """The files of each category (FLW-05). What is left out is as it is packaged."""
+
+    config_change: ExemptionForm | None = None
+    type_refactor: ExemptionForm | None = None
+    documentation: ExemptionForm | None = None
+    asset_update: ExemptionForm | None = None
+
+
 class PolicyForm(Form):
     """A whole policy file."""
 
     version: Literal[1] = 1
     capabilities: tuple[RuleForm, ...] = ()
     redact: Annotated[tuple[RedactForm, ...], Field(max_length=100)] = ()
+    tdd_exemptions: ExemptionsForm = ExemptionsForm()

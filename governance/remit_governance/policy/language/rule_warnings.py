@@ -10,8 +10,6 @@ from remit_governance.policy.language.document import Document, Place
 from remit_governance.policy.language.policy_form import MatchForm, PolicyForm, RuleForm
 from remit_governance.values import SYSCALLS
 
-_UNENFORCED = frozenset({"state", "mode"})
-
 
 def warnings_of(document: Document, form: PolicyForm) -> Iterator[Problem]:
     """Finds what a person should know about these rules; none of it stops the policy from being used."""
@@ -27,17 +25,6 @@ def warnings_of(document: Document, form: PolicyForm) -> Iterator[Problem]:
                     "narrow the except",
                 )
         yield from _odd_rule(document, rule, place)
-
-
-def unenforced_in(document: Document, form: PolicyForm) -> Iterator[Problem]:
-    """The conditions on what no action of this version has: whoever puts the policy in force refuses them."""
-    for i, rule in enumerate(form.capabilities):
-        place: Place = ("capabilities", i)
-        items = ((rule.match, (*place, "match")), *((e, (*place, "except", n)) for n, e in enumerate(rule.except_)))
-        for item, where in items:
-            for key in _UNENFORCED & _given_keys(item).keys():
-                message = f"`{rule.name}` looks at `{key}`, and this version enforces no workflow {key}"
-                yield document.problem((*where, key), message, f"leave `{key}` out: the rule would never hold")
 
 
 def _odd_rule(document: Document, rule: RuleForm, place: Place) -> Iterator[Problem]:

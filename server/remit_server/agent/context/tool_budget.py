@@ -37,7 +37,8 @@ DROPPED_FIRST = (
     "search_files",
     "run_command",
 )
-"""Which tools a small window goes without, the first of them first. What is left reads, writes and edits files."""
+"""Which tools a small window goes without, the first of them first. What is left reads, writes and edits files, and
+leads on in the workflow where that is enforced."""
 
 
 def context_cost(tool: ToolSpec) -> int:

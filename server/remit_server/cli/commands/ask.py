@@ -13,6 +13,8 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
+from remit_governance.workflow.states import Mode
+from remit_server.chat.workflow_commands import mode_call
 from remit_server.cli.approval import TerminalAsker, can_ask
 from remit_server.cli.console import show, sink
 from remit_server.cli.main import DENIED, DONE, FAILED, INTERRUPTED
@@ -77,6 +79,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="a file for the prompt; can be repeated",
     )
+    parser.add_argument(
+        "--mode", choices=[mode.value for mode in Mode], help="the workflow's mode, as a call of your own"
+    )
     parser.add_argument("--dry-run", action="store_true", help="show what would be done, and do nothing but read")
     loud = parser.add_mutually_exclusive_group()
     loud.add_argument("--quiet", action="store_true", help="print the answer alone")
@@ -127,7 +132,8 @@ def run(arguments: argparse.Namespace) -> int:
     attachments = tuple(FileAttachment(path=path) for path in arguments.attach)
     message = TextInput(text=text.text, attachments=attachments)
     limits = ExecutionPolicy(dry_run=True) if arguments.dry_run else None
-    request = RunRequest(session_id=session or new_session(), turn_id=new_turn(), input=message, policy=limits)
+    parts = (mode_call(Mode(arguments.mode)), message) if arguments.mode else message
+    request = RunRequest(session_id=session or new_session(), turn_id=new_turn(), input=parts, policy=limits)
     asker = choose_asker(arguments.approve, as_json=arguments.json, shows=arguments.quiet)
     take = sink(as_json=arguments.json, quiet=arguments.quiet)
     return EXIT_CODES[asyncio.run(run_request(settings, request, asker, take)).status]
@@ -139,7 +145,7 @@ def _read_settings(arguments: argparse.Namespace) -> Settings:
 
 
 def _chat(arguments: argparse.Namespace, settings: Settings, session: str | None) -> int:
-    if arguments.json or arguments.attach or arguments.dry_run or arguments.quiet:
+    if arguments.json or arguments.attach or arguments.dry_run or arguments.quiet or arguments.mode:
         what, fix = "there is no prompt", 'say what to do, such as `remit "add a test for fetch"`'
         raise WrongUsage(what, "a chat takes no option that is for one turn", fix)
     return chat_here(lambda: _read_settings(arguments), session, arguments.approve)

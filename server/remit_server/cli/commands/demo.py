@@ -15,10 +15,11 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
+from remit_governance.workflow.states import Mode
 from remit_server.cli.approval import answer_from_terminal, can_ask
 from remit_server.cli.console import print_json, say, show, style_text
 from remit_server.cli.main import DENIED, DONE, FAILED
-from remit_server.cli.usage import os_reason
+from remit_server.cli.usage import WrongUsage, os_reason
 from remit_server.contract import AgentEvent, ApprovalRequired, ErrorCode, ErrorPayload
 from remit_server.errors import RemitError, SetupError
 from remit_server.runtime.places import state_folder
@@ -43,24 +44,50 @@ EVENTS: TypeAdapter[AgentEvent] = TypeAdapter(AgentEvent)
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the command's arguments."""
     parser.add_argument("--json", action="store_true", help="print the events, one JSON object a line")
+    parser.add_argument(
+        "--scenario", choices=("tour", "tdd"), default="tour", help="tdd: tests first, by a model that follows a script"
+    )
+    parser.add_argument(
+        "--mode",
+        choices=[mode.value for mode in Mode],
+        help="of the scenario tdd: the mode of the workflow",
+    )
     parser.add_argument("--keep", metavar="DIR", type=Path, help="keep the sample workspace in a new folder DIR")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Runs the demo; 0 when everything happened as expected, 3 when nothing was approved and nothing changed."""
+    if arguments.mode is not None and arguments.scenario != "tdd":
+        raise WrongUsage("the demo was not run", "--mode is for --scenario tdd", "give both, or neither")
     target = arguments.keep
     if target is None:
         # One fixed folder, created anew each time: all demos share one audit log, which stays for `remit audit`.
         target = state_folder(os.environ) / "demo" / "shop"
         shutil.rmtree(target, ignore_errors=True)
+    if arguments.scenario == "tdd":
+        workspace = sample_workspace(target, "tdd")
+        return asyncio.run(_tests_first(workspace, Mode(arguments.mode or Mode.STRICT), as_json=arguments.json))
     workspace = sample_workspace(target)
     return asyncio.run(_demo(workspace, as_json=arguments.json))
 
 
-def sample_workspace(target: Path) -> Path:
-    """Copies the packaged sample to a folder that does not exist yet. Raises SetupError where it does."""
+async def _tests_first(workspace: Path, mode: Mode, *, as_json: bool) -> int:
+    from remit_server.cli.tdd_scenario import REQUEST, make_repository, run_scenario, tell
+
+    make_repository(workspace)
+    told = Story(None, as_json=as_json)
+    told.tell(f"Workspace {workspace}. A model that follows a script is asked, in {mode} mode: {REQUEST}\n")
+    try:
+        ended = await run_scenario(workspace, mode, lambda editor: Story(editor, as_json=as_json))
+    except ResponseError as error:
+        raise server_error(error) from error
+    return DONE if tell(ended, mode, told.tell) else FAILED
+
+
+def sample_workspace(target: Path, name: str = "sample") -> Path:
+    """Copies a packaged sample to a folder that does not exist yet. Raises SetupError where it does."""
     existed = os.path.lexists(target)
-    with as_file(files("remit_server.demo") / "sample") as sample:
+    with as_file(files("remit_server.demo") / name) as sample:
         try:
             copy_folder(sample, target)
         except OSError as error:
@@ -157,7 +184,7 @@ def has_both_edits(buffer: Buffer, workspace: Path) -> bool:
 class Story:
     """Shows a turn as it happens, answers its questions, and records whether every expected event occurred."""
 
-    def __init__(self, editor: Editor, *, as_json: bool) -> None:
+    def __init__(self, editor: Editor | None, *, as_json: bool) -> None:
         self._editor, self._json = editor, as_json
         self._answers: list[asyncio.Task[None]] = []
         self._edits = 0
@@ -224,4 +251,5 @@ class Story:
             answer = {"approval_id": question.approval_id, "decision": "allow", "scope": "once"}
         else:
             answer = (await answer_from_terminal(question)).model_dump(mode="json")
-        await self._editor.request("remit/approval/respond", answer)
+        if self._editor is not None:
+            await self._editor.request("remit/approval/respond", answer)

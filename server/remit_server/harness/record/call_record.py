@@ -341,6 +341,8 @@ class CallRecord:
             tool_name=self.tool,
             syscall_type=self.named.syscall,
             intent=self.turn.intent.active,
+            session_mode=self.turn.memory.position.mode,
+            state_machine_state=self.turn.memory.position.state,
             policy_decision=self._decision_word(),
             policy_rule_name=self.named.rule,
             policy_rule_at=self.named.rule_at,

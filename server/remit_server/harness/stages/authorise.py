@@ -6,9 +6,11 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from remit_server.contract import ErrorCode
+from remit_server.errors import ToolError
 from remit_server.harness.approval.proposal import Proposal
 from remit_server.harness.context import CallContext
-from remit_server.harness.judgement import Judgement
+from remit_server.harness.judgement import Judgement, actions_now, decide_actions
 from remit_server.harness.permit import Permit, mint_permit
 from remit_server.harness.record.call_record import CallRecord
 from remit_server.harness.stages.approve import Approved
@@ -23,13 +25,24 @@ class Authorised:
     permit: Permit
 
 
+def moved_on(name: str) -> ToolError:
+    """Returns the refusal of what was judged in another state of the workflow."""
+    why = "the workflow has moved on since it was judged"
+    return ToolError(f"`{name}` was not done", why, "make the call again", code=ErrorCode.STALE, retryable=True)
+
+
 @contextmanager
 def authorise(approved: Approved, ctx: CallContext, record: CallRecord) -> Generator[Authorised]:
     """Mints the call's permit, audits that it is going to run, and spends the permit; revokes it at the end.
 
-    Raises ToolError: `stale` where the policy in force is no longer the one that judged, `audit_broken`.
+    Raises ToolError: `stale` where the policy in force is no longer the one that judged, or the workflow has moved on
+    to where it is judged otherwise; `audit_broken`.
     """
     judgement = approved.judgement
+    if judgement.actions != (now := actions_now(judgement.actions, ctx.turn)):
+        decisions = decide_actions(ctx.parts.rulebook.policy, now)
+        if [each.verdict for each in decisions] != [each.verdict for each in judgement.decisions]:
+            raise moved_on(approved.proposal.name)
     rulebook = ctx.parts.rulebook
     with mint_permit(rulebook, judgement.pairs, judgement.policy_version, approved=approved.reviewed) as permit:
         record.note_permit(permit.id)

@@ -10,12 +10,15 @@ from pydantic import JsonValue
 
 from remit_governance.intents import allowed_tools, canonical_tool, gate
 from remit_governance.values import Intent
+from remit_governance.workflow.states import Mode
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
 from remit_server.harness.context import CallContext, Parts
 from remit_server.harness.turn import Turn
 from remit_server.models.ports import UNREADABLE_CALL
 from remit_server.tools.spec import Tool
+
+WORKFLOW_TOOLS = frozenset({"plan_complete", "workflow_request_exemption"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +54,13 @@ def admit(ctx: CallContext) -> Admitted:
 def opened_tools(intent: Intent, turn: Turn, parts: Parts) -> tuple[str, ...]:
     """Returns the tools that an intent opens and that the run allows."""
     named = (name for name in allowed_tools(intent, parts.matrix) if name in parts.tools)
-    named = (name for name in named if may_call(parts.tools[name], turn))
+    named = (name for name in named if may_call(parts.tools[name], turn) and _is_offered(name, turn))
     return tuple(name for name in named if turn.allow_tools is None or name in turn.allow_tools)
+
+
+def _is_offered(name: str, turn: Turn) -> bool:
+    """Returns whether a model has a use for the tool: the workflow's own lead somewhere in strict mode alone."""
+    return name not in WORKFLOW_TOOLS or turn.memory.position.mode is Mode.STRICT
 
 
 def may_call(tool: Tool[Any], turn: Turn) -> bool:

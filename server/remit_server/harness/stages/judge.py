@@ -38,7 +38,7 @@ async def judge_or_refuse(
 def refuse_denied(judgement: Judgement, record: CallRecord) -> Judgement:
     """Notes a judgement and returns it where it denies nothing. Raises ToolError, RunDenied where the deny is final."""
     record.note_judgement(judgement)
-    denial = judgement.denial(record.tool)
+    denial = judgement.denial(record.tool, record.turn.memory.position)
     if denial is not None:
         record.record_standing_answer()
         raise denial

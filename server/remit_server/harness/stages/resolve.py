@@ -90,6 +90,7 @@ def _action_of(target: Target, tool: Tool[Any], turn: Turn) -> Action:
         script=target.script,
         size=target.size,
         host=target.host,
+        **({"mode": target.mode} if target.mode is not None else {}),
     )
 
 

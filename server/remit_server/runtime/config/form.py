@@ -132,6 +132,14 @@ class TelemetrySection(Section):
     )
 
 
+class WorkflowSection(Section):
+    """How much of the workflow a session is held to when it begins."""
+
+    mode: Literal["strict", "explore"] = setting(
+        "explore", "REMIT_MODE", "tighten", "`strict` has a failing test come before any code; `explore` does not"
+    )
+
+
 class ConfigForm(Section):
     """A configuration file of Remit. What it leaves out is the next file's, and at last the default."""
 
@@ -143,6 +151,7 @@ class ConfigForm(Section):
     audit: AuditSection = AuditSection()
     log: LogSection = LogSection()
     telemetry: TelemetrySection = TelemetrySection()
+    workflow: WorkflowSection = WorkflowSection()
 
 
 SECTIONS: dict[str, type[Section]] = {
@@ -154,6 +163,7 @@ SECTIONS: dict[str, type[Section]] = {
     "audit": AuditSection,
     "log": LogSection,
     "telemetry": TelemetrySection,
+    "workflow": WorkflowSection,
 }
 """The sections by name, as `ConfigForm` has them."""
 

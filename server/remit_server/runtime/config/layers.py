@@ -11,7 +11,7 @@ import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from platformdirs import site_config_path
 from pydantic import ValidationError
@@ -102,7 +102,11 @@ def _taken(key: Key, value: Any, values: Mapping[Key, Any]) -> bool:
     """Whether a project's value counts: what it may only tighten, it lowers."""
     if project_may(*key) != "tighten":
         return True
-    before = values.get(key, SECTIONS[key[0]].model_fields[key[1]].default)
+    field = SECTIONS[key[0]].model_fields[key[1]]
+    before = values.get(key, field.default)
+    if isinstance(value, str):  # its words are listed the strictest first
+        words = get_args(field.annotation)
+        return words.index(value) < words.index(before)
     return bool(value < before)
 
 

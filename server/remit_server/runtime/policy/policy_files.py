@@ -12,7 +12,7 @@ from remit_governance.audit.reading.query import AuditFilter, latest_audit
 from remit_governance.audit.record import AuditKind
 from remit_governance.errors import AuditError, PolicyError
 from remit_governance.policy.language.compile import Source, compile_policy
-from remit_governance.policy.language.load import default_source, is_given, read_source, require_enforceable
+from remit_governance.policy.language.load import default_source, is_given, read_source, workflow_source
 from remit_governance.policy.matching.paths import FOLDS_CASE
 from remit_governance.policy.review.replay import PastCalls, past_calls
 from remit_governance.policy.rules import Policy
@@ -25,7 +25,15 @@ LOOKED_BACK = 20_000
 
 
 def sources(settings: Settings, instead: Source | None = None) -> tuple[Source, ...]:
-    """The texts that make the policy: the person's own (or the packaged default), then the project's.
+    """The texts that make the policy: those of `own_sources`, and the rules of the workflow.
+
+    Raises PolicyError.
+    """
+    return (*own_sources(settings, instead), workflow_source())
+
+
+def own_sources(settings: Settings, instead: Source | None = None) -> tuple[Source, ...]:
+    """The texts that somebody wrote for this workspace: the person's own (or the packaged default), then the project's.
 
     `instead` takes the place of one of the two, as its `project` says. Raises PolicyError.
     """
@@ -44,7 +52,7 @@ def sources(settings: Settings, instead: Source | None = None) -> tuple[Source, 
 
 def compile_texts(texts: Sequence[Source], beside: Policy | None = None) -> Policy:
     """The policy of these texts, with the extension rules that `beside` has. Raises PolicyError."""
-    policy = require_enforceable(compile_policy(texts, FOLDS_CASE))
+    policy = compile_policy(texts, FOLDS_CASE)
     return policy if beside is None else replace(policy, extension=beside.extension)
 
 

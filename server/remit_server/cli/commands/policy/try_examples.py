@@ -12,7 +12,7 @@ from remit_governance.policy.matching.paths import FOLDS_CASE
 from remit_governance.policy.review.selftest import RuleTest, rule_tests
 from remit_server.cli.console import print_json, say, style_text
 from remit_server.cli.main import DONE, FAILED
-from remit_server.runtime.policy.policy_files import sources
+from remit_server.runtime.policy.policy_files import own_sources
 from remit_server.runtime.settings import Settings
 
 
@@ -29,7 +29,7 @@ def run(arguments: argparse.Namespace) -> int:
     tests: list[RuleTest] = []
     problems: list[str] = []
     try:
-        for source in [read_source(file) for file in arguments.files] or sources(settings):
+        for source in [read_source(file) for file in arguments.files] or own_sources(settings):
             tests += _run_examples(source, problems)
     except PolicyError as error:
         problems += [str(problem) for problem in error.problems]

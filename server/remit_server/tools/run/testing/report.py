@@ -56,6 +56,7 @@ def render_report(output: CommandOutput, choice: Choice, here: Path, redact: Cal
             "runner": runner.name,
             "passed": output.exit_code == 0 and bool(tests) and finished == total and not bad and not trouble,
             "timed_out": stopped,
+            "trouble": list(trouble),
             "totals": {**counts, "unfinished": total - finished, "all": total},
             **_tests_json(tests, redact),
             "others": [{"runner": each.runner, "path": each.folder} for each in choice.others],

@@ -1,0 +1,1 @@
+"""The test-first workflow: states, what leads from one to the next, what each opens, and what proves a failing test."""

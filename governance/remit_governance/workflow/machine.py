@@ -1,0 +1,143 @@
+"""The state machine, as tables that a person can read: pure, and the only place that says what leads where (FLW-02).
+
+Seed: the three transition tables. `debug` moves as `explore` does. One row is Remit's own: in `explore` and `debug` a
+rejected review leads back to `exploring`, for the seed says of no other way to mend what was rejected.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from remit_governance.workflow.states import Facts, Mode, State, Trigger
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """What has to be so for a transition, and what is said where it is not."""
+
+    name: str
+    holds: Callable[[Facts], bool]
+    needs: str
+
+
+RED = Guard(
+    "red",
+    lambda facts: facts.red,
+    "tests must exist, have been run, and at least one new or changed one must fail by an assertion",
+)
+CHANGED = Guard("changed", lambda facts: facts.changed, "there must be changes to test")
+GREEN = Guard("green", lambda facts: facts.green, "all tests must pass before the review")
+NOT_GREEN = Guard("not green", lambda facts: not facts.green, "a test must have failed")
+WITHIN_BUDGET = Guard(
+    "within budget",
+    lambda facts: facts.within_budget,
+    "coverage has fallen too far: write tests in strict mode that win it back",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Transition:
+    """One row of a table: in `source`, `trigger` leads to `target` where the guard holds."""
+
+    source: State
+    trigger: Trigger
+    target: State
+    guard: Guard | None = None
+
+
+_STRICT = (
+    Transition(State.IDLE, Trigger.MESSAGE, State.PLANNING),
+    Transition(State.PLANNING, Trigger.PLAN_COMPLETED, State.TEST_WRITING),
+    Transition(State.PLANNING, Trigger.EXEMPTION_GRANTED, State.EXPLORING),
+    Transition(State.TEST_WRITING, Trigger.TESTS_ENDED, State.CODE_WRITING, RED),
+    Transition(State.CODE_WRITING, Trigger.TESTS_STARTED, State.VALIDATING, CHANGED),
+    Transition(State.VALIDATING, Trigger.TESTS_ENDED, State.REVIEWING, GREEN),
+    Transition(State.VALIDATING, Trigger.TESTS_ENDED, State.CODE_WRITING, NOT_GREEN),
+    Transition(State.REVIEWING, Trigger.APPROVED, State.COMMITTING),
+    Transition(State.REVIEWING, Trigger.REJECTED, State.CODE_WRITING),
+    Transition(State.COMMITTING, Trigger.COMMITTED, State.IDLE),
+)
+
+_EXPLORE = (
+    Transition(State.IDLE, Trigger.MESSAGE, State.PLANNING),
+    Transition(State.PLANNING, Trigger.PLAN_COMPLETED, State.EXPLORING),
+    Transition(State.EXPLORING, Trigger.TESTS_STARTED, State.VALIDATING, CHANGED),
+    Transition(State.VALIDATING, Trigger.TESTS_ENDED, State.REVIEWING, GREEN),
+    Transition(State.VALIDATING, Trigger.TESTS_ENDED, State.EXPLORING, NOT_GREEN),
+    Transition(State.REVIEWING, Trigger.APPROVED, State.COMMITTING, WITHIN_BUDGET),
+    Transition(State.REVIEWING, Trigger.TESTS_WANTED, State.RETROACTIVE_TESTING),
+    Transition(State.REVIEWING, Trigger.REJECTED, State.EXPLORING),
+    Transition(State.RETROACTIVE_TESTING, Trigger.TESTS_STARTED, State.VALIDATING, CHANGED),
+    Transition(State.COMMITTING, Trigger.COMMITTED, State.IDLE),
+)
+
+# What was exempted goes the way of `explore`, and costs nothing of the debt budget.
+_EXEMPT = tuple(
+    Transition(row.source, row.trigger, row.target, None if row.guard is WITHIN_BUDGET else row.guard)
+    for row in _EXPLORE
+    if row.source not in {State.IDLE, State.PLANNING}
+)
+
+TRANSITIONS: Mapping[Mode, tuple[Transition, ...]] = MappingProxyType(
+    {Mode.STRICT: _STRICT, Mode.EXPLORE: _EXPLORE, Mode.DEBUG: _EXPLORE}
+)
+"""The tables by mode. Besides, `reset` leads from any state to `idle`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """A transition was taken."""
+
+    source: State
+    target: State
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """Nothing moves. `needs` says what would open the gate, empty where this trigger leads nowhere from here."""
+
+    state: State
+    needs: str
+
+
+def rows_of(mode: Mode, *, exempt: bool = False) -> tuple[Transition, ...]:
+    """Returns the table of a mode, with `exempt` that of work which an exemption was granted for."""
+    return (
+        (*(row for row in TRANSITIONS[mode] if row.source in {State.IDLE, State.PLANNING}), *_EXEMPT)
+        if exempt
+        else TRANSITIONS[mode]
+    )
+
+
+def advance(mode: Mode, state: State, trigger: Trigger, facts: Facts, *, exempt: bool = False) -> Moved | Held:
+    """Says what a trigger leads to: the one row whose guard holds, else what is missing (FLW-02)."""
+    if trigger is Trigger.RESET:
+        return Moved(state, State.IDLE)
+    rows = [row for row in rows_of(mode, exempt=exempt) if row.source is state and row.trigger is trigger]
+    for row in rows:
+        if row.guard is None or row.guard.holds(facts):
+            return Moved(state, row.target)
+    return Held(state, "; ".join(row.guard.needs for row in rows if row.guard is not None))
+
+
+_OPENERS: Mapping[Trigger, str] = MappingProxyType(
+    {
+        Trigger.MESSAGE: "the person asks for something",
+        Trigger.PLAN_COMPLETED: "call plan_complete once you know what to do",
+        Trigger.EXEMPTION_GRANTED: "or ask for an exemption with workflow_request_exemption",
+        Trigger.TESTS_STARTED: "run all tests with run_tests",
+        Trigger.TESTS_ENDED: "run the tests with run_tests",
+        Trigger.TESTS_WANTED: "the person asks for tests first",
+        Trigger.APPROVED: "the review is approved",
+        Trigger.REJECTED: "the review is rejected",
+        Trigger.COMMITTED: "commit with git_commit",
+    }
+)
+
+
+def ways_out(mode: Mode, state: State, *, exempt: bool = False) -> tuple[str, ...]:
+    """Says of each way out of a state what opens it, in the words that a refusal ends with."""
+    rows = [row for row in rows_of(mode, exempt=exempt) if row.source is state]
+    return tuple(f"{row.target}: {_OPENERS[row.trigger]}{f' ({row.guard.needs})' if row.guard else ''}" for row in rows)

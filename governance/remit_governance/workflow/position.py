@@ -1,0 +1,55 @@
+"""Where a session stands in the workflow, as one value; each change makes another (FLW-01)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from remit_governance.workflow.exemptions import Exemption
+from remit_governance.workflow.machine import Held, Moved, advance, ways_out
+from remit_governance.workflow.proof import Red, TestFiles
+from remit_governance.workflow.states import Facts, Mode, State, Trigger
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """A session's mode and state, and what was proven on the way.
+
+    `before` are the test files when the plan was complete, `red` the failing run that opened `code_writing`; `changed`
+    says whether anything was written since then.
+    """
+
+    mode: Mode = Mode.EXPLORE
+    state: State = State.IDLE
+    exemption: Exemption | None = None
+    before: TestFiles | None = None
+    red: Red | None = None
+    changed: bool = False
+
+    def mode_for(self, path: str | None) -> Mode:
+        """Returns the mode that a path is judged in: what an exemption was granted for goes the way of `explore`."""
+        exempt = self.exemption is not None and path in self.exemption.paths
+        return Mode.EXPLORE if exempt and self.state is State.EXPLORING else self.mode
+
+    @property
+    def is_exempt(self) -> bool:
+        """Whether the work goes the way of an exemption."""
+        return self.exemption is not None
+
+    def take(
+        self, trigger: Trigger, *, red: bool = False, green: bool = False, within_budget: bool = True
+    ) -> tuple[Position, Moved | Held]:
+        """Returns where a trigger leads, and what the machine said; proofs are forgotten where a new task begins."""
+        facts = Facts(red=red, green=green, changed=self.changed, within_budget=within_budget)
+        said = advance(self.mode, self.state, trigger, facts, exempt=self.is_exempt)
+        match said:
+            case Held():
+                return self, said
+            case Moved(target=State.IDLE):
+                return Position(self.mode), said
+            case Moved(target=target):
+                writes_anew = target is State.RETROACTIVE_TESTING
+                return replace(self, state=target, changed=self.changed and not writes_anew), said
+
+    def ways_out(self) -> tuple[str, ...]:
+        """Says what would open each gate from here."""
+        return ways_out(self.mode, self.state, exempt=self.is_exempt)

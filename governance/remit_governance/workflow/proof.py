@@ -1,0 +1,176 @@
+"""What proves a failing test and, later, a passing one: runs of tests judged without looking at the disk (FLW-04).
+
+RED is a new or changed test that ran and failed by an assertion. GREEN is a run of all tests in which those passed, no
+test file is another than then, and nothing fails that did not fail before.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+MOST_NAMED = 5
+
+_NAMES_FILE = re.compile(r"(.+?\.py)::|(.+?) > ")
+_GO_TEST = re.compile(r"\.((?:Test|Fuzz|Example)\w*)(?:/|$)")
+
+Ending = Literal["passed", "failed", "skipped", "error", "unfinished"]
+
+
+@dataclass(frozen=True, slots=True)
+class TestCase:
+    """One test of a run: its id as the runner gives it, how it ended, and whether an assertion failed in it."""
+
+    __test__ = False
+
+    id: str
+    ending: Ending
+    by_assertion: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TestRun:
+    """A run of tests. `whole`: all of the project's tests were to run. `doubt` says why its report is not believed."""
+
+    __test__ = False
+
+    cases: tuple[TestCase, ...]
+    whole: bool = False
+    doubt: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TestFiles:
+    """The test files of a workspace at one moment: text by path."""
+
+    __test__ = False
+
+    texts: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Red:
+    """What a failing run proves: the tests that failed as they should, all that failed, the test files as they were."""
+
+    proven: frozenset[str]
+    failing: frozenset[str]
+    locked: TestFiles
+
+
+@dataclass(frozen=True, slots=True)
+class NotProven:
+    """Why a run proves nothing, in words for whoever ran it."""
+
+    why: str
+
+
+def prove_red(run: TestRun, before: TestFiles, now: TestFiles) -> Red | NotProven:
+    """Judges a run in `test_writing`: `before` are the test files when the plan was complete."""
+    if run.doubt:
+        return NotProven(f"the run is not believed: {run.doubt}")
+    failed = [case for case in run.cases if case.ending in {"failed", "error"}]
+    if not any(case.ending in {"failed", "passed"} for case in run.cases) and not failed:
+        return NotProven("no test ran")
+    if not failed:
+        return NotProven("no test failed: a new test has to fail before the code is written")
+    by_assertion = [case for case in failed if case.by_assertion and case.ending == "failed"]
+    if not by_assertion:
+        return NotProven(f"no test failed by an assertion; what broke is no proof: {_names(failed)}")
+    changed = {path: text for path, text in now.texts.items() if before.texts.get(path) != text}
+    proven = [case for case in by_assertion if _is_new(case.id, before.texts, changed)]
+    if not proven:
+        return NotProven(f"the tests that failed are neither new nor changed: {_names(by_assertion)}")
+    return Red(frozenset(case.id for case in proven), frozenset(case.id for case in failed), now)
+
+
+def prove_green(run: TestRun, red: Red, now: TestFiles) -> NotProven | None:
+    """Judges a run in `validating`; None where all is as it has to be."""
+    if run.doubt:
+        return NotProven(f"the run is not believed: {run.doubt}")
+    if not run.whole:
+        return NotProven("only a run of all tests counts: call run_tests without a path or a filter")
+    moved = sorted(
+        path for path in {*red.locked.texts, *now.texts} if red.locked.texts.get(path) != now.texts.get(path)
+    )
+    if moved:
+        return NotProven(f"test files are not as they were when they failed: {', '.join(moved[:MOST_NAMED])}")
+    passed = {case.id for case in run.cases if case.ending == "passed"}
+    if missing := sorted(red.proven - passed):
+        return NotProven(f"these have to pass, and did not: {', '.join(missing[:MOST_NAMED])}")
+    worse = [
+        case for case in run.cases if case.ending in {"failed", "error", "unfinished"} and case.id not in red.failing
+    ]
+    return NotProven(f"these did not fail before: {_names(worse)}") if worse else None
+
+
+def prove_passing(run: TestRun) -> NotProven | None:
+    """Judges a run where nothing had to fail first: every test that ran passed."""
+    if run.doubt:
+        return NotProven(f"the run is not believed: {run.doubt}")
+    bad = [case for case in run.cases if case.ending in {"failed", "error", "unfinished"}]
+    return NotProven(f"these did not pass: {_names(bad)}") if bad else None
+
+
+def _names(cases: Iterable[TestCase]) -> str:
+    names = [case.id for case in cases]
+    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+    return ", ".join(names[:MOST_NAMED]) + more
+
+
+def _is_new(test_id: str, before: Mapping[str, str], changed: Mapping[str, str]) -> bool:
+    """Tells whether a test stands in a changed file, and is not there as it was before."""
+    file = _NAMES_FILE.match(test_id)
+    paths = changed if file is None else [path for path in changed if path == (file[1] or file[2])]
+    return any(_differs(path, leaf_of(test_id), before.get(path), changed[path]) for path in paths)
+
+
+def leaf_of(test_id: str) -> str:
+    """Returns a test's own name: of pytest's `a.py::C::test_x[1]`, Vitest's `a.ts > adds`, Go's `pkg.TestX/sub`,
+    Cargo's `m::x` or unittest's `m.C.test_x`.
+    """
+    if " > " in test_id:
+        return test_id.rpartition(" > ")[2]
+    if "::" in test_id:
+        return test_id.partition("[")[0].rpartition("::")[2]
+    if (go := _GO_TEST.search(test_id)) is not None:
+        return go[1]
+    return test_id.rpartition(".")[2]
+
+
+def _differs(path: str, leaf: str, before: str | None, now: str) -> bool:
+    pieces = _python_pieces if path.endswith(".py") else _text_pieces
+    found = set(pieces(now, leaf))
+    return bool(found) and not (before is not None and found <= set(pieces(before, leaf)))
+
+
+def _python_pieces(text: str, leaf: str) -> Iterator[str]:
+    """Yields each function of that name as a syntax tree, which knows of no comment and no layout."""
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name == leaf:
+            yield ast.dump(node)
+
+
+def _text_pieces(text: str, leaf: str) -> Iterator[str]:
+    """Yields the lines from each that names the test down to the first that is indented no deeper."""
+    lines = text.splitlines()
+    named = re.compile(rf"(?<!\w){re.escape(leaf)}(?!\w)")
+    for start, line in enumerate(lines):
+        if not named.search(line):
+            continue
+        indent = _indent(line)
+        end = next(
+            (at for at in range(start + 1, len(lines)) if lines[at].strip() and _indent(lines[at]) <= indent),
+            len(lines),
+        )
+        yield "\n".join(each.strip() for each in lines[start : end + 1] if each.strip())
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip())

@@ -1,0 +1,52 @@
+"""Which files are tests, and which decide how tests run (FLW-03). The packaged rules name the same globs."""
+
+from __future__ import annotations
+
+from remit_governance.policy.matching.rule_globs import compile_globs
+
+TEST_GLOBS = (
+    "tests/**",
+    "test/**",
+    "**/tests/**",
+    "**/test/**",
+    "**/__tests__/**",
+    "test_*.py",
+    "*_test.py",
+    "*_test.go",
+    "*.test.*",
+    "*.spec.*",
+)
+RUNNER_GLOBS = (
+    "conftest.py",
+    "pytest.ini",
+    ".pytest.ini",
+    "tox.ini",
+    "setup.cfg",
+    "pyproject.toml",
+    ".coveragerc",
+    "sitecustomize.py",
+    "usercustomize.py",
+    "*.pth",
+    "vitest.config.*",
+    "vitest.workspace.*",
+    "vite.config.*",
+    "jest.config.*",
+    "jest.setup.*",
+    "babel.config.*",
+    ".babelrc",
+    "package.json",
+    "tsconfig*.json",
+    "go.mod",
+    "go.work",
+    "Cargo.toml",
+    "build.rs",
+    "**/.cargo/**",
+)
+
+is_test_file = compile_globs(TEST_GLOBS)
+is_runner_file = compile_globs(RUNNER_GLOBS)
+
+
+def is_locked_file(path: str) -> bool:
+    """Tells whether a file is one that tests, or their runs, depend on by its place and name."""
+    return is_test_file(path) or is_runner_file(path)

@@ -1,0 +1,43 @@
+"""Stage 3: what the session's workflow has no use for now (FLW-03). What may be written is policy's to say."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from remit_governance.workflow.states import Mode, State
+from remit_governance.workflow.words import describe
+from remit_server.contract import ErrorCode
+from remit_server.errors import ToolError
+from remit_server.harness.context import CallContext
+from remit_server.harness.stages.gate import opened_tools
+from remit_server.harness.stages.parse import ParsedCall
+
+USABLE_IN: Mapping[str, frozenset[State]] = MappingProxyType(
+    {
+        "plan_complete": frozenset({State.PLANNING}),
+        "workflow_request_exemption": frozenset({State.PLANNING}),
+    }
+)
+"""The tools that only some states have a use for."""
+
+
+def check_state(parsed: ParsedCall, ctx: CallContext) -> ParsedCall:
+    """Returns the call where the state has a use for its tool. Raises ToolError (`tool_unavailable`)."""
+    position, name = ctx.turn.memory.position, parsed.tool.name
+    states = USABLE_IN.get(name)
+    if states is None or position.state in states:
+        return parsed
+    intent = ctx.turn.intent.active
+    usable = [tool for tool in (opened_tools(intent, ctx.turn, ctx.parts) if intent else ()) if tool != name]
+    reason = f"the workflow is in state `{position.state}`, and `{name}` is of use in {' and '.join(sorted(states))}"
+    fix = describe(position) if position.mode is Mode.STRICT else "go on without it"
+    error = ToolError(f"`{name}` cannot be used now", reason, fix, code=ErrorCode.TOOL_UNAVAILABLE)
+    error.data = {
+        "error": error.code.value,
+        "tool_name": name,
+        "current_state": position.state.value,
+        "reason": reason,
+        "available_tools": list(usable),
+    }
+    raise error

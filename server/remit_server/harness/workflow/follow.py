@@ -1,0 +1,164 @@
+"""Follows the workflow around a call that may run: before it, and with what it came to (FLW-06)."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+
+from remit_governance.workflow.exemptions import Exemption, unfit_paths
+from remit_governance.workflow.machine import Held
+from remit_governance.workflow.proof import NotProven, Red, TestFiles, prove_green, prove_passing, prove_red
+from remit_governance.workflow.states import Mode, State, Trigger
+from remit_governance.workflow.words import describe
+from remit_server.contract import ErrorCode
+from remit_server.errors import ToolError
+from remit_server.harness.context import CallContext
+from remit_server.harness.record.call_record import CallRecord
+from remit_server.harness.stages.merge import Merged
+from remit_server.harness.stages.parse import ParsedCall
+from remit_server.harness.workflow.moves import move, set_mode
+from remit_server.harness.workflow.run_report import read_run
+from remit_server.harness.workflow.test_snapshot import snapshot_tests
+from remit_server.tools.run.run_tests import RunTestsArguments
+from remit_server.tools.workflow.set_mode import SetModeArguments
+from remit_server.tools.workflow.workflow_request_exemption import ExemptionArguments
+
+_WRITING = frozenset({State.CODE_WRITING, State.EXPLORING, State.RETROACTIVE_TESTING})
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """What was known when a call began: the test files, where tests are run in strict mode."""
+
+    tests: TestFiles | None = None
+
+
+@asynccontextmanager
+async def following(parsed: ParsedCall, ctx: CallContext) -> AsyncGenerator[Begun]:
+    """Moves on before the call runs, and back where it does not come to its end. Raises ToolError."""
+    audit, turn = ctx.parts.audit, ctx.turn
+    match parsed.tool.name:
+        case "run_tests":
+            begun = Begun(await _snapshot(ctx))
+            move(Trigger.TESTS_STARTED, turn, audit)
+        case "git_commit":
+            begun = Begun()
+            move(Trigger.APPROVED, turn, audit)
+        case _:
+            begun = Begun()
+    try:
+        yield begun
+    except BaseException:
+        if turn.memory.position.state is State.VALIDATING:
+            move(Trigger.TESTS_ENDED, turn, audit)
+        raise
+
+
+async def follow_outcome(
+    merged: Merged, begun: Begun, parsed: ParsedCall, ctx: CallContext, record: CallRecord
+) -> Merged:
+    """Moves on by what the call came to, and says so in its result. Raises ToolError where a control tool is held."""
+    before = ctx.turn.memory.position.state
+    said = ""
+    match parsed.tool.name:
+        case "run_tests":
+            said = await _follow_tests(merged, begun, parsed, ctx)
+        case "plan_complete":
+            await _complete_plan(ctx)
+        case "workflow_request_exemption":
+            _exempt(merged, parsed, ctx)
+        case "set_mode":
+            assert isinstance(parsed.arguments, SetModeArguments)
+            set_mode(Mode(parsed.arguments.mode), ctx.turn, ctx.parts.audit)
+        case "git_commit":
+            move(Trigger.COMMITTED, ctx.turn, ctx.parts.audit)
+        case _:
+            pass
+    if record.changed:
+        note_changes(ctx)
+    moved = ctx.turn.memory.position.state is not before
+    notes = [note for note in (said, describe(ctx.turn.memory.position) if moved or said else "") if note]
+    if not notes or ctx.turn.memory.position.mode is not Mode.STRICT:
+        return merged
+    return replace(merged, outcome=replace(merged.outcome, text="\n".join([merged.outcome.text, *notes])))
+
+
+async def _snapshot(ctx: CallContext) -> TestFiles | None:
+    position = ctx.turn.memory.position
+    follows = position.mode is Mode.STRICT and not position.is_exempt
+    return await snapshot_tests(ctx.parts.workspace) if follows else None
+
+
+async def _follow_tests(merged: Merged, begun: Begun, parsed: ParsedCall, ctx: CallContext) -> str:
+    """Judges a run of tests by what the state wants proven; says why where it proves nothing."""
+    assert isinstance(parsed.arguments, RunTestsArguments)
+    run, turn, audit = read_run(merged.outcome, parsed.arguments), ctx.turn, ctx.parts.audit
+    position = turn.memory.position
+    now = await _snapshot(ctx)
+    if now is not None and begun.tests is not None and now != begun.tests:
+        run = replace(run, doubt="test files changed while it ran")
+    proof: Red | NotProven | None
+    if position.state is State.TEST_WRITING and position.before is not None and now is not None:
+        proof = prove_red(run, position.before, now)
+        if isinstance(proof, Red):
+            turn.memory.position = replace(position, red=proof)
+            move(Trigger.TESTS_ENDED, turn, audit, red=True)
+            return ""
+        return f"this is no failing test yet: {proof.why}"
+    if position.state is not State.VALIDATING:
+        return ""
+    proof = prove_green(run, position.red, now) if position.red and now is not None else prove_passing(run)
+    move(Trigger.TESTS_ENDED, turn, audit, green=proof is None)
+    return "" if proof is None else f"this is no passing run yet: {proof.why}"
+
+
+async def _complete_plan(ctx: CallContext) -> None:
+    strict = ctx.turn.memory.position.mode is Mode.STRICT
+    before = await snapshot_tests(ctx.parts.workspace) if strict else None
+    _require(Trigger.PLAN_COMPLETED, ctx)
+    ctx.turn.memory.position = replace(ctx.turn.memory.position, before=before)
+
+
+def _exempt(merged: Merged, parsed: ParsedCall, ctx: CallContext) -> None:
+    """Grants an exemption whose paths all fit. Raises ToolError where one does not: tests come first then."""
+    assert isinstance(parsed.arguments, ExemptionArguments)
+    category = parsed.arguments.category
+    paths = tuple(str(path) for path in _paths(merged))
+    unfit = unfit_paths(category, paths, ctx.parts.rulebook.policy.exemptions)
+    if unfit:
+        raise ToolError(
+            "the exemption was not granted",
+            f"no glob of `{category}` fits {', '.join(f'`{path}`' for path in unfit[:5])}",
+            "write a failing test first, or name only files of the category",
+            code=ErrorCode.DENIED,
+        )
+    _require(Trigger.EXEMPTION_GRANTED, ctx)
+    ctx.turn.memory.position = replace(ctx.turn.memory.position, exemption=Exemption(category, frozenset(paths)))
+
+
+def _paths(merged: Merged) -> tuple[object, ...]:
+    found = merged.outcome.data.get("paths")
+    return tuple(found) if isinstance(found, list) else ()
+
+
+def _require(trigger: Trigger, ctx: CallContext) -> None:
+    """Moves on. Raises ToolError where the tables lead nowhere: another call was there before."""
+    said = move(trigger, ctx.turn, ctx.parts.audit)
+    if isinstance(said, Held):
+        why = said.needs or f"nothing leads on from `{said.state}` this way"
+        fix = describe(ctx.turn.memory.position)
+        raise ToolError("the workflow stays where it is", why, fix, code=ErrorCode.TOOL_UNAVAILABLE)
+
+
+def note_changes(ctx: CallContext) -> None:
+    """Notes that something was written. Outside strict mode the first change says that the plan is complete, and one
+    under review or before a commit goes on with the work."""
+    turn, audit = ctx.turn, ctx.parts.audit
+    if turn.memory.position.mode is not Mode.STRICT:
+        if turn.memory.position.state is State.COMMITTING:
+            move(Trigger.RESET, turn, audit)
+        for trigger in (Trigger.REJECTED, Trigger.MESSAGE, Trigger.PLAN_COMPLETED):
+            move(trigger, turn, audit)
+    if turn.memory.position.state in _WRITING:
+        turn.memory.position = replace(turn.memory.position, changed=True)

@@ -1,0 +1,70 @@
+"""Moves a session in its workflow: audited before it holds, then shown (FLW-06)."""
+
+from __future__ import annotations
+
+from remit_governance.audit.record import AuditEvent, AuditKind
+from remit_governance.audit.store import AuditLog
+from remit_governance.workflow.machine import Held, Moved
+from remit_governance.workflow.position import Position
+from remit_governance.workflow.states import Mode, State, Trigger
+from remit_server.contract import ErrorCode, StateChanged
+from remit_server.errors import RemitError
+from remit_server.harness.record.audit_append import append
+from remit_server.harness.turn import Turn
+
+
+def move(trigger: Trigger, turn: Turn, audit: AuditLog, *, red: bool = False, green: bool = False) -> Moved | Held:
+    """Takes a trigger where the tables lead it. Raises ToolError where that cannot be recorded: then nothing moved."""
+    position, said = turn.memory.position.take(trigger, red=red, green=green)
+    if isinstance(said, Moved):
+        _put(position, turn, audit, AuditKind.STATE_TRANSITION, {"from": said.source, "trigger": trigger})
+    return said
+
+
+def set_mode(mode: Mode, turn: Turn, audit: AuditLog) -> None:
+    """Holds the session to another mode from here on; its work begins anew. Raises ToolError."""
+    before = turn.memory.position.mode
+    if mode is not before:
+        _put(Position(mode), turn, audit, AuditKind.SESSION_MODE_CHANGE, {"from": before})
+
+
+def tighten_mode(mode: Mode, turn: Turn, audit: AuditLog) -> None:
+    """Holds the session to the mode that a run asks for. Raises RemitError where that would loosen it."""
+    order = tuple(Mode)
+    now = turn.memory.position.mode
+    if order.index(mode) > order.index(now):
+        what, why = f"the run was not begun in {mode} mode", f"the session is in {now} mode, and a run may only tighten"
+        fix = f"the person can switch with `/{mode}`"
+        raise RemitError(what, why, fix, code=ErrorCode.INVALID_REQUEST)
+    set_mode(mode, turn, audit)
+
+
+def begin_message(turn: Turn, audit: AuditLog) -> None:
+    """Takes a message of the person: work begins, or what was under review is to become something else.
+
+    Raises ToolError where that cannot be recorded.
+    """
+    match turn.memory.position.state:
+        case State.REVIEWING:
+            move(Trigger.REJECTED, turn, audit)
+        case State.COMMITTING:
+            move(Trigger.RESET, turn, audit)
+            move(Trigger.MESSAGE, turn, audit)
+        case _:
+            move(Trigger.MESSAGE, turn, audit)
+
+
+def _put(position: Position, turn: Turn, audit: AuditLog, kind: AuditKind, metadata: dict[str, str]) -> None:
+    event = AuditEvent(
+        kind=kind,
+        caller=turn.caller,
+        session_id=turn.session_id,
+        turn_id=turn.turn_id,
+        step=turn.step,
+        session_mode=position.mode,
+        state_machine_state=position.state,
+        metadata=metadata,
+    )
+    append(audit, event)
+    turn.memory.position = position
+    turn.emit(StateChanged, state=position.state, mode=position.mode)

@@ -1,0 +1,36 @@
+"""What `run_tests` told, as the workflow judges it (FLW-04)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+from remit_governance.workflow.proof import TestCase, TestRun
+from remit_server.tools.run.run_tests import RunTestsArguments
+from remit_server.tools.spec import Outcome
+
+
+def read_run(outcome: Outcome, arguments: RunTestsArguments) -> TestRun:
+    """Returns the run as a value: whole where nothing was left out by whoever asked for it."""
+    data = cast("Mapping[str, Any]", outcome.data)
+    cases = tuple(
+        TestCase(test["id"], test["outcome"], by_assertion=test["kind"] == "assertion") for test in data["tests"]
+    )
+    whole = arguments.path is None and arguments.filter is None
+    return TestRun(cases, whole, _doubt(data, cases, outcome.exit_code))
+
+
+def _doubt(data: Mapping[str, Any], cases: tuple[TestCase, ...], exit_code: int | None) -> str:
+    """Says why report and runner do not tell the same, or not all."""
+    failed = any(case.ending in {"failed", "error"} for case in cases)
+    if data["timed_out"] or exit_code is None:
+        return "it was stopped before its end"
+    if data["trouble"]:
+        return "; ".join(data["trouble"])
+    if data["left_out"]:
+        return f"{data['left_out']} of its tests are not listed"
+    if failed and exit_code == 0:
+        return "a test failed, and the runner says that none did"
+    if not failed and cases and exit_code != 0:
+        return "no test is reported as failed, and the runner says that something did"
+    return ""

@@ -1,0 +1,1 @@
+"""Tools that move the workflow of a session (FLW-06)."""

@@ -1,0 +1,39 @@
+"""`plan_complete`: the model knows what to do, and says so; in strict mode tests come next (FLW-06)."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from remit_governance.values import Effect
+from remit_server.tools.spec import Arguments, Outcome, Plan, ReadPlan, Target, Tool, ToolContext
+
+
+class PlanCompleteArguments(Arguments):
+    """Arguments of `plan_complete`."""
+
+    plan: str = Field(min_length=1, max_length=4_000, description="what will be done, in a few steps")
+
+
+def _targets(arguments: PlanCompleteArguments, ctx: ToolContext) -> tuple[Target, ...]:
+    del arguments, ctx
+    return (Target("workflow.plan"),)
+
+
+async def _prepare(arguments: PlanCompleteArguments, ctx: ToolContext) -> Plan:
+    del arguments, ctx
+
+    async def run() -> Outcome:
+        return Outcome("the plan is complete", "the plan is complete")
+
+    return ReadPlan(run)
+
+
+PLAN_COMPLETE = Tool(
+    name="plan_complete",
+    summary="Say that the plan is complete, with what you will do. In strict mode this opens the writing of tests.",
+    effect=Effect.CONTROL,
+    arguments=PlanCompleteArguments,
+    targets=_targets,
+    prepare=_prepare,
+    only_resolves=True,
+)

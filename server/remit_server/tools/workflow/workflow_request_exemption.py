@@ -1,0 +1,48 @@
+"""`workflow_request_exemption`: asks for work that no test can come before, on files of its category (FLW-05)."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+from remit_governance.values import Effect
+from remit_governance.workflow.exemptions import Category
+from remit_server.tools.spec import Arguments, Outcome, Plan, ReadPlan, Target, Tool, ToolContext
+
+MOST_PATHS = 50
+
+
+class ExemptionArguments(Arguments):
+    """Arguments of `workflow_request_exemption`."""
+
+    category: Category
+    paths: tuple[Annotated[str, Field(min_length=1, max_length=4096)], ...] = Field(
+        strict=False, min_length=1, max_length=MOST_PATHS, description="the files that will change"
+    )
+    reason: str = Field(min_length=1, max_length=500, description="why no test can come first")
+
+
+def _targets(arguments: ExemptionArguments, ctx: ToolContext) -> tuple[Target, ...]:
+    return tuple(Target("workflow.exempt", ctx.resolve(path)) for path in arguments.paths)
+
+
+async def _prepare(arguments: ExemptionArguments, ctx: ToolContext) -> Plan:
+    paths = [ctx.resolve(path).relative for path in arguments.paths]
+
+    async def run() -> Outcome:
+        named = f"{arguments.category} for {', '.join(paths)}"
+        return Outcome(f"exempted: {named}", f"exempted: {named}", data={"paths": list(paths)})
+
+    return ReadPlan(run)
+
+
+WORKFLOW_REQUEST_EXEMPTION = Tool(
+    name="workflow_request_exemption",
+    summary="Ask to change files that no test can come before (configuration, documentation, assets, types alone).",
+    effect=Effect.CONTROL,
+    arguments=ExemptionArguments,
+    targets=_targets,
+    prepare=_prepare,
+    only_resolves=True,
+)

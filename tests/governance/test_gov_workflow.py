@@ -1,0 +1,113 @@
+"""The workflow's machine: its tables whole, everything else refused, and the same as one that is written out by hand."""
+
+from __future__ import annotations
+
+import random
+from itertools import product
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from remit_governance.workflow.diagram import mermaid
+from remit_governance.workflow.machine import TRANSITIONS, Held, Moved, advance, rows_of, ways_out
+from remit_governance.workflow.states import Facts, Mode, State, Trigger
+
+FACTS = [Facts(*given) for given in product([False, True], repeat=4)]
+ROWS = [(mode, exempt, row) for mode in Mode for exempt in (False, True) for row in rows_of(mode, exempt=exempt)]
+
+SEQUENCES = 100_000
+
+
+def obvious(mode: str, state: str, trigger: str, facts: Facts, exempt: bool) -> str | None:
+    """Returns the state that follows, written out case by case as the seed tells it; None where nothing moves."""
+    if trigger == "reset":
+        return "idle"
+    loose = mode != "strict" or exempt
+    beginning = state in {"idle", "planning"}
+    match state, trigger:
+        case "idle", "message":
+            return "planning"
+        case "planning", "plan_completed":
+            return "test_writing" if mode == "strict" else "exploring"
+        case "planning", "exemption_granted" if mode == "strict":
+            return "exploring"
+        case "test_writing", "tests_ended" if not loose and facts.red:
+            return "code_writing"
+        case "code_writing", "tests_started" if not loose and facts.changed:
+            return "validating"
+        case (("exploring" | "retroactive_testing"), "tests_started") if loose and facts.changed:
+            return "validating"
+        case "validating", "tests_ended" if facts.green:
+            return "reviewing"
+        case "validating", "tests_ended":
+            return "exploring" if loose else "code_writing"
+        case "reviewing", "approved":
+            return None if loose and not exempt and not facts.within_budget else "committing"
+        case "reviewing", "rejected":
+            return "exploring" if loose else "code_writing"
+        case "reviewing", "tests_wanted" if loose:
+            return "retroactive_testing"
+        case "committing", "committed":
+            return "idle"
+        case _:
+            assert not beginning or trigger != "message" or state != "idle"
+            return None
+
+
+@pytest.mark.parametrize(("mode", "exempt", "row"), ROWS)
+def test_FLW_02_every_transition_of_the_tables_is_taken(mode: Mode, exempt: bool, row: object) -> None:
+    assert row in rows_of(mode, exempt=exempt)
+    fitting = [facts for facts in FACTS if row.guard is None or row.guard.holds(facts)]  # type: ignore[attr-defined]
+    assert fitting
+    for facts in fitting:
+        moved = advance(mode, row.source, row.trigger, facts, exempt=exempt)  # type: ignore[attr-defined]
+        assert moved == Moved(row.source, row.target)  # type: ignore[attr-defined]
+
+
+@given(st.sampled_from(Mode), st.booleans(), st.sampled_from(State), st.sampled_from(Trigger), st.sampled_from(FACTS))
+def test_FLW_02_what_no_row_leads_to_is_held_and_says_what_is_missing(
+    mode: Mode, exempt: bool, state: State, trigger: Trigger, facts: Facts
+) -> None:
+    said = advance(mode, state, trigger, facts, exempt=exempt)
+    rows = [row for row in rows_of(mode, exempt=exempt) if (row.source, row.trigger) == (state, trigger)]
+    open_rows = [row for row in rows if row.guard is None or row.guard.holds(facts)]
+    if trigger is Trigger.RESET:
+        assert said == Moved(state, State.IDLE)
+    elif open_rows:
+        assert said == Moved(state, open_rows[0].target)
+    else:
+        assert isinstance(said, Held)
+        assert said.state is state
+        assert bool(said.needs) == bool(rows)
+
+
+def test_FLW_02_a_second_machine_written_by_hand_agrees_on_random_sequences() -> None:
+    chance = random.Random(17)
+    triggers, modes = list(Trigger), list(Mode)
+    for _ in range(SEQUENCES):
+        mode, exempt, state = chance.choice(modes), chance.random() < 0.2, State.IDLE
+        for _ in range(8):
+            trigger, facts = chance.choice(triggers), chance.choice(FACTS)
+            said = advance(mode, state, trigger, facts, exempt=exempt)
+            expected = obvious(mode, state, trigger, facts, exempt)
+            assert (said.target if isinstance(said, Moved) else None) == expected
+            state = said.target if isinstance(said, Moved) else state
+
+
+def test_FLW_02_every_state_but_idle_has_a_way_out_that_is_said() -> None:
+    for mode in Mode:
+        reached = {row.target for row in TRANSITIONS[mode]}
+        assert all(ways_out(mode, state) or ways_out(mode, state, exempt=True) for state in reached)
+
+
+def test_FLW_02_the_diagram_has_each_row_once() -> None:
+    for mode in Mode:
+        lines = mermaid(mode).splitlines()
+        assert len(lines) == len(set(lines)) == len(TRANSITIONS[mode]) + 2
+
+
+def test_FLW_02_the_guide_shows_the_table_as_it_is() -> None:
+    guide = (Path(__file__).parents[2] / "docs" / "workflow.md").read_text("utf-8")
+    assert mermaid(Mode.STRICT) in guide

@@ -1,0 +1,281 @@
+"""The workflow through a whole runtime: a real sandbox, real runs of tests, a script as the model."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from bench_runtime import Answering, Bench, call, intent
+
+from remit_governance.audit.record import AuditKind
+from remit_governance.policy.language.compile import parse_policy
+from remit_governance.policy.language.load import workflow_source
+from remit_governance.workflow.states import Mode
+from remit_governance.workflow.test_files import RUNNER_GLOBS, TEST_GLOBS
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(shutil.which("bwrap") is None, reason="there is no bwrap"),
+    pytest.mark.skipif(shutil.which("python3", path="/usr/bin:/bin") is None, reason="there is no system Python"),
+]
+
+SOURCE = "def parse_config(text):\n    return dict(line.split('=') for line in text.splitlines())\n"
+BETTER = (
+    "def parse_config(text):\n"
+    "    lines = [line for line in text.splitlines() if line]\n"
+    "    if any('=' not in line for line in lines):\n"
+    "        return None\n"
+    "    return dict(line.split('=') for line in lines)\n"
+)
+OLD_TEST = (
+    "import unittest\nfrom config import parse_config\n\n\nclass Config(unittest.TestCase):\n"
+    "    def test_parses(self):\n        self.assertEqual(parse_config('a=1'), {'a': '1'})\n"
+)
+NEW_TEST = OLD_TEST + "\n    def test_is_none_for_a_bad_line(self):\n        self.assertIsNone(safe('a'))\n"
+NEW_TEST = NEW_TEST.replace(
+    "class Config",
+    "def safe(text):\n    try:\n        return parse_config(text)\n    except ValueError:\n        return 'raised'\n\n\nclass Config",
+)
+PLAN = {"calls": [intent("PLAN"), call("plan_complete", plan="a failing test, then the code")]}
+WRITE_TEST = {"calls": [intent("WRITE_FILE"), call("write_file", path="test_config.py", content=NEW_TEST)]}
+WRITE_CODE = {"calls": [intent("WRITE_FILE"), call("write_file", path="config.py", content=BETTER)]}
+READ = {"calls": [intent("ANALYZE"), call("read_file", path="config.py"), call("read_file", path="test_config.py")]}
+RUN = {"calls": [intent("EXECUTE"), call("run_tests")]}
+COMMIT = {"calls": [intent("EXECUTE"), call("git_commit", message="Say None of a bad line")]}
+DONE = {"text": "done"}
+
+
+async def strict(
+    make_bench: Any, *steps: Any, mode: Mode = Mode.STRICT, repository: bool = False, **settings: Any
+) -> Bench:
+    bench: Bench = await make_bench(*steps, DONE, mode=mode, **settings)
+    (bench.workspace / "a.py").unlink()
+    (bench.workspace / "config.py").write_text(SOURCE)
+    (bench.workspace / "test_config.py").write_text(OLD_TEST)
+    if repository:
+        (bench.workspace / ".gitignore").write_text("__pycache__/\n")
+        for words in (["init", "-q"], ["config", "user.name", "Ada"], ["config", "user.email", "a@b.c"], ["add", "-A"]):
+            subprocess.run(["git", *words], cwd=bench.workspace, check=True)
+        subprocess.run(["git", "commit", "-q", "-m", "before"], cwd=bench.workspace, check=True)
+    await bench.ask("Add error handling to parse_config")
+    return bench
+
+
+def states(bench: Bench) -> list[str]:
+    return [event.state for event in bench.of("state_changed")]
+
+
+def failures(bench: Bench) -> list[str]:
+    return [event.output for event in bench.of("tool_result") if not event.ok]
+
+
+async def test_FLW_06_tests_first_from_the_request_to_the_review(make_bench: Any) -> None:
+    bench = await strict(make_bench, READ, PLAN, WRITE_TEST, RUN, WRITE_CODE, RUN)
+    assert failures(bench) == []
+    assert states(bench) == ["planning", "test_writing", "code_writing", "validating", "reviewing"]
+    assert (bench.workspace / "config.py").read_text() == BETTER
+    moves = [r.event for r in bench.audit() if r.event.kind is AuditKind.STATE_TRANSITION]
+    assert [event.state_machine_state for event in moves] == states(bench)
+    assert bench.runtime.status().state == "reviewing"
+
+
+@pytest.mark.parametrize("before", [[], [PLAN], [PLAN, WRITE_TEST], [PLAN, RUN]])
+async def test_FLW_03_no_code_is_written_before_a_failing_test(make_bench: Any, before: list[Any]) -> None:
+    bench = await strict(make_bench, READ, *before, WRITE_CODE)
+    assert (bench.workspace / "config.py").read_text() == SOURCE
+    (refused,) = failures(bench)
+    assert "denied" in refused
+    (event,) = [r.event for r in bench.audit() if r.event.kind is AuditKind.TOOL_OUTCOME and r.event.deny_reason]
+    assert event.policy_rule_name in {"workflow.nothing-is-written", "workflow.tests-come-first"}
+    assert event.session_mode == "strict"
+
+
+FAKES = {
+    "a syntax error": NEW_TEST + "    def (:\n",
+    "an import error": "import nothing_of_this_name\n" + NEW_TEST,
+    "an error instead of an assertion": OLD_TEST + "\n    def test_new(self):\n        raise RuntimeError\n",
+    "a test that passes": OLD_TEST + "\n    def test_new(self):\n        assert True\n",
+    "a skipped test": OLD_TEST + "\n    @unittest.skip('later')\n    def test_new(self):\n        assert False\n",
+    "an expected failure": OLD_TEST
+    + "\n    @unittest.expectedFailure\n    def test_new(self):\n        assert False\n",
+    "an empty test": OLD_TEST + "\n    def test_new(self):\n        pass\n",
+    "a report of its own": OLD_TEST.replace(
+        "import unittest\n",
+        "import unittest\nprint('FAILED (failures=1)')\n"
+        "open('/tmp/remit-report', 'a').write('not a line of a report\\n')\n",
+    ),
+    "an exit code": OLD_TEST + "\n\nimport os\nos._exit(1)\n",
+    "no test at all": "",
+}
+
+
+@pytest.mark.parametrize("content", FAKES.values(), ids=FAKES.keys())
+async def test_THR_workflow_what_is_no_failing_test_opens_nothing(make_bench: Any, content: str) -> None:
+    write = {"calls": [intent("WRITE_FILE"), call("write_file", path="test_config.py", content=content)]}
+    bench = await strict(make_bench, READ, PLAN, write, RUN, WRITE_CODE)
+    assert (bench.workspace / "config.py").read_text() == SOURCE
+    assert states(bench) == ["planning", "test_writing"]
+
+
+COMMANDS = {
+    "redirection": "echo x=1 > config.py",
+    "sed": "sed -i s/return/yield/ config.py",
+    "a program": "python3 -c \"open('config.py','w').write('')\"",
+    "a move": "mv test_config.py config.py",
+    "a copy": "cp test_config.py config.py",
+    "a link": "ln -sf test_config.py config.py",
+    "a removal": "rm config.py",
+}
+
+
+@pytest.mark.parametrize("command", COMMANDS.values(), ids=COMMANDS.keys())
+async def test_THR_workflow_a_command_writes_no_code_either(make_bench: Any, command: str) -> None:
+    ran = {"calls": [intent("EXECUTE"), call("run_command", command=command)]}
+    bench = await strict(make_bench, READ, PLAN, ran)
+    path = bench.workspace / "config.py"
+    assert path.read_text() == SOURCE
+    assert not path.is_symlink()
+
+
+LOCKED = {
+    "the test": ("test_config.py", OLD_TEST),
+    "another test": ("tests/test_more.py", "x = 1\n"),
+    "conftest": ("conftest.py", "def pytest_runtest_makereport(): ...\n"),
+    "the runner's configuration": ("pytest.ini", "[pytest]\naddopts = --co\n"),
+    "what Python starts with": ("sitecustomize.py", "import sys\n"),
+}
+
+
+@pytest.mark.parametrize(("path", "content"), LOCKED.values(), ids=LOCKED.keys())
+async def test_THR_workflow_tests_are_locked_while_code_is_written(make_bench: Any, path: str, content: str) -> None:
+    write = {"calls": [intent("WRITE_FILE"), call("write_file", path=path, content=content)]}
+    bench = await strict(make_bench, READ, PLAN, WRITE_TEST, RUN, write)
+    assert len(failures(bench)) == 1
+    assert (bench.workspace / "test_config.py").read_text() == NEW_TEST
+
+
+async def test_FLW_04_a_run_that_fails_leads_back_to_the_code(make_bench: Any) -> None:
+    worse = {
+        "calls": [intent("WRITE_FILE"), call("write_file", path="config.py", content="def parse_config(t): ...\n")]
+    }
+    bench = await strict(make_bench, READ, PLAN, WRITE_TEST, RUN, worse, RUN)
+    assert states(bench)[-2:] == ["validating", "code_writing"]
+    assert "no passing run yet" in bench.of("tool_result")[-1].output
+
+
+async def test_FLW_04_only_a_run_of_all_tests_is_a_passing_one(make_bench: Any) -> None:
+    part = {"calls": [intent("EXECUTE"), call("run_tests", filter="is_none")]}
+    bench = await strict(make_bench, READ, PLAN, WRITE_TEST, RUN, WRITE_CODE, part)
+    assert states(bench)[-1] == "code_writing"
+    assert "a run of all tests" in bench.of("tool_result")[-1].output
+
+
+async def test_FLW_04_tests_that_somebody_changes_meanwhile_prove_nothing(make_bench: Any) -> None:
+    bench = await strict(make_bench, READ, PLAN, WRITE_TEST, RUN, WRITE_CODE, DONE, RUN)
+    (bench.workspace / "test_config.py").write_text(OLD_TEST)
+    await bench.ask("go on")
+    assert states(bench)[-1] == "code_writing"
+    assert "not as they were when they failed: test_config.py" in bench.of("tool_result")[-1].output
+
+
+async def test_FLW_06_a_commit_comes_after_the_review_and_ends_the_work(make_bench: Any) -> None:
+    early = [READ, PLAN, WRITE_TEST, COMMIT, RUN, WRITE_CODE, COMMIT, RUN, DONE, COMMIT]
+    bench = await strict(make_bench, *early, repository=True)
+    assert states(bench)[-1] == "reviewing"
+    assert [("workflow.commit-after-review" in why) for why in failures(bench)] == [True, True]
+    await bench.ask("commit it", policy={"mode": "strict"})
+    assert states(bench)[-1] == "code_writing", "a message under review asks for something else"
+
+
+async def test_FLW_06_a_commit_in_the_same_turn_is_the_review(make_bench: Any) -> None:
+    bench = await strict(make_bench, READ, PLAN, WRITE_TEST, RUN, WRITE_CODE, RUN, COMMIT, repository=True)
+    assert failures(bench) == []
+    assert states(bench)[-3:] == ["reviewing", "committing", "idle"]
+    log = subprocess.run(
+        ["git", "log", "--format=%s"], cwd=bench.workspace, capture_output=True, text=True, check=True
+    ).stdout
+    assert log.splitlines()[0] == "Say None of a bad line"
+
+
+async def test_FLW_05_an_exemption_opens_its_own_files_only(make_bench: Any) -> None:
+    asked = call("workflow_request_exemption", category="documentation", paths=["README.md"], reason="words only")
+    readme = {"calls": [intent("WRITE_FILE"), call("write_file", path="README.md", content="# Config\n")]}
+    bench = await strict(make_bench, READ, {"calls": [intent("PLAN"), asked]}, readme, WRITE_CODE)
+    assert (bench.workspace / "README.md").read_text() == "# Config\n"
+    assert (bench.workspace / "config.py").read_text() == SOURCE
+    assert states(bench) == ["planning", "exploring"]
+    assert "workflow.exempted-paths-only" in failures(bench)[0]
+
+
+async def test_FLW_05_an_exemption_for_code_is_not_granted(make_bench: Any) -> None:
+    asked = call("workflow_request_exemption", category="documentation", paths=["config.py"], reason="words only")
+    bench = await strict(make_bench, READ, {"calls": [intent("PLAN"), asked]}, WRITE_CODE)
+    assert states(bench) == ["planning"]
+    assert "no glob of `documentation` fits `config.py`" in failures(bench)[0]
+    assert (bench.workspace / "config.py").read_text() == SOURCE
+
+
+async def test_FLW_06_in_explore_mode_the_first_change_ends_the_planning(make_bench: Any) -> None:
+    bench = await strict(make_bench, READ, WRITE_CODE, RUN, mode=Mode.EXPLORE)
+    assert failures(bench) == []
+    assert states(bench) == ["planning", "exploring", "validating", "reviewing"]
+
+
+async def test_FLW_07_a_model_cannot_change_the_mode_and_the_person_can(make_bench: Any) -> None:
+    escape = {"calls": [intent("PLAN"), call("set_mode", mode="explore")]}
+    bench = await strict(make_bench, READ, escape, WRITE_CODE)
+    assert (bench.workspace / "config.py").read_text() == SOURCE
+    own = {"type": "call", "tool": "set_mode", "arguments": {"mode": "explore"}, "intent": "PLAN"}
+    result = await bench.ask(own)
+    assert result.status == "completed"
+    assert bench.of("state_changed")[-1].mode == "explore"
+    (event,) = [r.event for r in bench.audit() if r.event.kind is AuditKind.SESSION_MODE_CHANGE]
+    assert (event.session_mode, event.metadata["from"], event.caller) == ("explore", "strict", "human")
+
+
+async def test_FLW_07_a_run_may_ask_for_a_stricter_mode_and_for_no_looser_one(make_bench: Any) -> None:
+    bench = await make_bench(DONE, DONE, mode=Mode.EXPLORE)
+    assert (await bench.ask("hello", policy={"mode": "strict"})).status == "completed"
+    assert bench.runtime.status().mode == "strict"
+    result = await bench.ask("hello", policy={"mode": "debug"})
+    assert result.status == "failed"
+    assert "may only tighten" in result.error.why
+
+
+async def test_FLW_06_the_model_is_told_where_it_stands_and_a_tool_out_of_place_says_what_there_is(
+    make_bench: Any,
+) -> None:
+    bench = await strict(make_bench, READ, PLAN, PLAN)
+    (event,) = [event for event in bench.of("tool_result") if not event.ok]
+    assert event.data["error"] == "tool_unavailable"
+    assert event.data["current_state"] == "test_writing"
+    assert "only tests may be written" in event.output
+
+
+async def test_APP_10_what_a_turn_collects_is_held_to_the_workflow_too(make_bench: Any) -> None:
+    bench = await strict(make_bench, READ, WRITE_CODE, PLAN, WRITE_TEST, RUN, WRITE_CODE, RUN, review="turn")
+    assert states(bench) == ["planning", "test_writing", "code_writing", "validating", "reviewing"]
+    assert len(failures(bench)) == 1
+    assert (bench.workspace / "config.py").read_text() == BETTER
+
+
+def test_FLW_03_the_packaged_rules_name_the_files_that_are_locked() -> None:
+    source = workflow_source()
+    _, form = parse_policy(source.file, source.text)
+    rules = {rule.name: rule for rule in form.capabilities}
+    assert rules["workflow.tests-are-locked"].match.path_glob == TEST_GLOBS
+    assert rules["workflow.runners-are-locked"].match.path_glob == RUNNER_GLOBS
+    assert rules["workflow.tests-come-first"].except_[1].path_glob == TEST_GLOBS
+    assert Path(source.file).name == "workflow.yaml"
+
+
+async def test_FLW_07_a_question_of_debug_mode_is_answered_by_whoever_typed_it(make_bench: Any) -> None:
+    bench = await make_bench(DONE)
+    asker = Answering(decision="deny")
+    own = {"type": "call", "tool": "set_mode", "arguments": {"mode": "debug"}, "intent": "PLAN"}
+    assert (await bench.ask(own, asker=asker)).status == "completed"
+    assert bench.runtime.status().mode == "debug"
+    assert asker.asked == []
