@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import cast
 
 from remit_governance.workflow.position import Position
+from remit_governance.workflow.states import Mode
 from remit_server import __version__
 from remit_server.agent.context.conversation import Conversation
 from remit_server.contract import AgentEvent, Event, ModelConfig, RunResult
@@ -47,7 +48,14 @@ class Session:
         now = await finish_uninterrupted(asyncio.to_thread(self.recorder.begin, turn_id, model))
         if now is not None:
             self.conversation, self.instructions = now, set()
+            self._tighten_mode(self.recorder.replayed.mode)
         self.conversation.keep = self.recorder.keep
+
+    def _tighten_mode(self, kept: str | None) -> None:
+        """Holds the session to the mode that the person chose in it before, where that is the stricter one."""
+        order = tuple(Mode)
+        if kept is not None and order.index(Mode(kept)) < order.index(self.memory.position.mode):
+            self.memory.position = Position(Mode(kept))
 
     def recording(self, emit: Emit, observe: Emit) -> Emit:
         """Returns what takes a turn's events to the file and to whoever observes it, then to the client."""

@@ -11,6 +11,7 @@ from typing import Any, assert_never
 
 from pydantic import JsonValue
 
+from remit_governance.workflow.states import Mode
 from remit_server.agent.context.conversation import Condensed, Conversation
 from remit_server.contract import (
     AssistantSaid,
@@ -42,6 +43,7 @@ from remit_server.models.ports import (
     ToolMessage,
     UserMessage,
 )
+from remit_server.tools.workflow.set_mode import SET_MODE
 
 NOT_KEPT = "error cancelled: the session ended before this call's result was known"
 
@@ -57,16 +59,21 @@ class _Said:
 
 @dataclass(slots=True)
 class Replay:
-    """What the records so far come to. `add` takes the next ones."""
+    """What the records so far come to. `add` takes the next ones.
+
+    `mode` is the one of the workflow that the person last chose in the session, None where they chose none (FLW-07).
+    """
 
     start: SessionStart | None = None
     name: str | None = None
     model: str | None = None
+    mode: str | None = None
     pins: tuple[str, ...] = ()
     condensed: PrefixSent | None = None
     changes: list[FilesChanged] = field(default_factory=list[FilesChanged])
     unchanged: dict[tuple[str, str], set[str]] = field(default_factory=dict[tuple[str, str], set[str]])
     _messages: list[SystemSaid | UserSaid | _Said] = field(default_factory=list[SystemSaid | UserSaid | _Said])
+    _modes: dict[str, JsonValue] = field(default_factory=dict[str, JsonValue])
 
     def add(self, records: Iterable[SessionRecord]) -> None:
         """Takes further records of the same session."""
@@ -116,8 +123,10 @@ class Replay:
                 self._messages.append(_Said(record.content))
             case CallMade():
                 self._add_call(record)
+                self._note_mode(record)
             case CallEnded():
                 self._add_result(record)
+                self._take_mode(record)
             case PrefixSent():
                 self.condensed = record
             case _:
@@ -130,6 +139,15 @@ class Replay:
     def _add_result(self, record: CallEnded) -> None:
         if said := self._answered():
             said.results[record.id] = record.output
+
+    def _note_mode(self, record: CallMade) -> None:
+        if record.caller == "person" and record.name == SET_MODE.name:
+            self._modes[record.id] = record.arguments.get("mode")
+
+    def _take_mode(self, record: CallEnded) -> None:
+        wanted = self._modes.pop(record.id, None)
+        if record.success and isinstance(wanted, str) and wanted in set(Mode):
+            self.mode = wanted
 
     def _answered(self) -> _Said | None:
         last = self._messages[-1] if self._messages else None

@@ -236,6 +236,18 @@ async def test_FLW_07_a_model_cannot_change_the_mode_and_the_person_can(make_ben
     assert (event.session_mode, event.metadata["from"], event.caller) == ("explore", "strict", "human")
 
 
+async def test_FLW_07_a_session_that_is_taken_up_again_is_held_to_the_mode_that_was_chosen_in_it(
+    make_bench: Any,
+) -> None:
+    own = {"type": "call", "tool": "set_mode", "arguments": {"mode": "strict"}, "intent": "PLAN"}
+    first = await make_bench(DONE)
+    await first.ask(own, "hello")
+    await first.runtime.close()
+    again = await strict(make_bench, WRITE_CODE, mode=Mode.EXPLORE)
+    assert again.runtime.status().mode == "strict"
+    assert (again.workspace / "config.py").read_text() == SOURCE
+
+
 async def test_FLW_07_a_run_may_ask_for_a_stricter_mode_and_for_no_looser_one(make_bench: Any) -> None:
     bench = await make_bench(DONE, DONE, mode=Mode.EXPLORE)
     assert (await bench.ask("hello", policy={"mode": "strict"})).status == "completed"
