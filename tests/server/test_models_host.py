@@ -344,7 +344,7 @@ async def test_sessions_take_turns(folder: Path) -> None:
 
 
 async def test_priorities(folder: Path) -> None:
-    """A completion at the cursor is answered before a turn and work in the background go on; these end too."""
+    """A turn goes before work in the background, and a completion at the cursor waits for both; all of them end."""
     host = await HostProcess.start(wire.Load(reference=str(folder)))
     over: list[str] = []
     begun = asyncio.Event()
@@ -360,9 +360,9 @@ async def test_priorities(folder: Path) -> None:
         background = asyncio.create_task(one("background", "background", "a" * 2000, 400))
         await asyncio.wait([background, asyncio.create_task(begun.wait())], return_when=asyncio.FIRST_COMPLETED)
         turn = asyncio.create_task(one("turn", "turn", "b" * 1500, 300))
-        key = asyncio.create_task(one("key", "interactive", "c", 3))
+        key = asyncio.create_task(one("key", "cursor", "c", 3))
         await asyncio.gather(background, turn, key)
-        assert over == ["key", "turn", "background"]
+        assert over == ["turn", "background", "key"]
     finally:
         await host.close()
 
