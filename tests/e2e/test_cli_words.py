@@ -17,10 +17,10 @@ USAGE = 2
 
 
 def test_an_option_is_taken_by_its_whole_name_only(remit: CommandLine) -> None:
-    """`--mode explore` asked a model named `explore`; so would every other beginning of an option."""
-    done = remit("--mode", "explore", "rename total to amount")
+    """`--mode explore` asked a model named `explore`, before it was an option; so would every other beginning of one."""
+    done = remit("--mod", "explore", "rename total to amount")
     assert done.code == USAGE
-    assert "unrecognized arguments: --mode" in done.err
+    assert "unrecognized arguments: --mod" in done.err
     for words in (
         ["model", "check", "--js"],
         ["policy", "replay", "--las", "3"],

@@ -13,6 +13,8 @@ const home = fs.mkdtempSync(path.join(os.tmpdir(), 'remit-e2e-hunks-'));
 const workspace = path.join(home, 'shop');
 for (const folder of [workspace, path.join(home, 'config'), shots]) fs.mkdirSync(folder, { recursive: true });
 const file = path.join(workspace, 'prices.py');
+fs.mkdirSync(path.join(workspace, '.remit'));
+fs.writeFileSync(path.join(workspace, '.remit', 'policy.yaml'), 'version: 1\n');
 const text = (...changed) => Array.from({ length: 40 }, (_, n) => `price_${n} = ${changed.includes(n) ? `Decimal("${n}")` : n}\n`).join('');
 fs.writeFileSync(file, text());
 fs.writeFileSync(path.join(home, 'config', 'policy.yaml'), [
@@ -25,6 +27,8 @@ const script = path.join(home, 'prices.json');
 fs.writeFileSync(script, JSON.stringify([
   { calls: [{ name: 'select_active_intent', arguments: { intent: 'CODE' } }, { name: 'write_file', arguments: { path: 'prices.py', content: text(3, 18, 36) } }] },
   { text: 'Two prices are exact now; the eighteenth stays as it was.' },
+  { calls: [{ name: 'select_active_intent', arguments: { intent: 'CODE' } }, { name: 'write_file', arguments: { path: 'prices.py', content: text(3, 36, 39) } }] },
+  { text: 'Nobody answered, so the last price stays as it was.' },
 ]));
 
 const editor = await startCodeServer({
@@ -86,6 +90,25 @@ try {
   assert.ok(said.includes('the eighteenth is an id, no price'), 'the model was told why');
   await until('the lenses go', 30_000, async () => await lens('Remit').count() === 0);
   await picture(page, chat, shots, 'taken');
+
+  // A question that nobody answers in time is a no, and nothing is written (APP-02). The limit counts from the next turn on.
+  fs.writeFileSync(path.join(home, 'config', 'config.yaml'), 'limits: { approval_timeout_s: 5 }\n');
+  await chat.locator('#input').fill('and the last one');
+  await chat.locator('#input').press('Enter');
+  await chat.getByRole('button', { name: 'Allow once' }).waitFor({ timeout: TURN_MS });
+  await chat.getByText('nobody answered').first().waitFor({ timeout: TURN_MS });
+  await until('the question is gone', 30_000, async () => await chat.getByRole('button', { name: 'Allow once' }).count() === 0);
+  assert.equal(fs.readFileSync(file, 'utf8'), text(3, 36), 'nothing is written');
+  await shot('3-expired');
+
+  // A policy file is completed while it is written (POL-14).
+  await quickOpen(page, 'policy.yaml');
+  await page.locator('.tab.active[data-resource-name="policy.yaml"]').waitFor();
+  await page.locator('.monaco-editor.focused').waitFor();
+  await page.keyboard.press('Control+End');
+  await page.keyboard.press('Control+Space');
+  await page.locator('.suggest-widget .monaco-list-row', { hasText: 'capabilities' }).waitFor({ timeout: 30_000 });
+  await shot('4-policy-completed');
 } catch (error) {
   await browser?.page.screenshot({ path: path.join(shots, 'hunks-failed.png') });
   console.error(error);

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import sys
+from pathlib import Path
 
 import pytest
+from reviewing import EDITS, Reviewing
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.slow]
 
@@ -233,6 +237,47 @@ async def test_LSP_10_tasks_are_commands_too(start_real, tmp_path, given, asked)
     params = {"command": "remit.document", "arguments": [{"uri": uri, **given}]}
     assert (await client.result("workspace/executeCommand", params))["final_output"] == "done"
     assert json.dumps(f"write the documentation of {asked}, in the form")[1:-1] in (tmp_path / "traffic").read_text()
+
+
+async def test_LSP_10_a_plain_client_has_fixed_what_a_real_language_server_finds(start_real, tmp_path):
+    """ruff's server says what is wrong; the client hands that on, runs the command of the action, and says yes."""
+    before, after = "import os\n\nprice = 1\n", "price = 1\n"
+    write = {"name": "write_file", "arguments": {"path": "src/cart.py", "content": after}}
+    declare = {"name": "select_active_intent", "arguments": {"intent": "CODE"}}
+    (tmp_path / "script.json").write_text(json.dumps([{"calls": [declare, write]}, {"text": "done"}]))
+    client = await start_real(REMIT_RECORD=str(tmp_path / "traffic"))
+    person = Reviewing(client, lambda params: params["actions"][0])
+    person.text = before
+    await client.initialize({**knows(), "workspace": EDITS})
+    (client.root / "src").mkdir(exist_ok=True)
+    (client.root / "src" / "cart.py").write_text(before)
+    person.uri = client.open("src/cart.py", before)
+    found = await diagnosed_by_ruff(type(client), client.root, person.uri, before)
+    assert [each["code"] for each in found] == ["F401"]
+    context = {"diagnostics": found, "only": ["quickfix"]}
+    where = {"textDocument": {"uri": person.uri}, "range": found[0]["range"], "context": context}
+    fix, _ = await client.result("textDocument/codeAction", where)
+    assert [each["message"] for each in fix["diagnostics"]] == [each["message"] for each in found]
+    command = {key: fix["command"][key] for key in ("command", "arguments")}
+    assert (await client.result("workspace/executeCommand", command))["status"] == "completed"
+    assert person.text == after
+
+
+async def diagnosed_by_ruff(client_of, root, uri, text):
+    """What ruff's language server says of a document, over the same wire."""
+    pipes = {"stdin": asyncio.subprocess.PIPE, "stdout": asyncio.subprocess.PIPE}
+    program = Path(sys.executable).with_name("ruff")
+    ruff = client_of(await asyncio.create_subprocess_exec(program, "server", **pipes), root)
+    try:
+        await ruff.initialize({"textDocument": {"publishDiagnostics": {}}})
+        document = {"uri": uri, "languageId": "python", "version": 1, "text": text}
+        ruff.notify("textDocument/didOpen", {"textDocument": document})
+        (told,) = await ruff.until(
+            lambda: [each for each in ruff.notifications if each["method"] == "textDocument/publishDiagnostics"][:1]
+        )
+        return told["params"]["diagnostics"]
+    finally:
+        await ruff.close()
 
 
 @pytest.mark.parametrize(
