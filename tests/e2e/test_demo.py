@@ -128,7 +128,7 @@ def test_its_audit_verifies_from_anywhere(demo: Demo) -> None:
         record["kind"] for record in demo.remit("audit", "log", "--workspace", str(demo.workspace), "--json").lines
     }
     calls = {"intent_selected", "tool_intent", "tool_outcome", "approval_required", "approval_resolved"}
-    assert kinds == {*calls, "checkpoint", "kernel_start", "kernel_shutdown"}
+    assert kinds == {*calls, "state_transition", "checkpoint", "kernel_start", "kernel_shutdown"}
 
 
 @pytest.mark.parametrize("place", ["first", "middle", "last"])
@@ -223,9 +223,11 @@ def test_without_a_sandbox_it_skips_the_command_and_says_so(tmp_path: Path, json
 
 
 @pytest.mark.parametrize("mode", ["strict", "explore", "debug"])
-def test_FLW_06_the_scenario_tdd_goes_from_the_request_to_the_commit(tmp_path: Path, mode: str) -> None:
+def test_FLW_06_the_scenario_tdd_goes_from_the_request_to_the_commit(
+    tmp_path_factory: pytest.TempPathFactory, mode: str
+) -> None:
     """Server, sandbox, runner, git and audit are real; the model follows a script."""
-    remit = CommandLine.alone(tmp_path / "elsewhere", tmp_path / "own")
+    remit = CommandLine.alone(tmp_path_factory.mktemp("elsewhere"), tmp_path_factory.mktemp("own"))
     done = remit("demo", "--scenario", "tdd", "--mode", mode, "--keep", "shop", "--json")
     assert done.code == DONE, done.out + done.err
     workspace = remit.workspace / "shop"
