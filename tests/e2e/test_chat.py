@@ -115,7 +115,7 @@ def test_APP_10_the_edits_of_a_turn_are_asked_about_together(chat: Any, remit: C
     one, other = ({"calls": [intent("CODE"), call("write_file", path=f"{n}.py", content="x = 1\n")]} for n in "ab")
     look = {"calls": [intent("READ_FILE"), call("read_file", path="b.py")]}
     with chat(one, other, look, {"text": "I wrote both."}) as terminal:
-        terminal.send("/review turn\r")
+        terminal.send("/edits turn\r")
         terminal.until("of them at its end")
         terminal.send("write them\r")
         terminal.until(r"I wrote both[^§]*allow\?")

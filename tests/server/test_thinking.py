@@ -160,6 +160,7 @@ async def test_a_tokenizer_that_cannot_be_guided_is_used_without() -> None:
     class Unreadable:
         name, begin, end = "other", "", ""
         control_tokens, template_source = (), ""
+        fill_in, ends_in_gap = None, frozenset[int]()
 
         def spelling(self, dialect: Dialect) -> Spelling:
             return Spelling(dialect)

@@ -276,7 +276,8 @@ function applyEvent(turn: Turn, event: AgentEvent): Turn {
       return replaceApproval(turn, event.approval_id, (item) =>
         item.outcome ? item : { ...item, outcome: { decision: event.decision, scope: event.scope, by: event.by } });
     case 'state_changed':
-      return append(turn, note(event.seq, 'info', `workflow state ${event.state}, mode ${event.mode}`));
+      // Where nothing is held back, nothing is said.
+      return event.mode === 'explore' ? turn : append(turn, note(event.seq, 'info', `${event.mode} mode: ${event.state}`));
     case 'review_required':
       return append(turn, note(event.seq, 'info', `${count(event.diffs.length, 'file')} wait for review`));
     case 'review_resolved':

@@ -64,15 +64,15 @@ async def model(chat: Chat, words: str) -> Reply:
 async def review(chat: Chat, words: str) -> Reply:
     """Tells when the session asks about edits, or changes it from the next message on (APP-10)."""
     if words and words not in WHEN:
-        fix = "`/review each` asks before each edit, `/review turn` about all of a turn's edits at its end"
+        fix = "`/edits each` asks before each edit, `/edits turn` about all of a turn's edits at its end"
         raise NotUnderstood("nothing was changed", f"`{words}` is no time to be asked", fix)
     now = chat.runtime.review(chat.session, WHEN.get(words))
-    others = " ".join(f"`/review {other}` changes that." for other in WHEN if other != now)
+    others = " ".join(f"`/edits {other}` changes that." for other in WHEN if other != now)
     return Reply(f"{SAID[now]} {others}")
 
 
 def times(chat: Chat) -> Sequence[str]:
-    """Returns what `/review` takes."""
+    """Returns what `/edits` takes."""
     del chat
     return tuple(WHEN)
 

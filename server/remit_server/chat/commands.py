@@ -46,7 +46,7 @@ COMMANDS: Mapping[str, ChatCommand] = {
     "help": ChatCommand("what can be typed here", help_, "[COMMAND]"),
     "tools": ChatCommand("the tools, by the intents that open them", about.tools),
     "model": ChatCommand("the model, or switch to another one", about.model, "[NAME]"),
-    "review": ChatCommand("when edits are asked about, or change it", about.review, "[each|turn]", about.times),
+    "edits": ChatCommand("when edits are asked about, or change it", about.review, "[each|turn]", about.times),
     "status": ChatCommand("what is in force: model, policy, sandbox, audit", about.status),
     "context": ChatCommand("how much the model is sent", about.context),
     "pin": ChatCommand("send a file that stays when the conversation is condensed", about.pin, "FILE"),

@@ -98,6 +98,7 @@ try {
   await chat.getByText('nobody answered').first().waitFor({ timeout: TURN_MS });
   await until('the question is gone', 30_000, async () => await chat.getByRole('button', { name: 'Allow once' }).count() === 0);
   assert.equal(fs.readFileSync(file, 'utf8'), text(3, 36), 'nothing is written');
+  await until('the lenses go again', 30_000, async () => await lens('Remit').count() === 0);
   await shot('3-expired');
 
   // A policy file is completed while it is written (POL-14).

@@ -24,6 +24,14 @@ def factory() -> LanguageClient:
     def refresh(client: LanguageClient, params: None):
         return None
 
+    @client.feature(lsp.CLIENT_REGISTER_CAPABILITY)
+    def register(client: LanguageClient, params: lsp.RegistrationParams):
+        return None
+
+    @client.feature(lsp.CLIENT_UNREGISTER_CAPABILITY)
+    def unregister(client: LanguageClient, params: lsp.UnregistrationParams):
+        return None
+
     @client.feature(lsp.WORKSPACE_APPLY_EDIT)
     def apply(client: LanguageClient, params: lsp.ApplyWorkspaceEditParams):
         (change,) = params.edit.document_changes

@@ -54,7 +54,7 @@ async def test_LSP_09_two_hunks_by_lenses_and_one_left_out_with_a_comment(start_
 async def test_APP_10_edits_of_a_turn_are_one_question_of_which_a_part_is_taken(start_real, tmp_path, silent) -> None:
     reviewing = Reviewing(await start_real(), silent)
     edits = [write("b.txt", changed(2)), write("c.txt", "new\n"), write("b.txt", changed(2, 20))]
-    answer = await reviewing.begin(tmp_path, edits=edits, typed="/review turn")
+    answer = await reviewing.begin(tmp_path, edits=edits, typed="/edits turn")
     await reviewing.asked()
     assert (reviewing.text, (reviewing.client.root / "c.txt").exists()) == ("".join(LINES), False)
     (waiting,) = await reviewing.command("list")
@@ -72,7 +72,7 @@ async def test_APP_10_a_server_that_is_killed_has_written_nothing_of_what_it_col
     start_real, tmp_path, silent
 ) -> None:
     reviewing = Reviewing(await start_real(), silent)
-    await reviewing.begin(tmp_path, edits=[write("c.txt", "new\n")], typed="/review turn")
+    await reviewing.begin(tmp_path, edits=[write("c.txt", "new\n")], typed="/edits turn")
     await reviewing.asked()
     reviewing.client.process.kill()
     await reviewing.client.process.wait()
