@@ -58,15 +58,15 @@ export function activate(context: vscode.ExtensionContext): void {
   const installing = openInstalling(context, log, health.start);
   const changed = (change: Change, view: View): void => {
     chat.show(change);
+    changes.fire([change, view]);
     if (REMEMBERED.includes(change.type)) {
       void context.workspaceState.update(LAST_SESSION, view.turns.length > 0 ? conversation.session() : undefined);
     }
-    // What the model writes changes nothing but the chat.
+    // What the model writes changes nothing but the chats.
     if (change.type === 'event' && (change.event.kind === 'token_delta' || change.event.kind === 'thinking_delta')) return;
     redraw();
     review.changed(change, view, chat.visible());
     here.changed(view);
-    changes.fire([change, view]);
     if (change.type === 'event' && change.event.kind === 'run_completed') void announceEnd(change.event.turn_id, view, chat.visible());
     if (change.type === 'ended' && !running(view)) {
       // A setting that changed while a turn ran counts from here on.
