@@ -275,6 +275,16 @@ async def test_node_tells_what_finished_before_it_was_stopped(make_bench: Any) -
     ]
 
 
+@needs_node
+async def test_a_file_of_node_tests_whose_process_is_interrupted_did_not_finish(make_bench: Any) -> None:
+    """At the time limit the file's own process may be gone before node itself is stopped."""
+    bench = await ran(make_bench, {"cart.test.js": "process.kill(process.pid, 'SIGINT');\n"})
+    assert output(bench).splitlines()[:2] == [
+        "node: only 0 of 1 finished (exit code 1)",
+        "did not finish: cart.test.js",
+    ]
+
+
 COMMON = """const { test, describe, it, before } = require('node:test');
 const assert = require('node:assert');
 test('bad', () => {

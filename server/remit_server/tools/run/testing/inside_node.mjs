@@ -46,7 +46,11 @@ function isCounted(data, error) {
   return isOne || (error !== undefined && (isFile(data) || error.failureType !== 'subtestsFailed'));
 }
 
+/** Node takes a file for failed whose process was interrupted, as at the time limit: it did not finish. */
+const isInterrupted = (data) => isFile(data) && data.details?.error?.signal === 'SIGINT';
+
 function ended(data, error) {
+  if (isInterrupted(data)) return;
   tell({ event: 'drop', id: open.get(keyOf(data)) ?? '' });
   if (data.skip === 'test name does not match pattern') return;
   if (!isCounted(data, error)) return;
@@ -75,7 +79,7 @@ export default async function* reporter(source) {
   for await (const { type, data } of source) {
     if (type === 'test:stderr') printed.set(data.file, `${printed.get(data.file) ?? ''}${data.message}`);
     else if (type === 'test:enqueue' && isFile(data)) tell({ event: 'start', id: below(data.file), file: below(data.file) });
-    else if (type === 'test:complete' && isFile(data)) tell({ event: 'drop', id: below(data.file) });
+    else if (type === 'test:complete' && isFile(data) && !isInterrupted(data)) tell({ event: 'drop', id: below(data.file) });
     else if (type === 'test:dequeue' && !isFile(data)) begun(data);
     else if (type === 'test:start' && !isFile(data)) listed(data);
     else if (type === 'test:pass') ended(data, undefined);
