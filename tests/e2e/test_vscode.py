@@ -32,13 +32,13 @@ def code_server() -> Path:
     return CODE_SERVER
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def node() -> str:
     found = shutil.which("npm") and shutil.which("node")
     return found or pytest.skip("there is no Node.js with npm: install version 20 or newer")
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def vsix(node: str) -> Path:
     """The extension, packaged from the sources as they are now."""
     for folder in (CLIENT, DRIVER):

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from examples import rounds
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import JsonValue
@@ -136,7 +137,7 @@ SIGN: Mapping[str, str] = {
     PYTHON.name: "<|tool_call_start|>",
     LLAMA.name: '"parameters": ',
 }
-GENERATIONS = int(os.environ.get("REMIT_GENERATIONS", "60"))
+GENERATIONS = rounds(1_000, 60)
 
 
 def template_of(dialect: Dialect) -> str:

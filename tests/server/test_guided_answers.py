@@ -13,6 +13,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from examples import rounds
 from jsonschema import Draft202012Validator, FormatChecker
 from pydantic import JsonValue
 
@@ -38,8 +39,8 @@ def is_date(value: object) -> bool:
     return not isinstance(value, str) or bool(date.fromisoformat(re.sub("^0000-", "2000-", value)))
 
 
-ROUNDS = 5
-"""Of the 50 schemas, with four models: 1,000 generations."""
+ROUNDS = rounds(5, 2)
+"""Of the 50 schemas, with four models: 1,000 generations where all are wanted."""
 
 
 async def answered(
@@ -91,14 +92,14 @@ def test_answers_of_random_weights_parse_and_validate(kind: str, tmp_path: Path)
     from tiny_models import tiny_model
 
     reasons = asyncio.run(every_schema(str(tiny_model(kind, tmp_path / "model"))))  # type: ignore[arg-type]
-    assert reasons.total() == ROUNDS * len(SCHEMAS) == 250
-    assert reasons["length"] > 10  # some were brought to their end
-    assert reasons["stop"] > 50
+    assert reasons.total() == ROUNDS * len(SCHEMAS)
+    assert reasons["length"] > 2 * ROUNDS  # some were brought to their end
+    assert reasons["stop"] > 10 * ROUNDS
 
 
 def test_answers_of_the_embedded_model_parse_and_validate() -> None:
     reasons = asyncio.run(every_schema("embedded"))
-    assert reasons.total() == 250
+    assert reasons.total() == ROUNDS * len(SCHEMAS)
 
 
 def test_a_call_spelled_in_an_answer_stays_text(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from examples import rounds
 from forked_servers import Servers
 from lsp_pipe import PipeClient
 
@@ -26,7 +27,7 @@ from remit_server.models.recorded.scripted import ScriptedCall, ScriptedStep
 from remit_server.runtime.settings import Settings
 from remit_server.workspace.content.files import TEMPORARY_PREFIX
 
-RUNS = 50
+RUNS = rounds(50, 21)
 MEASURED = 4
 SPAWNED_EVERY = 10
 MODE = 0o640

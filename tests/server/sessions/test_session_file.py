@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from examples import examples
+from examples import examples, rounds
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -234,6 +234,7 @@ def test_SES_03_killed_at_random_moments(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_SES_03_killed_five_hundred_times(tmp_path: Path) -> None:
-    found = killed(tmp_path, 500)
-    assert (found["rounds"], found["lost"]) == (500, 0)
+def test_SES_03_killed_hundreds_of_times(tmp_path: Path) -> None:
+    times = rounds(500, 100)
+    found = killed(tmp_path, times)
+    assert (found["rounds"], found["lost"]) == (times, 0)
