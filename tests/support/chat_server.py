@@ -56,6 +56,7 @@ class ChatServer:
     owner: str | None = "other"
     model: Mapping[str, Any] = field(default_factory=dict)
     requests: list[dict[str, Any]] = field(default_factory=list)
+    paths: list[str] = field(default_factory=list)
     headers: list[dict[str, str]] = field(default_factory=list)
     left: threading.Event = field(default_factory=threading.Event)
     url: str = ""
@@ -107,11 +108,12 @@ def _handler(state: ChatServer) -> type[BaseHTTPRequestHandler]:
                 self._show(asked)
                 return
             state.requests.append(asked)
+            state.paths.append(self.path)
             state.headers.append(dict(self.headers))
             answer = state.next()
             if isinstance(answer, Refused):
                 error = {"message": answer.message, "type": "error", **answer.body}
-                told = answer.message if self.path == "/api/chat" else error
+                told = answer.message if self.path.startswith("/api/") else error
                 self._json(answer.status, {"type": "error", "error": told}, answer.headers)
                 return
             if isinstance(answer, Raw):
@@ -119,7 +121,9 @@ def _handler(state: ChatServer) -> type[BaseHTTPRequestHandler]:
                 return
             play = _PROTOCOLS.get(self.path.partition("?")[0], _completions)
             self.send_response(200)
-            self.send_header("Content-Type", "application/x-ndjson" if play is _chunks else "text/event-stream")
+            self.send_header(
+                "Content-Type", "application/x-ndjson" if play in (_chunks, _generated) else "text/event-stream"
+            )
             self.send_header("Connection", "close")
             self.end_headers()
             self.close_connection = True
@@ -233,6 +237,50 @@ def _chunks(said: Said) -> Iterator[bytes]:
         yield chunk({}, done=True, done_reason=said.reason, prompt_eval_count=said.prompt_tokens, eval_count=3)
 
 
+def _generated(said: Said) -> Iterator[bytes]:
+    from ollama import GenerateResponse
+
+    def chunk(text: str, **fields: Any) -> bytes:
+        value = {"model": "m", "response": text, "done": False, **fields}
+        GenerateResponse.model_validate(value)
+        return json.dumps(value).encode() + b"\n"
+
+    for part in _parts(said.text):
+        yield chunk(part)
+    if said.reason is not None:
+        yield chunk("", done=True, done_reason=said.reason, prompt_eval_count=said.prompt_tokens, eval_count=3)
+
+
+def _text_completions(said: Said) -> Iterator[bytes]:
+    from openai.types import Completion
+
+    def chunk(text: str, reason: str | None = None) -> bytes:
+        choice = {"index": 0, "text": text, "finish_reason": reason, "logprobs": None}
+        value = {"id": "c", "object": "text_completion", "created": 1, "model": "m", "choices": [choice]}
+        Completion.model_validate(value if reason else value | {"choices": [choice | {"finish_reason": "stop"}]})
+        return b"data: " + json.dumps(value).encode() + b"\n\n"
+
+    for part in _parts(said.text):
+        yield chunk(part)
+    if said.reason is not None:
+        yield chunk("", said.reason)
+        yield b"data: [DONE]\n\n"
+
+
+def _infill(said: Said) -> Iterator[bytes]:
+    """As llama-server streams it; the types of no library say this."""
+
+    def chunk(text: str, **fields: Any) -> bytes:
+        value = {"index": 0, "content": text, "tokens": [], "stop": False, "id_slot": 0, **fields}
+        return b"data: " + json.dumps(value).encode() + b"\n\n"
+
+    for part in _parts(said.text):
+        yield chunk(part)
+    if said.reason is not None:
+        kind = "limit" if said.reason == "length" else "eos"
+        yield chunk("", stop=True, stop_type=kind, tokens_evaluated=said.prompt_tokens, tokens_predicted=3)
+
+
 def _contents(said: Said) -> Iterator[bytes]:
     from google.genai.types import Candidate, Content, GenerateContentResponse, Part
     from google.genai.types import GenerateContentResponseUsageMetadata as Usage
@@ -261,6 +309,9 @@ def _contents(said: Said) -> Iterator[bytes]:
 _PROTOCOLS: Mapping[str, Callable[[Said], Iterator[bytes]]] = {
     "/v1/messages": _messages,
     "/api/chat": _chunks,
+    "/api/generate": _generated,
+    "/v1/completions": _text_completions,
+    "/infill": _infill,
     "/v1beta/models/m:streamGenerateContent": _contents,
 }
 

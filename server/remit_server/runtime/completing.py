@@ -33,7 +33,10 @@ _CANNOT = "the model `{}` was not made to complete at a cursor"
 
 @dataclass(slots=True)
 class Completer:
-    """Asks the model that the settings name; `settings` gives those that count now, `turns_run` whether a turn runs."""
+    """Asks the model that the settings name; `settings` gives those that count now, `turns_run` whether a turn runs.
+
+    `problem` is what went wrong with the last request, of the model that `completion.model` named then: `asked`.
+    """
 
     settings: Callable[[], Settings]
     turns_run: Callable[[], bool]
@@ -41,6 +44,7 @@ class Completer:
     dispatcher: Dispatcher
     offered: int = field(default=0)
     problem: str | None = field(default=None)
+    asked: str | None = field(default=None)
 
     def state(self) -> CompletionState | None:
         """Returns what is to be known of it; None where it is off. Raises nothing: a problem is part of the answer."""
@@ -51,7 +55,9 @@ class Completer:
             model = self.models.get(chosen.model)
         except RemitError as error:
             return CompletionState(model=chosen.model or "", why_not=f"{error.what}: {error.why}", offered=self.offered)
-        return CompletionState(model=model.name, why_not=_why_not(model) or self.problem, offered=self.offered)
+        return CompletionState(
+            model=model.name, why_not=self._last_problem(chosen.model) or _why_not(model), offered=self.offered
+        )
 
     async def complete(self, path: str, text: str, offset: int) -> str | None:
         """Returns what could stand at an offset of an open document; None where nothing is offered.
@@ -65,6 +71,7 @@ class Completer:
             model = self.models.get(settings.completion.model)
             if _why_not(model) or self._is_taken(settings, model) or not await self._may_see(settings, path):
                 return None
+            self.asked = settings.completion.model
             found = await self._ask(model, path, text, offset)
         except RemitError as error:
             self.problem = f"{error.what}: {error.why}"
@@ -92,6 +99,9 @@ class Completer:
                     if has_ended(answer, gap):
                         break
         return fit(answer, gap)
+
+    def _last_problem(self, model: str | None) -> str | None:
+        return self.problem if self.asked == model else None
 
     def _is_taken(self, settings: Settings, model: ModelProvider) -> bool:
         """Whether a turn may be waiting for it: a model process sees to that itself, a server answers in any order."""

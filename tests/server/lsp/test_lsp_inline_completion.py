@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from chat_server import Refused, Said, chat_server
 from tiny_models import tiny_model
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -205,6 +206,37 @@ async def test_LSP_12_a_model_that_fails_is_said_once_where_it_is_looked_for(sta
     assert await completed(client, uri, "x = ") is not None
     assert (await client.result("remit/status"))["completion"]["why_not"] is None
     assert not [each for each in client.notifications if each["method"] == "window/showMessage"]
+
+
+@pytest.mark.slow
+async def test_LSP_12_a_served_model_fills_the_gap_of_the_open_document(start_real: Any) -> None:
+    with chat_server(Said("a + b)\n\n\nprint(1)"), owner="llamacpp") as server:
+        client = await start_real(**ON, REMIT_MODEL=f"openai:m@{server.url}/v1")
+        await client.initialize(KNOWS)
+        uri = client.open("a.py", "token = 'ghp_0123456789abcdefghijABCDEFGHIJ012345'\nx = f(\ny = 2\n")
+        before = "token = 'ghp_0123456789abcdefghijABCDEFGHIJ012345'\nx = f("
+        assert (await completed(client, uri, before))["items"][0]["insertText"] == "a + b)"
+        status = await client.result("remit/status")
+    assert server.paths == ["/infill"]
+    (sent,) = server.requests
+    assert sent["input_prefix"].endswith("'\nx = f(")
+    assert sent["input_suffix"] == "\ny = 2\n"
+    assert "ghp_" not in json.dumps(sent)
+    assert status["completion"]["why_not"] is None
+
+
+@pytest.mark.slow
+async def test_LSP_12_a_server_that_cannot_is_asked_once_and_said(start_real: Any) -> None:
+    with chat_server(Refused(501, "Infill is not supported by this model"), owner="llamacpp") as server:
+        client = await start_real(**ON, REMIT_MODEL=f"openai:m@{server.url}/v1")
+        await client.initialize(KNOWS)
+        uri = client.open("a.py", "x = ")
+        for _ in range(3):
+            assert await completed(client, uri, "x = ") is None
+        status = await client.result("remit/status")
+    assert len(server.requests) == 1
+    assert "does not complete at a cursor: Infill is not supported" in status["completion"]["why_not"]
+    assert "complete" not in status["abilities"]
 
 
 @pytest.mark.slow

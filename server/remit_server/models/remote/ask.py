@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Literal, Protocol, runtime_checkable
 
 from pydantic import JsonValue
 
-from remit_server.models.ports import CallProposed, Effort, Message, TextDelta, ThinkingDelta, ToolSpec
+from remit_server.errors import ModelFailed
+from remit_server.models.ports import CallProposed, Effort, Gap, Message, TextDelta, ThinkingDelta, ToolSpec
+from remit_server.models.remote.stages import Filling
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +49,17 @@ class Ask:
 
 
 @dataclass(frozen=True, slots=True)
+class GapAsk:
+    """One request for what stands at a cursor, and how the engine takes it (LSP-12)."""
+
+    model: str
+    gap: Gap
+    filling: Filling
+    max_tokens: int
+    temperature: float | None
+
+
+@dataclass(frozen=True, slots=True)
 class Ended:
     """How an answer ended, and its tokens by the engine's own count; of the prompt's, some were `cached` before, and
     some are `written` into the cache now, where that is charged for.
@@ -64,14 +77,15 @@ Piece = TextDelta | ThinkingDelta | CallProposed | Ended
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """What is known of the served model: the engine's row, the tokens that it reads, its name where none was given, and
-    how many weights it has.
+    """What is known of the served model: the engine's row, the tokens that it reads, its name where none was given,
+    how many weights it has, and whether it fills gaps; None where the server does not say.
     """
 
     engine: str
     window: int | None
     model: str = ""
     parameters: int | None = None
+    fills: bool | None = None
 
 
 class Client(Protocol):
@@ -88,6 +102,23 @@ class Client(Protocol):
     async def close(self) -> None:
         """Close its connections."""
         ...
+
+
+@runtime_checkable
+class GapClient(Protocol):
+    """A client whose protocol has a request for a cursor."""
+
+    def fill(self, ask: GapAsk) -> AsyncGenerator[Piece]:
+        """Stream what stands in a gap, as `Client.stream` does. Raises CannotFill where the server refuses to."""
+        ...
+
+
+class CannotFill(ModelFailed):
+    """The server completes at no cursor, or not with this model."""
+
+    def __init__(self, host: str, why: str) -> None:
+        fix = "name a model that fills gaps in `completion.model`, or switch completion off"
+        super().__init__(f"`{host}` does not complete at a cursor", why, fix)
 
 
 class Busy(Exception):

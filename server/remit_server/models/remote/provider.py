@@ -16,11 +16,13 @@ from remit_governance.values import Intent
 from remit_server.contract import Ability, TokenUsage
 from remit_server.errors import ModelFailed, ModelUnavailable
 from remit_server.models.ports import (
+    EVERY_ABILITY,
     IN_TURNS,
     SMALL_PARAMETERS,
     AssistantMessage,
     CallProposed,
     Finished,
+    Gap,
     GenerateRequest,
     Message,
     ModelEvent,
@@ -32,12 +34,23 @@ from remit_server.models.ports import (
     ToolMessage,
     UserMessage,
 )
-from remit_server.models.remote.ask import Among, Ask, Client, Ended, Forced, Piece, Served
+from remit_server.models.remote.ask import (
+    Among,
+    Ask,
+    CannotFill,
+    Client,
+    Ended,
+    Forced,
+    GapAsk,
+    GapClient,
+    Piece,
+    Served,
+)
 from remit_server.models.remote.leaked_calls import Held, find_leaked_call
 from remit_server.models.remote.patience import Patience, stream_patiently
 from remit_server.models.remote.prices import price_of
 from remit_server.models.remote.reference import RemoteReference
-from remit_server.models.remote.stages import ENGINES, Engine, Hold
+from remit_server.models.remote.stages import ENGINES, PROVIDERS, Engine, Filling, Hold
 from remit_server.models.remote.step_schema import StepReader, spell_conversation, step_schema
 from remit_server.models.remote.two_requests import all_tools, split_steps, with_declaration
 
@@ -87,6 +100,7 @@ class RemoteProvider:
         self._opening = asyncio.Lock()
         self._running = 0
         self._failed = False
+        self._refuses_gaps = False
 
     @property
     def name(self) -> str:
@@ -113,8 +127,12 @@ class RemoteProvider:
 
     @property
     def abilities(self) -> frozenset[Ability]:
-        """Served models are made for any task that is a conversation."""
-        return IN_TURNS
+        """Any task that is a conversation; completing at a cursor until it is known that the server does not."""
+        if self._served is None:
+            fills = PROVIDERS[self._reference.provider].fills
+        else:
+            fills = self._filling(self._served) is not None
+        return EVERY_ABILITY if fills and not self._refuses_gaps else IN_TURNS
 
     @property
     def context_tokens(self) -> int | None:
@@ -132,10 +150,18 @@ class RemoteProvider:
         self._running += 1
         try:
             client, served = await self._open()
-            async with aclosing(self._step(client, self._engine(served), request)) as events:
+            steps = (
+                self._step(client, self._engine(served), request)
+                if request.gap is None
+                else self._fill(client, served, request, request.gap)
+            )
+            async with aclosing(steps) as events:
                 async for event in events:
                     yield event
             self._failed = False
+        except CannotFill:  # once: from now on it has not the ability
+            self._refuses_gaps = True
+            raise
         except (ModelUnavailable, ModelFailed):
             self._failed = True
             raise
@@ -164,6 +190,34 @@ class RemoteProvider:
 
     def _engine(self, served: Served) -> Engine:
         return ENGINES[self._chosen or served.engine]
+
+    def _filling(self, served: Served) -> Filling | None:
+        """How the server is asked for a gap; None where that is known to be in vain."""
+        filling = self._engine(served).filling
+        if served.fills is False or (filling is Filling.LISTED and not served.fills):
+            return None
+        return filling
+
+    async def _fill(
+        self, client: Client, served: Served, request: GenerateRequest, gap: Gap
+    ) -> AsyncGenerator[ModelEvent]:
+        """Streams what stands at a cursor (LSP-12). Where a secret lies across it, nothing is asked."""
+        filling = self._filling(served)
+        if filling is None or not isinstance(client, GapClient):
+            raise CannotFill(self.name, f"its server ({self._chosen or served.engine}) has no way to it, or says so")
+        clean = Gap(self._redact(gap.before), self._redact(gap.after))
+        if self._redact(gap.before + gap.after) != clean.before + clean.after:
+            yield Finished("stop")
+            return
+        counted = _Counted()
+        ask = GapAsk(self._model, clean, filling, request.max_tokens, request.temperature)
+        async with aclosing(stream_patiently(lambda: client.fill(ask), self._patience, self.name)) as pieces:
+            async for piece in pieces:
+                if isinstance(piece, Ended):
+                    await self._count(counted, piece)
+                    yield counted.finished(piece)
+                elif isinstance(piece, TextDelta):
+                    yield piece
 
     async def _step(self, client: Client, engine: Engine, request: GenerateRequest) -> AsyncGenerator[ModelEvent]:
         messages = tuple(map(self._redacted, request.messages))

@@ -31,6 +31,17 @@ class Hold(StrEnum):
         return _WORDS[self]
 
 
+class Filling(StrEnum):
+    """How an engine is asked for what stands at a cursor (LSP-12)."""
+
+    INFILL = "infill"
+    """llama.cpp's `/infill`, which knows the markers of its model, and refuses where it has none."""
+    SUFFIX = "suffix"
+    """The text behind the cursor is the `suffix` of a completion; the engine refuses a model that takes none."""
+    LISTED = "listed"
+    """The same, of a model that the server lists with `insert`: of any other the engine may pass over the suffix."""
+
+
 _WORDS: Mapping[Hold, str] = MappingProxyType(
     {
         Hold.SCHEMA: "held by a schema",
@@ -45,28 +56,30 @@ _WORDS: Mapping[Hold, str] = MappingProxyType(
 class Engine:
     """One engine's row: what holds the intent and what holds the tools, and in how many requests.
 
-    `window` is what it reads where it does not say, in tokens.
+    `window` is what it reads where it does not say, in tokens; `filling` is None where it completes at no cursor.
     """
 
     intent: Hold
     tools: Hold
     requests: int
     window: int | None = None
+    filling: Filling | None = None
 
 
 ENGINES: Mapping[str, Engine] = MappingProxyType(
     {
-        "llama.cpp": Engine(Hold.SCHEMA, Hold.SCHEMA, 1),
+        "llama.cpp": Engine(Hold.SCHEMA, Hold.SCHEMA, 1, filling=Filling.INFILL),
+        # It refuses every `suffix`.
         "vllm": Engine(Hold.SCHEMA, Hold.SCHEMA, 1),
-        "sglang": Engine(Hold.SCHEMA, Hold.SCHEMA, 1),
-        "lmstudio": Engine(Hold.SCHEMA, Hold.SCHEMA, 1),
-        "ollama": Engine(Hold.SCHEMA, Hold.SCHEMA, 1),
-        "openai": Engine(Hold.FORCED, Hold.ALLOWED, 2, 128_000),
+        "sglang": Engine(Hold.SCHEMA, Hold.SCHEMA, 1, filling=Filling.LISTED),
+        "lmstudio": Engine(Hold.SCHEMA, Hold.SCHEMA, 1, filling=Filling.LISTED),
+        "ollama": Engine(Hold.SCHEMA, Hold.SCHEMA, 1, filling=Filling.SUFFIX),
+        "openai": Engine(Hold.FORCED, Hold.ALLOWED, 2, 128_000, filling=Filling.SUFFIX),
         "gemini": Engine(Hold.FORCED, Hold.ALLOWED, 2, 1_000_000),
         "anthropic": Engine(Hold.FORCED, Hold.CHECKED, 2, 200_000),
         # Its `response_format` gives empty answers, and it knows no tool choice.
         "mlx_lm": Engine(Hold.CHECKED, Hold.CHECKED, 1),
-        "other": Engine(Hold.FORCED, Hold.CHECKED, 2),
+        "other": Engine(Hold.FORCED, Hold.CHECKED, 2, filling=Filling.LISTED),
     }
 )
 
@@ -76,7 +89,7 @@ class Provider:
     """A protocol that engines are spoken to in. `extra` is what has to be installed, `module` the library's name.
 
     `engine` is the row of its own service; where another address was given, it is found out. Servers that have
-    `one_model` mostly need not be told its name.
+    `one_model` mostly need not be told its name. `fills` says whether the protocol has a request for a cursor.
     """
 
     endpoint: str
@@ -85,12 +98,13 @@ class Provider:
     engine: str
     key_variables: tuple[str, ...] = ()
     one_model: bool = False
+    fills: bool = False
 
 
 PROVIDERS: Mapping[str, Provider] = MappingProxyType(
     {
         "openai": Provider(
-            "https://api.openai.com/v1", "openai", "openai", "openai", ("OPENAI_API_KEY",), one_model=True
+            "https://api.openai.com/v1", "openai", "openai", "openai", ("OPENAI_API_KEY",), one_model=True, fills=True
         ),
         "anthropic": Provider(
             "https://api.anthropic.com", "anthropic", "anthropic", "anthropic", ("ANTHROPIC_API_KEY",)
@@ -102,7 +116,7 @@ PROVIDERS: Mapping[str, Provider] = MappingProxyType(
             "gemini",
             ("GEMINI_API_KEY", "GOOGLE_API_KEY"),
         ),
-        "ollama": Provider("http://127.0.0.1:11434", "ollama", "ollama", "ollama"),
+        "ollama": Provider("http://127.0.0.1:11434", "ollama", "ollama", "ollama", fills=True),
     }
 )
 """By the word that a reference begins with."""

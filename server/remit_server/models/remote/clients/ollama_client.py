@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from typing import Any, assert_never
 
@@ -20,9 +20,16 @@ from remit_server.models.ports import (
     UserMessage,
     new_call_id,
 )
-from remit_server.models.remote.ask import Ask, Busy, Ended, Piece, Served
+from remit_server.models.remote.ask import Ask, Busy, CannotFill, Ended, GapAsk, Piece, Served
 from remit_server.models.remote.clients.openai_client import spell_tool
-from remit_server.models.remote.clients.service_errors import RETRIED, TOO_LONG, numbers_in, told_cause, without_key
+from remit_server.models.remote.clients.service_errors import (
+    CANNOT_FILL,
+    RETRIED,
+    TOO_LONG,
+    numbers_in,
+    told_cause,
+    without_key,
+)
 from remit_server.models.remote.patience import Patience
 from remit_server.models.remote.reference import RemoteReference
 from remit_server.models.remote.stages import PROVIDERS
@@ -66,20 +73,52 @@ class OllamaClient:
             raise ModelUnavailable(f"`{self._host}` cannot be reached", told_cause(error), fix) from error
         self._window = context_of(shown.modelinfo or {}, shown.parameters or "")
         weights = (shown.modelinfo or {}).get("general.parameter_count")
-        return Served("ollama", self._window, parameters=weights if isinstance(weights, int) else None)
+        fills = None if shown.capabilities is None else "insert" in shown.capabilities
+        known = weights if isinstance(weights, int) else None
+        return Served("ollama", self._window, parameters=known, fills=fills)
 
     async def stream(self, ask: Ask) -> AsyncGenerator[Piece]:
         """Ask, and stream the answer."""
+        answer = self._answer(self._client.chat(**self._request(ask)), self._pieces)
         try:
-            answer = await self._client.chat(**self._request(ask))
-            ended = False
             async with aclosing(answer):
-                async for chunk in answer:
-                    for piece in self._pieces(chunk):
-                        ended = ended or isinstance(piece, Ended)
-                        yield piece
+                async for piece in answer:
+                    yield piece
         except self._ollama.ResponseError as error:
             raise self._status(error, ask.model) from error
+
+    async def fill(self, ask: GapAsk) -> AsyncGenerator[Piece]:
+        """Ask for what stands in a gap; the model's own template places the two texts."""
+        wanted = {"temperature": ask.temperature, "num_ctx": self._window, "num_predict": ask.max_tokens}
+        request = self._client.generate(
+            model=ask.model,
+            prompt=ask.gap.before,
+            suffix=ask.gap.after,
+            stream=True,
+            keep_alive=KEEP_ALIVE,
+            options={name: value for name, value in wanted.items() if value is not None},
+        )
+        answer = self._answer(request, self._gap_pieces)
+        try:
+            async with aclosing(answer):
+                async for piece in answer:
+                    yield piece
+        except self._ollama.ResponseError as error:
+            said = without_key(str(error.error), self._key)
+            if error.status_code in CANNOT_FILL and not TOO_LONG.search(said):
+                raise CannotFill(self._host, said) from error
+            raise self._status(error, ask.model) from error
+
+    async def _answer(self, request: Awaitable[Any], read: Callable[[Any], Iterator[Piece]]) -> AsyncGenerator[Piece]:
+        """Raises the library's `ResponseError` for what the server answers with an error."""
+        ended = False
+        try:
+            chunks = await request
+            async with aclosing(chunks):
+                async for chunk in chunks:
+                    for piece in read(chunk):
+                        ended = ended or isinstance(piece, Ended)
+                        yield piece
         except ConnectionError as error:
             raise Busy(f"it cannot be reached: {told_cause(error)}") from error
         except self._transport_errors() as error:
@@ -124,6 +163,12 @@ class OllamaClient:
         for call in message.tool_calls or ():
             found = ProposedCall(new_call_id(), call.function.name, dict(call.function.arguments))
             yield CallProposed(found)
+        if chunk.done:
+            yield self._ended(chunk)
+
+    def _gap_pieces(self, chunk: Any) -> Iterator[Piece]:
+        if chunk.response:
+            yield TextDelta(chunk.response)
         if chunk.done:
             yield self._ended(chunk)
 

@@ -26,8 +26,21 @@ from remit_server.models.ports import (
     UserMessage,
     new_call_id,
 )
-from remit_server.models.remote.ask import Among, Ask, Busy, Choice, Ended, Forced, Piece, Served
+from remit_server.models.remote.ask import (
+    Among,
+    Ask,
+    Busy,
+    CannotFill,
+    Choice,
+    Ended,
+    Forced,
+    GapAsk,
+    Piece,
+    Served,
+)
+from remit_server.models.remote.clients.openai_gap import fills_gaps, gap_request, read_gap
 from remit_server.models.remote.clients.service_errors import (
+    CANNOT_FILL,
     RETRIED,
     TOO_LONG,
     numbers_in,
@@ -83,7 +96,7 @@ class OpenAIClient:
         row = next((each for each in found if each.get("id") == model), found[0] if found else {})
         if self._own:
             return Served("openai", None)
-        return Served(_engine_of(row), _window_of(row), model, _weights_of(row))
+        return Served(_engine_of(row), _window_of(row), model, _weights_of(row), fills_gaps(row))
 
     def _named(self, model: str, listed: Sequence[str]) -> str:
         """Returns the model that is asked, the only one of a server where none was named. Raises ModelUnavailable."""
@@ -107,6 +120,24 @@ class OpenAIClient:
             if not _CUT.search(str(error)):
                 raise self._failure(error) from error
             yield Ended("length")
+
+    async def fill(self, ask: GapAsk) -> AsyncGenerator[Piece]:
+        """Ask for what stands in a gap, and stream it."""
+        path, body = gap_request(ask, str(self._client.base_url))
+        try:
+            answer = await self._client.post(
+                path, body=body, cast_to=object, stream=True, stream_cls=self._openai.AsyncStream[object]
+            )
+            async with answer:
+                async for piece in read_gap(answer):
+                    yield piece
+        except self._openai.APIStatusError as error:
+            said = without_key(self._told(error), self._key)
+            if error.status_code in CANNOT_FILL and not TOO_LONG.search(said):
+                raise CannotFill(self._host, said) from error
+            raise self._failure(error) from error
+        except self._openai.APIError as error:
+            raise self._failure(error) from error
 
     async def close(self) -> None:
         """Close the connections."""
@@ -152,7 +183,7 @@ class OpenAIClient:
 
     def _status(self, error: Any) -> Exception:
         body = error.body if isinstance(error.body, dict) else {}
-        said = without_key(str(body.get("message") or error.message), self._key)
+        said = without_key(self._told(error), self._key)
         if error.status_code in {400, 413, 500} and TOO_LONG.search(said):
             return self._too_long(said, body)
         if error.status_code in RETRIED:
@@ -161,6 +192,10 @@ class OpenAIClient:
             return self._unavailable(error)
         fix = "see `remit model check`, and the server's log"
         return ModelFailed(f"`{self._host}` refused the request ({error.status_code})", said, fix)
+
+    def _told(self, error: Any) -> str:
+        body = error.body if isinstance(error.body, dict) else {}
+        return str(body.get("message") or error.message)
 
     def _too_long(self, said: str, body: Mapping[str, Any]) -> PromptTooLong:
         tokens, window = body.get("n_prompt_tokens"), body.get("n_ctx")

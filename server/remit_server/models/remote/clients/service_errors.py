@@ -8,6 +8,9 @@ from collections.abc import Mapping
 RETRIED = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
 """Answers after which the same request may succeed."""
 
+CANNOT_FILL = frozenset({400, 404, 405, 422, 501})
+"""Answers to a request for a gap by a server, or of a model, that has no such request."""
+
 TOO_LONG = re.compile(r"context|too many tokens|maximum.{0,20}tokens|prompt is too long", re.IGNORECASE)
 _NUMBERS = re.compile(r"\d{3,}")
 
