@@ -92,6 +92,7 @@ def test_the_record_decides_nothing() -> None:
     assert raised == {"ToolError(error.what, error.why, error.fix, code=ErrorCode.AUDIT_BROKEN)"}
 
 
+@pytest.mark.slow
 def test_reading_needs_no_sandbox_and_commands_do(tmp_path: Path) -> None:
     """invariant 7, THR-sandbox-none-there: with nothing on the machine that isolates, reading goes on in process and commands are refused."""
     (tmp_path / "shop").mkdir()

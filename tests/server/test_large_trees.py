@@ -119,6 +119,7 @@ def fits(files: Mapping[str, bytes]) -> bool:
     return not any(other.startswith(name + "/") for name in files for other in files)
 
 
+@pytest.mark.slow
 @given(files=TREES.filter(fits), pattern=PATTERNS, base=st.sampled_from([".", "a", "build", "a/build"]), data=st.data())
 @settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 def test_ripgrep_and_the_walk_find_the_same(

@@ -98,6 +98,7 @@ def test_TOOL_06_what_cannot_be_searched_for_is_refused_with_the_reason(pattern:
     assert refused.value.fix
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "pattern", ["(a+)+b", "(a|a)*b", "(.*)*b", "(a?){500}a{500}b", "a[ab]{900}c", "(?:[ab]*a){20}c"]
 )

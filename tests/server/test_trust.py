@@ -117,6 +117,7 @@ async def test_CFG_06_instructions_reach_the_model_of_a_trusted_folder_only(
     assert [event.message for event in bench.of("warning")] == ([told] if trusted is None else [])
 
 
+@pytest.mark.slow
 def test_CFG_06_a_script_is_told_what_does_not_count(remit: CommandLine) -> None:
     (warning, *_) = remit("ask", "--json", "say hello").of("warning")
     assert warning["message"].startswith("`.remit/config.yaml`, `.remit/prompts` of this folder do not count")

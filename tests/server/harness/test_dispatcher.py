@@ -299,6 +299,7 @@ async def test_an_audit_that_cannot_be_written_stops_the_call(make_bench: Any) -
     assert (bench.workspace / "a.py").read_text() == SHOP
 
 
+@pytest.mark.slow
 async def test_THR_model_ten_thousand_calls_are_cut_off(make_bench: Any) -> None:
     bench = await make_bench({"calls": [intent("READ_FILE")] + [call("read_file", path="a.py")] * 10_000})
     result = await bench.ask("go")

@@ -67,6 +67,7 @@ async def over_four_protocols(bench: Bench) -> None:
         assert all(text in sent(fourth) for text in said)
 
 
+@pytest.mark.slow
 async def test_AGT_13_a_conversation_goes_on_over_four_protocols(make_bench: Any) -> None:
     bench = await make_bench({"calls": [intent("READ_FILE"), call("read_file", path="a.py")]}, {"text": "script said"})
     await ask(bench, "first turn")

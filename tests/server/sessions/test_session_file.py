@@ -227,14 +227,9 @@ def killed(folder: Path, rounds: int) -> dict[str, int]:
     return found
 
 
+@pytest.mark.slow
 def test_SES_03_killed_at_random_moments(tmp_path: Path) -> None:
     """THR-storage-kill-session."""
-    found = killed(tmp_path, 20)
-    assert found["lost"] == 0
-
-
-@pytest.mark.slow
-def test_SES_03_killed_hundreds_of_times(tmp_path: Path) -> None:
     times = rounds(500, 100)
     found = killed(tmp_path, times)
     assert (found["rounds"], found["lost"]) == (times, 0)
