@@ -25,6 +25,8 @@ const EVENTS = new ProgressType<AgentEvent>();
 /** Commands of ours that the server's code actions may carry: they need an input box or the chat. */
 export const CLIENT_COMMANDS = { rename: 'remit.client.rename', ask: 'remit.client.ask', edit: 'remit.client.edit' } as const;
 const RESTARTS_PER_REQUEST = 1;
+/** How long a stop waits for a start that is under way; a server that has not answered by then is ended in it. */
+const START_WAIT_MS = 5_000;
 
 const GENERATE = new RequestType<GenerationRequest & { partialResultToken: string }, GenerationResult, unknown>('remit/generate');
 const DELTAS = new ProgressType<{ readonly delta: string }>();
@@ -88,7 +90,7 @@ export function openServer(keeping: Keeping, log: vscode.LogOutputChannel): Serv
     }
     process.started();
     client.onDidChangeState(() => changed.fire(null));
-    changed.fire(null);
+    if (current?.process === process) changed.fire(null);
     return client;
   };
 
@@ -112,8 +114,11 @@ export function openServer(keeping: Keeping, log: vscode.LogOutputChannel): Serv
   const stop = async (): Promise<void> => {
     const old = current;
     if (!old) return;
+    const start = starting;
     current = null;
     starting = null;
+    // A client whose server goes away while it starts says errors on the console of VS Code.
+    if (start) await settledWithin(start, START_WAIT_MS);
     if (old.client.state === State.Running) await old.client.stop().catch((error: unknown) => log.warn(String(error)));
     old.process.end('it was stopped');
   };
@@ -169,6 +174,14 @@ const ENDED_AGAIN: Problem = {
   why: 'it had already been started a second time',
   fix: 'look at its log, then restart it',
 };
+
+/** Waits until it has ended, well or badly, but no longer than this. */
+async function settledWithin(work: Promise<unknown>, limitMs: number): Promise<void> {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const limit = new Promise((resolve) => { timer = setTimeout(resolve, limitMs); });
+  await Promise.race([work.catch(() => undefined), limit]);
+  clearTimeout(timer);
+}
 
 async function runTurn(
   client: LanguageClient, params: RunRequest, onEvent: (event: AgentEvent) => void, signal: AbortSignal,

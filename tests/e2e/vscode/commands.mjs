@@ -13,8 +13,7 @@ const SCRIPT = [run('ls -la src'), { text: 'Listed.' }, run('seq 1 40; echo wron
 export async function commands({ page, chat, editor, home, workspace, server, shot, ask, asked, ended }) {
   const script = path.join(home, 'commands.json');
   fs.writeFileSync(script, JSON.stringify(SCRIPT));
-  editor.setMachine({ 'remit.serverPath': server, 'remit.model': `script:${script}` });
-  await page.locator('.statusbar-item', { hasText: 'Remit: script:commands.json' }).waitFor();
+  await overtaken({ page, editor, home, server, model: `script:${script}` });
   await palette(page, 'Remit: New Chat');
   await chat.getByText('What should be done?').waitFor();
   const allow = chat.getByRole('button', { name: 'Allow once' });
@@ -52,4 +51,14 @@ export async function commands({ page, chat, editor, home, workspace, server, sh
   await allow.click();
   await ended(3);
   assert.match(await last('printed').innerText(), /text 119$/);
+}
+
+/** A start that a newer setting overtakes is let finish: a server that goes meanwhile is an error on the page's console. */
+async function overtaken({ page, editor, home, server, model }) {
+  const slow = path.join(home, 'slow-remit');
+  fs.writeFileSync(slow, `#!/bin/sh\nsleep 1\nexec '${server}' "$@"\n`, { mode: 0o755 });
+  editor.setMachine({ 'remit.serverPath': slow, 'remit.model': model });
+  await page.locator('.statusbar-item', { hasText: 'Remit: starting' }).waitFor();
+  editor.setMachine({ 'remit.serverPath': server, 'remit.model': model });
+  await page.locator('.statusbar-item', { hasText: 'Remit: script:commands.json' }).waitFor();
 }
