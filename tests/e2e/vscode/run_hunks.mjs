@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
-import { openBrowser, openChat, picture, quickOpen, startCodeServer, until } from './workbench.mjs';
+import { ask, openBrowser, openChat, picture, quickOpen, startCodeServer, until } from './workbench.mjs';
 
 const TURN_MS = 120_000;
 const need = (name) => process.env[name] ?? assert.fail(`set ${name}`);
@@ -52,8 +52,7 @@ try {
   await page.locator('.tab.active[data-resource-name="prices.py"]').waitFor();
   assert.equal(await lens('Remit').count(), 0, 'no lens where nothing waits');
 
-  await chat.locator('#input').fill('make the prices exact');
-  await chat.locator('#input').press('Enter');
+  await ask(chat, 'make the prices exact');
   // Who writes code meanwhile goes on writing code: a question opens nothing, and leaves the keyboard where it is.
   await page.locator('.monaco-editor .view-lines').first().click();
   await chat.getByRole('button', { name: 'Allow once' }).waitFor({ timeout: TURN_MS });
@@ -93,8 +92,7 @@ try {
   // A question that nobody answers in time is a no, and nothing is written (APP-02). The limit counts from the next turn on.
   // It may be over before this driver looks: what stays in the chat says that it was asked, and who ended it.
   fs.writeFileSync(path.join(home, 'config', 'config.yaml'), 'limits: { approval_timeout_s: 5 }\n');
-  await chat.locator('#input').fill('and the last one');
-  await chat.locator('#input').press('Enter');
+  await ask(chat, 'and the last one');
   await chat.getByTestId('outcome').filter({ hasText: 'Denied by the deadline: nobody answered' }).waitFor({ timeout: TURN_MS });
   await until('the question is gone', 30_000, async () => await chat.getByRole('button', { name: 'Allow once' }).count() === 0);
   assert.equal(fs.readFileSync(file, 'utf8'), text(3, 36), 'nothing is written');

@@ -104,6 +104,13 @@ export async function openChat(page, url, workspace) {
   return chat;
 }
 
+/** Asks in the chat, once the turn before has ended: until then Enter leaves the words in the input. */
+export async function ask(chat, text) {
+  await chat.getByRole('button', { name: 'Send' }).waitFor({ timeout: 120_000 });
+  await chat.locator('#input').fill(text);
+  await chat.locator('#input').press('Enter');
+}
+
 /** How many turns of the chat have ended; of a long chat only those in sight are drawn. */
 export async function endedTurns(chat) {
   return Number(await chat.locator('main').getAttribute('data-ended'));
