@@ -208,7 +208,7 @@ def test_lines_that_are_none_are_refused(report: bytes) -> None:
 
 def outcome_of(tests: tuple[Result, ...], code: int = 0, planned: int | None = None) -> Outcome:
     runner = Runner("go", "go", lambda _: (), lambda _data, _root: Report(tests, planned))
-    output = CommandOutput(code, b"a report\0", b"")
+    output = CommandOutput(code, b"\0digest\na report\0key\0", b"")
     return render_report(output, Choice(runner, Ask()), ROOT, lambda text: text.replace("s3cret", "[redacted]"))
 
 
@@ -334,7 +334,7 @@ def test_every_runner_is_told_where_and_what() -> None:
     assert said["cargo"] == "cargo test --offline --no-fail-fast --lib x:: adds"
     assert said["node"].endswith("--test-name-pattern=adds ./src/x/a.test.js")
     assert said["jest"].endswith("-t adds /src/x/")
-    assert said["vitest"].startswith("vitest run --reporter=json")
+    assert said["vitest"].startswith("vitest run --coverage.enabled")
     assert said["vitest"].endswith("-t adds src/x/")
 
 
@@ -482,6 +482,6 @@ def test_ids_below_a_project_are_told_from_the_top() -> None:
     tests = (Result("tests::ok", "failed", None, "error", "no", "src/lib.rs", 3),)
     runner = Runner("cargo", "cargo", lambda _: (), lambda _data, _root: Report(tests))
     choice = Choice(runner, Ask(), "rust", frozenset({"rust/src/lib.rs"}), (Place("node", "."),))
-    told = render_report(CommandOutput(101, b"a report\0", b""), choice, ROOT / "rust", str).text
+    told = render_report(CommandOutput(101, b"\0digest\na report\0key\0", b""), choice, ROOT / "rust", str).text
     assert "FAILED rust/tests::ok (error) rust/src/lib.rs:3" in told
     assert "not run, though there are such tests too: node (name a `runner`)" in told

@@ -167,6 +167,11 @@ async def test_no_network_not_even_this_machines(sandbox: Sandbox, workspace: Pa
     assert seen == "end\n"
 
 
+async def test_a_program_finds_its_own_machine_by_name(sandbox: Sandbox, workspace: Path) -> None:
+    script = "python3 -c 'import socket; print(socket.gethostbyname(\"localhost\"))'"
+    assert await told(sandbox, workspace, script) == "127.0.0.1\n"
+
+
 async def test_nothing_is_written_outside_and_nothing_of_it_read(
     sandbox: Sandbox, workspace: Path, tmp_path: Path
 ) -> None:

@@ -13,10 +13,12 @@ ETC = (
     *("nsswitch.conf", "protocols", "services", "java", "alternatives", "ssl/certs", "ca-certificates/extracted"),
     *("pki/tls/certs", "pki/ca-trust/extracted", "fonts"),
 )
-"""All that a command sees of /etc, besides a `passwd` and a `group` of its own."""
+"""All that a command sees of /etc, besides a `passwd`, a `group` and `hosts` of its own."""
 
 PASSWD = b"remit:x:1000:1000:remit:/tmp:/bin/sh\nnobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n"
 GROUP = b"remit:x:1000:\nnogroup:x:65534:\n"
+HOSTS = b"127.0.0.1 localhost\n"
+"""Without it no program that asks for `localhost`, as Vitest does at its start, finds its own machine."""
 
 
 def etc_options(opened: Callable[[bytes], int]) -> tuple[list[str], list[int]]:
@@ -33,6 +35,7 @@ def etc_options(opened: Callable[[bytes], int]) -> tuple[list[str], list[int]]:
 
     copy(opened(PASSWD), "/etc/passwd")
     copy(opened(GROUP), "/etc/group")
+    copy(opened(HOSTS), "/etc/hosts")
     for path in (f"/etc/{name}" for name in ETC):
         if os.path.islink(path) and (real := os.path.realpath(path)).startswith("/usr/"):
             options += ["--symlink", real, path]

@@ -15,7 +15,7 @@ from remit_server.errors import ToolError
 from remit_server.sandbox.ports import CommandSpec
 from remit_server.tools.run.programs import own_folders, project_environment
 from remit_server.tools.run.testing.report import render_report
-from remit_server.tools.run.testing.runners import AIDS, COVERAGE_FOLDER, REPORT, aid_of
+from remit_server.tools.run.testing.runners import AIDS, COVERAGE_FOLDER, texts_of_aids
 from remit_server.tools.run.testing.test_request import Choice, Wanted, choose
 from remit_server.tools.spec import Arguments, CommandPlan, Plan, Target, Tool, ToolContext
 
@@ -23,21 +23,26 @@ MAX_REPORT_BYTES = 16_000_000
 """Of which the half at its end would be lost first: a report is whole or cannot be read."""
 _GRACE_S = 15.0
 
-# The tests' own output goes to standard error, and only when they are over is the report printed, to where they could
-# not print: $1 is the report, $2 a folder, $3 the coverage report, $4 what standard output is, $5 seconds, $6 a folder
-# for a file of ours that the runner finds there, $7 its name and $8 what it holds.
-_SCRIPT = """report=$1; folder=$2; coverage=$3; stream=$4; limit=$5
-mkdir -p "$folder" "$6"
-[ -z "$7" ] || printf '%s' "$8" > "$6/$7"
-shift 8
-if [ "$stream" = stream ]; then timeout -s INT -k 5 "$limit" "$@" > "$report"
-else timeout -s INT -k 5 "$limit" "$@" >&2
+# Standard output is what `read_channel` reads: while tests run it can only be added to, and what is added without the
+# key shows. The tests' own output goes to standard error. $1 is `signed` where the report comes by its own channel, $2
+# a folder and $3 a file for coverage, $4 seconds, $5 a folder for files of ours that the runner finds there: each is a
+# name and what it holds, as far as `--`.
+_SCRIPT = """how=$1; coverage=$3; limit=$4; aids=$5
+mkdir -p "$2" "$aids"
+shift 5
+while [ "$1" != -- ]; do printf '%s' "$2" > "$aids/$1"; shift 2; done
+shift
+key=$(od -An -v -N32 -tx1 /dev/urandom | tr -d ' \\n')
+printf '\\0'
+printf '%s' "$key" | sha256sum | cut -c 1-64
+if [ "$how" = signed ]; then timeout -s INT -k 5 "$limit" "$@" 8>&1 >&2 9<<END
+$key
+END
+else timeout -s INT -k 5 "$limit" "$@"
 fi
 code=$?
-printf '\\0'
-[ ! -f "$report" ] || cat "$report"
-printf '\\0'
-[ ! -f "$coverage" ] || cat "$coverage"
+printf '\\0%s\\0' "$key"
+[ ! -f "$coverage" ] || tr -d '\\000' < "$coverage"
 exit "$code"
 """
 
@@ -84,9 +89,8 @@ async def _prepare(arguments: RunTestsArguments, ctx: ToolContext) -> Plan:
             "ask the person to install it there (`remit sandbox check` names what is seen of the home)",
             code=ErrorCode.TOOL_UNAVAILABLE,
         )
-    stream = "stream" if runner.streams else "file"
-    limit = str(arguments.timeout)
-    fixed = (REPORT, COVERAGE_FOLDER, runner.coverage_file, stream, limit, AIDS, runner.aid, aid_of(runner))
+    how = "signed" if runner.aids else "printed"
+    fixed = (how, COVERAGE_FOLDER, runner.coverage_file, str(arguments.timeout), AIDS, *texts_of_aids(runner), "--")
     spec = CommandSpec(
         argv=("/bin/sh", "-c", _SCRIPT, "sh", *fixed, *(runner.runs or runner.said)(ask)),
         cwd=root / choice.folder,
@@ -106,7 +110,7 @@ def _environment(choice: Choice, root: Path) -> dict[str, str]:
     environment = project_environment(root, own=True)
     folders = [root / choice.folder, *(root / above for above in PurePosixPath(choice.folder).parents)]
     own = [str(program) for folder in folders if folder != root for program in own_folders(folder)]
-    aid = {"REMIT_REPORT": REPORT, "PYTHONPATH": AIDS} if choice.runner.aid else {}
+    aid = {"REMIT_REPORT": "signed", "PYTHONPATH": AIDS} if choice.runner.aids else {}
     return {**environment, **aid, "PATH": ":".join([*dict.fromkeys(own), environment["PATH"]])}
 
 

@@ -1,8 +1,10 @@
 // A reporter of `node --test` that writes each test's result inside the sandbox, as a line of JSON as soon as it is known.
-// So a run that is stopped has told what finished, and what did not. The variable REMIT_REPORT names the file.
-import { appendFileSync } from 'node:fs';
+// So a run that is stopped has told what finished, and what did not.
+import { createRequire } from 'node:module';
 import { relative, resolve } from 'node:path';
 import { inspect } from 'node:util';
+
+const { tell } = createRequire(import.meta.url)('./report_channel.cjs');
 
 const MOST_CHARS = 20_000;
 
@@ -12,11 +14,6 @@ const told = new Map();
 const parents = new Set();
 const open = new Map();
 const printed = new Map();
-
-function tell(line) {
-  // By way of bytes, for halves of signs are no text.
-  appendFileSync(process.env.REMIT_REPORT, Buffer.from(`${JSON.stringify(line)}\n`, 'utf8'));
-}
 
 const below = (file) => (file ? relative(process.cwd(), file) : '');
 const isFile = (data) => data.nesting === 0 && data.file && resolve(data.name) === resolve(data.file);

@@ -1,21 +1,23 @@
 """A plugin of pytest that writes each test's result inside the sandbox, as a line of JSON as soon as it is known.
 
-So a run that is stopped has told what finished, and what did not. The variable REMIT_REPORT names the file. Nothing of
-Remit is there, so this imports the standard library and pytest only, and works with any Python 3.
+So a run that is stopped has told what finished, and what did not. Nothing of Remit is there but the files beside this
+one, so it imports the standard library and pytest only, and works with any Python 3.
 """
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import json
 import os
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 MOST_CHARS = 20_000
+_write: Callable[[str], None] | None = importlib.import_module("report_channel").open_channel()
 
 
 def pytest_addoption(parser: Any) -> None:
@@ -27,7 +29,7 @@ def pytest_addoption(parser: Any) -> None:
 
 def pytest_configure(config: Any) -> None:
     """Where tests run in several processes, the first one of them hears of all."""
-    if not hasattr(config, "workerinput"):
+    if _write is not None and not hasattr(config, "workerinput"):
         config.pluginmanager.register(Recorder(config), "remit-recorder")
 
 
@@ -41,11 +43,10 @@ def pytest_runtest_makereport(item: Any, call: Any) -> Generator[None, Any, None
 
 
 class Recorder:
-    """Writes lines. The file stays open: a test may put something else in the place of `open`."""
+    """Writes a line for each thing that happened."""
 
     def __init__(self, config: Any) -> None:
         self.config = config
-        self.file = Path(os.environ["REMIT_REPORT"]).open("a", encoding="utf-8")  # noqa: SIM115
         self.seconds: dict[str, float] = {}
         self.skipped: set[str] = set()
         self.collecting: set[str] = set()
@@ -54,8 +55,8 @@ class Recorder:
     def tell(self, event: str, nodeid: str, **more: Any) -> None:
         """One line, at once on the disk's side of this process."""
         line = {"event": event, "id": nodeid and self.named(nodeid), **more}
-        self.file.write(json.dumps(plain(line)) + "\n")
-        self.file.flush()
+        assert _write is not None
+        _write(json.dumps(plain(line)))
 
     def named(self, nodeid: str) -> str:
         """A path and what follows it, from where pytest runs: pytest names it from its root, which may be above."""

@@ -1,8 +1,8 @@
-"""Runs unittest inside the sandbox and writes each test's result as a line of JSON as soon as it is known. Takes the
-names of two files, of the report and, if it is wanted, of coverage; a file or folder or nothing; a part of the tests'
-names or nothing; and one test's id or nothing.
+"""Runs unittest inside the sandbox and writes each test's result as a line of JSON as soon as it is known.
 
-Nothing of Remit is there, so this imports the standard library only, and works with any Python 3.
+Takes the name of a file for coverage, if it is wanted; a file or folder or nothing; a part of the tests' names or
+nothing; and one test's id or nothing. Nothing of Remit is there but the files beside this one, so it imports the
+standard library only, and works with any Python 3.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import sys
 import time
 import traceback
 import unittest
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -25,11 +25,11 @@ HERE = Path.cwd()
 
 
 class Recorder(unittest.TestResult):
-    """Notes how each test ended. The file stays open: a test may put something else in the place of `open`."""
+    """Notes how each test ended."""
 
-    def __init__(self, report: str) -> None:
+    def __init__(self, write: Callable[[str], None]) -> None:
         super().__init__()
-        self.file = Path(report).open("a", encoding="utf-8")  # noqa: SIM115
+        self.write = write
         self.began: dict[str, float] = {}
         self.noted: set[str] = set()
 
@@ -39,8 +39,7 @@ class Recorder(unittest.TestResult):
         plain = {
             k: v.encode("utf-8", "backslashreplace").decode() if isinstance(v, str) else v for k, v in line.items()
         }
-        self.file.write(json.dumps(plain) + "\n")
-        self.file.flush()
+        self.write(json.dumps(plain))
 
     def startTest(self, test: unittest.TestCase) -> None:
         super().startTest(test)
@@ -147,8 +146,9 @@ def is_wanted(test_id: str, only: str) -> bool:
     return not only or test_id == only or test_id.endswith("." + only)
 
 
-def main(report: str, coverage_report: str, path: str, part: str, only: str) -> int:
+def main(coverage_report: str, path: str, part: str, only: str) -> int:
     """The exit code: 0 where every test passed and there was one."""
+    write: Callable[[str], None] = importlib.import_module("report_channel").open_channel()
     sys.path.insert(0, str(HERE))
     measured: Any = None
     coverage: Any = None
@@ -156,7 +156,7 @@ def main(report: str, coverage_report: str, path: str, part: str, only: str) -> 
         coverage = importlib.import_module("coverage")
         measured = coverage.Coverage(data_file=None, source=["."])
         measured.start()
-    recorder = Recorder(report)
+    recorder = Recorder(write)
     try:
         with suppress(KeyboardInterrupt):
             tests = [test for test in flat(suite_of(path, part)) if is_wanted(test.id(), only)]

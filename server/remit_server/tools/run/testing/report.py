@@ -14,6 +14,7 @@ from remit_server.errors import ToolError
 from remit_server.sandbox.ports import CommandOutput
 from remit_server.tools.run.run_command import head_and_tail
 from remit_server.tools.run.testing.finding import Place
+from remit_server.tools.run.testing.reports.channel import read_channel
 from remit_server.tools.run.testing.reports.coverage import FileCoverage, percent
 from remit_server.tools.run.testing.reports.results import BadReport, Report, Result
 from remit_server.tools.run.testing.runners import Ask, Runner
@@ -35,8 +36,9 @@ _COUNTED = re.compile(r"^=*\s*((?:\d+ [a-z]+(?:, )?)+) in \d[^\n]*$", re.MULTILI
 def render_report(output: CommandOutput, choice: Choice, here: Path, redact: Callable[[str], str]) -> Outcome:
     """The outcome of a run in the folder `here`. It passed only where the exit code and every result say so."""
     runner, ask = choice.runner, choice.ask
-    data, _, covered = output.stdout.removeprefix(b"\0").rpartition(b"\0")
-    report, trouble = _read(data, output, runner, here)
+    parts = read_channel(output.stdout, signed=bool(runner.aids))
+    report, trouble = _read(parts.report, output, runner, here)
+    trouble += [parts.trouble] if parts.trouble else []
     tests = tuple(_relative_to_top(test, choice) for test in report.tests)
     bad = [test for test in tests if test.ending in {"failed", "error"}]
     trouble += _find_forgeries(bad, runner, output)
@@ -44,7 +46,7 @@ def render_report(output: CommandOutput, choice: Choice, here: Path, redact: Cal
     finished, total = sum(counts.values()), max(len(tests), report.planned or 0)
     stopped = output.timed_out or output.exit_code in _STOPPED
     summary = f"{runner.name}: {_count_words(counts, finished, total)} ({_end_words(output, stopped)})"
-    files, said = _coverage(covered, runner, ask, here)
+    files, said = _coverage(parts.coverage, runner, ask, here)
     lines = [summary, *trouble, *_unfinished_lines(tests, total), *_failure_lines(bad), *_passed_lines(tests), *said]
     lines += [] if output.exit_code == 0 or bad else _console(output, bool(tests) and not stopped)
     lines += ["no test has that id alone: name the one that it is in, or the file"] if ask.only and not tests else []

@@ -19,8 +19,7 @@ from remit_server.tools.run.testing.rerunning import (
     unittest_name,
 )
 
-# Inside the sandbox, where this folder is the command's own.
-REPORT = "/tmp/remit-report"  # noqa: S108
+# Inside the sandbox, where these folders are the command's own.
 COVERAGE_FOLDER = "/tmp/remit-coverage"  # noqa: S108
 AIDS = "/tmp/remit-aids"  # noqa: S108
 
@@ -46,10 +45,10 @@ class Ask:
 class Runner:
     """One row. `program` is looked for on PATH; `said` is the command as a person would type it, for policy and to see.
 
-    `runs` is what is really started, where that is another one; `aid` is a file beside this one that it finds in AIDS.
-    With `streams`, the report is its standard output; elsewhere that is the tests' own, and the report a file they do
-    not print to. `narrow` says a path in other words, or raises ToolError where the run would be no smaller: it takes
-    the path, whether that is a folder, all files of the folder where the runner runs, and what reads one.
+    `runs` is what is really started, where that is another one; `aids` are files beside this one that it finds in AIDS,
+    which write the report to a channel of its own, signed. Without them the report is its standard output. `narrow`
+    says a path in other words, or raises ToolError where the run would be no smaller: it takes the path, whether that
+    is a folder, all files of the folder where the runner runs, and what reads one.
     """
 
     name: str
@@ -59,8 +58,7 @@ class Runner:
     coverage: Callable[[bytes, Path], tuple[FileCoverage, ...]] | None = None
     coverage_file: str = f"{COVERAGE_FOLDER}/report"
     runs: Callable[[Ask], tuple[str, ...]] | None = None
-    aid: str = ""
-    streams: bool = False
+    aids: tuple[str, ...] = ()
     narrow: Callable[[str, bool, tuple[str, ...], Callable[[str], str]], tuple[str, ...]] | None = None
 
 
@@ -96,7 +94,7 @@ def _reporting_unittest(ask: Ask) -> tuple[str, ...]:
     """unittest reports to people alone, so it runs under a few lines of ours."""
     covered = f"{COVERAGE_FOLDER}/report" if ask.coverage else ""
     only = unittest_name(ask.only)
-    return ("python3", f"{AIDS}/inside_unittest.py", REPORT, covered, ask.path or "", ask.part or "", only)
+    return ("python3", f"{AIDS}/inside_unittest.py", covered, ask.path or "", ask.part or "", only)
 
 
 def _vitest(ask: Ask) -> tuple[str, ...]:
@@ -105,15 +103,13 @@ def _vitest(ask: Ask) -> tuple[str, ...]:
         if ask.coverage and ask.provider
         else ()
     )
-    return (
-        "vitest",
-        "run",
-        "--reporter=json",
-        f"--outputFile={REPORT}",
-        *covered,
-        *_titles(ask),
-        *_path(ask, "", "/"),
-    )
+    return ("vitest", "run", *covered, *_titles(ask), *_path(ask, "", "/"))
+
+
+def _reporting_vitest(ask: Ask) -> tuple[str, ...]:
+    """Its own JSON is a file that tests could write as well, so it runs with a reporter of ours."""
+    program, run, *options = _vitest(ask)
+    return (program, run, f"--reporter={AIDS}/inside_vitest.mjs", *options)
 
 
 def _jest(ask: Ask) -> tuple[str, ...]:
@@ -124,7 +120,13 @@ def _jest(ask: Ask) -> tuple[str, ...]:
     )
     # A pattern, which is looked for anywhere in a path, unless it is said to be one.
     path = _path(ask, "/", "/") if ask.is_folder else ("--runTestsByPath", *_path(ask))
-    return ("jest", "--ci", "--json", f"--outputFile={REPORT}", *covered, *_titles(ask), *path)
+    return ("jest", "--ci", *covered, *_titles(ask), *path)
+
+
+def _reporting_jest(ask: Ask) -> tuple[str, ...]:
+    """Its own JSON is a file that tests could write as well, so it runs with a reporter of ours."""
+    program, *options = _jest(ask)
+    return (program, f"--reporters={AIDS}/inside_jest.cjs", *options)
 
 
 def _node(ask: Ask) -> tuple[str, ...]:
@@ -178,8 +180,20 @@ def _path(ask: Ask, before: str = "", after: str = "") -> tuple[str, ...]:
     return (f"{before}{ask.path}{after}" if ask.is_folder else ask.path,)
 
 
+_IN_PYTHON = "report_channel.py"
+_IN_NODE = "report_channel.cjs"
+_ISTANBUL = f"{COVERAGE_FOLDER}/coverage-summary.json"
+
 RUNNERS: tuple[Runner, ...] = (
-    Runner("pytest", "pytest", _pytest, pytest_results, coverage_py, runs=_reporting_pytest, aid="inside_pytest.py"),
+    Runner(
+        "pytest",
+        "pytest",
+        _pytest,
+        pytest_results,
+        coverage_py,
+        runs=_reporting_pytest,
+        aids=("inside_pytest.py", _IN_PYTHON),
+    ),
     Runner(
         "unittest",
         "python3",
@@ -187,17 +201,45 @@ RUNNERS: tuple[Runner, ...] = (
         unittest_results,
         coverage_py,
         runs=_reporting_unittest,
-        aid="inside_unittest.py",
+        aids=("inside_unittest.py", _IN_PYTHON),
     ),
-    Runner("vitest", "vitest", _vitest, jest_results, istanbul, f"{COVERAGE_FOLDER}/coverage-summary.json"),
-    Runner("jest", "jest", _jest, jest_results, istanbul, f"{COVERAGE_FOLDER}/coverage-summary.json"),
-    Runner("node", "node", _node, node_results, lcov, runs=_reporting_node, aid="inside_node.mjs", narrow=node_files),
-    Runner("go", "go", _go, go_results, go_profile, streams=True, narrow=go_packages),
-    Runner("cargo", "cargo", _cargo, cargo_results, streams=True, narrow=cargo_targets),
+    Runner(
+        "vitest",
+        "vitest",
+        _vitest,
+        jest_results,
+        istanbul,
+        _ISTANBUL,
+        runs=_reporting_vitest,
+        aids=("inside_vitest.mjs", _IN_NODE),
+    ),
+    Runner(
+        "jest",
+        "jest",
+        _jest,
+        jest_results,
+        istanbul,
+        _ISTANBUL,
+        runs=_reporting_jest,
+        aids=("inside_jest.cjs", _IN_NODE),
+    ),
+    Runner(
+        "node",
+        "node",
+        _node,
+        node_results,
+        lcov,
+        runs=_reporting_node,
+        aids=("inside_node.mjs", _IN_NODE),
+        narrow=node_files,
+    ),
+    Runner("go", "go", _go, go_results, go_profile, narrow=go_packages),
+    Runner("cargo", "cargo", _cargo, cargo_results, narrow=cargo_targets),
 )
 """In the order in which they are preferred where several fit."""
 
 
-def aid_of(runner: Runner) -> str:
-    """The text of a runner's aid; nothing where it has none."""
-    return Path(__file__).with_name(runner.aid).read_text(encoding="utf-8") if runner.aid else ""
+def texts_of_aids(runner: Runner) -> tuple[str, ...]:
+    """Returns the name of each of a runner's aids, followed by its text."""
+    folder = Path(__file__).parent
+    return tuple(part for aid in runner.aids for part in (aid, (folder / aid).read_text(encoding="utf-8")))

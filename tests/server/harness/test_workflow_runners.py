@@ -1,0 +1,86 @@
+"""A failing test and a passing one, proven by each runner for real: the sandbox, the runner and its report (FLW-04)."""
+
+from __future__ import annotations
+
+import shutil
+from typing import Any
+
+import pytest
+from bench_runtime import Bench, call, intent
+from runner_projects import PROJECTS, Project
+
+from remit_governance.workflow.states import Mode
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(shutil.which("bwrap") is None, reason="there is no bwrap"),
+]
+
+PLAN = {"calls": [intent("PLAN"), call("plan_complete", plan="a failing test, then the code")]}
+RUN = {"calls": [intent("EXECUTE"), call("run_tests")]}
+DONE = {"text": "done"}
+
+
+def read(*paths: str) -> dict[str, Any]:
+    return {"calls": [intent("ANALYZE"), *(call("read_file", path=path) for path in paths)]}
+
+
+def write(path: str, content: str) -> dict[str, Any]:
+    return {"calls": [intent("WRITE_FILE"), call("write_file", path=path, content=content)]}
+
+
+async def begin(make_bench: Any, project: Project, *steps: Any) -> Bench:
+    """A session of strict mode in the project, whose model takes a few steps for each message."""
+    if project.missing():
+        pytest.skip(project.missing())
+    bench: Bench = await make_bench(*steps, mode=Mode.STRICT)
+    (bench.workspace / "a.py").unlink()
+    project.write_to(bench.workspace)
+    return bench
+
+
+def state(bench: Bench) -> str:
+    return bench.of("state_changed")[-1].state
+
+
+@pytest.mark.parametrize("runner", PROJECTS)
+async def test_FLW_04_each_runner_proves_a_failing_test_and_then_a_passing_one(make_bench: Any, runner: str) -> None:
+    project = PROJECTS[runner]
+    code, test = write(project.source, project.new_source), write(project.test, project.new_test)
+    bench = await begin(
+        make_bench,
+        project,
+        *[read(project.source, project.test), PLAN, RUN, code, DONE],
+        *[test, RUN, DONE],
+        *[write(project.test, project.old_test), code, RUN, DONE],
+        *[RUN, DONE],
+    )
+    await bench.ask("Say what the total of nothing is")
+    assert state(bench) == "test_writing", "a run without a change proves nothing"
+    assert (bench.workspace / project.source).read_text() == project.old_source
+    await bench.ask("go on")
+    assert state(bench) == "code_writing", bench.of("tool_result")[-1].output
+    locked = bench.workspace / project.test
+    locked.write_text(project.old_test)
+    await bench.ask("go on")
+    assert state(bench) == "code_writing"
+    assert f"not as they were when they failed: {project.test}" in bench.of("tool_result")[-1].output
+    locked.write_text(project.new_test)
+    await bench.ask("go on")
+    assert (bench.workspace / project.source).read_text() == project.new_source
+    assert state(bench) == "reviewing", bench.of("tool_result")[-1].output
+
+
+@pytest.mark.parametrize("runner", PROJECTS)
+async def test_FLW_04_no_runner_takes_a_broken_test_for_a_failing_one(make_bench: Any, runner: str) -> None:
+    project = PROJECTS[runner]
+    code = write(project.source, project.new_source)
+    tries = [step for fake in project.fakes.values() for step in (write(project.test, fake), RUN, code, DONE)]
+    bench = await begin(make_bench, project, read(project.source, project.test), PLAN, DONE, *tries)
+    await bench.ask("Say what the total of nothing is")
+    for name in project.fakes:
+        await bench.ask("go on")
+        run = bench.of("tool_result")[-2]
+        assert "this is no failing test yet" in run.output, name
+        assert state(bench) == "test_writing", name
+        assert (bench.workspace / project.source).read_text() == project.old_source, name
