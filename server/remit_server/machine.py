@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -82,3 +83,13 @@ def _enclosing_groups(mount: Path, group: str) -> Iterable[Path]:
     """Returns the folders of a group and of its ancestors. A container sees its own group as the root."""
     parts = [part for part in group.split("/") if part not in {"", ".."}]
     return [mount.joinpath(*parts[:length]) for length in range(len(parts), -1, -1)]
+
+
+def used_memory() -> float:
+    """Returns the share of the machine's memory that is in use, from 0 to 1; 0 where that cannot be found out."""
+    free = free_memory()
+    try:
+        total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (OSError, ValueError):
+        return 0.0
+    return 0.0 if free is None or total <= 0 else min(1.0, max(0.0, 1 - free / total))

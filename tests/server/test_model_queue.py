@@ -52,17 +52,16 @@ def test_the_highest_priority_has_all_rounds_but_some(lines: list[QueueKey]) -> 
     for number, line in enumerate(lines):
         queue.put(str(number), line)
     best = min(PRIORITIES.index(priority) for _, priority in lines)
+    leading = tuple(str(n) for n, line in enumerate(lines) if PRIORITIES.index(line[1]) == best)[:MOST_TOGETHER]
     steps: Counter[str] = Counter()
     for number in range(1, 2 * LOWER_PRIORITY_EVERY + 1):
         chosen = queue.round()
         steps.update(chosen)
-        if number % LOWER_PRIORITY_EVERY:
-            assert {PRIORITIES.index(lines[int(name)][1]) for name in chosen} == {best}
-    for priority in {priority for _, priority in lines}:
-        served = [steps[str(number)] for number, line in enumerate(lines) if line[1] == priority]
-        # All that were under way together took the same number of steps.
-        assert len({count for count in served if count}) == 1
-        assert sum(count > 0 for count in served) == min(len(served), MOST_TOGETHER)
+        assert len(chosen) <= MOST_TOGETHER
+        if number < LOWER_PRIORITY_EVERY:
+            assert chosen == leading
+    # Whatever came first has had a step, of whatever priority it is.
+    assert all(steps[str(number)] for number in range(min(len(lines), MOST_TOGETHER)))
 
 
 @given(st.lists(LINES, min_size=1, max_size=10, unique=True), st.integers(1, 60))

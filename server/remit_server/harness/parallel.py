@@ -21,9 +21,14 @@ from remit_server.harness.calls import CallResult, RunDenied, ToolCall
 from remit_server.harness.dispatcher import Dispatcher
 from remit_server.harness.turn import Turn
 from remit_server.harness.writes.repositories import git_folders
+from remit_server.scheduling.freezer import Freezer
+from remit_server.scheduling.runner import DependencyFailed, Runner
+from remit_server.scheduling.schedule import Limits, Task
 
 MAX_AT_ONCE = 8
 """Calls that run at the same time; a read takes a thread and a few open files."""
+MAX_AGE_S = 30.0
+"""Seconds after which a call counts as one of the next higher priority; those of a step are all of one."""
 
 WHOLE_WORKSPACE = "."
 
@@ -114,27 +119,25 @@ async def _run(waits: Sequence[Sequence[int]], start: int, run: Callable[[int], 
     if len(waits) == 1:
         await run(start)
         return
-    ended = [asyncio.Event() for _ in waits]
-    free = asyncio.Semaphore(MAX_AT_ONCE)
+    runner = Runner(Limits(MAX_AT_ONCE, MAX_AGE_S))
+    for position, earlier in enumerate(waits):
+        runner.add(Task(str(position), after=frozenset(map(str, earlier))))
 
-    async def in_order(position: int) -> None:
-        for earlier in waits[position]:
-            await ended[earlier].wait()
-        async with free:
-            await run(start + position)
-        ended[position].set()
+    async def work(position: int, _: Freezer) -> None:
+        await run(start + position)
 
     try:
         async with asyncio.TaskGroup() as group:
             for position in range(len(waits)):
-                group.create_task(in_order(position))
+                group.create_task(runner.run(str(position), partial(work, position)))
     except BaseExceptionGroup as several:
         raise _ending(several.exceptions) from None
 
 
 def _ending(errors: Sequence[BaseException]) -> BaseException:
-    """Returns the one of several that says how the run ends."""
-    return next((error for error in errors if isinstance(error, RunDenied)), errors[0])
+    """Returns the one of several that says how the run ends; a call that waited for one that failed says nothing."""
+    first = next((error for error in errors if not isinstance(error, DependencyFailed)), errors[0])
+    return next((error for error in errors if isinstance(error, RunDenied)), first)
 
 
 def _declares(call: ToolCall) -> bool:

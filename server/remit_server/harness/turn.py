@@ -98,6 +98,11 @@ class Turn:
         return frozenset({self.caller})
 
     @property
+    def priority(self) -> int:
+        """Where its commands stand among those that wait for a sandbox: the person's own before a model's."""
+        return 2 if self.caller == "human" else 3
+
+    @property
     def session_id(self) -> str:
         """The session this turn belongs to."""
         return self.memory.session_id

@@ -32,9 +32,11 @@ from remit_server.runtime.policy.live_policy import LivePolicy
 from remit_server.runtime.policy.policies import load_in_force
 from remit_server.runtime.runtime import Runtime
 from remit_server.runtime.settings import Settings
+from remit_server.runtime.shared import Shared
 from remit_server.runtime.trust import INSTRUCTIONS, brought, left_out
 from remit_server.runtime.workspace_record import record_workspace
 from remit_server.sandbox.choose import choose_sandbox
+from remit_server.sandbox.scheduled import Scheduled
 from remit_server.sandbox.server_identity import clear_all_leftovers
 from remit_server.sessions.folder import SessionFolder
 from remit_server.telemetry.live import Telemetry
@@ -53,20 +55,21 @@ async def open_runtime(
     settings: Settings,
     documents: Documents,
     code: CodeIntelligence | None = None,
-    models: SharedModels | None = None,
+    shared: Shared | None = None,
     read_again: Callable[[], Settings] | None = None,
 ) -> Runtime:
-    """Open everything a workspace needs; nothing of the model is loaded yet; `models` lends it to several.
+    """Open everything a workspace needs; nothing of the model is loaded yet; `shared` is what a server's
+    workspaces share.
 
     `read_again` reads the configuration for `Runtime.reload`; without it the settings stay.
 
     Raises SetupError: a broken policy file, an audit log that cannot be written, a workspace that cannot be opened.
     """
     live = LiveSettings(settings, read_again or (lambda: settings))
-    return await asyncio.to_thread(_open, live, documents, code or NoEditor(), models or SharedModels())
+    return await asyncio.to_thread(_open, live, documents, code or NoEditor(), shared or Shared())
 
 
-def _open(configured: LiveSettings, documents: Documents, code: CodeIntelligence, models: SharedModels) -> Runtime:
+def _open(configured: LiveSettings, documents: Documents, code: CodeIntelligence, shared: Shared) -> Runtime:
     """Whatever was opened is closed again, last first: where something cannot be opened, or when the runtime closes."""
     settings = configured.now
     with ExitStack() as opened:
@@ -102,14 +105,14 @@ def _open(configured: LiveSettings, documents: Documents, code: CodeIntelligence
             workspace=workspace,
             documents=documents,
             merger=merger,
-            sandbox=choose_sandbox(settings.workspace),
+            sandbox=Scheduled(choose_sandbox(settings.workspace), shared.slots),
             desk=desk,
             audit=audit,
             redactor=redactor,
             code=code,
         )
         dispatcher = Dispatcher(parts)
-        chosen = ChosenModels(settings.model, model_opener(settings, redactor, models))
+        chosen = ChosenModels(settings.model, model_opener(settings, redactor, shared.models))
         agent = Agent(chosen.get(), dispatcher, settings.max_steps, settings.generation)
         close = opened.pop_all().close
 
@@ -117,7 +120,7 @@ def _open(configured: LiveSettings, documents: Documents, code: CodeIntelligence
         before = configured.now
         telemetry.change(new.collector)
         if (new.model, new.engine, new.record) != (before.model, before.engine, before.record):
-            runtime.retire(chosen.change(new.model, model_opener(new, redactor, models)))
+            runtime.retire(chosen.change(new.model, model_opener(new, redactor, shared.models)))
         runtime.put_settings(new)
         desk.ttl_s = new.approval_timeout_s
         log_file.set_level(new.log_level)

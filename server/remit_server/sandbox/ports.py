@@ -10,6 +10,7 @@ from typing import Literal, Protocol
 from remit_server.sandbox.bubblewrap.layer import LayerChange
 from remit_server.sandbox.limits.templates import TemplateName
 from remit_server.sandbox.network.proxy import Told
+from remit_server.scheduling.freezer import Freezer
 
 RuntimeName = Literal["bubblewrap", "podman", "docker", "seatbelt", "none"]
 
@@ -22,6 +23,8 @@ class CommandSpec:
     writes there goes to a layer of its own, which the output hands over. `network` are the hosts it may reach, each
     `host` or `host:port`, by a proxy that says every attempt to `attempted`; where it is empty, there is no network.
     `readable` are real files and folders outside the workspace that it may read: a tool names them, never a model.
+    `priority` is its place among those that wait for a sandbox, from 1, the highest, to 5. The adapter attaches to
+    `freezer` how it is paused, and counts no time of it then.
     """
 
     argv: tuple[str, ...]
@@ -36,6 +39,8 @@ class CommandSpec:
     network: tuple[str, ...] = ()
     attempted: Told | None = None
     readable: tuple[Path, ...] = ()
+    priority: int = 3
+    freezer: Freezer | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from typing import Any
 
 from remit_server.sandbox.bounded_output import BoundedOutput
 from remit_server.sandbox.bubblewrap.run_contained import ProcessResult, drain_to
+from remit_server.scheduling.freezer import Freezer, wait_first
 
 _CHUNK = 1 << 16
 _LAST_OUTPUT_S = 10.0
@@ -20,6 +21,7 @@ class Invocation:
     """A program to run; at most `most_output` bytes are drained from each of its streams, and `kept` of them held.
 
     `end` ends whatever it has started, in any state and any number of times; `began` goes on beside it until then.
+    `freezer` pauses it by `freeze`.
     """
 
     argv: Sequence[str]
@@ -30,6 +32,8 @@ class Invocation:
     end: Callable[[asyncio.subprocess.Process], Awaitable[None]]
     progress: Callable[[bytes], None] | None = None
     began: Callable[[asyncio.subprocess.Process], Coroutine[Any, Any, None]] | None = None
+    freezer: Freezer | None = None
+    freeze: Callable[[bool], None] | None = None
 
 
 async def run_subprocess(errand: Invocation) -> ProcessResult:
@@ -53,10 +57,14 @@ async def run_subprocess(errand: Invocation) -> ProcessResult:
     beside = asyncio.create_task(errand.began(process)) if errand.began else None
     try:
         ends: set[asyncio.Future[Any]] = {exited, overrun}
-        await asyncio.wait(ends, timeout=errand.timeout_s, return_when=asyncio.FIRST_COMPLETED)
+        if errand.freezer is not None and errand.freeze is not None:
+            errand.freezer.attach(errand.freeze)
+        await wait_first(ends, errand.timeout_s, errand.freezer)
         by_itself = exited.done()
         stopped = overrun.result() if overrun.done() and not by_itself else None
     finally:
+        if errand.freezer is not None:
+            errand.freezer.detach()
         if beside:
             beside.cancel()
         await asyncio.shield(asyncio.create_task(_end(errand, process, draining)))

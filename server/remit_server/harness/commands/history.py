@@ -6,7 +6,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from remit_server.errors import ToolError
@@ -18,6 +18,8 @@ from remit_server.tools.spec import ToolContext
 _PAST = f"{GIT} log --all -m --no-renames --format= --name-only -z"
 _SCRIPT = f"{{ {_PAST}; {GIT} ls-files -z; }} | sort -zu"
 _MOST_REFS = 20_000
+_PRIORITY = 2
+"""Somebody waits for it before any command of theirs begins."""
 
 Stamp = tuple[tuple[str, int, int], ...]
 
@@ -50,7 +52,7 @@ class PastPaths:
 
 async def _list_paths(ctx: ToolContext, sandbox: Sandbox) -> tuple[str, ...] | None:
     try:
-        output = await sandbox.run(open_repository(ctx).command(_SCRIPT))
+        output = await sandbox.run(replace(open_repository(ctx).command(_SCRIPT), priority=_PRIORITY))
     except ToolError:
         return None
     if output.exit_code != 0 or output.truncated:

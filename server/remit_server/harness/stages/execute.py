@@ -68,7 +68,7 @@ async def _run_command(proposal: Proposal, plan: CommandPlan, ctx: CallContext, 
     hidden += past_objects(parts.workspace.root, proposal.actions)
     started_ns = time.time_ns()
     attempts = Attempts(record.record_attempt)
-    spec = replace(plan.spec, hidden=hidden, attempted=attempts.note)
+    spec = replace(plan.spec, hidden=hidden, attempted=attempts.note, priority=ctx.turn.priority)
     with show_live(record.show_output, parts.redactor.redact) as show:
         output = await parts.sandbox.run(spec, show if plan.streams else None)
     outcome = await asyncio.to_thread(plan.render, output)

@@ -190,6 +190,8 @@ class Bubblewrap:
             as_root=os.geteuid() == 0,
             # It has half the mounts of a machine, and bwrap reads the table of all for each that it makes.
             unseen=() if control else ("/sys",),
+            freezer=spec.freezer,
+            freeze=control.freeze if control else None,
         )
 
 

@@ -10,12 +10,14 @@ import signal
 import socket
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from remit_server.sandbox.bounded_output import BoundedOutput
 from remit_server.sandbox.bubblewrap.spawn import Reading, Spawned, spawned
-from remit_server.sandbox.limits.limits import Limits, free_space, layer_excess, measure_usage
+from remit_server.sandbox.limits.limits import Limits, free_space, layer_excess, measure_usage, signal_tree
+from remit_server.scheduling.freezer import Freezer, wait_first
 
 _FIRST_WATCH_S, _WATCH_S = 0.01, 0.1
 _HEARD_S = 5.0
@@ -29,6 +31,7 @@ class Job:
 
     The command begins with a message to `hold`, once its limits are set. `as_root` bwrap has its devices read-only and
     no mount of those that are `unseen`. `layer` is the folder that fills with what the command writes to the workspace.
+    `freezer` is what pauses it: by `freeze`, the control group's way, else by signals to all its processes.
     """
 
     argv: Sequence[str]
@@ -43,6 +46,8 @@ class Job:
     layer: Path | None = None
     as_root: bool = False
     unseen: Sequence[str] = ()
+    freezer: Freezer | None = None
+    freeze: Callable[[bool], None] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,11 +137,13 @@ async def run_contained(job: Job) -> ProcessResult:
         ends: set[asyncio.Future[Any]] = {process.exited, namespace.over, overrun}
         if cancelled:
             raise asyncio.CancelledError
-        await asyncio.wait(ends, timeout=job.timeout_s, return_when=asyncio.FIRST_COMPLETED)
+        await wait_first(ends, job.timeout_s, job.freezer)
         by_itself = process.exited.done() or namespace.over.done()
         stopped = overrun.result() if overrun.done() and not by_itself else None
     finally:
         watching.cancel()
+        if job.freezer is not None:
+            job.freezer.detach()
         await asyncio.shield(asyncio.create_task(_end(process, namespace, running.draining)))
         job.hold.close()
     return ProcessResult(
@@ -207,11 +214,17 @@ def _release(namespace: _Namespace, job: Job, overrun: asyncio.Future[str]) -> N
         # Last: what bwrap itself does for it does not wait for others.
         os.setpriority(os.PRIO_PROCESS, namespace.init, os.getpriority(os.PRIO_PROCESS, 0) + _NICER)
         job.hold.send(b"go")
+        if job.freezer is not None:
+            job.freezer.attach(job.freeze or partial(_signal_all, namespace.init))
     except (ProcessLookupError, ConnectionError):
         return
     except OSError as error:
         if not overrun.done():
             overrun.set_result(f"its limits cannot be set: {error}")
+
+
+def _signal_all(init: int, stop: bool) -> None:
+    signal_tree(init, signal.SIGSTOP if stop else signal.SIGCONT)
 
 
 async def _end(spawned: Spawned, namespace: _Namespace, draining: Sequence[asyncio.Future[None]]) -> None:

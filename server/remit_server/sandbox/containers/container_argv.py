@@ -99,6 +99,11 @@ def remove_argv(program: ProgramName, names: Sequence[str]) -> list[str]:
     return [program, "rm", "--force", *at_once, *names]
 
 
+def pause_argv(program: ProgramName, name: str, *, stop: bool) -> list[str]:
+    """Freezes all that runs in a container, or lets it go on."""
+    return [program, "pause" if stop else "unpause", name]
+
+
 def exit_code_argv(program: ProgramName, name: str) -> list[str]:
     """Prints `<state> <exit code> <whether memory ran out> <when it started>`."""
     shown = "{{.State.Status}} {{.State.ExitCode}} {{.State.OOMKilled}} {{.State.StartedAt}}"

@@ -11,6 +11,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from remit_server.sandbox.bubblewrap.bubblewrap_options import USER_ID, hidden_paths_below
@@ -20,7 +21,7 @@ from remit_server.sandbox.containers import container_argv as containers
 from remit_server.sandbox.containers.container_argv import Container, ProgramName
 from remit_server.sandbox.containers.container_image import system_image, system_paths
 from remit_server.sandbox.limits.limits import MIB
-from remit_server.sandbox.limits.templates import TEMPLATES, Template
+from remit_server.sandbox.limits.templates import TEMPLATES
 from remit_server.sandbox.no_sandbox import no_sandbox
 from remit_server.sandbox.outcome import (
     command_output,
@@ -86,6 +87,7 @@ class Containers:
         self._isolation: Isolation | None = None
         self._place: _Place | None = None
         self._files: Path | None = None
+        self._pausing: asyncio.Task[None] | None = None
 
     def isolation(self) -> Isolation:
         """What isolates here, found out by one real run."""
@@ -205,23 +207,36 @@ class Containers:
                 if made.exit_code != 0:
                     return replace(made, exit_code=None, timed_out=False)
                 argv = containers.start_argv(container.name)
-            ended = await run_subprocess(self._errand(argv, spec, template, progress))
+            ended = await run_subprocess(self._errand(argv, spec, container.name, progress))
             return await self._judged(ended, container.name, template.memory)
         finally:
             await asyncio.shield(asyncio.create_task(self._remove(container.name)))
 
     def _errand(
-        self, argv: list[str], spec: CommandSpec, template: Template, progress: Callable[[bytes], None] | None
+        self, argv: list[str], spec: CommandSpec, name: str, progress: Callable[[bytes], None] | None
     ) -> Invocation:
         return Invocation(
             argv=argv,
             environment=self._environment,
             timeout_s=spec.timeout_s,
             kept=spec.max_output_bytes,
-            most_output=spec.max_output_bytes * template.limits.output_factor,
+            most_output=spec.max_output_bytes * TEMPLATES[spec.template].limits.output_factor,
             end=_kill,
             progress=progress,
+            freezer=spec.freezer,
+            freeze=partial(self._freeze, name),
         )
+
+    def _freeze(self, name: str, stop: bool) -> None:
+        """Beside what goes on: one act after the other, in their order."""
+
+        async def act(before: asyncio.Task[None] | None) -> None:
+            if before is not None:
+                await before
+            with contextlib.suppress(OSError):
+                await self._act(containers.pause_argv(self._program, name, stop=stop))
+
+        self._pausing = asyncio.get_running_loop().create_task(act(self._pausing))
 
     async def _judged(self, ended: ProcessResult, name: str, memory: int) -> ProcessResult:
         """The same, with what only the runtime knows: that nothing started, or that the kernel ended it."""

@@ -50,6 +50,11 @@ class ControlGroup:
                     return f"more than {self.memory // MIB} MiB of memory"
         return None
 
+    def freeze(self, stop: bool) -> None:
+        """Pauses all that is in it, or lets it go on. Never raises: a group that is gone has nothing in it."""
+        with contextlib.suppress(OSError):
+            (self.folder / "cgroup.freeze").write_text("1" if stop else "0")
+
     def remove(self) -> None:
         """End whatever is in it, and the group. Never raises."""
         with contextlib.suppress(OSError):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import resource
+import signal
 from collections import defaultdict
 from dataclasses import dataclass
 from pathlib import Path
@@ -71,24 +72,39 @@ class Usage:
 
 def measure_usage(root: int) -> Usage:
     """What the process `root` and all its descendants use. Orphans of a pid namespace stay below its init."""
+    found = _read_tree(root)
+    resident = sum(pages for _, pages in found.values()) * resource.getpagesize()
+    return Usage(len(found), sum(threads for threads, _ in found.values()), resident)
+
+
+def signal_tree(root: int, number: signal.Signals) -> None:
+    """Sends a signal to the process `root` and all its descendants, also to those that appear meanwhile."""
+    told: set[int] = set()
+    while new := _read_tree(root).keys() - told:
+        for pid in sorted(new):
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, number)
+        told |= new
+
+
+def _read_tree(root: int) -> dict[int, tuple[int, int]]:
+    """The threads and resident pages of the process `root` and of all its descendants, by pid."""
     children: dict[int, list[int]] = defaultdict(list)
-    pages: dict[int, int] = {}
-    threads: dict[int, int] = {}
+    used: dict[int, tuple[int, int]] = {}
     for name in os.listdir("/proc"):  # noqa: PTH208  names only, ten times a second
         if name.isdigit():
             # A process may end while we look.
             with contextlib.suppress(OSError, IndexError, ValueError):
                 fields = _read_stat(name).rpartition(b")")[2].split()
                 children[int(fields[1])].append(int(name))
-                threads[int(name)] = int(fields[17])
-                pages[int(name)] = int(fields[21])
-    found: list[int] = []
-    pending = [root] if root in pages else []
+                used[int(name)] = int(fields[17]), int(fields[21])
+    found: dict[int, tuple[int, int]] = {}
+    pending = [root] if root in used else []
     while pending:
-        found.append(pid := pending.pop())
+        pid = pending.pop()
+        found[pid] = used[pid]
         pending += children[pid]
-    resident = sum(pages[pid] for pid in found) * resource.getpagesize()
-    return Usage(len(found), sum(threads[pid] for pid in found), resident)
+    return found
 
 
 def free_space(folder: Path) -> int:

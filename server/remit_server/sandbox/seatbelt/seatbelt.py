@@ -83,6 +83,8 @@ class Seatbelt:
                 end=tree.end,
                 progress=progress,
                 began=tree.watch,
+                freezer=spec.freezer,
+                freeze=tree.freeze,
             )
             return await run_subprocess(errand)
 
@@ -99,6 +101,12 @@ class _Tree:
         while True:
             self._known |= find_descendants(await asyncio.to_thread(_list_processes), self._known)
             await asyncio.sleep(_LOOK_S)
+
+    def freeze(self, stop: bool) -> None:
+        """Stops those known and those below them, or lets them go on."""
+        for pid in living_below(_list_processes(), self._known):
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGSTOP if stop else signal.SIGCONT)
 
     async def end(self, process: asyncio.subprocess.Process) -> None:
         """Kill those known and those that they have started meanwhile, until there are none."""

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:  # the port imports the contract, which is slow
-    from remit_server.models.shared import SharedModels
     from remit_server.runtime.ports import AgentRuntime
+    from remit_server.runtime.shared import Shared
     from remit_server.workspace.code import CodeIntelligence
     from remit_server.workspace.ports import Documents
 
@@ -22,18 +22,19 @@ SetupError."""
 
 
 def configured_runtimes() -> OpenRuntime:
-    """Returns a function that opens runtimes by the environment and each workspace's settings. They share one model."""
-    shared: list[SharedModels] = []
+    """Returns a function that opens runtimes by the environment and each workspace's settings. They share one model and
+    the sandboxes."""
+    shared: list[Shared] = []
 
     async def open_configured(
         workspace: Path, documents: Documents, code: CodeIntelligence, editor: EditorSettings
     ) -> AgentRuntime:
-        from remit_server.models.shared import SharedModels
         from remit_server.runtime.opening import open_runtime
         from remit_server.runtime.settings import Settings
+        from remit_server.runtime.shared import Shared
 
         if not shared:
-            shared.append(SharedModels())
+            shared.append(Shared())
 
         def read() -> Settings:
             return Settings.from_environment(workspace, editor=editor())

@@ -1,0 +1,227 @@
+"""What runs next: a schedule as a frozen value, and the function that advances it (SCH-01). Pure: no clock, no task.
+
+Times are of one clock of the caller's, in any unit; `Limits` are in the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import Literal
+
+HIGHEST, LOWEST = 1, 5
+BEST_BY_AGE = 2
+"""The best priority that waiting alone gives: what is urgent to the system itself stays ahead (SCH-02)."""
+NEARLY_DONE = 0.8
+"""The share of its time after which a task is left to finish (SCH-04)."""
+MEMORY_SHORT = 0.8
+"""The share of memory in use from which a task is ended, not paused: what is paused keeps its memory (SCH-04)."""
+
+State = Literal["waiting", "queued", "running", "paused", "ending"]
+End = Literal["completed", "failed", "cancelled"]
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What is to run: `priority` from 1, the highest, to 5; of a `template`, whose number is limited.
+
+    It starts after the tasks of `after` have completed, and fails with them. `most` is how long it may take, None
+    where nothing bounds it. A `patient` one stays at its priority however long it waits.
+    """
+
+    id: str
+    priority: int = 3
+    template: str = ""
+    after: frozenset[str] = frozenset()
+    most: float | None = None
+    patient: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How many run at once, in all and of each template; a task that waits for `age` goes up by one priority.
+
+    With `one_level`, nothing starts beside what has a better priority: each would slow the other.
+    """
+
+    most: int
+    age: float
+    per_template: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
+    one_level: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A task in its place: `number` is its place in the queue, `since` when its state began, `ran` how long it has run.
+
+    `pausable` says that it can be paused now.
+    """
+
+    task: Task
+    number: int
+    state: State
+    since: float
+    awaited: frozenset[str] = frozenset()
+    ran: float = 0.0
+    pausable: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """What is to be done with a task now."""
+
+    act: Literal["start", "resume", "pause", "destroy"]
+    id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A task that will not run, since the one it was to come after did not complete (SCH-03)."""
+
+    id: str
+    because: str
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """All tasks that have not ended, by id, in the order they came."""
+
+    limits: Limits
+    entries: Mapping[str, Entry] = field(default_factory=lambda: MappingProxyType({}))
+    next_number: int = 0
+
+    @property
+    def contended(self) -> bool:
+        """Whether something waits that only a limit keeps from running."""
+        return any(entry.state in {"queued", "paused"} for entry in self.entries.values())
+
+
+def enqueue(schedule: Schedule, task: Task, now: float) -> Schedule:
+    """Adds a task. Raises ValueError for an id that is there, a priority that is none, or an unknown task to wait for.
+
+    What it waits for is there before it, so that no two wait for each other.
+    """
+    if task.id in schedule.entries:
+        raise ValueError(f"task `{task.id}` is there already")
+    if not HIGHEST <= task.priority <= LOWEST:
+        raise ValueError(f"priority {task.priority} is none of {HIGHEST} to {LOWEST}")
+    if unknown := sorted(task.after - schedule.entries.keys()):
+        raise ValueError(f"task `{task.id}` is to come after `{unknown[0]}`, which is not there")
+    entry = Entry(task, schedule.next_number, "waiting" if task.after else "queued", now, task.after)
+    return replace(schedule, entries={**schedule.entries, task.id: entry}, next_number=schedule.next_number + 1)
+
+
+def end(schedule: Schedule, task_id: str, how: End, now: float) -> tuple[Schedule, tuple[Failure, ...]]:
+    """Takes a task out; returns those that fail with it too, which are out as well. An unknown id has ended already."""
+    if task_id not in schedule.entries:
+        return schedule, ()
+    entries = {name: entry for name, entry in schedule.entries.items() if name != task_id}
+    failures = () if how == "completed" else tuple(_failing(entries, task_id))
+    for failure in failures:
+        del entries[failure.id]
+    for name, entry in entries.items():
+        if task_id in entry.awaited:
+            entries[name] = _without(entry, task_id, now)
+    return replace(schedule, entries=entries), failures
+
+
+def pausable(schedule: Schedule, task_id: str, *, can: bool) -> Schedule:
+    """Notes whether a running task can be paused from now on."""
+    entry = schedule.entries.get(task_id)
+    return _put(schedule, replace(entry, pausable=can)) if entry else schedule
+
+
+def yielded(schedule: Schedule, task_id: str, now: float) -> Schedule:
+    """Queues a running task again, at its old place: it has had one step, and its waiting begins anew."""
+    return _put(schedule, replace(schedule.entries[task_id], state="queued", since=now))
+
+
+def effective_priority(entry: Entry, limits: Limits, now: float) -> int:
+    """Returns the priority of an entry by how long it waits: never better than 2 by age, system tasks as they are."""
+    priority = entry.task.priority
+    if entry.task.patient or priority <= BEST_BY_AGE or entry.state == "running":
+        return priority
+    return max(BEST_BY_AGE, priority - int((now - entry.since) // limits.age))
+
+
+def advance(schedule: Schedule, now: float, memory_used: float = 0.0) -> tuple[Schedule, tuple[Move, ...]]:
+    """Starts what the limits let start now, the best priority first and in order within; makes room where that is due.
+
+    `memory_used` is the share of the machine's memory that is in use, from 0 to 1.
+    """
+    moves: list[Move] = []
+    best: int | None = None
+    for entry in _candidates(schedule, now):
+        level = effective_priority(entry, schedule.limits, now)
+        best = level if best is None else best
+        if schedule.limits.one_level and level > best:
+            break
+        if not _has_room(schedule, entry.task):
+            victim = _victim(schedule, entry, now)
+            if victim is None:
+                continue
+            act: Literal["pause", "destroy"] = "destroy" if memory_used > MEMORY_SHORT else "pause"
+            schedule = _stop(schedule, victim, act, now)
+            moves.append(Move(act, victim.task.id))
+        moves.append(Move("start" if entry.state == "queued" else "resume", entry.task.id))
+        schedule = _put(schedule, replace(entry, state="running", since=now))
+    return schedule, tuple(moves)
+
+
+def _candidates(schedule: Schedule, now: float) -> list[Entry]:
+    ready = (entry for entry in schedule.entries.values() if entry.state in {"queued", "paused"})
+    return sorted(ready, key=lambda entry: (effective_priority(entry, schedule.limits, now), entry.number))
+
+
+def _has_room(schedule: Schedule, task: Task) -> bool:
+    running = [entry.task.template for entry in schedule.entries.values() if entry.state == "running"]
+    own = schedule.limits.per_template.get(task.template)
+    return len(running) < schedule.limits.most and (own is None or running.count(task.template) < own)
+
+
+def _victim(schedule: Schedule, entry: Entry, now: float) -> Entry | None:
+    """Returns the running task that gives way: one of a worse priority of its own, the worst and the latest first.
+
+    None where nothing may, so that the task waits. Age makes no task give way: two would take turns for ever.
+    """
+    running = [each for each in schedule.entries.values() if each.state == "running"]
+    own = schedule.limits.per_template.get(entry.task.template)
+    template = entry.task.template
+    if own is not None and sum(each.task.template == template for each in running) >= own:
+        running = [each for each in running if each.task.template == template]
+    lower = [each for each in running if each.task.priority > entry.task.priority and _gives_way(each, now)]
+    return max(lower, key=lambda each: (each.task.priority, each.number), default=None)
+
+
+def _gives_way(entry: Entry, now: float) -> bool:
+    ran = entry.ran + now - entry.since
+    return entry.pausable and (entry.task.most is None or ran <= NEARLY_DONE * entry.task.most)
+
+
+def _stop(schedule: Schedule, victim: Entry, act: Literal["pause", "destroy"], now: float) -> Schedule:
+    """A destroyed task has no place any more; it is out, with what comes after it, when its end is reported."""
+    state: State = "paused" if act == "pause" else "ending"
+    return _put(schedule, replace(victim, state=state, since=now, ran=victim.ran + now - victim.since))
+
+
+def _failing(entries: Mapping[str, Entry], failed: str) -> Iterator[Failure]:
+    """Yields what comes after a task that did not complete, each with the one it waited for."""
+    gone: dict[str, str] = {}
+    pending = [failed]
+    while pending:
+        because = pending.pop(0)
+        for name, entry in entries.items():
+            if because in entry.awaited and name not in gone:
+                gone[name] = because
+                pending.append(name)
+                yield Failure(name, because)
+
+
+def _without(entry: Entry, ended: str, now: float) -> Entry:
+    left = entry.awaited - {ended}
+    return replace(entry, awaited=left) if left else replace(entry, awaited=left, state="queued", since=now)
+
+
+def _put(schedule: Schedule, entry: Entry) -> Schedule:
+    return replace(schedule, entries={**schedule.entries, entry.task.id: entry})
