@@ -97,7 +97,6 @@ async def test_a_refused_value_is_not_echoed(shared):
     [
         ("textDocument/codeAction", {"textDocument": 5}),
         ("textDocument/codeAction", None),
-        ("codeAction/resolve", {}),
         ("workspace/executeCommand", {"command": 5}),
         ("workspace/executeCommand", {"command": "remit.unknown"}),
     ],

@@ -25,7 +25,7 @@ async def test_initialize_says_what_the_server_can_do(start):
     assert capabilities["experimental"]["remit"]["protocol"] == 1
     assert capabilities["textDocumentSync"]["change"] == 2
     assert capabilities["positionEncoding"] == "utf-16"
-    assert capabilities["codeActionProvider"]["resolveProvider"] is True
+    assert capabilities["codeActionProvider"]["resolveProvider"] is False
     assert "remit.edit" in capabilities["executeCommandProvider"]["commands"]
     assert await client.shutdown() == 0
 

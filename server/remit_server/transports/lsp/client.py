@@ -39,7 +39,6 @@ class Client:
     applies_edits: bool = False
     annotates_edits: bool = False
     shows_progress: bool = False
-    resolves_commands: bool = False
     takes_code_actions: bool = False
     versions_edits: bool = False
     tags_generated: bool = False
@@ -67,7 +66,6 @@ def describe_client(params: lsp.InitializeParams) -> Client:
     given, complaints = read_options(params.initialization_options)
     has = params.capabilities
     annotations = get_capability(has, "workspace.workspace_edit.change_annotation_support")
-    resolvable = get_capability(has, "text_document.code_action.resolve_support.properties") or ()
     tags = get_capability(has, "text_document.code_action.tag_support.value_set") or ()
     hover = get_capability(has, "text_document.hover.content_format") or ()
     return Client(
@@ -78,7 +76,6 @@ def describe_client(params: lsp.InitializeParams) -> Client:
         applies_edits=bool(get_capability(has, "workspace.apply_edit")),
         annotates_edits=annotations is not None,
         shows_progress=bool(get_capability(has, "window.work_done_progress")),
-        resolves_commands="command" in resolvable,
         takes_code_actions=get_capability(has, "text_document.code_action.code_action_literal_support") is not None,
         versions_edits=_versions_edits(has),
         tags_generated=lsp.CodeActionTag.LlmGenerated in tags,

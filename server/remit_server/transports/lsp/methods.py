@@ -78,7 +78,6 @@ FEATURES: Mapping[str, Changes | Reads] = {
     lsp.TEXT_DOCUMENT_INLINE_COMPLETION: Changes(inline_completion.complete, inline_completion.OPTIONS),
     lsp.TEXT_DOCUMENT_HOVER: Reads(hover.hover),
     lsp.TEXT_DOCUMENT_CODE_ACTION: Reads(code_action.offer, code_action.OPTIONS),
-    lsp.CODE_ACTION_RESOLVE: Reads(code_action.resolve),
     lsp.TEXT_DOCUMENT_CODE_LENS: Reads(code_lens.lenses, code_lens.OPTIONS),
     lsp.WORKSPACE_TEXT_DOCUMENT_CONTENT: Changes(text_document_content.content),
     RUN: Changes(run.run),

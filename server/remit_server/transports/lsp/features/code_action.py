@@ -1,4 +1,7 @@
-"""`textDocument/codeAction` and `codeAction/resolve`: what the model can do with the code at the cursor (LSP-10)."""
+"""`textDocument/codeAction`: what the model can do with the code at the cursor (LSP-10).
+
+An action has its command at once: it takes no work to say, and Helix runs only what the first answer named.
+"""
 
 from __future__ import annotations
 
@@ -30,13 +33,9 @@ if TYPE_CHECKING:
 RENAME_KIND = "refactor.rewrite.remit"
 EDIT_KIND = "refactor.rewrite.remit.edit"
 _KINDS = (RENAME_KIND, EDIT_KIND, *(task.kind for task in (*PROBLEM_TASKS.values(), *TASKS.values())))
-OPTIONS = lsp.CodeActionOptions(
-    code_action_kinds=sorted(set(_KINDS)),
-    resolve_provider=True,
-)
+OPTIONS = lsp.CodeActionOptions(code_action_kinds=sorted(set(_KINDS)), resolve_provider=False)
 MOST_PROBLEMS = 20
 """That an action says to be about; a client that sends more gets no longer answer."""
-_OURS = frozenset({"remit.ask", *PROBLEM_TASKS})
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,18 +86,6 @@ async def offer(snapshot: Snapshot, params: lsp.CodeActionParams) -> list[lsp.Co
     if client.takes_code_actions:
         return [_tag(client, action) for action in made]
     return [action.command for action in made if action.command is not None]
-
-
-def resolve(snapshot: Snapshot, action: lsp.CodeAction) -> lsp.CodeAction:
-    """Fills in the action's command; a foreign action comes back unchanged."""
-    del snapshot
-    match action.data:
-        case {"command": str() as command, "arguments": [*arguments]} if command in _OURS:
-            given: list[Json] = arguments
-            action.command = lsp.Command(action.title, command, arguments=given)
-        case _:
-            pass
-    return action
 
 
 def _offers(document: FolderDocument, name: str | None, params: lsp.CodeActionParams) -> Iterator[Offer]:
@@ -155,8 +142,6 @@ def _action(client: Client, offered: Offer) -> lsp.CodeAction:
     if "remit.client.ask" in client.commands:
         arguments: list[Json] = [{"text": offered.text}]
         action.command = lsp.Command(title, "remit.client.ask", arguments=arguments)
-    elif client.takes_code_actions and client.resolves_commands:
-        action.data = {"command": offered.command, "arguments": offered.arguments}
     else:
         action.command = lsp.Command(title, offered.command, arguments=list(offered.arguments))
     return action
