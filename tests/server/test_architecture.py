@@ -56,9 +56,16 @@ def callers(ends: str) -> set[str]:
         ("documents.replace", {"harness/writes/merger.py"}),
         # `remit sandbox check` tries the sandbox with attempts of its own, `remit sandbox run` runs a person's command.
         # What git's history holds is asked of git by a command without arguments from anywhere, which cannot write.
+        # `Scheduled` is the sandbox that all of them were given, where each command waits its turn.
         (
             "sandbox.run",
-            {"cli/commands/sandbox.py", "harness/stages/execute.py", "harness/commands/history.py", "sandbox/probe.py"},
+            {
+                "cli/commands/sandbox.py",
+                "harness/stages/execute.py",
+                "harness/commands/history.py",
+                "sandbox/probe.py",
+                "sandbox/scheduled.py",
+            },
         ),
         ("merger.merge", {"harness/writes/merge_kept.py"}),
         ("kept.merge", {"harness/stages/merge.py", "harness/commands/merge_command_output.py"}),

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from remit_server.sandbox.bubblewrap.bubblewrap import Bubblewrap
-from remit_server.sandbox.bubblewrap.etc import ETC, GROUP, PASSWD
+from remit_server.sandbox.bubblewrap.etc import ETC, GROUP, HOSTS, PASSWD
 from remit_server.sandbox.ports import CommandSpec
 from remit_server.sandbox.visible.environment import command_environment
 
@@ -60,10 +60,10 @@ def test_files_of_etc_are_what_is_there(tmp_path: Path) -> None:
 
 async def test_nothing_else_of_etc_is_there(tmp_path: Path) -> None:
     seen = (await told(tmp_path, "/bin/sh", "-c", "cd /etc && find . -mindepth 1 -maxdepth 1")).splitlines()
-    named = {"./passwd", "./group", *(f"./{Path(name).parts[0]}" for name in ETC)}
+    named = {"./passwd", "./group", "./hosts", *(f"./{Path(name).parts[0]}" for name in ETC)}
     assert "./passwd" in seen
     assert set(seen) <= named
-    assert (await told(tmp_path, "/bin/cat", "/etc/passwd", "/etc/group")).encode() == PASSWD + GROUP
+    assert (await told(tmp_path, "/bin/cat", "/etc/passwd", "/etc/group", "/etc/hosts")).encode() == PASSWD + GROUP + HOSTS
 
 
 def test_a_link_of_etc_is_one_inside(tmp_path: Path) -> None:
