@@ -33,13 +33,17 @@ class TestCase:
 
 @dataclass(frozen=True, slots=True)
 class TestRun:
-    """A run of tests. `whole`: all of the project's tests were to run. `doubt` says why its report is not believed."""
+    """A run of tests. `whole`: all of the project's tests were to run. `doubt` says why its report is not believed.
+
+    `untold` are how many tests the runner meant to run of which no end is told.
+    """
 
     __test__ = False
 
     cases: tuple[TestCase, ...]
     whole: bool = False
     doubt: str = ""
+    untold: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +107,7 @@ def prove_green(run: TestRun, red: Red, now: TestFiles) -> NotProven | None:
     worse = [
         case for case in run.cases if case.ending in {"failed", "error", "unfinished"} and case.id not in red.failing
     ]
-    return NotProven(f"these did not fail before: {_names(worse)}") if worse else None
+    return NotProven(f"these did not fail before: {_names(worse)}") if worse else _all_told(run)
 
 
 def prove_passing(run: TestRun) -> NotProven | None:
@@ -111,7 +115,11 @@ def prove_passing(run: TestRun) -> NotProven | None:
     if run.doubt:
         return NotProven(f"the run is not believed: {run.doubt}")
     bad = [case for case in run.cases if case.ending in {"failed", "error", "unfinished"}]
-    return NotProven(f"these did not pass: {_names(bad)}") if bad else None
+    return NotProven(f"these did not pass: {_names(bad)}") if bad else _all_told(run)
+
+
+def _all_told(run: TestRun) -> NotProven | None:
+    return NotProven(f"of {run.untold} tests no end is told") if run.untold else None
 
 
 def _names(cases: Iterable[TestCase]) -> str:

@@ -6,41 +6,13 @@ import shutil
 from typing import Any
 
 import pytest
-from bench_runtime import Bench, call, intent
-from runner_projects import PROJECTS, Project
-
-from remit_governance.workflow.states import Mode
+from runner_projects import PROJECTS
+from workflow_bench import DONE, PLAN, RUN, begin, read, state, write
 
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(shutil.which("bwrap") is None, reason="there is no bwrap"),
 ]
-
-PLAN = {"calls": [intent("PLAN"), call("plan_complete", plan="a failing test, then the code")]}
-RUN = {"calls": [intent("EXECUTE"), call("run_tests")]}
-DONE = {"text": "done"}
-
-
-def read(*paths: str) -> dict[str, Any]:
-    return {"calls": [intent("ANALYZE"), *(call("read_file", path=path) for path in paths)]}
-
-
-def write(path: str, content: str) -> dict[str, Any]:
-    return {"calls": [intent("WRITE_FILE"), call("write_file", path=path, content=content)]}
-
-
-async def begin(make_bench: Any, project: Project, *steps: Any) -> Bench:
-    """A session of strict mode in the project, whose model takes a few steps for each message."""
-    if project.missing():
-        pytest.skip(project.missing())
-    bench: Bench = await make_bench(*steps, mode=Mode.STRICT)
-    (bench.workspace / "a.py").unlink()
-    project.write_to(bench.workspace)
-    return bench
-
-
-def state(bench: Bench) -> str:
-    return bench.of("state_changed")[-1].state
 
 
 @pytest.mark.parametrize("runner", PROJECTS)

@@ -17,7 +17,7 @@ def read_run(outcome: Outcome, arguments: RunTestsArguments) -> TestRun:
         TestCase(test["id"], test["outcome"], by_assertion=test["kind"] == "assertion") for test in data["tests"]
     )
     whole = arguments.path is None and arguments.filter is None
-    return TestRun(cases, whole, _doubt(data, cases, outcome.exit_code))
+    return TestRun(cases, whole, _doubt(data, cases, outcome.exit_code), data["totals"]["unfinished"])
 
 
 def _doubt(data: Mapping[str, Any], cases: tuple[TestCase, ...], exit_code: int | None) -> str:

@@ -17,6 +17,36 @@ from typing import Any
 import pytest
 
 MOST_CHARS = 20_000
+JUDGES = (
+    *(
+        "unittest.case",
+        "pluggy._callers",
+        "pluggy._hooks",
+        "pluggy._manager",
+        "inside_pytest",
+        "report_channel",
+        "intact",
+    ),
+    *(
+        "_pytest.python",
+        "_pytest.runner",
+        "_pytest.unittest",
+        "_pytest.reports",
+        "_pytest.outcomes",
+        "_pytest.skipping",
+    ),
+    *("_pytest.assertion", "_pytest.assertion.rewrite", "_pytest.python_api", "_pytest.raises"),
+)
+"""Modules that say how a test ends."""
+SAYS_HOW = (
+    "pytest_runtest_",
+    "pytest_pyfunc_call",
+    "pytest_report_",
+    "pytest_collection_modifyitems",
+    "pytest_itemcoll",
+)
+"""What hooks begin with by which a plugin says how tests end, or which there are."""
+intact = importlib.import_module("intact")
 _write: Callable[[str], None] | None = importlib.import_module("report_channel").open_channel()
 
 
@@ -51,6 +81,9 @@ class Recorder:
         self.skipped: set[str] = set()
         self.collecting: set[str] = set()
         self.broken = 0
+        self.changed: Callable[[], str] = str
+        self.codes: dict[str, Any] = {}
+        self.plugins: list[Any] = []
 
     def tell(self, event: str, nodeid: str, **more: Any) -> None:
         """One line, at once on the disk's side of this process."""
@@ -68,7 +101,32 @@ class Recorder:
         """File and line."""
         return {"file": self.named(location[0]), "line": None if location[1] is None else location[1] + 1}
 
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_collection(self) -> None:
+        """All plugins are there by now, and no test."""
+        self.changed = intact.watch(JUDGES)
+        self.plugins = list(self.config.pluginmanager.get_plugins())
+
+    @pytest.hookimpl(hookwrapper=True, tryfirst=True)
+    def pytest_runtest_teardown(self, item: Any) -> Generator[None, Any, None]:
+        """Whether a test ran as it was found, and was judged by pytest as that is."""
+        yield
+        moved = item.nodeid in self.codes and intact.code_of(function_of(item)) is not self.codes[item.nodeid]
+        other = self.changed() or (item.nodeid if moved else "")
+        if other:
+            self.tell("doubt", "", text=f"the code of `{other}` was replaced while tests ran")
+
+    def pytest_sessionfinish(self) -> None:
+        """A plugin that tests brought may have said how they ended; a `conftest.py` is the project's own."""
+        manager = self.config.pluginmanager
+        for plugin in manager.get_plugins():
+            hooks = [caller.name for caller in manager.get_hookcallers(plugin) or []]
+            is_own = Path(str(getattr(plugin, "__file__", ""))).name == "conftest.py"
+            if not is_own and not any(plugin is known for known in self.plugins) and any(map(says_how, hooks)):
+                self.tell("doubt", "", text=f"the tests brought a plugin: `{manager.get_name(plugin)}`")
+
     def pytest_collection_finish(self, session: Any) -> None:
+        self.codes = {item.nodeid: intact.code_of(function_of(item)) for item in session.items}
         for nodeid in self.collecting:  # of a file of which one test is named, no end is told
             self.tell("drop", nodeid)
         if session.items:
@@ -105,6 +163,16 @@ class Recorder:
             # What failed before stays so: the first thing that went wrong with a test is what counts.
             ending = "skipped" if report.nodeid in self.skipped else "passed"
             self.tell("end", report.nodeid, ending=ending, **known)
+
+
+def function_of(item: Any) -> Any:
+    """A test's own function; None for what is no function."""
+    return getattr(item, "function", None)
+
+
+def says_how(hook: str) -> bool:
+    """Whether by this hook a plugin says how tests end, or which there are."""
+    return hook.startswith(SAYS_HOW)
 
 
 def shorten(text: str) -> str:

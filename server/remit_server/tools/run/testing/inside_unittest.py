@@ -21,6 +21,9 @@ from pathlib import Path
 from typing import Any
 
 MOST_CHARS = 20_000
+JUDGES = ("unittest.case", "unittest.result", "unittest.suite", "__main__", "report_channel", "intact")
+"""Modules that say how a test ends."""
+intact = importlib.import_module("intact")
 HERE = Path.cwd()
 
 
@@ -31,6 +34,8 @@ class Recorder(unittest.TestResult):
         super().__init__()
         self.write = write
         self.began: dict[str, float] = {}
+        self.codes: dict[str, Any] = {}
+        self.changed = intact.watch(JUDGES)
         self.noted: set[str] = set()
 
     def tell(self, event: str, test_id: str, **more: Any) -> None:
@@ -48,8 +53,20 @@ class Recorder(unittest.TestResult):
 
     def stopTest(self, test: unittest.TestCase) -> None:
         super().stopTest(test)
+        self.check(test)
         if sys.exc_info()[0] is None:  # else it was interrupted
             self.tell("drop", test.id())
+
+    def plan(self, tests: list[unittest.TestCase]) -> None:
+        """What is to run, and the code of each, which another test could replace."""
+        self.codes = {test.id(): code_of(test) for test in tests}
+        self.tell("plan", "", count=len(tests))
+
+    def check(self, test: unittest.TestCase) -> None:
+        """Whether it ran as it was found, and was judged by unittest as that is."""
+        other = self.changed() or (test.id() if self.codes.get(test.id()) is not code_of(test) else "")
+        if other:
+            self.tell("doubt", "", text=f"the code of `{other}` was replaced while tests ran")
 
     def note(self, test: unittest.TestCase, ending: str, kind: str | None = None, text: str = "") -> None:
         """The first thing that went wrong with a test is what counts."""
@@ -85,6 +102,11 @@ class Recorder(unittest.TestResult):
         if err is not None:
             kind = "assertion" if issubclass(err[0], test.failureException) else "error"
             self.note(subtest, "failed", kind, format_error(err))
+
+
+def code_of(test: unittest.TestCase) -> Any:
+    """The code of a test's own method."""
+    return intact.code_of(getattr(type(test), getattr(test, "_testMethodName", ""), None))
 
 
 def format_error(err: Any) -> str:
@@ -160,7 +182,7 @@ def main(coverage_report: str, path: str, part: str, only: str) -> int:
     try:
         with suppress(KeyboardInterrupt):
             tests = [test for test in flat(suite_of(path, part)) if is_wanted(test.id(), only)]
-            recorder.tell("plan", "", count=len(tests))
+            recorder.plan(tests)
             unittest.TestSuite(tests).run(recorder)
             recorder.tell("plan", "")  # all ran that were to: those of a class that is skipped never begin
     finally:

@@ -38,7 +38,7 @@ def render_report(output: CommandOutput, choice: Choice, here: Path, redact: Cal
     runner, ask = choice.runner, choice.ask
     parts = read_channel(output.stdout, signed=bool(runner.aids))
     report, trouble = _read(parts.report, output, runner, here)
-    trouble += [parts.trouble] if parts.trouble else []
+    trouble += [*([parts.trouble] if parts.trouble else []), *report.doubts]
     tests = tuple(_relative_to_top(test, choice) for test in report.tests)
     bad = [test for test in tests if test.ending in {"failed", "error"}]
     trouble += _find_forgeries(bad, runner, output)

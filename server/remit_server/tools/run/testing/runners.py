@@ -147,7 +147,15 @@ def _node(ask: Ask) -> tuple[str, ...]:
 def _reporting_node(ask: Ask) -> tuple[str, ...]:
     """Node's own reports cannot be read when it is stopped, and name no file, so it runs with a reporter of ours."""
     program, test, *options = _node(ask)
-    return (program, test, f"--test-reporter={AIDS}/inside_node.mjs", "--test-reporter-destination=stdout", *options)
+    loaded = f"--require={AIDS}/inside_node_test.cjs"
+    return (
+        program,
+        loaded,
+        test,
+        f"--test-reporter={AIDS}/inside_node.mjs",
+        "--test-reporter-destination=stdout",
+        *options,
+    )
 
 
 def _go(ask: Ask) -> tuple[str, ...]:
@@ -180,7 +188,7 @@ def _path(ask: Ask, before: str = "", after: str = "") -> tuple[str, ...]:
     return (f"{before}{ask.path}{after}" if ask.is_folder else ask.path,)
 
 
-_IN_PYTHON = "report_channel.py"
+_IN_PYTHON = ("report_channel.py", "intact.py")
 _IN_NODE = "report_channel.cjs"
 _ISTANBUL = f"{COVERAGE_FOLDER}/coverage-summary.json"
 
@@ -192,7 +200,7 @@ RUNNERS: tuple[Runner, ...] = (
         pytest_results,
         coverage_py,
         runs=_reporting_pytest,
-        aids=("inside_pytest.py", _IN_PYTHON),
+        aids=("inside_pytest.py", *_IN_PYTHON),
     ),
     Runner(
         "unittest",
@@ -201,7 +209,7 @@ RUNNERS: tuple[Runner, ...] = (
         unittest_results,
         coverage_py,
         runs=_reporting_unittest,
-        aids=("inside_unittest.py", _IN_PYTHON),
+        aids=("inside_unittest.py", *_IN_PYTHON),
     ),
     Runner(
         "vitest",
@@ -230,7 +238,7 @@ RUNNERS: tuple[Runner, ...] = (
         node_results,
         lcov,
         runs=_reporting_node,
-        aids=("inside_node.mjs", _IN_NODE),
+        aids=("inside_node.mjs", "inside_node_test.cjs", _IN_NODE),
         narrow=node_files,
     ),
     Runner("go", "go", _go, go_results, go_profile, narrow=go_packages),

@@ -21,9 +21,10 @@ def cargo_results(data: bytes, root: Path) -> Report:
     said = dict(_PART.findall(text))
     tests = tuple(_result(name, _ENDINGS[word], said.get(name, "")) for name, word in _TEST.findall(text))
     _, *parts = _PLAN.split(text)
-    # A program of tests that came to its end says so, and only of another one do fewer results mean anything.
+    # A program of tests that came to its end says so, and only of another one do fewer results mean anything. One that
+    # has all its results and no end was ended by a test, which may have printed results as well.
     cut = sum(
-        max(0, int(planned) - len(_TEST.findall(part)))
+        max(1, int(planned) - len(_TEST.findall(part)))
         for planned, part in zip(parts[::2], parts[1::2], strict=True)
         if "\ntest result: " not in part
     )

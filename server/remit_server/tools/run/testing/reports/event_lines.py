@@ -23,7 +23,7 @@ Read = Callable[[str, Path], tuple[str, str | None, int | None]]
 class _Line(BaseModel):
     model_config = ConfigDict(extra="ignore", frozen=True)
 
-    event: Literal["plan", "start", "drop", "end"]
+    event: Literal["plan", "start", "drop", "end", "doubt"]
     id: str
     count: int | None = None
     ending: Ending = "passed"
@@ -52,11 +52,14 @@ def node_results(data: bytes, root: Path) -> Report:
 def _report(data: bytes, root: Path, read: Read) -> Report:
     """What began and never ended did not finish; the first thing that went wrong with a test is what counts."""
     planned: int | None = None
+    doubts: list[str] = []
     began: dict[str, _Line] = {}
     ended: dict[str, _Line] = {}
     for line in _lines(data):
         if line.event == "plan":
             planned = line.count
+        elif line.event == "doubt":
+            doubts.append(line.text)
         elif line.event == "start":
             began[line.id] = line
         else:
@@ -70,7 +73,9 @@ def _report(data: bytes, root: Path, read: Read) -> Report:
         for key, line in began.items()
         if key not in ended and key not in open_files
     ]
-    return Report((*(_result(line, root, read) for line in ended.values()), *hung), planned)
+    return Report(
+        (*(_result(line, root, read) for line in ended.values()), *hung), planned, tuple(dict.fromkeys(doubts))
+    )
 
 
 def _lines(data: bytes) -> list[_Line]:

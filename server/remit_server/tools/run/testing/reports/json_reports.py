@@ -83,6 +83,8 @@ def go_results(data: bytes, root: Path) -> Report:
     del root
     printed: dict[str, list[str]] = {}
     results: dict[str, Result] = {}
+    ran: set[str] = set()
+    ended: set[str] = set()
     for line in data.splitlines(keepends=True):
         # The last one may have been cut off.
         if not (line.startswith(b"{") and line.endswith(b"\n")):
@@ -92,6 +94,7 @@ def go_results(data: bytes, root: Path) -> Report:
         test_id = f"{name}.{event.test}" if event.test else name
         if event.action == "run":
             results[test_id] = Result(test_id, "unfinished")
+            ran.add(name)
         elif event.action in {"output", "build-output"}:
             printed.setdefault(test_id, []).append(event.output)
         elif event.action in {"pass", "fail", "skip"} and event.test:
@@ -99,7 +102,13 @@ def go_results(data: bytes, root: Path) -> Report:
         elif event.action in {"fail", "build-fail"} and not _has_failed(name, results):
             said = "".join(printed.get(name, []))
             results[name] = _place(Result(name, "error", None, "error", first_lines(said)), said)
-    return Report(tuple(results.values()))
+        if event.action in {"pass", "fail"} and not event.test:
+            ended.add(name)
+    # A package's tests say so when all are over; without that one of them ended it, and may have printed the rest.
+    cut = sorted(name for name in ran if name not in ended or not ({"PASS\n", "FAIL\n"} & {*printed.get(name, [])}))
+    return Report(
+        tuple(results.values()), doubts=tuple(f"the tests of `{name}` did not come to their end" for name in cut)
+    )
 
 
 def _go_test(test_id: str, event: _Event, printed: str) -> Result:

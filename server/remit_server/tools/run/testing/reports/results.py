@@ -35,10 +35,14 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What a runner told. `planned` is how many tests it meant to run, None where it does not say."""
+    """What a runner told. `planned` is how many tests it meant to run, None where it does not say.
+
+    `doubts` say why what it told may not be what happened.
+    """
 
     tests: tuple[Result, ...] = ()
     planned: int | None = None
+    doubts: tuple[str, ...] = ()
 
 
 def first_lines(text: str) -> str:
