@@ -11,11 +11,11 @@ from remit_governance.workflow.proof import (
     TestCase,
     TestFiles,
     TestRun,
-    leaf_of,
     prove_green,
     prove_passing,
     prove_red,
 )
+from remit_governance.workflow.test_pieces import leaf_of
 
 OLD = "def test_old():\n    assert add(1, 2) == 3\n"
 NEW = OLD + "\n\ndef test_new():\n    assert add(1, 2, 3) == 6\n"
@@ -75,6 +75,42 @@ def test_FLW_04_a_new_test_is_found_in_each_language(path: str, test_id: str, ol
     assert isinstance(
         prove_red(run, TestFiles({path: old + new}), TestFiles({path: old + new + "\n// x\n"})), NotProven
     )
+
+
+TABLE = "ROWS = [1]\n\n@parametrize('row', ROWS)\ndef test_row(row):\n    assert row < 2\n"
+NESTED = "def check(n):\n    assert n < limit()\n\ndef limit():\n    return 2\n\ndef test_row():\n    check(1)\n"
+CLASS = "class TestRow:\n    MOST = 2\n    def test_row(self):\n        assert 1 < self.MOST\n"
+DATA = (
+    "import json\nDATA = HERE / 'data/rows.json'\n\ndef test_row():\n    assert json.loads(DATA.read_text()) == [1]\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "was", "becomes", "path"),
+    [
+        (TABLE, "[1]", "[1, 2]", "tests/test_a.py"),
+        (NESTED, "return 2", "return 1", "tests/test_a.py"),
+        (CLASS, "MOST = 2", "MOST = 1", "tests/test_a.py"),
+        (DATA, "[1]", "[2]", "tests/data/rows.json"),
+    ],
+    ids=["a row of its table", "a helper of its helper", "a value of its class", "its file of data"],
+)
+def test_FLW_04_a_test_is_changed_where_what_it_is_made_of_is(text: str, was: str, becomes: str, path: str) -> None:
+    other = "\n\ndef test_other():\n    assert False\n"
+    before = {"tests/test_a.py": text + other, "tests/data/rows.json": "[1]"}
+    now = {**before, path: before[path].replace(was, becomes)}
+    row, rest = (
+        TestCase(f"tests/test_a.py::{name}", "failed", by_assertion=True) for name in ("test_row", "test_other")
+    )
+    proven = prove_red(TestRun((row, rest)), TestFiles(before), TestFiles(now))
+    assert isinstance(proven, Red)
+    assert proven.proven == {row.id}
+
+
+def test_FLW_04_data_that_a_test_does_not_name_makes_it_no_other() -> None:
+    now = TestFiles({**BEFORE.texts, "tests/data/rows.json": "[2]"})
+    old = TestCase(PASSED.id, "failed", by_assertion=True)
+    assert isinstance(prove_red(TestRun((old,)), BEFORE, now), NotProven)
 
 
 def test_FLW_04_a_changed_body_makes_a_test_of_javascript_changed() -> None:

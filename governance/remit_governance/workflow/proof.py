@@ -6,16 +6,16 @@ test file is another than then, and nothing fails that did not fail before.
 
 from __future__ import annotations
 
-import ast
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
+
+from remit_governance.workflow.test_pieces import pieces_of
 
 MOST_NAMED = 5
 
 _NAMES_FILE = re.compile(r"(.+?\.py)::|(.+?) > ")
-_GO_TEST = re.compile(r"\.((?:Test|Fuzz|Example)\w*)(?:/|$)")
 
 Ending = Literal["passed", "failed", "skipped", "error", "unfinished"]
 
@@ -82,9 +82,9 @@ def prove_red(run: TestRun, before: TestFiles, now: TestFiles) -> Red | NotProve
         return NotProven("no test failed: a new test has to fail before the code is written")
     by_assertion = [case for case in failed if case.by_assertion and case.ending == "failed"]
     if not by_assertion:
-        return NotProven(f"no test failed by an assertion; what broke is no proof: {_names(failed)}")
-    changed = {path: text for path, text in now.texts.items() if before.texts.get(path) != text}
-    proven = [case for case in by_assertion if _is_new(case.id, before.texts, changed)]
+        why = f"no test failed by an assertion; what broke is no proof: {_names(failed)}"
+        return NotProven(f"{why}; let a test assert first that what it needs is there")
+    proven = [case for case in by_assertion if _is_new(case.id, before.texts, now.texts)]
     if not proven:
         return NotProven(f"the tests that failed are neither new nor changed: {_names(by_assertion)}")
     return Red(frozenset(case.id for case in proven), frozenset(case.id for case in failed), now)
@@ -128,57 +128,11 @@ def _names(cases: Iterable[TestCase]) -> str:
     return ", ".join(names[:MOST_NAMED]) + more
 
 
-def _is_new(test_id: str, before: Mapping[str, str], changed: Mapping[str, str]) -> bool:
-    """Tells whether a test stands in a changed file, and is not there as it was before."""
+def _is_new(test_id: str, before: Mapping[str, str], now: Mapping[str, str]) -> bool:
+    """Tells whether what a test is made of is there now, and was not before."""
     file = _NAMES_FILE.match(test_id)
-    paths = changed if file is None else [path for path in changed if path == (file[1] or file[2])]
-    return any(_differs(path, leaf_of(test_id), before.get(path), changed[path]) for path in paths)
-
-
-def leaf_of(test_id: str) -> str:
-    """Returns a test's own name: of pytest's `a.py::C::test_x[1]`, Vitest's `a.ts > adds`, Go's `pkg.TestX/sub`,
-    Cargo's `m::x` or unittest's `m.C.test_x`.
-    """
-    if " > " in test_id:
-        return test_id.rpartition(" > ")[2]
-    if "::" in test_id:
-        return test_id.partition("[")[0].rpartition("::")[2]
-    if (go := _GO_TEST.search(test_id)) is not None:
-        return go[1]
-    return test_id.rpartition(".")[2]
-
-
-def _differs(path: str, leaf: str, before: str | None, now: str) -> bool:
-    pieces = _python_pieces if path.endswith(".py") else _text_pieces
-    found = set(pieces(now, leaf))
-    return bool(found) and not (before is not None and found <= set(pieces(before, leaf)))
-
-
-def _python_pieces(text: str, leaf: str) -> Iterator[str]:
-    """Yields each function of that name as a syntax tree, which knows of no comment and no layout."""
-    try:
-        tree = ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return
-    for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name == leaf:
-            yield ast.dump(node)
-
-
-def _text_pieces(text: str, leaf: str) -> Iterator[str]:
-    """Yields the lines from each that names the test down to the first that is indented no deeper."""
-    lines = text.splitlines()
-    named = re.compile(rf"(?<!\w){re.escape(leaf)}(?!\w)")
-    for start, line in enumerate(lines):
-        if not named.search(line):
-            continue
-        indent = _indent(line)
-        end = next(
-            (at for at in range(start + 1, len(lines)) if lines[at].strip() and _indent(lines[at]) <= indent),
-            len(lines),
-        )
-        yield "\n".join(each.strip() for each in lines[start : end + 1] if each.strip())
-
-
-def _indent(line: str) -> int:
-    return len(line) - len(line.lstrip())
+    for path in now if file is None else [file[1] or file[2]]:
+        pieces = pieces_of(now, path, test_id)
+        if pieces and not pieces <= pieces_of(before, path, test_id):
+            return True
+    return False
