@@ -107,6 +107,12 @@ def test_FLW_04_a_test_is_changed_where_what_it_is_made_of_is(text: str, was: st
     assert proven.proven == {row.id}
 
 
+def test_FLW_04_a_test_below_a_condition_is_found() -> None:
+    below = "import sys\nif sys.platform:\n    with quiet():\n        class TestAdd:\n            def test_new(self):\n                assert add(1) == 2\n"
+    failed = TestCase("tests/test_a.py::TestAdd::test_new", "failed", by_assertion=True)
+    assert isinstance(prove_red(TestRun((failed,)), BEFORE, TestFiles({"tests/test_a.py": below})), Red)
+
+
 def test_FLW_04_data_that_a_test_does_not_name_makes_it_no_other() -> None:
     now = TestFiles({**BEFORE.texts, "tests/data/rows.json": "[2]"})
     old = TestCase(PASSED.id, "failed", by_assertion=True)

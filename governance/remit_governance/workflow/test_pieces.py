@@ -74,6 +74,9 @@ def _statements(body: list[ast.stmt], depth: int) -> Iterator[ast.stmt]:
         yield statement
         if isinstance(statement, ast.ClassDef) and depth:
             yield from _statements(statement.body, depth - 1)
+        elif isinstance(statement, ast.If | ast.Try | ast.With):
+            inner = [node for node in ast.iter_child_nodes(statement) if isinstance(node, ast.stmt)]
+            yield from _statements(inner, depth)
 
 
 def _defined_by(statement: ast.stmt) -> Iterator[_Definition]:

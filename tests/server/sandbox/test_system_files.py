@@ -63,7 +63,9 @@ async def test_nothing_else_of_etc_is_there(tmp_path: Path) -> None:
     named = {"./passwd", "./group", "./hosts", *(f"./{Path(name).parts[0]}" for name in ETC)}
     assert "./passwd" in seen
     assert set(seen) <= named
-    assert (await told(tmp_path, "/bin/cat", "/etc/passwd", "/etc/group", "/etc/hosts")).encode() == PASSWD + GROUP + HOSTS
+    assert (
+        await told(tmp_path, "/bin/cat", "/etc/passwd", "/etc/group", "/etc/hosts")
+    ).encode() == PASSWD + GROUP + HOSTS
 
 
 def test_a_link_of_etc_is_one_inside(tmp_path: Path) -> None:
