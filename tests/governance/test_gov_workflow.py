@@ -10,6 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from remit_governance.policy.decision.evaluate import evaluate
+from remit_governance.policy.language.compile import Source, compile_policy
+from remit_governance.policy.language.load import workflow_source
+from remit_governance.values import Action
 from remit_governance.workflow.diagram import mermaid
 from remit_governance.workflow.machine import TRANSITIONS, Held, Moved, advance, rows_of, ways_out
 from remit_governance.workflow.states import Facts, Mode, State, Trigger
@@ -111,3 +115,20 @@ def test_FLW_02_the_diagram_has_each_row_once() -> None:
 def test_FLW_02_the_guide_shows_the_table_as_it_is() -> None:
     guide = (Path(__file__).parents[2] / "docs" / "workflow.md").read_text("utf-8")
     assert mermaid(Mode.STRICT) in guide
+
+
+def test_FLW_03_files_that_a_person_names_are_tests_and_those_that_a_project_names_are_locked() -> None:
+    person = (
+        "version: 1\ncapabilities: [{ name: all, match: {}, action: allow }]\ntdd_tests: { path_glob: ['spec/**'] }\n"
+    )
+    project = "version: 1\ntdd_tests: { path_glob: ['testing/**', '!tests/**'] }\n"
+    both = compile_policy([Source("p", person), workflow_source(), Source("q", project, project=True)])
+
+    def verdict(path: str, state: str) -> str:
+        return evaluate(both, Action("fs.write", path, mode="strict", state=state)).verdict.word
+
+    assert [verdict("spec/a.rb", state) for state in ("test_writing", "code_writing")] == ["allow", "deny"]
+    assert [verdict("testing/a.py", state) for state in ("test_writing", "code_writing")] == ["deny", "deny"]
+    assert [verdict("tests/a.py", state) for state in ("test_writing", "code_writing")] == ["allow", "deny"]
+    assert [verdict("src/a.py", state) for state in ("test_writing", "code_writing")] == ["deny", "allow"]
+    assert both.own_tests == (("spec/**",), ("testing/**", "!tests/**"))

@@ -239,7 +239,7 @@ def test_every_key_of_a_rule_has_a_row() -> None:
     assert set(RULES) == {field.alias or name for name, field in RuleForm.model_fields.items()}
     assert set(ConstraintsForm.model_fields) == {"max_file_size"}
     assert set(ExamplesForm.model_fields) == {"match", "not_match"}
-    assert set(PolicyForm.model_fields) == {"version", "capabilities", "redact", "tdd_exemptions"}
+    assert set(PolicyForm.model_fields) == {"version", "capabilities", "redact", "tdd_exemptions", "tdd_tests"}
     assert set(ExemptionsForm.model_fields) == set(CATEGORIES)
     assert set(RedactForm.model_fields) == {"name", "pattern"}
 
@@ -247,6 +247,10 @@ def test_every_key_of_a_rule_has_a_row() -> None:
 @pytest.mark.parametrize("key", RULES)
 def test_a_key_of_a_rule_changes_what_is_decided(key: str) -> None:
     assert RULES[key]()
+
+
+def test_tdd_tests_names_files_that_are_locked() -> None:
+    assert policy(tdd_tests={"path_glob": ["spec/**"]}).own_tests == (("spec/**",),)
 
 
 def test_redact_names_what_it_takes_out() -> None:

@@ -156,6 +156,7 @@ It may take 100 ms, and raises ExtensionError where a program cannot be asked, w
 class Policy:
     """Rules in force. `version` is a digest of every source text; `warnings` are about rules that can never fire,
     `redact` is what the person's own secrets look like, `exemptions` which files need no test first, by category.
+    `own_tests` are globs of files that are locked with the tests besides the usual ones.
     """
 
     version: str
@@ -165,3 +166,4 @@ class Policy:
     files: tuple[str, ...] = ()
     redact: tuple[SecretPattern, ...] = ()
     exemptions: Mapping[Category, tuple[str, ...]] = field(default_factory=lambda: DEFAULT_GLOBS)
+    own_tests: tuple[tuple[str, ...], ...] = ()

@@ -18,6 +18,7 @@ from remit_governance.policy.decision.builtin import BUILTIN, builtin_layer
 from remit_governance.policy.language.action_form import ActionForm
 from remit_governance.policy.language.document import Document, Place
 from remit_governance.policy.language.examples import example_faults
+from remit_governance.policy.language.own_tests import OwnTests, with_own_tests
 from remit_governance.policy.language.parse_form import parse_form
 from remit_governance.policy.language.policy_form import (
     ConstraintsForm,
@@ -28,6 +29,7 @@ from remit_governance.policy.language.policy_form import (
     PolicyForm,
     RedactForm,
     RuleForm,
+    TestFilesForm,
 )
 from remit_governance.policy.language.rule_warnings import warnings_of
 from remit_governance.policy.matching.command_match import Match
@@ -51,6 +53,7 @@ _FORMS: Mapping[str, type[BaseModel]] = {
     "examples": ExamplesForm,
     "tdd_exemptions": ExemptionsForm,
     **dict.fromkeys(CATEGORIES, ExemptionForm),
+    "tdd_tests": TestFilesForm,
 }
 """Which form stands below which key."""
 
@@ -59,11 +62,12 @@ _VERDICTS = {verdict.word: verdict for verdict in Verdict}
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """The text of one policy file, and whether it came with the workspace."""
+    """The text of one policy file, whether it came with the workspace, and whether it is the workflow's own."""
 
     file: str
     text: str
     project: bool = False
+    workflow: bool = False
 
 
 def compile_policy(sources: Sequence[Source], fold_case: bool = False, own: Sequence[str] = ()) -> Policy:
@@ -78,19 +82,16 @@ def compile_policy(sources: Sequence[Source], fold_case: bool = False, own: Sequ
     wild = _WildChars()
     redact: list[SecretPattern] = []
     exemptions = dict(DEFAULT_GLOBS)
-    for source in sources:
-        try:
-            document, form = parse_policy(source.file, source.text)
-        except PolicyError as error:
-            problems.extend(error.problems)
-            continue
+    parsed = tuple(_parse_each(sources, problems))
+    tests = _own_tests(parsed)
+    for source, document, form in parsed:
         warnings.extend(warnings_of(document, form))
         problems.extend(_loosened(form, document, source))
         exemptions |= {
             category: each.path_glob for category in CATEGORIES if (each := getattr(form.tdd_exemptions, category))
         }
         redact.extend(SecretPattern(entry.name, entry.pattern) for entry in form.redact)
-        for i, entry in enumerate(form.capabilities):
+        for i, entry in _rules_of(form, source, tests):
             place = ("capabilities", i)
             rule = compile_rule(entry, document.mark(place)[0], source, fold_case)
             problems.extend(_faults(entry, rule, rules.get(rule.name), document, place))
@@ -108,7 +109,31 @@ def compile_policy(sources: Sequence[Source], fold_case: bool = False, own: Sequ
         files=tuple(source.file for source in sources),
         redact=tuple(redact),
         exemptions=exemptions,
+        own_tests=tests.locked,
     )
+
+
+def _parse_each(sources: Sequence[Source], problems: list[Problem]) -> Iterator[tuple[Source, Document, PolicyForm]]:
+    """Yields what can be read, and adds what is wrong with the rest to `problems`."""
+    for source in sources:
+        try:
+            yield source, *parse_policy(source.file, source.text)
+        except PolicyError as error:
+            problems.extend(error.problems)
+
+
+def _own_tests(parsed: Sequence[tuple[Source, Document, PolicyForm]]) -> OwnTests:
+    given = [(source.project, form.tdd_tests.path_glob) for source, _, form in parsed if form.tdd_tests]
+    return OwnTests(
+        person=tuple(globs for project, globs in given if not project),
+        project=tuple(globs for project, globs in given if project),
+    )
+
+
+def _rules_of(form: PolicyForm, source: Source, tests: OwnTests) -> Iterator[tuple[int, RuleForm]]:
+    """Yields each rule with its number in the file, of the workflow's own also those about a person's test files."""
+    for i, entry in enumerate(form.capabilities):
+        yield from ((i, each) for each in (with_own_tests(entry, tests) if source.workflow else (entry,)))
 
 
 class _WildChars:

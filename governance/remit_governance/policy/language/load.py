@@ -95,7 +95,7 @@ def default_source() -> Source:
 def workflow_source() -> Source:
     """The packaged rules of the workflow (FLW-03)."""
     path = files("remit_governance.workflow") / "workflow.yaml"
-    return Source(str(path), path.read_text(encoding="utf-8"))
+    return Source(str(path), path.read_text(encoding="utf-8"), workflow=True)
 
 
 def read_source(path: Path, project: bool = False, most: int = MAX_BYTES) -> Source:

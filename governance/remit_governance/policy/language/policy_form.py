@@ -135,6 +135,12 @@ class ExemptionsForm(Form):
     asset_update: ExemptionForm | None = None
 
 
+class TestFilesForm(Form):
+    """Files that are tests besides those that are for everybody (FLW-03)."""
+
+    path_glob: Globs
+
+
 class PolicyForm(Form):
     """A whole policy file."""
 
@@ -142,3 +148,4 @@ class PolicyForm(Form):
     capabilities: tuple[RuleForm, ...] = ()
     redact: Annotated[tuple[RedactForm, ...], Field(max_length=100)] = ()
     tdd_exemptions: ExemptionsForm = ExemptionsForm()
+    tdd_tests: TestFilesForm | None = None

@@ -87,7 +87,11 @@ async def follow_outcome(
 async def _snapshot(ctx: CallContext) -> TestFiles | None:
     position = ctx.turn.memory.position
     follows = position.mode is Mode.STRICT and not position.is_exempt
-    return await snapshot_tests(ctx.parts.workspace) if follows else None
+    return await _read_tests(ctx) if follows else None
+
+
+async def _read_tests(ctx: CallContext) -> TestFiles:
+    return await snapshot_tests(ctx.parts.workspace, ctx.parts.rulebook.policy.own_tests)
 
 
 async def _follow_tests(merged: Merged, begun: Begun, parsed: ParsedCall, ctx: CallContext) -> str:
@@ -115,7 +119,7 @@ async def _follow_tests(merged: Merged, begun: Begun, parsed: ParsedCall, ctx: C
 
 async def _complete_plan(ctx: CallContext) -> None:
     strict = ctx.turn.memory.position.mode is Mode.STRICT
-    before = await snapshot_tests(ctx.parts.workspace) if strict else None
+    before = await _read_tests(ctx) if strict else None
     _require(Trigger.PLAN_COMPLETED, ctx)
     ctx.turn.memory.position = replace(ctx.turn.memory.position, before=before)
 

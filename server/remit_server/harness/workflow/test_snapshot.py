@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 
+from remit_governance.policy.matching.rule_globs import compile_globs
 from remit_governance.workflow.proof import TestFiles
 from remit_governance.workflow.test_files import is_locked_file
 from remit_server.contract import ErrorCode
@@ -17,16 +19,17 @@ MAX_BYTES = 64 << 20
 MAX_FILE_BYTES = 4 << 20
 
 
-async def snapshot_tests(workspace: Workspace) -> TestFiles:
-    """Reads the test files. Raises ToolError where there are more than can be kept."""
-    return await asyncio.to_thread(_read, workspace)
+async def snapshot_tests(workspace: Workspace, own: Sequence[tuple[str, ...]]) -> TestFiles:
+    """Reads the test files, and what globs of `own` name. Raises ToolError where there are more than can be kept."""
+    return await asyncio.to_thread(_read, workspace, own)
 
 
-def _read(workspace: Workspace) -> TestFiles:
+def _read(workspace: Workspace, own: Sequence[tuple[str, ...]]) -> TestFiles:
+    locked = (is_locked_file, *(compile_globs(globs) for globs in own))
     texts: dict[str, str] = {}
     size = 0
     for path in walk(workspace, workspace.resolve("."), Limits()):
-        if not is_locked_file(path):
+        if not any(matches(path) for matches in locked):
             continue
         data = read_image(workspace, workspace.resolve(path), MAX_FILE_BYTES).data
         size += len(data)
