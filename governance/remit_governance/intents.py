@@ -71,7 +71,7 @@ _LOOKING = IntentRow(
 
 INTENT_TOOLS: Matrix = MappingProxyType(
     {
-        Intent.PLAN: IntentRow(tools=("plan_complete", "workflow_request_exemption", "set_mode")),
+        Intent.PLAN: IntentRow(tools=("plan_complete", "workflow_request_exemption", "set_mode", "review_work")),
         Intent.ANALYZE: _LOOKING,
         Intent.DEBUG: _LOOKING,
         Intent.READ_FILE: IntentRow(tools=("read_file",)),

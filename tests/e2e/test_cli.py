@@ -26,6 +26,7 @@ EVERY = {
     ("auth", "set"): False,
     ("audit", "log"): True,
     ("audit", "verify"): True,
+    ("budget",): True,
     ("completion",): False,
     ("config", "show"): True,
     ("config", "check"): True,

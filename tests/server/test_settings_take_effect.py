@@ -84,6 +84,11 @@ ENVIRONMENT: Mapping[str, tuple[str, str | None]] = {
     "REMIT_SPARE_MEMORY_MIB": ("7", "-1"),
     "REMIT_SPARE_DISK_MIB": ("7", "much"),
     "REMIT_MODE": ("strict", "debug"),
+    "REMIT_WARNING_POINTS": ("1", "many"),
+    "REMIT_LOCK_POINTS": ("7", "101"),
+    "REMIT_MESSAGE_PREFIX": ("[remit]", "x" * 41),
+    "REMIT_AUTO_COMMIT": ("on", "perhaps"),
+    "REMIT_AUTO_COMMIT_LINES": ("7", "-1"),
     "REMIT_LOG_LEVEL": ("debug", "loud"),
     "REMIT_OTLP_ENDPOINT": ("http://127.0.0.1:4318", "127.0.0.1:4318"),
 }

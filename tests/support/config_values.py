@@ -34,6 +34,11 @@ VALUES: dict[tuple[str, str], tuple[Any, Any]] = {
     ("completion", "enabled"): (True, True),
     ("completion", "model"): ("one", "two"),
     ("workflow", "mode"): ("strict", "explore"),
+    ("workflow", "warning_points"): (1.0, 50.0),
+    ("workflow", "lock_points"): (4.0, 50.0),
+    ("git", "message_prefix"): ("[one]", "[two]"),
+    ("git", "auto_commit"): (True, True),
+    ("git", "auto_commit_lines"): (7, 900),
     ("telemetry", "endpoint"): ("http://127.0.0.1:4318", "https://collector.example"),
 }
 """Two values of each setting; of a limit one that is lower than the default, and one that is higher."""

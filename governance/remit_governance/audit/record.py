@@ -41,6 +41,7 @@ class AuditKind(StrEnum):
     NETWORK_DENIED = "network_denied"
     STATE_TRANSITION = "state_transition"
     SESSION_MODE_CHANGE = "session_mode_change"
+    BUDGET_UPDATE = "budget_update"
     POLICY_UPDATE = "policy_update"
     AUDIT_CHAIN_BREAK = "audit_chain_break"
     AUDIT_STORAGE_WARNING = "audit_storage_warning"

@@ -22,7 +22,7 @@ from remit_governance.policy.rules import REVIEW_EACH_TIME, Subject
 from remit_governance.values import Action, Decision, Verdict
 
 AnswerWord = Literal["allow", "ask", "deny", "final_deny"]
-AnswerSource = Literal["policy", "final_deny", "session", "override", "deny", "allow", "default"]
+AnswerSource = Literal["policy", "final_deny", "session", "override", "deny", "allow", "default", "workflow"]
 
 
 def _absolute(path: str) -> str:

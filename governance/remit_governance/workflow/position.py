@@ -15,7 +15,7 @@ class Position:
     """A session's mode and state, and what was proven on the way.
 
     `before` are the test files when the plan was complete, `red` the failing run that opened `code_writing`; `changed`
-    says whether anything was written since then.
+    says whether anything was written since then. `approved` are the trees that the person's review was of.
     """
 
     mode: Mode = Mode.EXPLORE
@@ -24,6 +24,7 @@ class Position:
     before: TestFiles | None = None
     red: Red | None = None
     changed: bool = False
+    approved: frozenset[str] = frozenset()
 
     def mode_for(self, path: str | None) -> Mode:
         """Returns the mode that a path is judged in: what an exemption was granted for goes the way of `explore`."""

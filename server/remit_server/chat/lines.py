@@ -38,11 +38,9 @@ async def read_line(chat: Chat, text: str) -> Line:
     if not is_command(text):
         return Line(parts=_message(chat, text.strip()))
     reply = await run_command(chat, text.strip())
-    parts: Sequence[InputPart] = ()
-    if reply.call is not None:
-        parts = [reply.call]
-    elif reply.message is not None:
-        parts = _message(chat, reply.message)
+    parts: list[InputPart] = [] if reply.call is None else [reply.call]
+    if reply.message is not None:
+        parts += _message(chat, reply.message)
     return Line(reply.text, parts, reply.shows, reply.clears, reply.leaves)
 
 

@@ -34,7 +34,7 @@ class Chat:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What a command answers: Markdown, a call of the person's own to be run, a message to be sent to the model.
+    """What a command answers: Markdown, a call of the person's own to be run, then a message to be sent to the model.
 
     `shows` is the session whose messages are to be shown now, `clears` says that there are none; `leaves` ends the
     chat.

@@ -51,6 +51,7 @@ class Row:
 COMMANDS: dict[str, Row] = {
     "ask": Row("ask", 'run one turn: `remit "add error handling"` is short for it; without a prompt, a chat'),
     "auth": Row("auth", "store, list and remove API keys in the operating system's keyring"),
+    "budget": Row("budget", "the coverage that explore mode has lost, and what opens it again"),
     "audit": Row("audit", "read or verify the audit log of a workspace"),
     "completion": Row("completion", "what bash, zsh or fish reads to complete these words"),
     "config": Row("config", "every setting, where it is set, and whether the files can be used"),

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from remit_governance.audit.store import AuditLog
 from remit_governance.intents import Matrix
 from remit_governance.rulebook import Rulebook
 from remit_governance.secrets.redaction import Redactor
+from remit_governance.workflow.options import WorkflowOptions
 from remit_server.harness.approval.desk import ApprovalDesk
 from remit_server.harness.calls import ToolCall
 from remit_server.harness.commands.history import PastPaths
@@ -24,7 +26,10 @@ from remit_server.workspace.ports import Documents
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """The parts of the harness, the same for every call of a workspace."""
+    """The parts of the harness, the same for every call of a workspace.
+
+    `workflow` reads what the person set of it by now; `coverage_file` keeps the coverage account, None keeps none.
+    """
 
     tools: Mapping[str, Tool[Any]]
     matrix: Matrix
@@ -38,6 +43,8 @@ class Parts:
     redactor: Redactor
     code: CodeIntelligence = field(default_factory=NoEditor)
     past: PastPaths = field(default_factory=PastPaths)
+    workflow: Callable[[], WorkflowOptions] = WorkflowOptions
+    coverage_file: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)

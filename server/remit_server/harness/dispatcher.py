@@ -21,6 +21,7 @@ from remit_server.harness.record.call_record import CallRecord
 from remit_server.harness.stages.approve import approve
 from remit_server.harness.stages.authorise import authorise
 from remit_server.harness.stages.collect import collect, collects, comes_after_review, needs_review_first
+from remit_server.harness.stages.commit_review import review_commit
 from remit_server.harness.stages.execute import execute
 from remit_server.harness.stages.gate import admit, opened_tools
 from remit_server.harness.stages.judge import judge
@@ -92,9 +93,9 @@ class Dispatcher:
             prepared = await self._prepare(parsed, ctx, record)
         if collects(prepared, ctx):
             return record.finish(await collect(prepared, ctx, record), prepared.proposal.tool.most_chars)
-        approved = await approve(prepared, ctx, record)
+        approved = await approve(review_commit(prepared, ctx, record), ctx, record)
         with authorise(approved, ctx, record) as authorised:
-            async with following(parsed, ctx) as begun:
+            async with following(parsed, approved.proposal.plan, ctx) as begun:
                 executed = await execute(authorised, ctx, record)
                 merged = await merge(executed, ctx, record)
             merged = await follow_outcome(merged, begun, parsed, ctx, record)

@@ -13,6 +13,7 @@ from pydantic import JsonValue
 
 from remit_governance.intents import IntentState
 from remit_governance.permissions.permissions import Standing
+from remit_governance.workflow.debt import Coverage
 from remit_governance.workflow.position import Position
 from remit_server.contract import ErrorPayload, Event, TokenUsage, ToolTrace, UsageEvent
 from remit_server.harness.collected import Collected
@@ -36,12 +37,13 @@ def timestamp(moment: datetime) -> str:
 @dataclass(slots=True)
 class SessionMemory:
     """What governance remembers of a session: what was read, which answers of the person still stand, and its place in
-    the workflow."""
+    the workflow. `measured` is the coverage of the last run of all tests, None once anything changed after it."""
 
     session_id: str
     read_digests: dict[str, str] = field(default_factory=dict[str, str])
     standing: Standing = field(default_factory=Standing)
     position: Position = field(default_factory=Position)
+    measured: Coverage | None = None
 
     def note_read(self, data: Mapping[str, JsonValue]) -> None:
         """Remembers what a read showed, where the result says which file at which content."""

@@ -14,6 +14,7 @@ from remit_governance.audit.store import AuditLog
 from remit_governance.errors import AuditError
 from remit_governance.intents import INTENT_TOOLS
 from remit_governance.secrets.redaction import Redactor, secret_values
+from remit_governance.workflow.options import WorkflowOptions
 from remit_server.agent.loop import Agent
 from remit_server.errors import SetupError
 from remit_server.harness.approval.desk import ApprovalDesk
@@ -110,6 +111,8 @@ def _open(configured: LiveSettings, documents: Documents, code: CodeIntelligence
             audit=audit,
             redactor=redactor,
             code=code,
+            workflow=lambda: options_of(configured.now),
+            coverage_file=settings.coverage_file,
         )
         dispatcher = Dispatcher(parts)
         chosen = ChosenModels(settings.model, model_opener(settings, redactor, shared.models))
@@ -142,6 +145,11 @@ def _open(configured: LiveSettings, documents: Documents, code: CodeIntelligence
         audit_warnings=lambda: maintenance.warnings,
     )
     return runtime
+
+
+def options_of(settings: Settings) -> WorkflowOptions:
+    """Returns what is set of the workflow by now."""
+    return settings.workflow
 
 
 def _unread(root: Path) -> tuple[str, ...]:

@@ -97,6 +97,10 @@ class AgentRuntime(Protocol):
         """What a status bar shows."""
         ...
 
+    def budget(self) -> tuple[str, ...]:
+        """Returns how the coverage budget stands, in sentences. Raises RemitError where its file cannot be read."""
+        ...
+
     def review(self, session_id: str, when: When | None = None) -> When:
         """Returns when the session's next turns ask about edits; with `when` they do so from now on (APP-10)."""
         ...

@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, replace
 
 from remit_governance.errors import AuditError
 from remit_governance.visible import visible
+from remit_governance.workflow.debt import tell_budget
 from remit_governance.workflow.position import Position
 from remit_governance.workflow.states import Mode
 from remit_governance.workflow.words import describe
@@ -46,6 +47,7 @@ from remit_server.harness.collected import Collected
 from remit_server.harness.dispatcher import Dispatcher
 from remit_server.harness.ports import Asker, Emit
 from remit_server.harness.turn import Turn
+from remit_server.harness.workflow.budget_file import read_account
 from remit_server.harness.workflow.moves import begin_message, tighten_mode
 from remit_server.models.answers import OnText
 from remit_server.models.ports import LocalEngine, ModelProvider, UserMessage
@@ -221,6 +223,10 @@ class Runtime:
             audit_problem=next(reversed(self._audit_warnings()), None),
             sandbox=self._sandbox,
         )
+
+    def budget(self) -> tuple[str, ...]:
+        """How the coverage budget stands; see `AgentRuntime.budget`."""
+        return tell_budget(read_account(self._settings.coverage_file), self._settings.workflow.thresholds)
 
     def review(self, session_id: str, when: When | None = None) -> When:
         """When the session's next turns ask about edits; see `AgentRuntime.review`."""

@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from remit_governance.policy.decision.builtin import AUDIT_DATABASE
+from remit_governance.workflow.debt import Thresholds
+from remit_governance.workflow.options import WorkflowOptions
 from remit_governance.workflow.states import Mode
 from remit_server.agent.context.generation import Generation
 from remit_server.errors import SetupError
@@ -92,6 +94,7 @@ class Settings:
     room: Room = Room()
     completion: Completion = Completion()
     mode: Mode = Mode.EXPLORE
+    workflow: WorkflowOptions = field(default_factory=WorkflowOptions)
     trusted: bool | None = True
     unknown: tuple[str, ...] = ()
 
@@ -99,6 +102,11 @@ class Settings:
     def audit_database(self) -> Path:
         """The audit log of this workspace."""
         return self.state / AUDIT_DATABASE
+
+    @property
+    def coverage_file(self) -> Path:
+        """The coverage account of this workspace."""
+        return self.state / "coverage.json"
 
     @property
     def session_folder(self) -> Path:
@@ -188,6 +196,7 @@ class Settings:
             room=Room(form.limits.spare_memory_mib, form.limits.spare_disk_mib),
             completion=Completion(form.completion.enabled, form.completion.model),
             mode=Mode(form.workflow.mode),
+            workflow=_workflow(form),
             unknown=unknown_variables(env),
         )
 
@@ -202,6 +211,15 @@ def engine_options(form: ConfigForm) -> EngineOptions:
         cache_folder=model.cache_dir,
         thinking=model.thinking,
         guided=model.guided,
+    )
+
+
+def _workflow(form: ConfigForm) -> WorkflowOptions:
+    return WorkflowOptions(
+        Thresholds(form.workflow.warning_points, form.workflow.lock_points),
+        auto_commit=form.git.auto_commit,
+        auto_commit_lines=form.git.auto_commit_lines,
+        message_prefix=form.git.message_prefix or "",
     )
 
 

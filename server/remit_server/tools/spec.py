@@ -162,7 +162,7 @@ class ToolContext:
     syscall and a relative path whether policy allows it without asking, so that a search never shows what a read would
     refuse. `redact` takes secrets out of a whole text, before any of it is cut, and keeps its lines. `code` is an
     editor that may know about the code, `history` what the session changed. `made` are files of `documents` that are
-    there only once they are written (APP-11).
+    there only once they are written (APP-11). `message_prefix` begins each commit's message.
     """
 
     workspace: Workspace
@@ -173,6 +173,7 @@ class ToolContext:
     code: CodeIntelligence = field(default_factory=NoEditor)
     history: History = field(default_factory=NoHistory)
     made: frozenset[str] = frozenset()
+    message_prefix: str = ""
     _resolved: dict[str, WorkspacePath] = field(default_factory=dict[str, WorkspacePath], repr=False)
 
     def resolve(self, text: str) -> WorkspacePath:

@@ -13,6 +13,7 @@ from bench_runtime import Answering, Bench, call, intent
 from remit_governance.audit.record import AuditKind
 from remit_governance.policy.language.compile import parse_policy
 from remit_governance.policy.language.load import workflow_source
+from remit_governance.workflow.options import WorkflowOptions
 from remit_governance.workflow.states import Mode
 from remit_governance.workflow.test_files import RUNNER_GLOBS, TEST_GLOBS
 
@@ -46,6 +47,11 @@ READ = {"calls": [intent("ANALYZE"), call("read_file", path="config.py"), call("
 RUN = {"calls": [intent("EXECUTE"), call("run_tests")]}
 COMMIT = {"calls": [intent("EXECUTE"), call("git_commit", message="Say None of a bad line")]}
 DONE = {"text": "done"}
+ALLOW_ALL = (
+    "version: 1\ncapabilities:\n"
+    "  - { name: all, match: { syscall: [fs.read, fs.list, fs.write, git.commit], path_glob: ['**'] }, action: allow }\n"
+    "  - { name: run, match: { syscall: process.exec }, action: allow }\n"
+)
 
 
 async def strict(
@@ -291,3 +297,150 @@ async def test_FLW_07_a_question_of_debug_mode_is_answered_by_whoever_typed_it(m
     assert (await bench.ask(own, asker=asker)).status == "completed"
     assert bench.runtime.status().mode == "debug"
     assert asker.asked == []
+
+
+EXEMPT = {
+    "documentation": ("docs/config.md", "# Config\n"),
+    "config_change": ("settings.json", "{}\n"),
+    "asset_update": ("site.css", "a { color: red }\n"),
+}
+
+
+def review_call(answer: str) -> dict[str, Any]:
+    return {"type": "call", "tool": "review_work", "arguments": {"answer": answer}, "intent": "PLAN"}
+
+
+def exempt_steps(category: str, path: str, content: str) -> list[Any]:
+    asked = call("workflow_request_exemption", category=category, paths=[path], reason="no test can come first")
+    return [
+        {"calls": [intent("PLAN"), asked]},
+        {"calls": [intent("WRITE_FILE"), call("write_file", path=path, content=content)]},
+        RUN,
+    ]
+
+
+COMMIT_ALL = {"calls": [intent("EXECUTE"), call("git_commit", message="Say how", all=True)]}
+
+
+async def reviewed(make_bench: Any, category: str, *rest: Any, **settings: Any) -> tuple[Bench, Answering]:
+    """Exempted work up to its review, and what the steps say after it, with all that the person was asked."""
+    path, content = EXEMPT.get(category, (category, "on: push\n"))
+    steps = exempt_steps(category if category in EXEMPT else "config_change", path, content)
+    bench: Bench = await make_bench(READ, *steps, *rest, DONE, DONE, mode=Mode.STRICT, **settings)
+    (bench.workspace / "config.py").write_text(SOURCE)
+    (bench.workspace / "test_config.py").write_text(OLD_TEST)
+    (bench.workspace / ".gitignore").write_text("__pycache__/\n")
+    for words in (["init", "-q"], ["config", "user.name", "Ada"], ["config", "user.email", "a@b.c"], ["add", "-A"]):
+        subprocess.run(["git", *words], cwd=bench.workspace, check=True)
+    subprocess.run(["git", "commit", "-q", "-m", "before"], cwd=bench.workspace, check=True)
+    asker = Answering()
+    await bench.ask("Say how", asker=asker)
+    return bench, asker
+
+
+def subjects(bench: Bench) -> list[str]:
+    told = subprocess.run(
+        ["git", "log", "--format=%s"], cwd=bench.workspace, capture_output=True, text=True, check=True
+    )
+    return told.stdout.splitlines()
+
+
+def commit_questions(asker: Answering) -> list[Any]:
+    return [question for question in asker.asked if question.tool == "git_commit"]
+
+
+@pytest.mark.parametrize("category", EXEMPT)
+async def test_FLW_05_exempted_work_of_each_category_goes_to_its_review(make_bench: Any, category: str) -> None:
+    bench, _ = await reviewed(make_bench, category)
+    path, content = EXEMPT[category]
+    assert failures(bench) == []
+    assert (bench.workspace / path).read_text() == content
+    assert states(bench) == ["planning", "exploring", "validating", "reviewing"]
+    (asked,) = [
+        r.event
+        for r in bench.audit()
+        if r.event.tool_name == "workflow_request_exemption"
+        and r.event.exit_code is None
+        and r.event.kind is AuditKind.TOOL_INTENT
+    ]
+    assert category in asked.input_summary
+
+
+async def test_FLW_10_a_commit_that_meets_every_criterion_is_not_asked_about_where_the_person_set_it_so(
+    make_bench: Any,
+) -> None:
+    options = WorkflowOptions(auto_commit=True, message_prefix="[remit]")
+    bench, asker = await reviewed(make_bench, "documentation", COMMIT_ALL, workflow=options)
+    assert failures(bench) == []
+    assert commit_questions(asker) == []
+    assert subjects(bench) == ["[remit] Say how", "before"]
+    assert states(bench)[-2:] == ["committing", "idle"]
+
+
+@pytest.mark.parametrize(
+    ("changed", "options", "why"),
+    [
+        ("documentation", WorkflowOptions(), "waits for your review"),
+        ("documentation", WorkflowOptions(auto_commit=True, auto_commit_lines=0), "changes 1 lines"),
+        (".github/workflows/ci.yml", WorkflowOptions(auto_commit=True), "sensitive files: .github/workflows/ci.yml"),
+    ],
+    ids=["off", "lines", "sensitive"],
+)
+async def test_FLW_10_any_other_commit_is_asked_about_whatever_policy_allows(
+    make_bench: Any, changed: str, options: WorkflowOptions, why: str
+) -> None:
+    bench, asker = await reviewed(make_bench, changed, COMMIT_ALL, workflow=options, policy=ALLOW_ALL)
+    assert failures(bench) == []
+    (question,) = commit_questions(asker)
+    assert why in question.reasons[0].reason
+    assert subjects(bench) == ["Say how", "before"]
+
+
+async def test_FLW_10_what_the_person_s_own_rules_ask_is_asked_all_the_same(make_bench: Any) -> None:
+    policy = ALLOW_ALL.replace("git.commit], path", "git.none], path") + (
+        "  - { name: mine, match: { syscall: git.commit, path_glob: ['**'] }, action: require_review }\n"
+    )
+    options = WorkflowOptions(auto_commit=True)
+    bench, asker = await reviewed(make_bench, "documentation", COMMIT_ALL, workflow=options, policy=policy)
+    assert failures(bench) == []
+    assert len(commit_questions(asker)) == 1
+
+
+async def test_FLW_10_what_the_person_approved_is_committed_without_another_question_and_nothing_else(
+    make_bench: Any,
+) -> None:
+    bench, _ = await reviewed(make_bench, "documentation", DONE, COMMIT_ALL)
+    asker = Answering(decision="deny")
+    await bench.ask(review_call("approve"), "commit it", asker=asker)
+    assert commit_questions(asker) == []
+    assert subjects(bench) == ["Say how", "before"]
+    assert states(bench)[-2:] == ["committing", "idle"]
+    (move,) = [r.event for r in bench.audit() if r.event.metadata.get("trigger") == "approved"]
+    assert move.caller == "human"
+
+
+async def test_FLW_10_a_file_that_changes_after_the_review_is_asked_about(make_bench: Any) -> None:
+    bench, _ = await reviewed(make_bench, "documentation", DONE, COMMIT_ALL)
+    await bench.ask(review_call("approve"))
+    (bench.workspace / "config.py").write_text(BETTER)
+    asker = Answering(decision="deny")
+    await bench.ask("commit it", asker=asker)
+    assert len(commit_questions(asker)) == 1
+    assert subjects(bench) == ["before"]
+    await bench.ask(review_call("reject"))
+    assert states(bench)[-1] == "idle"
+
+
+async def test_FLW_10_a_rejected_review_leads_back_to_the_work(make_bench: Any) -> None:
+    bench, _ = await reviewed(make_bench, "documentation")
+    await bench.ask(review_call("reject"))
+    assert states(bench)[-1] == "exploring"
+    await bench.ask(review_call("approve"))
+    assert "of use in committing and reviewing" in failures(bench)[-1]
+
+
+async def test_FLW_10_a_model_cannot_approve_its_own_work(make_bench: Any) -> None:
+    approve = {"calls": [intent("PLAN"), call("review_work", answer="approve")]}
+    bench, _ = await reviewed(make_bench, "documentation", approve)
+    assert len(failures(bench)) == 1
+    assert states(bench)[-1] == "reviewing"

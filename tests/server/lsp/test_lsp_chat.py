@@ -106,3 +106,28 @@ async def test_EDI_06_the_models_to_choose_from_are_listed_with_the_configured_o
     assert configured["reference"].startswith("script:")
     assert "embedded" in [each["reference"] for each in listed]
     assert all(each["about"] and isinstance(each["usable"], bool) for each in listed)
+
+
+async def test_FLW_08_the_budget_is_told_and_a_locked_explore_mode_says_what_opens_it(client):
+    said = (await value(client, "remit.chat.read", text="/budget"))["text"]
+    assert "no commit of strict mode has measured coverage" in said
+    (audit,) = client.root.parent.rglob("audit.sqlite3")
+    account = audit.with_name("coverage.json")
+    account.write_text('{"by": "pytest", "baseline": 90, "now": 80}')
+    try:
+        said = (await value(client, "remit.chat.read", text="/budget"))["text"]
+        assert "explore mode is locked" in said
+        sent = await value(client, "remit.chat.send", text="/debug")
+        assert sent["result"]["status"] == "denied"
+        assert "/strict" in str(sent["result"])
+        status = (await value(client, "remit.chat.read", text="/status"))["text"]
+        assert "explore mode" in status
+    finally:
+        account.unlink()
+
+
+async def test_FLW_10_without_work_under_review_there_is_nothing_to_approve(client):
+    for command in ("/approve", "/reject"):
+        asked = {"command": "remit.chat.read", "arguments": [{"text": command}]}
+        refused = await client.error("workspace/executeCommand", asked)
+        assert "there is nothing to review" in refused["message"]

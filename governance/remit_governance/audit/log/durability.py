@@ -24,6 +24,7 @@ SECURITY = frozenset(
         AuditKind.COMMITTED,
         AuditKind.NETWORK_DENIED,
         AuditKind.SESSION_MODE_CHANGE,
+        AuditKind.BUDGET_UPDATE,
         AuditKind.POLICY_UPDATE,
         AuditKind.AUDIT_CHAIN_BREAK,
         AuditKind.AUDIT_SET_ASIDE,

@@ -11,7 +11,7 @@ from pydantic import JsonValue
 
 from remit_governance.approvals import ApprovalSubject
 from remit_governance.permissions.answer_scope import Offer, offer_for
-from remit_server.contract import ErrorCode, ReviewResolved, Scope
+from remit_server.contract import ErrorCode, ReasonPayload, ReviewResolved, Scope
 from remit_server.errors import ToolError
 from remit_server.harness.approval.desk import one_question, refuse_by_person
 from remit_server.harness.approval.proposal import Proposal, subject_of
@@ -53,7 +53,7 @@ async def approve(prepared: Prepared, ctx: CallContext, record: CallRecord) -> A
     """
     if ctx.turn.dry_run and not isinstance(prepared.proposal.plan, ReadPlan):
         raise _only_shown(prepared, ctx)
-    if not prepared.judgement.asks:
+    if not _asks(prepared):
         return _approve_unasked(prepared, record)
     if prepared.proposal.tool.person_only:  # the gate let nobody else call it
         record.record_answer("allow", "person", Scope.ONCE)
@@ -63,7 +63,7 @@ async def approve(prepared: Prepared, ctx: CallContext, record: CallRecord) -> A
             # What the person answered meanwhile may answer this as well.
             again = await judge_or_refuse(prepared.proposal.actions, ctx, record, prepared.judgement)
             prepared = replace(prepared, judgement=again)
-            if not again.asks:
+            if not _asks(prepared):
                 return _approve_unasked(prepared, record)
         proposal, judgement = await _ask(prepared, ctx, record)
     # A person's own deny that came meanwhile counts; a policy that did is another digest.
@@ -71,12 +71,21 @@ async def approve(prepared: Prepared, ctx: CallContext, record: CallRecord) -> A
     return Approved(proposal, judgement, by_person=True)
 
 
+def _asks(prepared: Prepared) -> bool:
+    return prepared.judgement.asks or bool(prepared.review)
+
+
+def _reasons(prepared: Prepared, judgement: Judgement) -> tuple[ReasonPayload, ...]:
+    review = (ReasonPayload(layer="workflow", action="require_review", reason=reason) for reason in prepared.review)
+    return (*review, *reasons_to_ask(judgement))
+
+
 def _only_shown(prepared: Prepared, ctx: CallContext) -> ToolError:
     """What a dry run says in place of doing it, with the diffs for whoever draws them."""
     offer = offer_for(prepared.judgement.pairs, ctx.parts.rulebook.permissions, ctx.parts.rulebook.here)
-    reasons = reasons_to_ask(prepared.judgement)
+    reasons = _reasons(prepared, prepared.judgement)
     shown = describe_question(prepared.proposal, ctx.call.id, ctx.turn, offer, reasons)
-    asked = "it would be asked about" if prepared.judgement.asks else "it would be done without a question"
+    asked = "it would be asked about" if _asks(prepared) else "it would be done without a question"
     error = ToolError(
         "nothing was done: this is a dry run",
         f"{shown['title']}; {asked}",
@@ -103,7 +112,8 @@ async def _ask(prepared: Prepared, ctx: CallContext, record: CallRecord) -> tupl
     for _ in range(MAX_QUESTIONS):
         offer = offer_for(judgement.pairs, rulebook.permissions, rulebook.here)
         asked = await _subject(proposal, offer, ctx)
-        shown, whole = describe_question(proposal, ctx.call.id, ctx.turn, offer, reasons_to_ask(judgement)), proposal
+        reasons, whole = _reasons(prepared, judgement), proposal
+        shown = describe_question(proposal, ctx.call.id, ctx.turn, offer, reasons)
         review = await ctx.parts.desk.ask(asked, shown, record, changes_of(proposal.plan))
         if review.left_out:
             proposal = await _take(proposal, review, ctx, record)

@@ -21,11 +21,15 @@ from remit_server.tools.spec import CommandPlan, Plan, Tool, ToolContext, WriteP
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A plan that nothing denies; `judgement` is about the actions as the plan makes them."""
+    """A plan that nothing denies; `judgement` is about the actions as the plan makes them.
+
+    `review` says why the person has to look at it, whatever policy allows; empty where only policy asks.
+    """
 
     proposal: Proposal
     judgement: Judgement
     tool_context: ToolContext
+    review: tuple[str, ...] = ()
 
 
 async def prepare(judged: JudgedCall, ctx: CallContext, record: CallRecord) -> Prepared:

@@ -61,6 +61,7 @@ def make_tool_context(tool: str, turn: Turn, parts: Parts) -> ToolContext:
         code=parts.code,
         history=turn.history,
         made=turn.collected.made(),
+        message_prefix=parts.workflow().message_prefix,
     )
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
+from typing import cast
 
+from remit_governance.workflow.debt import Coverage
 from remit_governance.workflow.exemptions import Exemption, unfit_paths
 from remit_governance.workflow.machine import Held
 from remit_governance.workflow.proof import NotProven, Red, TestFiles, prove_green, prove_passing, prove_red
@@ -17,10 +19,13 @@ from remit_server.harness.context import CallContext
 from remit_server.harness.record.call_record import CallRecord
 from remit_server.harness.stages.merge import Merged
 from remit_server.harness.stages.parse import ParsedCall
+from remit_server.harness.workflow.budget import count_commit, refuse_mode
 from remit_server.harness.workflow.moves import move, set_mode
-from remit_server.harness.workflow.run_report import read_run
+from remit_server.harness.workflow.run_report import read_coverage, read_run
 from remit_server.harness.workflow.test_snapshot import snapshot_tests
 from remit_server.tools.run.run_tests import RunTestsArguments
+from remit_server.tools.spec import CommitPlan, Plan
+from remit_server.tools.workflow.review_work import ReviewWorkArguments
 from remit_server.tools.workflow.set_mode import SetModeArguments
 from remit_server.tools.workflow.workflow_request_exemption import ExemptionArguments
 
@@ -29,13 +34,14 @@ _WRITING = frozenset({State.CODE_WRITING, State.EXPLORING, State.RETROACTIVE_TES
 
 @dataclass(frozen=True, slots=True)
 class Begun:
-    """What was known when a call began: the test files, where tests are run in strict mode."""
+    """What was known when a call began: the test files, where tests are run in strict mode; what a commit changes."""
 
     tests: TestFiles | None = None
+    committed: tuple[str, ...] = ()
 
 
 @asynccontextmanager
-async def following(parsed: ParsedCall, ctx: CallContext) -> AsyncGenerator[Begun]:
+async def following(parsed: ParsedCall, plan: Plan, ctx: CallContext) -> AsyncGenerator[Begun]:
     """Moves on before the call runs, and back where it does not come to its end. Raises ToolError."""
     audit, turn = ctx.parts.audit, ctx.turn
     match parsed.tool.name:
@@ -43,7 +49,8 @@ async def following(parsed: ParsedCall, ctx: CallContext) -> AsyncGenerator[Begu
             begun = Begun(await _snapshot(ctx))
             move(Trigger.TESTS_STARTED, turn, audit)
         case "git_commit":
-            begun = Begun()
+            assert isinstance(plan, CommitPlan)
+            begun = Begun(committed=tuple(change.path.relative for change in plan.changes))
             move(Trigger.APPROVED, turn, audit)
         case _:
             begun = Begun()
@@ -70,16 +77,24 @@ async def follow_outcome(
             _exempt(merged, parsed, ctx)
         case "set_mode":
             assert isinstance(parsed.arguments, SetModeArguments)
+            refuse_mode(Mode(parsed.arguments.mode), ctx)
             set_mode(Mode(parsed.arguments.mode), ctx.turn, ctx.parts.audit)
+        case "review_work":
+            _review(merged, parsed, ctx)
         case "git_commit":
+            said = count_commit(begun.committed, ctx)
             move(Trigger.COMMITTED, ctx.turn, ctx.parts.audit)
         case _:
             pass
     if record.changed:
         note_changes(ctx)
+    if parsed.tool.name == "run_tests":
+        # What the run itself left behind is no later change.
+        ctx.turn.memory.measured = _measured(merged, parsed)
     moved = ctx.turn.memory.position.state is not before
     notes = [note for note in (said, describe(ctx.turn.memory.position) if moved or said else "") if note]
-    if not notes or ctx.turn.memory.position.mode is not Mode.STRICT:
+    tells = ctx.turn.memory.position.mode is Mode.STRICT or parsed.tool.name == "git_commit"
+    if not notes or not tells:
         return merged
     return replace(merged, outcome=replace(merged.outcome, text="\n".join([merged.outcome.text, *notes])))
 
@@ -117,6 +132,11 @@ async def _follow_tests(merged: Merged, begun: Begun, parsed: ParsedCall, ctx: C
     return "" if proof is None else f"this is no passing run yet: {proof.why}"
 
 
+def _measured(merged: Merged, parsed: ParsedCall) -> Coverage | None:
+    assert isinstance(parsed.arguments, RunTestsArguments)
+    return read_coverage(merged.outcome, read_run(merged.outcome, parsed.arguments))
+
+
 async def _complete_plan(ctx: CallContext) -> None:
     strict = ctx.turn.memory.position.mode is Mode.STRICT
     before = await _read_tests(ctx) if strict else None
@@ -128,7 +148,7 @@ def _exempt(merged: Merged, parsed: ParsedCall, ctx: CallContext) -> None:
     """Grants an exemption whose paths all fit. Raises ToolError where one does not: tests come first then."""
     assert isinstance(parsed.arguments, ExemptionArguments)
     category = parsed.arguments.category
-    paths = tuple(str(path) for path in _paths(merged))
+    paths = _paths(merged)
     unfit = unfit_paths(category, paths, ctx.parts.rulebook.policy.exemptions)
     if unfit:
         raise ToolError(
@@ -141,9 +161,21 @@ def _exempt(merged: Merged, parsed: ParsedCall, ctx: CallContext) -> None:
     ctx.turn.memory.position = replace(ctx.turn.memory.position, exemption=Exemption(category, frozenset(paths)))
 
 
-def _paths(merged: Merged) -> tuple[object, ...]:
+def _paths(merged: Merged) -> tuple[str, ...]:
     found = merged.outcome.data.get("paths")
-    return tuple(found) if isinstance(found, list) else ()
+    return tuple(map(str, found)) if isinstance(found, list) else ()
+
+
+def _review(merged: Merged, parsed: ParsedCall, ctx: CallContext) -> None:
+    """Takes the person's answer to the review. Raises ToolError where nothing is under review."""
+    assert isinstance(parsed.arguments, ReviewWorkArguments)
+    if parsed.arguments.answer == "approve":
+        _require(Trigger.APPROVED, ctx)
+        trees = cast("list[str]", merged.outcome.data["trees"])
+        ctx.turn.memory.position = replace(ctx.turn.memory.position, approved=frozenset(trees))
+        return
+    committing = ctx.turn.memory.position.state is State.COMMITTING
+    _require(Trigger.RESET if committing else Trigger.REJECTED, ctx)
 
 
 def _require(trigger: Trigger, ctx: CallContext) -> None:
@@ -159,6 +191,7 @@ def note_changes(ctx: CallContext) -> None:
     """Notes that something was written. Outside strict mode the first change says that the plan is complete, and one
     under review or before a commit goes on with the work."""
     turn, audit = ctx.turn, ctx.parts.audit
+    turn.memory.measured = None
     if turn.memory.position.mode is not Mode.STRICT:
         if turn.memory.position.state is State.COMMITTING:
             move(Trigger.RESET, turn, audit)

@@ -40,13 +40,16 @@ def tighten_mode(mode: Mode, turn: Turn, audit: AuditLog) -> None:
 
 
 def begin_message(turn: Turn, audit: AuditLog) -> None:
-    """Takes a message of the person: work begins, or what was under review is to become something else.
+    """Takes a message of the person: work begins, or what was under review is to become something else. What they have
+    approved in strict mode waits for its commit, or for `/reject`.
 
     Raises ToolError where that cannot be recorded.
     """
     match turn.memory.position.state:
         case State.REVIEWING:
             move(Trigger.REJECTED, turn, audit)
+        case State.COMMITTING if turn.memory.position.mode is Mode.STRICT:
+            pass
         case State.COMMITTING:
             move(Trigger.RESET, turn, audit)
             move(Trigger.MESSAGE, turn, audit)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, cast
 
+from remit_governance.workflow.debt import Coverage
 from remit_governance.workflow.proof import TestCase, TestRun
 from remit_server.tools.run.run_tests import RunTestsArguments
 from remit_server.tools.spec import Outcome
@@ -18,6 +19,15 @@ def read_run(outcome: Outcome, arguments: RunTestsArguments) -> TestRun:
     )
     whole = arguments.path is None and arguments.filter is None
     return TestRun(cases, whole, _doubt(data, cases, outcome.exit_code), data["totals"]["unfinished"])
+
+
+def read_coverage(outcome: Outcome, run: TestRun) -> Coverage | None:
+    """Returns the coverage of the code that a run of all tests measured; None where it did not (FLW-08)."""
+    data = cast("Mapping[str, Any]", outcome.data)
+    if run.doubt or not run.whole or data["coverage"] is None or not data["coverage"]["code"]["all"]:
+        return None
+    code = data["coverage"]["code"]
+    return Coverage(data["runner"], code["ran"], code["all"])
 
 
 def _doubt(data: Mapping[str, Any], cases: tuple[TestCase, ...], exit_code: int | None) -> str:

@@ -138,6 +138,42 @@ class WorkflowSection(Section):
     mode: Literal["strict", "explore"] = setting(
         "explore", "REMIT_MODE", "tighten", "`strict` has a failing test come before any code; `explore` does not"
     )
+    warning_points: float = setting(
+        2.0,
+        "REMIT_WARNING_POINTS",
+        "tighten",
+        "points of coverage lost in explore mode that you are warned at",
+        ge=0,
+        le=100,
+    )
+    lock_points: float = setting(
+        5.0, "REMIT_LOCK_POINTS", "tighten", "points of coverage lost that lock explore mode", ge=0, le=100
+    )
+
+
+class GitSection(Section):
+    """How commits are made."""
+
+    message_prefix: str | None = setting(
+        None,
+        "REMIT_MESSAGE_PREFIX",
+        "no",
+        "what each commit's message begins with, as `[remit]`",
+        min_length=1,
+        max_length=40,
+        pattern=r"^[^\x00-\x1f\x7f]*$",
+    )
+    auto_commit: bool = setting(
+        False, "REMIT_AUTO_COMMIT", "no", "a commit of strict mode that meets every criterion is not asked about"
+    )
+    auto_commit_lines: int = setting(
+        500,
+        "REMIT_AUTO_COMMIT_LINES",
+        "tighten",
+        "changed lines from which it is asked about all the same",
+        ge=0,
+        le=100_000,
+    )
 
 
 class ConfigForm(Section):
@@ -152,6 +188,7 @@ class ConfigForm(Section):
     log: LogSection = LogSection()
     telemetry: TelemetrySection = TelemetrySection()
     workflow: WorkflowSection = WorkflowSection()
+    git: GitSection = GitSection()
 
 
 SECTIONS: dict[str, type[Section]] = {
@@ -164,6 +201,7 @@ SECTIONS: dict[str, type[Section]] = {
     "log": LogSection,
     "telemetry": TelemetrySection,
     "workflow": WorkflowSection,
+    "git": GitSection,
 }
 """The sections by name, as `ConfigForm` has them."""
 

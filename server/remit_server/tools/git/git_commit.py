@@ -62,7 +62,10 @@ def commit_plan(arguments: GitCommitArguments, ctx: ToolContext) -> CommitPlan:
 
 
 def _plan(arguments: GitCommitArguments, ctx: ToolContext, repository: Repository) -> CommitPlan:
-    author, message = author_of(repository.settings), tidy_message(arguments.message)
+    author, message = (
+        author_of(repository.settings),
+        tidy_message(_begin_message(arguments.message, ctx.message_prefix)),
+    )
     committed = repository.committed()
     with closing(WorkingTree(ctx.workspace, ctx.documents, repository, _attributes(repository, ctx))) as tree:
         selected = select(
@@ -93,6 +96,11 @@ def _plan(arguments: GitCommitArguments, ctx: ToolContext, repository: Repositor
         remarks=remarks,
         render=lambda sha: _outcome(sha, changes, message, repository, remarks),
     )
+
+
+def _begin_message(message: str, prefix: str) -> str:
+    """Returns the message with the configured prefix, which it may have already (FLW-11)."""
+    return message if not prefix or message.startswith(prefix) else f"{prefix} {message}"
 
 
 def _nothing(selected: Selected) -> tuple[str, str]:

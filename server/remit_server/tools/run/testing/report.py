@@ -9,6 +9,7 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
+from remit_governance.workflow.test_files import is_locked_file
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
 from remit_server.sandbox.ports import CommandOutput
@@ -62,7 +63,7 @@ def render_report(output: CommandOutput, choice: Choice, here: Path, redact: Cal
             "totals": {**counts, "unfinished": total - finished, "all": total},
             **_tests_json(tests, redact),
             "others": [{"runner": each.runner, "path": each.folder} for each in choice.others],
-            "coverage": _coverage_data(files) if ask.coverage else None,
+            "coverage": _coverage_data(files, choice.folder) if ask.coverage else None,
         },
         exit_code=output.exit_code,
     )
@@ -176,9 +177,12 @@ def _missed_lines(lines: Sequence[int]) -> str:
     return f", not {listed}" if lines else ""
 
 
-def _coverage_data(files: tuple[FileCoverage, ...]) -> JsonValue:
+def _coverage_data(files: tuple[FileCoverage, ...], folder: str) -> JsonValue:
+    """Coverage for clients; `code` is of the files that are no tests, for more tests are no more tested code."""
+    code = [f for f in files if not is_locked_file(f.path if folder == "." else f"{folder}/{f.path}")]
     return {
         "percent": percent(files),
+        "code": {"ran": sum(f.ran for f in code), "all": sum(f.all for f in code)},
         "files": [{"path": f.path, "ran": f.ran, "all": f.all, "missed": list(f.missed)} for f in files[:MAX_LISTED]],
     }
 

@@ -1,0 +1,124 @@
+"""The debt of untested code, in points of coverage: what explore mode lost and strict mode has not won back (FLW-08).
+
+A point is one percent of the lines that could run. The baseline is the coverage at the last commit of strict mode, and
+the debt is how far coverage lies below it. A commit of strict mode never adds to it: only coverage that it gains takes
+from it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+EXACT = 6
+"""Decimals that are kept of a point, so that sums of points are compared as what they are."""
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """Lines that ran, of those that could; `by` names the runner that measured, for others count otherwise."""
+
+    by: str
+    ran: int
+    all: int
+
+    @property
+    def points(self) -> float:
+        """The share in points, 0 to 100."""
+        return round(100 * self.ran / self.all, EXACT) if self.all else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Thresholds:
+    """The points of debt above which a person is warned, and those above which explore mode is locked."""
+
+    warning: float = 2.0
+    lock: float = 5.0
+
+
+class Standing(StrEnum):
+    """How a workspace stands with its budget."""
+
+    NOT_MEASURED = "not measured"
+    WITHIN = "within budget"
+    WARNING = "warning"
+    LOCKED = "locked"
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """The coverage that `by` measured: `baseline` is what strict mode reached, `now` what the last commit had."""
+
+    by: str
+    baseline: float
+    now: float
+
+    @property
+    def debt(self) -> float:
+        """The points below the baseline."""
+        return round(max(0.0, self.baseline - self.now), EXACT)
+
+
+def standing_of(account: Account | None, thresholds: Thresholds) -> Standing:
+    """Returns how an account stands; None is a workspace whose coverage no commit of strict mode has measured."""
+    if account is None:
+        return Standing.NOT_MEASURED
+    if account.debt > thresholds.lock:
+        return Standing.LOCKED
+    return Standing.WARNING if account.debt > thresholds.warning else Standing.WITHIN
+
+
+def is_comparable(account: Account | None, measured: Coverage | None) -> bool:
+    """Tells whether a measurement can be held against an account: the same runner measured both."""
+    return account is not None and measured is not None and measured.by == account.by
+
+
+def count_strict(account: Account | None, measured: Coverage) -> Account:
+    """Returns the account after a commit of strict mode: a new baseline, less what is still to be won back.
+
+    Another runner than the account's begins a new one, unless there is debt, which it cannot pay.
+    """
+    if account is None or (not is_comparable(account, measured) and not account.debt):
+        return Account(measured.by, measured.points, measured.points)
+    if not is_comparable(account, measured):
+        return account
+    gained = max(0.0, measured.points - account.now)
+    left = max(0.0, account.debt - gained)
+    return Account(account.by, round(measured.points + left, EXACT), measured.points)
+
+
+def count_explore(account: Account, measured: Coverage) -> Account:
+    """Returns the account after, or at, a commit of explore mode: its baseline stays."""
+    return replace(account, now=measured.points) if is_comparable(account, measured) else account
+
+
+def opening(account: Account, thresholds: Thresholds) -> str:
+    """Says what opens explore mode again."""
+    needed = max(0.0, account.baseline - thresholds.lock)
+    return (
+        f"work in strict mode (`/strict`) and commit tests that bring coverage from {account.now:.1f} % back to "
+        f"{needed:.1f} % or more"
+    )
+
+
+def describe_account(account: Account | None, thresholds: Thresholds) -> str:
+    """Says in a sentence how the budget stands."""
+    if account is None:
+        return "no commit of strict mode has measured coverage yet, so there is no budget to hold to"
+    figures = f"coverage by {account.by} is {account.now:.1f} %, the baseline {account.baseline:.1f} %"
+    match standing_of(account, thresholds):
+        case Standing.LOCKED:
+            return f"{figures}: explore mode is locked at a debt of {account.debt:.1f} points"
+        case Standing.WARNING:
+            left = thresholds.lock - account.debt
+            return f"{figures}: a debt of {account.debt:.1f} points; explore mode is locked {left:.1f} points below"
+        case Standing.WITHIN | Standing.NOT_MEASURED:
+            return f"{figures}: a debt of {account.debt:.1f} points, within budget"
+
+
+def tell_budget(account: Account | None, thresholds: Thresholds) -> tuple[str, ...]:
+    """Tells how the budget stands and, where explore mode is locked, what opens it."""
+    told = describe_account(account, thresholds)
+    if account is None or standing_of(account, thresholds) is not Standing.LOCKED:
+        return (told,)
+    return (told, f"to open it: {opening(account, thresholds)}")

@@ -1,0 +1,47 @@
+"""When a commit of strict mode needs a person's look, and when it meets every criterion without one (FLW-10).
+
+Seed: a merge goes on by itself where tests pass, no file is sensitive and the diff is small.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from remit_governance.workflow.options import WorkflowOptions
+from remit_governance.workflow.position import Position
+from remit_governance.workflow.states import Mode, State
+
+MOST_NAMED = 5
+
+
+@dataclass(frozen=True, slots=True)
+class CommitFacts:
+    """What is known of a commit: its changed lines, the sensitive paths, and those whose lines cannot be counted."""
+
+    lines: int
+    sensitive: tuple[str, ...] = ()
+    unreadable: tuple[str, ...] = ()
+
+
+def is_review(position: Position) -> bool:
+    """Tells whether a commit is the review of the work: in strict mode, after all tests passed."""
+    return position.mode is Mode.STRICT and position.state is State.REVIEWING
+
+
+def reasons_to_look(facts: CommitFacts, options: WorkflowOptions) -> tuple[str, ...]:
+    """Returns why a person has to look at a reviewed commit; none where it meets every criterion."""
+    if not options.auto_commit:
+        return ("the tests pass, and the work waits for your review",)
+    found: list[str] = []
+    if facts.lines > options.auto_commit_lines:
+        found.append(f"it changes {facts.lines} lines, more than the {options.auto_commit_lines} that need no look")
+    if facts.sensitive:
+        found.append(f"it changes sensitive files: {_names(facts.sensitive)}")
+    if facts.unreadable:
+        found.append(f"it changes what is no text: {_names(facts.unreadable)}")
+    return tuple(found)
+
+
+def _names(paths: tuple[str, ...]) -> str:
+    more = f" and {len(paths) - MOST_NAMED} more" if len(paths) > MOST_NAMED else ""
+    return ", ".join(paths[:MOST_NAMED]) + more

@@ -1,0 +1,94 @@
+"""Stage 5a: what a commit has to meet before anybody is asked about it: the coverage budget (FLW-08), and the review of
+work in strict mode (FLW-10).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+
+from remit_governance.permissions.permissions import Answer
+from remit_governance.policy.language.load import default_source
+from remit_governance.values import Decision, Verdict
+from remit_governance.workflow.review import CommitFacts, is_review, reasons_to_look
+from remit_governance.workflow.states import Mode, State
+from remit_server.harness.approval.diffs import unified
+from remit_server.harness.context import CallContext
+from remit_server.harness.judgement import action_for, decide_actions
+from remit_server.harness.record.call_record import CallRecord
+from remit_server.harness.stages.prepare import Prepared
+from remit_server.harness.workflow.budget import hold_commit
+from remit_server.tools.spec import CommitPlan, FileChange
+
+PACKAGED_RULE = "commit"
+"""The rule that has commits reviewed where a person's own policy says nothing else."""
+
+
+def review_commit(prepared: Prepared, ctx: CallContext, record: CallRecord) -> Prepared:
+    """Returns what is no commit as it is; a commit with why the person has to look, or without a question.
+
+    Only a question of the packaged rule is answered by the criteria, or by a review of exactly these files: what the
+    person's own rules ask is asked. Raises ToolError (`denied`) where the budget does not bear it.
+    """
+    plan, position = prepared.proposal.plan, ctx.turn.memory.position
+    if not isinstance(plan, CommitPlan):
+        return prepared
+    hold_commit([change.path.relative for change in plan.changes], ctx)
+    if ctx.turn.caller == "human" or position.mode is not Mode.STRICT:
+        return prepared
+    if position.state is State.COMMITTING and plan.tree in position.approved:
+        return _without_question(prepared, "the person has approved the review of exactly this", record)
+    if not is_review(position):
+        return prepared
+    reasons = reasons_to_look(_look_at(plan, ctx), ctx.parts.workflow())
+    if reasons:
+        return replace(prepared, review=reasons)
+    return _without_question(prepared, "it meets every criterion of `git.auto_commit`", record)
+
+
+def _without_question(prepared: Prepared, why: str, record: CallRecord) -> Prepared:
+    judgement = prepared.judgement
+    if not judgement.asks or not all(map(_is_allowed_or_packaged, judgement.decisions)):
+        return prepared
+    judgement = replace(judgement, answer=Answer("allow", why, "workflow"))
+    record.note_judgement(judgement)
+    return replace(prepared, judgement=judgement)
+
+
+def _is_allowed_or_packaged(decision: Decision) -> bool:
+    asking = [reason for reason in decision.reasons if reason.verdict is not Verdict.ALLOW]
+    return all(reason.file == _packaged() and reason.rule == PACKAGED_RULE for reason in asking)
+
+
+@cache
+def _packaged() -> str:
+    return default_source().file
+
+
+def _look_at(plan: CommitPlan, ctx: CallContext) -> CommitFacts:
+    counted = {change.path.relative: _count_lines(change) for change in plan.changes}
+    return CommitFacts(
+        lines=sum(lines or 0 for lines in counted.values()),
+        sensitive=tuple(path for path in counted if _is_sensitive(path, ctx)),
+        unreadable=tuple(path for path, lines in counted.items() if lines is None),
+    )
+
+
+def _count_lines(change: FileChange) -> int | None:
+    """Counts the lines that are taken away and put in; None where a diff does not show them."""
+    lines = unified(change).splitlines()
+    if not any(line.startswith("@@") for line in lines):
+        return None if change.before is None or change.before.data != change.after else 0
+    return sum(line[:1] in {"+", "-"} for line in lines[2:])
+
+
+def _is_sensitive(path: str, ctx: CallContext) -> bool:
+    """Tells whether any rule but the packaged default's has reading or writing the file denied or reviewed."""
+    where = {"mode": Mode.EXPLORE.value, "state": State.EXPLORING.value}
+    actions = [action_for(ctx.turn, "write_file", syscall, path, **where) for syscall in ("fs.read", "fs.write")]
+    decisions = decide_actions(ctx.parts.rulebook.policy, actions)
+    reasons = (reason for decision in decisions for reason in decision.reasons)
+    return any(
+        reason.verdict is Verdict.DENY or (reason.verdict is Verdict.REQUIRE_REVIEW and reason.file != _packaged())
+        for reason in reasons
+    )

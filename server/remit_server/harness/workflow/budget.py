@@ -1,0 +1,142 @@
+"""Holds explore mode to the coverage budget, and counts what each commit does to it (FLW-08)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from remit_governance.audit.record import AuditEvent, AuditKind
+from remit_governance.values import Effect
+from remit_governance.workflow.debt import (
+    Account,
+    Coverage,
+    Standing,
+    count_explore,
+    count_strict,
+    describe_account,
+    is_comparable,
+    opening,
+    standing_of,
+)
+from remit_governance.workflow.exemptions import CATEGORIES, unfit_paths
+from remit_governance.workflow.states import Mode
+from remit_server.contract import ErrorCode
+from remit_server.errors import ToolError
+from remit_server.harness.context import CallContext
+from remit_server.harness.record.audit_append import append
+from remit_server.harness.workflow.budget_file import read_account, update_account
+
+_HELD_EFFECTS = frozenset({Effect.WRITE, Effect.EXECUTE})
+RUN_TESTS = "run_tests"
+
+
+def refuse_locked(tool: str, effect: Effect, ctx: CallContext) -> None:
+    """Raises ToolError where the call would change something in a locked explore mode; measuring stays possible."""
+    if effect in _HELD_EFFECTS and tool != RUN_TESTS and _is_held(ctx):
+        _refuse_if_locked(tool, _read(ctx), ctx)
+
+
+def refuse_mode(mode: Mode, ctx: CallContext) -> None:
+    """Raises ToolError where a locked explore mode is switched to."""
+    if mode is not Mode.STRICT:
+        _refuse_if_locked(f"{mode} mode", _read(ctx), ctx)
+
+
+def hold_commit(paths: Iterable[str], ctx: CallContext) -> None:
+    """Holds a commit of explore mode to the budget, before anybody is asked about it. Raises ToolError.
+
+    What costs too much is counted at once, which locks explore mode. Files that no test can come before cost nothing.
+    """
+    account = _read(ctx) if _is_held(ctx) else None
+    if account is None or not _needs_tests(paths, ctx):
+        return
+    measured = ctx.turn.memory.measured
+    if measured is None or not is_comparable(account, measured):
+        raise _not_measured(account, measured)
+    if standing_of(count_explore(account, measured), ctx.parts.workflow().thresholds) is Standing.LOCKED:
+        _refuse_if_locked("git_commit", _count(measured, ctx), ctx)
+
+
+def count_commit(paths: Iterable[str], ctx: CallContext) -> str:
+    """Counts a commit that was made; returns what there is to say about the budget, else nothing. Raises ToolError."""
+    position, measured = ctx.turn.memory.position, ctx.turn.memory.measured
+    if ctx.parts.coverage_file is None or ctx.turn.caller == "human" or position.is_exempt:
+        return ""
+    strict = position.mode is Mode.STRICT
+    if measured is None:
+        known = _read(ctx) is not None
+        why = "coverage was not measured since the last change, so the budget stays as it is"
+        return why if known or strict else ""
+    if not strict and not (is_comparable(_read(ctx), measured) and _needs_tests(paths, ctx)):
+        return ""
+    account = _count(measured, ctx)
+    return f"budget: {describe_account(account, ctx.parts.workflow().thresholds)}"
+
+
+def _count(measured: Coverage, ctx: CallContext) -> Account | None:
+    """Counts a measurement in the session's mode, audited before it is told."""
+    assert ctx.parts.coverage_file is not None
+    strict = ctx.turn.memory.position.mode is Mode.STRICT
+
+    def change(before: Account | None) -> Account | None:
+        after = count_strict(before, measured) if strict else before and count_explore(before, measured)
+        if after is not None and after != before:
+            _record(before, after, ctx)
+        return after
+
+    return update_account(ctx.parts.coverage_file, change)
+
+
+def _record(before: Account | None, after: Account, ctx: CallContext) -> None:
+    turn, thresholds = ctx.turn, ctx.parts.workflow().thresholds
+    metadata = {
+        "by": after.by,
+        "baseline": f"{after.baseline:g}",
+        "now": f"{after.now:g}",
+        "debt": f"{after.debt:g}",
+        "from": standing_of(before, thresholds).value,
+        "to": standing_of(after, thresholds).value,
+    }
+    event = AuditEvent(
+        kind=AuditKind.BUDGET_UPDATE,
+        caller=turn.caller,
+        session_id=turn.session_id,
+        turn_id=turn.turn_id,
+        step=turn.step,
+        session_mode=turn.memory.position.mode,
+        state_machine_state=turn.memory.position.state,
+        metadata=metadata,
+    )
+    append(ctx.parts.audit, event)
+
+
+def _is_held(ctx: CallContext) -> bool:
+    """Tells whether the budget holds this call: a model's, in explore or debug mode, not under an exemption."""
+    position = ctx.turn.memory.position
+    return ctx.turn.caller != "human" and position.mode is not Mode.STRICT and not position.is_exempt
+
+
+def _needs_tests(paths: Iterable[str], ctx: CallContext) -> bool:
+    """Tells whether one of the files is of no category that a test cannot come before."""
+    globs = ctx.parts.rulebook.policy.exemptions
+    return any(all(unfit_paths(category, (path,), globs) for category in CATEGORIES) for path in paths)
+
+
+def _read(ctx: CallContext) -> Account | None:
+    return None if ctx.parts.coverage_file is None else read_account(ctx.parts.coverage_file)
+
+
+def _refuse_if_locked(what: str, account: Account | None, ctx: CallContext) -> None:
+    thresholds = ctx.parts.workflow().thresholds
+    if account is not None and standing_of(account, thresholds) is Standing.LOCKED:
+        why, fix = describe_account(account, thresholds), opening(account, thresholds)
+        raise ToolError(f"`{what}` was held", why, fix, code=ErrorCode.DENIED)
+
+
+def _not_measured(account: Account, measured: Coverage | None) -> ToolError:
+    why = (
+        "coverage was not measured since the last change"
+        if measured is None
+        else f"coverage was measured by {measured.by}, and the baseline by {account.by}: the two cannot be compared"
+    )
+    fix = f"run all tests by {account.by} with `coverage`, then commit; a commit in strict mode needs no comparison"
+    return ToolError("`git_commit` was held", why, fix, code=ErrorCode.DENIED)

@@ -1,0 +1,148 @@
+"""The coverage budget through a whole runtime: a real sandbox, node's own coverage, real commits (FLW-08)."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from typing import Any
+
+import pytest
+from bench_runtime import Bench, call, intent
+
+from remit_governance.audit.record import AuditKind
+from remit_governance.workflow.debt import Account, Thresholds
+from remit_governance.workflow.options import WorkflowOptions
+from remit_governance.workflow.states import Mode
+from remit_server.harness.workflow.budget_file import read_account, update_account
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(shutil.which("bwrap") is None, reason="there is no bwrap"),
+    pytest.mark.skipif(shutil.which("node", path="/usr/bin:/bin") is None, reason="there is no node"),
+]
+
+HEAD = "import test from 'node:test';\nimport assert from 'node:assert';\n"
+OLD_TEST = HEAD + "import { add } from './cart.mjs';\ntest('adds', () => assert.equal(add(1, 2), 3));\n"
+NEW_TEST = OLD_TEST + "test('adds words', () => assert.equal(add('1', '2'), 3));\n"
+LAST_TEST = NEW_TEST.replace("{ add }", "{ add, price }") + (
+    "test('price', () => assert.equal(price(1), 'one'));\ntest('dear', () => assert.equal(price(9), 'much'));\n"
+)
+SOURCE = "export function add(a, b) {\n  return a + b;\n}\n"
+BETTER = "export function add(a, b) {\n  return Number(a) + Number(b);\n}\n"
+PRICE = "export function price(n) {\n  if (n === 1) {\n    return 'ONE';\n  }\n  return 'much';\n}\n"
+UNTESTED = BETTER + PRICE
+REPAIRED = BETTER + PRICE.replace("ONE", "one")
+
+PLAN = {"calls": [intent("PLAN"), call("plan_complete", plan="a failing test, then the code")]}
+READ = {"calls": [intent("ANALYZE"), call("read_file", path="cart.mjs"), call("read_file", path="cart.test.mjs")]}
+RUN = {"calls": [intent("EXECUTE"), call("run_tests", coverage=True)]}
+BARE_RUN = {"calls": [intent("EXECUTE"), call("run_tests")]}
+COMMIT = {"calls": [intent("EXECUTE"), call("git_commit", message="Better", all=True)]}
+DONE = {"text": "done"}
+
+
+def write(path: str, content: str) -> dict[str, Any]:
+    return {"calls": [intent("WRITE_FILE"), call("write_file", path=path, content=content)]}
+
+
+FIRST = [READ, PLAN, write("cart.test.mjs", NEW_TEST), RUN, write("cart.mjs", BETTER), RUN, COMMIT, DONE]
+
+
+def own_mode(mode: str) -> dict[str, Any]:
+    return {"type": "call", "tool": "set_mode", "arguments": {"mode": mode}, "intent": "PLAN"}
+
+
+async def begin(make_bench: Any, *steps: Any, **settings: Any) -> Bench:
+    """A repository whose coverage a commit of strict mode has measured, then what the steps say in explore mode."""
+    bench = await prepare(make_bench, *FIRST, *steps, **settings)
+    await bench.ask("Add numbers that are words")
+    assert failures(bench) == []
+    return bench
+
+
+async def go_on(make_bench: Any, *steps: Any, **settings: Any) -> Bench:
+    """A repository whose baseline was measured before, then what the steps say in explore mode."""
+    bench = await prepare(make_bench, *steps, **settings)
+    update_account(bench.settings.coverage_file, lambda _: Account("node", 100, 100))
+    return bench
+
+
+async def prepare(make_bench: Any, *steps: Any, **settings: Any) -> Bench:
+    bench: Bench = await make_bench(*steps, DONE, DONE, mode=Mode.STRICT, **settings)
+    (bench.workspace / "a.py").unlink()
+    (bench.workspace / "package.json").write_text('{"type": "module"}\n')
+    (bench.workspace / "cart.mjs").write_text(SOURCE)
+    (bench.workspace / "cart.test.mjs").write_text(OLD_TEST)
+    for words in (["init", "-q"], ["config", "user.name", "Ada"], ["config", "user.email", "a@b.c"], ["add", "-A"]):
+        subprocess.run(["git", *words], cwd=bench.workspace, check=True)
+    subprocess.run(["git", "commit", "-q", "-m", "before"], cwd=bench.workspace, check=True)
+    return bench
+
+
+def failures(bench: Bench) -> list[str]:
+    return [event.output for event in bench.of("tool_result") if not event.ok]
+
+
+def account(bench: Bench) -> Account | None:
+    return read_account(bench.settings.coverage_file)
+
+
+def commits(bench: Bench) -> int:
+    told = subprocess.run(
+        ["git", "log", "--format=%s"], cwd=bench.workspace, capture_output=True, text=True, check=True
+    )
+    return len(told.stdout.splitlines())
+
+
+async def test_FLW_08_a_commit_that_costs_too_much_locks_explore_mode_until_strict_mode_wins_it_back(
+    make_bench: Any,
+) -> None:
+    lose = [write("cart.mjs", UNTESTED), RUN, COMMIT, write("cart.mjs", BETTER), BARE_RUN, DONE]
+    win = [READ, PLAN, write("cart.test.mjs", LAST_TEST), RUN, write("cart.mjs", REPAIRED), RUN, COMMIT, DONE]
+    bench = await begin(make_bench, *lose, *win, write("cart.mjs", REPAIRED + "\n"))
+    assert account(bench) == Account("node", 100.0, 100.0)
+    assert "budget: coverage by node is 100.0 %" in bench.of("tool_result")[-1].output
+    await bench.ask(own_mode("explore"), "Add prices")
+    held, written = failures(bench)
+    assert "explore mode is locked" in held
+    assert "`/strict`" in written
+    assert "to 95.0 % or more" in written
+    assert (bench.workspace / "cart.mjs").read_text() == UNTESTED
+    assert commits(bench) == 2
+    await bench.ask(own_mode("debug"))
+    assert bench.runtime.status().mode == "explore"
+    await bench.ask(own_mode("strict"), "Win it back")
+    assert commits(bench) == 3
+    found = account(bench)
+    assert found is not None
+    assert found.debt == 0
+    await bench.ask(own_mode("explore"), "Go on")
+    assert (bench.workspace / "cart.mjs").read_text() == REPAIRED + "\n"
+    words = [r.event.metadata["to"] for r in bench.audit() if r.event.kind is AuditKind.BUDGET_UPDATE]
+    assert words == ["within budget", "locked", "within budget"]
+
+
+async def test_FLW_08_what_is_not_measured_is_said_and_never_guessed(make_bench: Any) -> None:
+    notes = write("notes.md", "# Notes\n")
+    bench = await go_on(make_bench, write("cart.mjs", BETTER + "\n"), BARE_RUN, COMMIT, RUN, COMMIT, notes, COMMIT)
+    await bench.ask(own_mode("explore"), "Add a line, then notes")
+    (held,) = failures(bench)
+    assert "coverage was not measured since the last change" in held
+    assert commits(bench) == 3, "the measured one, and one of documentation, which no test can come before"
+
+
+async def test_FLW_08_the_thresholds_are_the_person_s(make_bench: Any) -> None:
+    options = WorkflowOptions(Thresholds(warning=1, lock=90))
+    bench = await go_on(make_bench, write("cart.mjs", UNTESTED), RUN, COMMIT, workflow=options)
+    await bench.ask(own_mode("explore"), "Add prices")
+    assert failures(bench) == []
+    assert commits(bench) == 2
+    assert "points; explore mode is locked" in bench.of("tool_result")[-1].output
+
+
+async def test_FLW_08_an_account_that_cannot_be_read_holds_explore_mode_and_is_named(make_bench: Any) -> None:
+    bench = await go_on(make_bench, write("cart.mjs", UNTESTED))
+    bench.settings.coverage_file.write_text('{"by": "node", "baseline": 300, "now": 1}')
+    await bench.ask(own_mode("explore"), "Add prices")
+    assert (bench.workspace / "cart.mjs").read_text() == SOURCE
+    assert "coverage.json" in failures(bench)[0]
