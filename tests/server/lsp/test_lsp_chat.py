@@ -119,7 +119,7 @@ async def test_FLW_08_the_budget_is_told_and_a_locked_explore_mode_says_what_ope
         assert "explore mode is locked" in said
         sent = await value(client, "remit.chat.send", text="/debug")
         assert sent["result"]["status"] == "denied"
-        assert "/strict" in str(sent["result"])
+        assert any("work in strict mode (`/strict`)" in str(told) for told in client.notifications)
         status = (await value(client, "remit.chat.read", text="/status"))["text"]
         assert "explore mode" in status
     finally:
