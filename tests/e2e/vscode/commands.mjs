@@ -10,7 +10,7 @@ const run = (command) => ({
 const LONG = `cat <<'END'\n${Array.from({ length: 120 }, (_, n) => `text ${n}`).join('\n')}\nEND`;
 const SCRIPT = [run('ls -la src'), { text: 'Listed.' }, run('seq 1 40; echo wrong >&2; exit 3'), { text: 'It failed.' }, run(LONG), { text: 'Shown.' }];
 
-export async function commands({ page, chat, editor, home, workspace, server, shot, ask, asked, ended }) {
+export async function commands({ page, chat, editor, home, workspace, server, look, ask, asked, ended }) {
   const script = path.join(home, 'commands.json');
   fs.writeFileSync(script, JSON.stringify(SCRIPT));
   await overtaken({ page, editor, home, server, model: `script:${script}` });
@@ -26,7 +26,7 @@ export async function commands({ page, chat, editor, home, workspace, server, sh
   assert.match(await last('printed').innerText(), /^total \d+/);
   assert.match(await last('tool').innerText(), /exit code 0 · /);
   assert.equal(await last('tool').locator('summary .codicon').first().getAttribute('aria-label'), 'done');
-  await shot('14-command');
+  await look('14-command');
 
   await ask('count');
   await asked();
@@ -36,10 +36,10 @@ export async function commands({ page, chat, editor, home, workspace, server, sh
   assert.match(await last('failure').innerText(), /Exit code 3/);
   assert.match(await last('printed').innerText(), /40/);
   assert.doesNotMatch(await last('printed').innerText(), /^1$/m);
-  await shot('15-command-failed');
+  await look('15-command-failed');
   await chat.getByRole('button', { name: 'Show all 41 lines' }).click();
   assert.match(await last('printed').innerText(), /^1\n2\n3\n/);
-  await shot('16-command-whole');
+  await look('16-command-whole');
 
   await ask('show the text');
   await asked();
@@ -47,7 +47,7 @@ export async function commands({ page, chat, editor, home, workspace, server, sh
   assert.ok(command.includes('text 119\nEND'), 'all of the command can be seen');
   assert.match(await last('approval').innerText(), /Run a command/);
   assert.match(await chat.getByTestId('length').innerText(), /^122 lines/);
-  await shot('17-long-question');
+  await look('17-long-question');
   await allow.click();
   await ended(3);
   assert.match(await last('printed').innerText(), /text 119$/);

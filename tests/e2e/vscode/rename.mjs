@@ -16,7 +16,7 @@ def price(items):
 `;
 const INVOICE = 'def lines(order):\n    count = len(order)\n    return count\n';
 
-export async function rename({ page, chat, workspace, shot, ask, asked, ended }) {
+export async function rename({ page, chat, workspace, look, ask, asked, ended }) {
   const cart = path.join(workspace, 'src/cart.py');
   const invoice = path.join(workspace, 'src/invoice.py');
   fs.writeFileSync(cart, CART);
@@ -24,7 +24,7 @@ export async function rename({ page, chat, workspace, shot, ask, asked, ended })
   const code = page.locator('.monaco-editor .view-lines');
 
   await chat.getByText('What should be done?').waitFor();
-  await shot('01-welcome');
+  await look('01-welcome');
 
   // An open file: the change arrives in the buffer, and is saved by the person.
   await quickOpen(page, 'src/cart.py');
@@ -34,10 +34,10 @@ export async function rename({ page, chat, workspace, shot, ask, asked, ended })
   assert.match(await chat.getByTestId('approval').innerText(), /subtotal/);
   assert.equal(await chat.locator('tr.add').count(), 3);
   assert.ok(await chat.getByTestId('intent').count() >= 1, 'every step shows its intent');
-  await shot('02-approval');
+  await look('02-approval');
   await chat.getByRole('button', { name: 'Open diff' }).click();
   await page.locator('.monaco-diff-editor .line-insert').first().waitFor();
-  await shot('03-diff');
+  await look('03-diff');
   assert.equal(fs.readFileSync(cart, 'utf8'), CART, 'nothing is written before the answer');
   await chat.getByRole('button', { name: 'Allow once' }).click();
   assert.match(await ended(1), /^\s*Done/);
@@ -45,23 +45,21 @@ export async function rename({ page, chat, workspace, shot, ask, asked, ended })
   await page.locator('.monaco-diff-editor').waitFor({ state: 'detached' });
   await code.getByText('subtotal += item.price').waitFor();
   assert.equal(fs.readFileSync(cart, 'utf8'), CART, 'an open file is changed in its buffer');
-  await shot('04-applied');
+  await look('04-applied');
   await code.getByText('subtotal += item.price').click();
   await page.keyboard.press('Control+S');
   const renamed = CART.replaceAll('total', 'subtotal');
   await until('the file is saved', 30_000, () => fs.readFileSync(cart, 'utf8') === renamed);
 
   // A denial changes nothing. By keyboard alone from here on: the focus is on the card.
-  await palette(page, 'Preferences: Toggle between Light/Dark Themes');
-  await page.locator('.monaco-workbench.vs').waitFor();
   await ask('rename subtotal to amount in src/cart.py');
   await asked();
-  await shot('05-approval-light');
+  await look('05-approval');
   await page.keyboard.press('Escape');
   assert.match(await ended(2), /^\s*Denied · this was not done: the person said no/);
   assert.match(await chat.getByTestId('outcome').last().innerText(), /Denied by you/);
   assert.equal(fs.readFileSync(cart, 'utf8'), renamed);
-  await shot('06-denied-light');
+  await look('06-denied');
 
   // A closed file is changed on disk.
   await ask('rename count to size in src/invoice.py');
@@ -73,10 +71,10 @@ export async function rename({ page, chat, workspace, shot, ask, asked, ended })
   // What the embedded model cannot do is not done, and does not look so.
   await ask('explain src/invoice.py');
   assert.match(await ended(4), /^\s*Not done · the model said that it did not do it/);
-  await shot('07-not-done-light');
+  await look('07-not-done');
 
   await palette(page, 'Remit: Verify the Audit Log');
   await page.locator('.notifications-toasts').getByText(/\d+ records verified/).waitFor();
-  await shot('08-audit-light');
+  await look('08-audit');
   await palette(page, 'Notifications: Clear All Notifications');
 }

@@ -1,45 +1,21 @@
 // Starts one VS Code with the packaged extension and lets the stories happen in it, one after the other.
 // Exits 0 when all of it held, the page had no errors, and nothing was asked of the outside.
-//
-// REMIT_CODE_SERVER, REMIT_VSIX, REMIT_SERVER and REMIT_CHROMIUM name what is used, REMIT_SHOTS a folder for screenshots.
 import assert from 'node:assert/strict';
-import fs from 'node:fs';
-import os from 'node:os';
-import path from 'node:path';
 import { code } from './code.mjs';
 import { commands } from './commands.mjs';
 import { rename } from './rename.mjs';
 import { troubles } from './troubles.mjs';
-import { endedTurns, openBrowser, openChat, readAll, startCodeServer, until } from './workbench.mjs';
+import { openHome, need, tell, TURN_MS } from './story.mjs';
+import { endedTurns, readAll, until } from './workbench.mjs';
 
-const TURN_MS = 120_000;
-const need = (name) => process.env[name] ?? assert.fail(`set ${name}`);
-const shots = need('REMIT_SHOTS');
-const home = fs.mkdtempSync(path.join(os.tmpdir(), 'remit-e2e-'));
-const workspace = path.join(home, 'workspace');
-const state = path.join(home, 'state');
-const config = path.join(home, 'config');
-for (const folder of [path.join(workspace, 'src'), config, shots]) fs.mkdirSync(folder, { recursive: true });
-
-const editor = await startCodeServer({
-  folder: need('REMIT_CODE_SERVER'),
-  vsix: need('REMIT_VSIX'),
-  workspace,
-  settings: { 'workbench.colorTheme': 'Default Dark Modern' },
-  machineSettings: { 'remit.serverPath': need('REMIT_SERVER') },
-  env: { REMIT_STATE_DIR: state, REMIT_CONFIG_DIR: config },
-  log: path.join(shots, 'code-server.log'),
-});
-let browser;
-try {
-  browser = await openBrowser(need('REMIT_CHROMIUM'));
-  const { page } = browser;
-  const chat = await openChat(page, editor.url, workspace);
+const home = openHome('job', 'src');
+await tell(home, {}, async ({ editor, browser, page, look, open }) => {
+  const chat = await open();
   const endings = chat.getByTestId('ending');
   const stage = {
-    page, chat, editor, home, workspace, state, config,
+    ...home, page, chat, editor,
     server: need('REMIT_SERVER'),
-    shot: (name) => page.screenshot({ path: path.join(shots, `${name}.png`) }),
+    look: (name) => look(chat, name),
     ask: async (text) => {
       await chat.locator('#input').fill(text);
       await chat.locator('#input').press('Enter');
@@ -65,17 +41,7 @@ try {
   await told('commands', commands(stage));
   assert.deepEqual(ours(browser.problems), [], 'errors in the page');
   assert.deepEqual(browser.outside.filter((url) => !isWebviewResource(url)), [], 'requests to the outside');
-} catch (error) {
-  await browser?.page.screenshot({ path: path.join(shots, 'failed.png') });
-  keepLogs();
-  console.error(error);
-  console.error('in the page:', browser?.problems);
-  process.exitCode = 1;
-} finally {
-  await browser?.close();
-  await editor.stop();
-  fs.rmSync(home, { recursive: true, force: true, maxRetries: 5 });
-}
+});
 
 async function told(name, story) {
   const before = Date.now();
@@ -92,11 +58,4 @@ function ours(problems) {
 /** A webview's files have such an address; its service worker answers them, nothing leaves the machine. */
 function isWebviewResource(url) {
   return new URL(url).hostname.endsWith('.vscode-resource.vscode-cdn.net');
-}
-
-/** The extension's own log, which holds what the server wrote to stderr. */
-function keepLogs() {
-  for (const entry of fs.readdirSync(editor.data, { recursive: true })) {
-    if (entry.endsWith('Remit.log')) fs.copyFileSync(path.join(editor.data, entry), path.join(shots, 'remit.log'));
-  }
 }

@@ -1,53 +1,37 @@
 // The chat's commands in VS Code: completed, answered, run, refused with words (CLI-09); a configuration file is checked (CFG-04).
-// Exits 0 when all of it held. The environment is that of run.mjs.
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
-import os from 'node:os';
 import path from 'node:path';
-import { endedTurns, openBrowser, openChat, palette, startCodeServer, until } from './workbench.mjs';
+import { openHome, tell, TURN_MS } from './story.mjs';
+import { ask, endedTurns, palette, until } from './workbench.mjs';
 
-const TURN_MS = 120_000;
-const need = (name) => process.env[name] ?? assert.fail(`set ${name}`);
-const shots = need('REMIT_SHOTS');
-const home = fs.mkdtempSync(path.join(os.tmpdir(), 'remit-e2e-commands-'));
-const workspace = path.join(home, 'shop');
-for (const folder of [path.join(workspace, '.remit'), path.join(home, 'config'), shots]) fs.mkdirSync(folder, { recursive: true });
+const home = openHome('chat_commands', '.remit');
+const { workspace, config } = home;
 const notes = path.join(workspace, 'notes.txt');
-fs.writeFileSync(path.join(home, 'config', 'policy.yaml'), [
-  'version: 1', 'capabilities:', '  - { name: w, match: { syscall: [fs.read, fs.write], path_glob: ["**"] }, action: allow }', '',
+fs.writeFileSync(path.join(config, 'policy.yaml'), [
+  'version: 1', 'capabilities:', '  - { name: w, match: { syscall: [fs.read, fs.write], path_glob: ["**"] }, action: allow }',
+  '  - { name: tests-first-here, match: { syscall: session.set_mode, mode: explore }, action: deny, reason: "tests come first in this house" }', '',
 ].join('\n'));
 fs.writeFileSync(path.join(workspace, '.remit', 'config.yaml'), 'model:\n  sed: 7\n');
-const script = path.join(home, 'words.json');
-fs.writeFileSync(script, JSON.stringify([
+const model = home.script('words.json', [
   { calls: [{ name: 'select_active_intent', arguments: { intent: 'CODE' } }, { name: 'write_file', arguments: { path: 'notes.txt', content: 'mine\n' } }] },
   { text: 'I wrote the notes.' },
-]));
+  { calls: [{ name: 'select_active_intent', arguments: { intent: 'PLAN' } }, { name: 'plan_complete', arguments: { plan: '1. a test in tests/test_cart.py\n2. the sum in src/cart.py' } }] },
+  { text: 'Now for the test.' },
+]);
 
-const editor = await startCodeServer({
-  folder: need('REMIT_CODE_SERVER'),
-  vsix: need('REMIT_VSIX'),
-  workspace,
-  settings: { 'workbench.colorTheme': 'Default Dark Modern' },
-  machineSettings: { 'remit.serverPath': need('REMIT_SERVER'), 'remit.model': `script:${script}` },
-  env: { REMIT_STATE_DIR: path.join(home, 'state'), REMIT_CONFIG_DIR: path.join(home, 'config') },
-  log: path.join(shots, 'code-server-commands.log'),
-});
-let browser;
-try {
-  browser = await openBrowser(need('REMIT_CHROMIUM'));
-  const { page } = browser;
-  const chat = await openChat(page, editor.url, workspace);
-  const shot = (name) => page.screenshot({ path: path.join(shots, `commands-${name}.png`) });
+await tell(home, { model }, async ({ page, open, shot, look }) => {
+  const chat = await open();
   const input = chat.locator('#input');
   const options = chat.getByRole('option');
 
   // A configuration that cannot be used is named; what is wrong in it is marked, and mending it is enough.
   await chat.getByText('unknown key').first().waitFor({ timeout: 60_000 });
-  await shot('1-config');
+  await look(chat, '1-config');
   await chat.getByRole('button', { name: 'Open File' }).click();
   await page.locator('.tab.active[data-resource-name="config.yaml"]').waitFor();
   await page.locator('.squiggly-error').first().waitFor();
-  await shot('1-config-open');
+  await look(chat, '1-config-open');
   fs.writeFileSync(path.join(workspace, '.remit', 'config.yaml'), 'model:\n  seed: 7\n');
   await palette(page, 'Remit: Restart');
   await page.locator('.statusbar-item', { hasText: 'Remit: script:words.json' }).waitFor({ timeout: 60_000 });
@@ -76,19 +60,37 @@ try {
   await input.fill('/stat');
   await input.press('Enter');
   await chat.getByText('the nearest is `/stats`').or(chat.getByText('the nearest is /stats')).first().waitFor();
-  await shot('3-said');
+  await look(chat, '3-said');
   await input.fill('/new');
   await input.press('Enter');
   await chat.getByText('What should be done?').waitFor();
   await input.fill('/load 1');
   await input.press('Enter');
   await chat.getByText('I wrote the notes.').first().waitFor();
-} catch (error) {
-  await browser?.page.screenshot({ path: path.join(shots, 'commands-failed.png') });
-  console.error(error);
-  process.exitCode = 1;
-} finally {
-  await browser?.close();
-  await editor.stop();
-  fs.rmSync(home, { recursive: true, force: true, maxRetries: 5 });
-}
+
+  // The mode is chosen beside the model, a refused switch says why, and the plan is seen (FLW-06, FLW-07).
+  await palette(page, 'Remit: New Chat');
+  await chat.getByText('What should be done?').waitFor();
+  const mode = chat.getByTestId('mode');
+  const choose = async (name) => {
+    await mode.click();
+    await page.locator('.quick-input-list .monaco-list-row', { hasText: name }).first().waitFor();
+    await shot(`4-modes-${name}`);
+    await page.locator('.quick-input-list .monaco-list-row', { hasText: name }).first().click();
+  };
+  await until('a new chat begins as it is configured', 30_000, async () => await mode.innerText() === 'explore');
+  await choose('strict');
+  await until('the mode holds', TURN_MS, async () => await mode.innerText() === 'strict: idle');
+  await choose('explore');
+  await chat.getByText('tests come first in this house').first().waitFor({ timeout: TURN_MS });
+  await until('the turn ends', TURN_MS, async () => await endedTurns(chat) === 2);
+  assert.equal(await mode.innerText(), 'strict: idle', 'the refused switch changed nothing');
+  await ask(chat, 'write the notes');
+  await chat.getByText('in this state of the workflow nothing is written').first().waitFor({ timeout: TURN_MS });
+  await ask(chat, 'sum up the cart');
+  await chat.getByTestId('plan').filter({ hasText: 'a test in tests/test_cart.py' }).waitFor({ timeout: TURN_MS });
+  await until('tests come next', TURN_MS, async () => await mode.innerText() === 'strict: test_writing');
+  assert.match(await mode.getAttribute('title'), /Only tests may be written/i);
+  await until('the turn ends', TURN_MS, async () => await endedTurns(chat) === 4);
+  await look(chat, '5-plan');
+});

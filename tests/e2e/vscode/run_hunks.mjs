@@ -1,51 +1,31 @@
 // A change of three hunks in VS Code: one is left out by a lens, with words for the model, the rest allowed on the card (APP-09).
-// Exits 0 when all of it held. The environment is that of run.mjs.
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
-import os from 'node:os';
 import path from 'node:path';
-import { ask, openBrowser, openChat, picture, quickOpen, startCodeServer, until } from './workbench.mjs';
+import { openHome, tell, TURN_MS } from './story.mjs';
+import { ask, quickOpen, until } from './workbench.mjs';
 
-const TURN_MS = 120_000;
-const need = (name) => process.env[name] ?? assert.fail(`set ${name}`);
-const shots = need('REMIT_SHOTS');
-const home = fs.mkdtempSync(path.join(os.tmpdir(), 'remit-e2e-hunks-'));
-const workspace = path.join(home, 'shop');
-for (const folder of [workspace, path.join(home, 'config'), shots]) fs.mkdirSync(folder, { recursive: true });
+const home = openHome('hunks', '.remit');
+const { workspace, config } = home;
 const file = path.join(workspace, 'prices.py');
-fs.mkdirSync(path.join(workspace, '.remit'));
 fs.writeFileSync(path.join(workspace, '.remit', 'policy.yaml'), 'version: 1\n');
 const text = (...changed) => Array.from({ length: 40 }, (_, n) => `price_${n} = ${changed.includes(n) ? `Decimal("${n}")` : n}\n`).join('');
 fs.writeFileSync(file, text());
-fs.writeFileSync(path.join(home, 'config', 'policy.yaml'), [
+fs.writeFileSync(path.join(config, 'policy.yaml'), [
   'version: 1', 'capabilities:',
   '  - { name: reads, match: { syscall: [fs.read, fs.list] }, action: allow }',
   '  - { name: writes-are-looked-at, match: { syscall: fs.write }, action: require_review, reason: "you look at each change" }', '',
 ].join('\n'));
-const traffic = path.join(home, 'traffic.jsonl');
-const script = path.join(home, 'prices.json');
-fs.writeFileSync(script, JSON.stringify([
+const traffic = path.join(home.home, 'traffic.jsonl');
+const model = home.script('prices.json', [
   { calls: [{ name: 'select_active_intent', arguments: { intent: 'CODE' } }, { name: 'write_file', arguments: { path: 'prices.py', content: text(3, 18, 36) } }] },
   { text: 'Two prices are exact now; the eighteenth stays as it was.' },
   { calls: [{ name: 'select_active_intent', arguments: { intent: 'CODE' } }, { name: 'write_file', arguments: { path: 'prices.py', content: text(3, 36, 39) } }] },
   { text: 'Nobody answered, so the last price stays as it was.' },
-]));
+]);
 
-const editor = await startCodeServer({
-  folder: need('REMIT_CODE_SERVER'),
-  vsix: need('REMIT_VSIX'),
-  workspace,
-  settings: { 'window.autoDetectColorScheme': true },
-  machineSettings: { 'remit.serverPath': need('REMIT_SERVER'), 'remit.model': `script:${script}` },
-  env: { REMIT_STATE_DIR: path.join(home, 'state'), REMIT_CONFIG_DIR: path.join(home, 'config'), REMIT_RECORD: traffic },
-  log: path.join(shots, 'code-server-hunks.log'),
-});
-let browser;
-try {
-  browser = await openBrowser(need('REMIT_CHROMIUM'));
-  const { page } = browser;
-  const chat = await openChat(page, editor.url, workspace);
-  const shot = (name) => page.screenshot({ path: path.join(shots, `hunks-${name}.png`) });
+await tell(home, { model, env: { ...home.env, REMIT_RECORD: traffic } }, async ({ page, open, shot, look, picture }) => {
+  const chat = await open();
   const lens = (words) => page.locator('.codelens-decoration a', { hasText: words });
 
   await quickOpen(page, 'prices.py');
@@ -59,7 +39,7 @@ try {
   await lens('Remit asks: review').waitFor();
   assert.ok(await page.evaluate(() => document.activeElement.closest('.monaco-editor') !== null), 'the focus stays in the file');
   assert.equal(await page.locator('.tab').count(), 1, 'nothing is opened unasked');
-  await shot('1-asked');
+  await look(chat, '1-asked');
   await page.locator('.codelens-decoration', { hasText: '(2 of 3)' }).locator('a', { hasText: 'with a comment' }).click();
   await page.locator('.quick-input-widget .quick-input-box input').fill('the eighteenth is an id, no price');
   await page.keyboard.press('Enter');
@@ -75,29 +55,29 @@ try {
   assert.ok(await once.isEnabled());
   assert.ok(await chat.getByRole('button', { name: 'Allow for session' }).isDisabled(), 'a part is allowed once only');
   await chat.locator('tbody.left-out').scrollIntoViewIfNeeded();
-  await picture(page, chat, shots, 'review');
+  await picture(chat, 'review');
 
   await chat.getByRole('button', { name: 'Allow 2 of 3 once' }).click();
   await chat.getByText('the eighteenth stays as it was').first().waitFor({ timeout: TURN_MS });
-  const open = page.locator('.monaco-editor .view-lines').first();
-  await until('the editor shows what was taken', 30_000, async () => (await open.innerText()).replaceAll('\u00a0', ' ').includes('price_3 = Decimal("3")'));
-  await open.click();
+  const lines = page.locator('.monaco-editor .view-lines').first();
+  await until('the editor shows what was taken', 30_000, async () => (await lines.innerText()).replaceAll('\u00a0', ' ').includes('price_3 = Decimal("3")'));
+  await lines.click();
   await page.keyboard.press('Control+S');
   await until('exactly that is in the file', 30_000, () => fs.readFileSync(file, 'utf8') === text(3, 36));
   const said = fs.readFileSync(traffic, 'utf8');
   assert.ok(said.includes('the eighteenth is an id, no price'), 'the model was told why');
   await until('the lenses go', 30_000, async () => await lens('Remit').count() === 0);
-  await picture(page, chat, shots, 'taken');
+  await picture(chat, 'taken');
 
   // A question that nobody answers in time is a no, and nothing is written (APP-02). The limit counts from the next turn on.
   // It may be over before this driver looks: what stays in the chat says that it was asked, and who ended it.
-  fs.writeFileSync(path.join(home, 'config', 'config.yaml'), 'limits: { approval_timeout_s: 5 }\n');
+  fs.writeFileSync(path.join(config, 'config.yaml'), 'limits: { approval_timeout_s: 5 }\n');
   await ask(chat, 'and the last one');
   await chat.getByTestId('outcome').filter({ hasText: 'Denied by the deadline: nobody answered' }).waitFor({ timeout: TURN_MS });
   await until('the question is gone', 30_000, async () => await chat.getByRole('button', { name: 'Allow once' }).count() === 0);
   assert.equal(fs.readFileSync(file, 'utf8'), text(3, 36), 'nothing is written');
   await until('the lenses go again', 30_000, async () => await lens('Remit').count() === 0);
-  await shot('3-expired');
+  await look(chat, '3-expired');
 
   // A policy file is completed while it is written (POL-14).
   await quickOpen(page, 'policy.yaml');
@@ -107,12 +87,4 @@ try {
   await page.keyboard.press('Control+Space');
   await page.locator('.suggest-widget .monaco-list-row', { hasText: 'capabilities' }).waitFor({ timeout: 30_000 });
   await shot('4-policy-completed');
-} catch (error) {
-  await browser?.page.screenshot({ path: path.join(shots, 'hunks-failed.png') });
-  console.error(error);
-  process.exitCode = 1;
-} finally {
-  await browser?.close();
-  await editor.stop();
-  fs.rmSync(home, { recursive: true, force: true, maxRetries: 5 });
-}
+});

@@ -1,48 +1,30 @@
 // At the cursor in VS Code: the model completes once the person has switched that on (LSP-12), and edits the lines that it is asked about (LSP-13).
-// Exits 0 when all of it held. The environment is that of run.mjs.
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
-import os from 'node:os';
 import path from 'node:path';
-import { openBrowser, openChat, palette, quickOpen, readAll, startCodeServer, until } from './workbench.mjs';
+import { openHome, tell, TURN_MS } from './story.mjs';
+import { palette, quickOpen, readAll, until } from './workbench.mjs';
 
-const TURN_MS = 120_000;
-const need = (name) => process.env[name] ?? assert.fail(`set ${name}`);
-const shots = need('REMIT_SHOTS');
-const home = fs.mkdtempSync(path.join(os.tmpdir(), 'remit-e2e-inline-'));
-const workspace = path.join(home, 'shop');
-for (const folder of [path.join(workspace, '.vscode'), path.join(home, 'config'), shots]) fs.mkdirSync(folder, { recursive: true });
+const home = openHome('inline', '.vscode');
+const { workspace } = home;
 const file = path.join(workspace, 'cart.py');
 fs.writeFileSync(file, 'def total(prices):\n    return \n\n\ndef greet():\n    print("hello")\n');
 fs.writeFileSync(path.join(workspace, '.env'), 'KEY=\n');
 // What a workspace sets does not count.
 fs.writeFileSync(path.join(workspace, '.vscode/settings.json'), JSON.stringify({ 'remit.inlineCompletion': true }));
-const traffic = path.join(home, 'traffic.jsonl');
-const script = path.join(home, 'inline.json');
-fs.writeFileSync(script, JSON.stringify([
+const traffic = path.join(home.home, 'traffic.jsonl');
+const model = home.script('inline.json', [
   { at_cursor: true, text: 'sum(prices)\n\nand no more' },
   { calls: [
     { name: 'select_active_intent', arguments: { intent: 'CODE' } },
     { name: 'edit_file', arguments: { path: 'cart.py', old_text: 'print("hello")', new_text: 'print("HELLO")' } },
   ] },
   { text: 'It is louder now.' },
-]));
+]);
 
-const editor = await startCodeServer({
-  folder: need('REMIT_CODE_SERVER'),
-  vsix: need('REMIT_VSIX'),
-  workspace,
-  settings: { 'workbench.colorTheme': 'Default Dark Modern', 'editor.inlineSuggest.enabled': true, 'editor.quickSuggestions': { other: 'off' }, 'editor.wordBasedSuggestions': 'off' },
-  machineSettings: { 'remit.serverPath': need('REMIT_SERVER'), 'remit.model': `script:${script}` },
-  env: { REMIT_STATE_DIR: path.join(home, 'state'), REMIT_CONFIG_DIR: path.join(home, 'config'), REMIT_RECORD: traffic },
-  log: path.join(shots, 'code-server-inline.log'),
-});
-let browser;
-try {
-  browser = await openBrowser(need('REMIT_CHROMIUM'));
-  const { page } = browser;
-  const chat = await openChat(page, editor.url, workspace);
-  const shot = (name) => page.screenshot({ path: path.join(shots, `inline-${name}.png`) });
+const settings = { 'editor.inlineSuggest.enabled': true, 'editor.quickSuggestions': { other: 'off' }, 'editor.wordBasedSuggestions': 'off' };
+await tell(home, { model, settings, env: { ...home.env, REMIT_RECORD: traffic } }, async ({ page, open, shot, look }) => {
+  const chat = await open();
   const ghost = page.locator('.ghost-text, .ghost-text-decoration, .ghost-text-decoration-preview');
   const lines = page.locator('.monaco-editor .view-lines').first();
   const text = async () => (await lines.innerText()).replaceAll('\u00a0', ' ');
@@ -103,7 +85,7 @@ try {
   await page.locator('.codelens-decoration a', { hasText: 'Remit asks: review' }).waitFor({ timeout: TURN_MS });
   await page.locator('.notification-toast', { hasText: 'Remit: make it louder' }).waitFor();
   await page.locator('.notification-toast', { hasText: 'waits for your answer' }).waitFor();
-  await shot('3-waits');
+  await look(chat, '3-waits');
   assert.ok((await text()).includes('print("hello")'), 'nothing happens before the answer');
   await readAll(chat);
   await chat.getByRole('button', { name: 'Allow once' }).click();
@@ -119,12 +101,4 @@ try {
   await page.keyboard.press('Control+.');
   await page.locator('.action-widget').getByText('Edit with Remit…').first().waitFor({ timeout: 30_000 });
   await shot('4-lightbulb');
-} catch (error) {
-  await browser?.page.screenshot({ path: path.join(shots, 'inline-failed.png') });
-  console.error(error);
-  process.exitCode = 1;
-} finally {
-  await browser?.close();
-  await editor.stop();
-  fs.rmSync(home, { recursive: true, force: true, maxRetries: 5 });
-}
+});

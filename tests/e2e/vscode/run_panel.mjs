@@ -1,65 +1,42 @@
 // The chat panel in VS Code: what goes along (EDI-06), places, forks (EDI-08), a long chat, a long answer, a reload (EDI-05),
 // and axe-core with a question open, in dark, light and high contrast, at twice the size and narrow (EDI-07).
-// Exits 0 when all of it held. The environment is that of run.mjs.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import { createRequire } from 'node:module';
-import os from 'node:os';
 import path from 'node:path';
 import { framesOf, traced, watchFrames } from './frames.mjs';
-import { endedTurns, openBrowser, openChat, palette, startCodeServer, until } from './workbench.mjs';
+import { atTwice, need, openHome, tell, TURN_MS } from './story.mjs';
+import { ask, endedTurns, palette, until } from './workbench.mjs';
 
-const TURN_MS = 120_000;
 const EVENTS = 5_000;
-const need = (name) => process.env[name] ?? assert.fail(`set ${name}`);
-const shots = need('REMIT_SHOTS');
-const home = fs.mkdtempSync(path.join(os.tmpdir(), 'remit-e2e-panel-'));
-const workspace = path.join(home, 'shop');
-const state = path.join(home, 'state');
-for (const folder of [path.join(workspace, 'src'), path.join(home, 'config'), shots]) fs.mkdirSync(folder, { recursive: true });
+const home = openHome('panel', 'src');
+const { workspace, state, env } = home;
 const lines = (n, line) => Array.from({ length: n }, (_, number) => line(number)).join('');
 fs.writeFileSync(path.join(workspace, 'src', 'cart.py'), lines(60, (n) => `price_${n} = ${n}\n`));
 fs.writeFileSync(path.join(workspace, '.env'), 'KEY=secret\n');
 const LONG = lines(250, (n) => `Paragraph ${n} says ${'one word after the other '.repeat(3)}and ends.\n\n`) + `\`\`\`python\n${lines(60, (n) => `value_${n} = ${n}\n`)}\`\`\`\n`;
 const write = (name) => ({ name: 'write_file', arguments: { path: name, content: `${name}\n` } });
-const script = path.join(home, 'panel.json');
-fs.writeFileSync(script, JSON.stringify([
+const model = home.script('panel.json', [
   { text: 'The sum is made in `src/cart.py:41`, see also src/nowhere.py:3 and [home](https://a.example).' },
   { text: LONG, pace_s: 0.001 },
   { calls: [{ name: 'select_active_intent', arguments: { intent: 'CODE' } }, write('a.txt'), write('b.txt')] },
   { text: 'Neither was written.' },
-]));
-const env = { REMIT_STATE_DIR: state, REMIT_CONFIG_DIR: path.join(home, 'config') };
+]);
 const remit = (...words) => execFileSync(need('REMIT_SERVER'), words, { cwd: workspace, env: { ...process.env, ...env }, encoding: 'utf8' });
 const axe = fs.readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
-const old = path.join(home, 'old.json');
-fs.writeFileSync(old, JSON.stringify([{ calls: [{ name: 'select_active_intent', arguments: { intent: 'READ_FILE' } }, { name: 'read_file', arguments: { path: 'src/cart.py' } }] }, { text: 'Read it.' }]));
-remit('ask', '--model', `script:${old}`, 'look at the cart');
+const old = home.script('old.json', [{ calls: [{ name: 'select_active_intent', arguments: { intent: 'READ_FILE' } }, { name: 'read_file', arguments: { path: 'src/cart.py' } }] }, { text: 'Read it.' }]);
+remit('ask', '--model', old, 'look at the cart');
 const TURNS = lengthen(EVENTS);
 
-/** The theme follows the browser's colour scheme: what is written into the settings meanwhile is not noticed. */
-const settings = {
-  'window.autoDetectColorScheme': true, 'workbench.preferredDarkColorTheme': 'Dark Modern', 'workbench.preferredLightColorTheme': 'Light Modern',
-};
-const editor = await startCodeServer({
-  folder: need('REMIT_CODE_SERVER'), vsix: need('REMIT_VSIX'), workspace, settings, env,
-  machineSettings: { 'remit.serverPath': need('REMIT_SERVER'), 'remit.model': `script:${script}` },
-  log: path.join(shots, 'code-server-panel.log'),
-});
-let browser;
-try {
-  browser = await openBrowser(need('REMIT_CHROMIUM'));
-  const { page } = browser;
-  await page.emulateMedia({ colorScheme: 'dark' });
-  const chat = await openChat(page, editor.url, workspace);
-  const shot = (name) => page.screenshot({ path: path.join(shots, `panel-${name}.png`) });
+await tell(home, { model }, async ({ page, open, shot, look: lookAt }) => {
+  const chat = await open();
+  const look = (name) => lookAt(chat, name);
   const input = chat.locator('#input');
-  const ask = async (text) => { await input.fill(text); await input.press('Enter'); };
   const ended = (turns) => until(`turn ${turns} ends`, TURN_MS, async () => await endedTurns(chat) === turns);
   const frame = async () => (await chat.locator('#chat').elementHandle()).ownerFrame();
-  const stage = { page, chat, shot, input, ask, ended, frame };
+  const stage = { page, chat, shot, look, input, ask: (text) => ask(chat, text), ended, frame };
   await page.locator('.statusbar-item', { hasText: 'Remit: script:panel.json' }).waitFor({ timeout: 60_000 });
 
   await attachments(stage);
@@ -70,17 +47,9 @@ try {
   await reloaded(stage);
   await long(stage);
   await blank(stage);
-} catch (error) {
-  await browser?.page.screenshot({ path: path.join(shots, 'panel-failed.png') });
-  console.error(error);
-  process.exitCode = 1;
-} finally {
-  await browser?.close();
-  await editor.stop();
-  fs.rmSync(home, { recursive: true, force: true, maxRetries: 5 });
-}
+});
 
-async function attachments({ page, chat, shot, input, ask, ended }) {
+async function attachments({ page, chat, look, input, ask, ended }) {
   const chips = chat.locator('.chip');
   const pick = async (...words) => {
     const before = await chips.count();
@@ -91,7 +60,7 @@ async function attachments({ page, chat, shot, input, ask, ended }) {
   await pick('File…', 'src/cart.py');
   await pick('File…', '.env');
   await pick('All Problems');
-  await shot('1-chips');
+  await look('1-chips');
   await chips.nth(2).press('Delete');
   assert.deepEqual(await chips.allInnerTexts(), ['src/cart.py', '.env']);
   assert.ok(await input.evaluate((element) => element === document.activeElement), 'the keyboard is back in the input');
@@ -115,17 +84,17 @@ async function attachments({ page, chat, shot, input, ask, ended }) {
   const calls = await chat.getByTestId('tool').allInnerTexts();
   assert.equal(calls.length, 2);
   assert.match(calls[1], /denied by no-secrets/, 'what may not be read is said');
-  await shot('2-answer');
+  await look('2-answer');
 }
 
-async function places({ page, chat, shot }) {
+async function places({ page, chat, look }) {
   await chat.getByRole('button', { name: 'src/cart.py:41' }).click();
   await page.locator('.tab.active[data-resource-name="cart.py"]').waitFor();
   await page.locator('.statusbar-item', { hasText: 'Ln 41, Col 1' }).waitFor();
   await chat.getByRole('button', { name: 'src/nowhere.py:3' }).click();
   await page.locator('.notifications-toasts').getByText('There is no file src/nowhere.py').waitFor();
   assert.equal(await chat.locator('.answer a').count(), 1, 'a link stays a link');
-  await shot('3-place');
+  await look('3-place');
 }
 
 async function streamed({ page, chat, shot, input, ask, ended, frame }) {
@@ -155,10 +124,12 @@ async function accessible({ page, chat, shot, ask, frame }) {
     assert.deepEqual(await violations(await frame()), [], `axe, ${kind}`);
   }
   await page.emulateMedia({ forcedColors: 'none', colorScheme: 'light' });
-  // Half as many pixels are what is left of a window at 200 %; then the side bar is drawn to its least width.
-  await page.setViewportSize({ width: 640, height: 410 });
-  await shot('6-twice-the-size');
-  await page.setViewportSize({ width: 1280, height: 820 });
+  await atTwice(page, async () => {
+    await chat.getByRole('button', { name: 'Allow once' }).scrollIntoViewIfNeeded();
+    await shot('6-twice-the-size');
+    assert.ok(await chat.locator('body').evaluate((body) => body.scrollWidth <= body.clientWidth), 'nothing lies out of sight to the right');
+    assert.deepEqual(await violations(await frame()), [], 'axe, at 200 %');
+  });
   const bar = await page.locator('.part.sidebar').boundingBox();
   await page.mouse.move(bar.x + bar.width + 2, 400);
   await page.mouse.down();
@@ -186,13 +157,13 @@ async function violations(frame) {
 }
 
 /** Asking again in other words goes on in a copy without what came after. */
-async function forked({ page, chat, shot, input, ended }) {
+async function forked({ page, chat, look, input, ended }) {
   await ended(3);
   await chat.getByRole('button', { name: 'Edit and ask again: write both' }).press('Enter');
   await until('two turns are left', 30_000, async () => await endedTurns(chat) === 2);
   assert.equal(await input.inputValue(), 'write both');
   await input.fill('write neither');
-  await shot('7-forked');
+  await look('7-forked');
   await palette(page, 'Remit: Sessions');
   await until('the copy is a session of its own', 30_000, async () => await page.locator('.quick-input-list .monaco-list-row').count() === 3);
   await page.keyboard.press('Escape');
@@ -209,7 +180,7 @@ async function reloaded({ page, chat, shot, input, ended }) {
 }
 
 /** A chat of so many events is scrolled from its end to its beginning: all of it comes, and little of it is there at once. */
-async function long({ page, chat, shot, input, frame }) {
+async function long({ page, chat, look, input, frame }) {
   await input.fill('');
   await palette(page, 'Remit: Sessions');
   await page.locator('.quick-input-list .monaco-list-row').filter({ hasText: 'look at the cart' }).first().click();
@@ -229,7 +200,7 @@ async function long({ page, chat, shot, input, frame }) {
   console.log('scroll', JSON.stringify({ events: EVENTS, most_rows: most, ...await framesOf(await frame()) }));
   assert.ok(most < 200, `${most} rows at once`);
   assert.match(await chat.locator('.asked').first().innerText(), /look at the cart$/, 'the first turn is there');
-  await shot('9-long');
+  await look('9-long');
 }
 
 /** A webview that went blank is drawn again from what the extension host knows. */

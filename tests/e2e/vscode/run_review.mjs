@@ -1,27 +1,23 @@
 // From no server at all to a change reviewed in the editor: the button that installs, all files of a question as diffs, a comment that
 // reaches the model, a notice that goes, `@remit` and Remit's tools in VS Code's own chat, what a policy would change (EDI-09 to EDI-12).
-// Exits 0 when all of it held. The environment is that of run.mjs.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
-import os from 'node:os';
 import path from 'node:path';
-import { openBrowser, openChat, palette, quickOpen, readAll, startCodeServer, until } from './workbench.mjs';
+import { need, openHome, tell, TURN_MS } from './story.mjs';
+import { palette, quickOpen, readAll, until } from './workbench.mjs';
 
-const TURN_MS = 120_000;
-const need = (name) => process.env[name] ?? assert.fail(`set ${name}`);
-const shots = need('REMIT_SHOTS');
 const here = import.meta.dirname;
-const home = fs.mkdtempSync(path.join(os.tmpdir(), 'remit-e2e-review-'));
-const workspace = path.join(home, 'shop');
-const programs = path.join(home, 'bin');
-for (const folder of [path.join(workspace, 'secret'), path.join(workspace, '.remit'), path.join(home, 'config'), programs, shots]) fs.mkdirSync(folder, { recursive: true });
+const home = openHome('review', 'secret', '.remit');
+const { workspace, config } = home;
+const programs = path.join(home.home, 'bin');
+fs.mkdirSync(programs);
 const lines = (word, ...changed) => Array.from({ length: 30 }, (_, n) => `${word}_${n} = ${changed.includes(n) ? `"${n}"` : n}\n`).join('');
 const files = ['a.py', 'b.py'].map((name) => path.join(workspace, name));
 files.forEach((file, n) => fs.writeFileSync(file, lines('ab'[n])));
 fs.writeFileSync(path.join(workspace, 'secret', 'key.txt'), 'key\n');
 fs.writeFileSync(path.join(workspace, '.remit', 'policy.yaml'), 'version: 1\ncapabilities:\n  - { name: nothing-yet, match: { syscall: fs.write, path_glob: ["gone/**"] }, action: deny, reason: "an example" }\n');
-fs.writeFileSync(path.join(home, 'config', 'policy.yaml'), [
+fs.writeFileSync(path.join(config, 'policy.yaml'), [
   'version: 1', 'capabilities:',
   '  - { name: reads, match: { syscall: [fs.read, fs.list] }, action: allow }',
   '  - { name: keep-out, match: { syscall: fs.read, path_glob: ["secret/**"] }, action: deny, reason: "keys stay here" }',
@@ -31,9 +27,8 @@ fs.writeFileSync(path.join(home, 'config', 'policy.yaml'), [
 const hunk = (word, at) => [`@@ -${at},3 +${at},3 @@`, ` ${word}_${at - 1} = ${at - 1}`, `-${word}_${at} = ${at}`, `+${word}_${at} = "${at}"`, ` ${word}_${at + 1} = ${at + 1}`];
 const diff = ['a', 'b'].flatMap((word) => [`--- a/${word}.py`, `+++ b/${word}.py`, ...hunk(word, 4), ...hunk(word, 20)]).join('\n');
 const change = { text: 'Both files change.', calls: [{ name: 'select_active_intent', arguments: { intent: 'CODE' } }, { name: 'apply_diff', arguments: { diff: `${diff}\n` } }] };
-const traffic = path.join(home, 'traffic.jsonl');
-const script = path.join(home, 'shop.json');
-fs.writeFileSync(script, JSON.stringify([change, { text: 'Three of the four are texts now.' }]));
+const traffic = path.join(home.home, 'traffic.jsonl');
+const model = home.script('shop.json', [change, { text: 'Three of the four are texts now.' }]);
 
 /** The wheel that the extension would bring: its program is the server under test. */
 const WHEEL = `
@@ -48,83 +43,71 @@ with zipfile.ZipFile(f"{folder}/remit-9.9.9-py3-none-any.whl", "w") as wheel:
     wheel.writestr(f"{info}/RECORD", "")
 `;
 fs.symlinkSync(path.join(path.dirname(need('REMIT_SERVER')), 'uv'), path.join(programs, 'uv'));
-const caller = path.join(home, 'caller.vsix');
+const caller = path.join(home.home, 'caller.vsix');
 const vsce = path.join(here, '../../../client-vscode/node_modules/.bin/vsce');
 execFileSync(vsce, ['package', '--no-dependencies', '--allow-missing-repository', '--skip-license', '--out', caller], { cwd: path.join(here, 'caller'), stdio: ['ignore', 'ignore', 'inherit'] });
 
-const facts = path.join(home, 'facts.json');
-const editor = await startCodeServer({
-  folder: need('REMIT_CODE_SERVER'),
-  vsix: need('REMIT_VSIX'),
-  others: [caller],
-  workspace,
-  trust: true,
-  settings: { 'security.workspace.trust.enabled': true, 'workbench.colorTheme': 'Default Dark Modern', 'chat.disableAIFeatures': false, 'chat.agent.enabled': false },
-  machineSettings: { 'remit.model': `script:${script}` },
-  env: {
-    PATH: `${programs}:/usr/bin:/bin`, UV_OFFLINE: '1', UV_CACHE_DIR: path.join(home, 'uv'), CALLER_FACTS: facts,
-    REMIT_STATE_DIR: path.join(home, 'state'), REMIT_CONFIG_DIR: path.join(home, 'config'), REMIT_RECORD: traffic,
-  },
-  log: path.join(shots, 'code-server-review.log'),
-});
-const bundled = path.join(editor.extension('remit.remit-vscode'), 'bundled');
-fs.rmSync(bundled, { recursive: true, force: true });
-fs.mkdirSync(bundled);
-execFileSync('/usr/bin/python3', ['-c', WHEEL, bundled, need('REMIT_SERVER')]);
-fs.writeFileSync(path.join(bundled, 'requirements.txt'), '');
+const facts = path.join(home.home, 'facts.json');
+const bundle = (editor) => {
+  const bundled = path.join(editor.extension('remit.remit-vscode'), 'bundled');
+  fs.rmSync(bundled, { recursive: true, force: true });
+  fs.mkdirSync(bundled);
+  execFileSync('/usr/bin/python3', ['-c', WHEEL, bundled, need('REMIT_SERVER')]);
+  fs.writeFileSync(path.join(bundled, 'requirements.txt'), '');
+};
 
-let browser;
-try {
-  browser = await openBrowser(need('REMIT_CHROMIUM'));
-  const { page } = browser;
-  await restricted(page);
-  const chat = await openChat(page, editor.url, workspace);
-  const shot = (name) => page.screenshot({ path: path.join(shots, `review-${name}.png`) });
+await tell(home, {
+  others: [caller],
+  trust: true,
+  prepare: bundle,
+  settings: { 'workbench.startupEditor': 'welcomePage', 'security.workspace.trust.enabled': true, 'chat.disableAIFeatures': false, 'chat.agent.enabled': false },
+  machineSettings: { 'remit.model': model },
+  env: {
+    ...home.env, PATH: `${programs}:/usr/bin:/bin`, UV_OFFLINE: '1', UV_CACHE_DIR: path.join(home.home, 'uv'), CALLER_FACTS: facts,
+    REMIT_RECORD: traffic,
+  },
+}, async ({ editor, page, shot, look: lookAt, open }) => {
+  await restricted(editor, page, shot);
+  await page.locator('.getting-started-step', { hasText: 'Install the server' }).waitFor({ timeout: 30_000 });
+  const chat = await open();
+  const look = (name) => lookAt(chat, name);
   const toast = page.locator('.notifications-toasts .notification-list-item');
-  const story = { page, chat, shot, toast };
+  const story = { page, chat, shot, look, toast };
   await install(story);
   await review(story);
   await callTools(story);
   await preview(story);
-} catch (error) {
-  await browser?.page.screenshot({ path: path.join(shots, 'review-failed.png') });
-  console.error(error);
-  console.error('in the page:', browser?.problems);
-  process.exitCode = 1;
-} finally {
-  await browser?.close();
-  await editor.stop();
-  fs.rmSync(home, { recursive: true, force: true, maxRetries: 5 });
-}
+});
 
 /** A folder that is not trusted starts nothing, until the person trusts it. */
-async function restricted(page) {
+async function restricted(editor, page, shot) {
   await page.goto(`${editor.url}/?folder=${encodeURIComponent(workspace)}`, { waitUntil: 'domcontentloaded' });
   await page.locator('.statusbar-item', { hasText: 'Restricted Mode' }).waitFor({ timeout: 60_000 });
-  await page.screenshot({ path: path.join(shots, 'review-00-restricted.png') });
+  await shot('00-restricted');
   assert.equal(await page.locator('.statusbar-item', { hasText: 'Remit' }).count(), 0);
   await palette(page, 'Workspaces: Manage Workspace Trust');
   await page.locator('.workspace-trust-editor').getByRole('button', { name: 'Trust', exact: true }).click();
   await page.locator('.statusbar-item', { hasText: 'Remit' }).waitFor({ timeout: 60_000 });
 }
 
-/** EDI-10: there is no server anywhere; the button in the chat installs one, and it starts. */
-async function install({ page, chat, shot, toast }) {
+/** EDI-10: the first steps open by themselves; there is no server anywhere; the button in the chat installs one, and it starts. */
+async function install({ page, chat, look, toast }) {
   await page.locator('.statusbar-item', { hasText: 'Remit: server not found' }).waitFor({ timeout: 60_000 });
-  await shot('01-no-server');
+  await look('01-no-server');
   await chat.getByRole('button', { name: 'Install the Server' }).click();
   await toast.getByText('The Remit server 9.9.9 is installed.').waitFor({ timeout: TURN_MS });
   await page.locator('.statusbar-item', { hasText: 'Remit: script:shop.json' }).waitFor({ timeout: 60_000 });
-  await shot('02-installed');
+  await look('02-installed');
   await palette(page, 'Notifications: Clear All Notifications');
+  await palette(page, 'View: Close All Editors');
   await palette(page, 'Remit: Get Started');
   await page.locator('.getting-started-step', { hasText: 'Install the server' }).waitFor({ timeout: 30_000 });
-  await shot('03-walkthrough');
+  await look('03-walkthrough');
   await palette(page, 'View: Close All Editors');
 }
 
 /** EDI-09, EDI-11: asked in VS Code's own chat, reviewed as diffs with a comment, answered on the card. */
-async function review({ page, chat, shot, toast }) {
+async function review({ page, chat, shot, look, toast }) {
   await quickOpen(page, 'a.py');
   await page.locator('.tab.active[data-resource-name="a.py"]').waitFor();
   await page.locator('.activitybar .action-label[aria-label^="Explorer"]').click();
@@ -139,12 +122,12 @@ async function review({ page, chat, shot, toast }) {
   await until('the own chat says what is asked', 30_000, async () => (await answers.allInnerTexts()).join('').includes('Remit asks'));
   await page.locator('.codelens-decoration a', { hasText: 'Remit asks: review' }).waitFor();
   assert.equal(await page.locator('.tab').count(), 1, 'nothing opens unasked');
-  await shot('04-asked');
+  await look('04-asked');
 
   await toast.locator('a', { hasText: 'Review' }).click();
   await page.locator('.multiDiffEntry, .multi-diff-root-floating-menu, .multiDiffEditor').first().waitFor({ timeout: 30_000 });
   await chat.getByRole('button', { name: 'Allow once' }).waitFor({ timeout: 30_000 });
-  await shot('05-all-files');
+  await look('05-all-files');
 
   // A comment on the second hunk of b.py, on the proposed side: it is left out, and the model is told why.
   const proposed = page.locator('.multiDiffEntry', { hasText: 'b.py' }).locator('.editor.modified');
@@ -167,7 +150,7 @@ async function review({ page, chat, shot, toast }) {
   await until('the own chat says how it ended', TURN_MS, async () => (await said.innerText()).includes('Three of the four are texts now.'));
   assert.equal(fs.readFileSync(files[1], 'utf8'), lines('b', 4));
   assert.ok(fs.readFileSync(traffic, 'utf8').includes('the twentieth is an id'), 'the model was told why');
-  await shot('08-done');
+  await look('08-done');
 }
 
 /** EDI-11: another extension's calls pass the gate, the policy and the log; its request reaches Remit's model. */

@@ -38,7 +38,7 @@ export async function troubles(stage) {
   await status('Remit: policy is broken');
   await chat.getByRole('button', { name: 'Open Policy' }).click();
   await page.locator('.tab.active[data-resource-name="policy.yaml"]').waitFor();
-  await stage.shot('11-broken-policy-light');
+  await stage.look('11-broken-policy');
   fs.rmSync(path.join(config, 'policy.yaml'));
   await chat.getByRole('button', { name: 'Try Again' }).click();
   await status('Remit: script:script.json');
@@ -47,12 +47,12 @@ export async function troubles(stage) {
   await status('Remit: server not found');
   assert.match(await chat.getByTestId('note-error').last().innerText(), /no-such-server, which is no program/);
   await chat.getByRole('button', { name: 'Set Server Path' }).waitFor();
-  await stage.shot('12-no-server-light');
+  await stage.look('12-no-server');
   editor.setMachine(settings);
   await status('Remit: script:script.json');
 }
 
-async function refusals({ page, chat, workspace, shot, ask, ended }) {
+async function refusals({ page, chat, workspace, look, ask, ended }) {
   await ask('read the secrets, then write');
   await ended(1);
   const lines = await chat.getByTestId('tool').allInnerTexts();
@@ -60,7 +60,7 @@ async function refusals({ page, chat, workspace, shot, ask, ended }) {
   assert.match(lines[0], /denied by no-secrets/);
   assert.match(lines[1], /write_file does not belong to intent READ_FILE/);
   assert.equal(fs.existsSync(path.join(workspace, 'notes.txt')), false);
-  await shot('08-refused-light');
+  await look('08-refused');
 
   await ask('think');
   await chat.getByText('Thinking').waitFor();
@@ -73,7 +73,7 @@ async function refusals({ page, chat, workspace, shot, ask, ended }) {
 }
 
 /** The server is killed while a question is open: nothing is allowed, and the next request finds a server again. */
-async function crash({ page, chat, state, workspace, shot, ask, asked, ended }) {
+async function crash({ page, chat, state, workspace, look, ask, asked, ended }) {
   await ask('write a note');
   await asked();
   const before = processes(state, 'serve');
@@ -81,7 +81,7 @@ async function crash({ page, chat, state, workspace, shot, ask, asked, ended }) 
   process.kill(before[0], 'SIGKILL');
   assert.match(await ended(3), /^\s*Failed/);
   assert.match(await chat.getByTestId('outcome').last().innerText(), /Denied by a lost connection/);
-  await shot('09-crashed-light');
+  await look('09-crashed');
   await until('another server runs', 60_000, () => processes(state, 'serve').some((pid) => pid !== before[0]));
   await chat.getByRole('button', { name: 'Ask Again', exact: true }).click();
   await ended(4);
@@ -96,5 +96,5 @@ async function crash({ page, chat, state, workspace, shot, ask, asked, ended }) 
   await ask('read the secrets, then write');
   await ended(1);
   await until('the old server is gone', 60_000, () => processes(state, 'serve').length === 1);
-  await shot('10-reloaded-light');
+  await look('10-reloaded');
 }

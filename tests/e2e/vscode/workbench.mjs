@@ -14,11 +14,15 @@ const USER_SETTINGS = {
   'files.autoSave': 'off',
   'files.simpleDialog.enable': true,
   'git.enabled': false,
+  // What is written into the settings later is not noticed at once: the colours follow the browser's.
+  'window.autoDetectColorScheme': true,
   'security.workspace.trust.enabled': false,
   'telemetry.telemetryLevel': 'off',
   'update.mode': 'none',
   'workbench.enableExperiments': false,
   'workbench.secondarySideBar.defaultVisibility': 'hidden',
+  'workbench.preferredDarkColorTheme': 'Default Dark Modern',
+  'workbench.preferredLightColorTheme': 'Default Light Modern',
   'workbench.startupEditor': 'none',
   'workbench.tips.enabled': false,
 };
@@ -75,6 +79,7 @@ export async function openBrowser(executablePath, viewport = { width: 1280, heig
   const context = await chromium.launchPersistentContext(profile, {
     executablePath,
     headless: true,
+    colorScheme: 'dark',
     viewport,
     args: ['--no-sandbox', '--disable-gpu', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync'],
   });
@@ -99,7 +104,7 @@ export async function openChat(page, url, workspace) {
   const kind = workspace.endsWith('.code-workspace') ? 'workspace' : 'folder';
   await page.goto(`${url}/?${kind}=${encodeURIComponent(workspace)}`, { waitUntil: 'domcontentloaded' });
   await page.locator('.activitybar .action-label[aria-label^="Remit"]').click({ timeout: 60_000 });
-  const chat = page.frameLocator('iframe.webview.ready').frameLocator('iframe#active-frame');
+  const chat = page.frameLocator('iframe.webview.ready[src*="extensionId=remit.remit-vscode"]').frameLocator('iframe#active-frame');
   await chat.locator('#input').waitFor({ timeout: 30_000 });
   return chat;
 }
@@ -147,16 +152,6 @@ export async function palette(page, command) {
   await page.locator('.quick-input-widget .quick-input-box input').fill(`>${command}`);
   await page.locator('.quick-input-list .monaco-list-row').filter({ hasText: command }).first().waitFor();
   await page.keyboard.press('Enter');
-}
-
-/** A picture for the documentation (DOC-03): this moment in dark and in light. The editor has to follow the system's colours. */
-export async function picture(page, chat, shots, name) {
-  for (const scheme of ['dark', 'light']) {
-    await page.emulateMedia({ colorScheme: scheme });
-    await page.locator(scheme === 'dark' ? '.monaco-workbench.vs-dark' : '.monaco-workbench:not(.vs-dark)').waitFor();
-    await chat.locator(`body.vscode-${scheme}`).waitFor();
-    await page.screenshot({ path: path.join(shots, `picture-${name}-${scheme}.png`), animations: 'disabled' });
-  }
 }
 
 /** Waits until `check` is true, or fails saying what it waited for. */

@@ -1,0 +1,96 @@
+// What every story has: a home that goes with it, an editor, a browser, pictures of its moments, and what is kept where it fails.
+// REMIT_CODE_SERVER, REMIT_VSIX, REMIT_SERVER and REMIT_CHROMIUM name what is used, REMIT_SHOTS a folder for pictures and logs.
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { openBrowser, openChat, startCodeServer } from './workbench.mjs';
+
+export const TURN_MS = 120_000;
+export const need = (name) => process.env[name] ?? assert.fail(`set ${name}`);
+const shots = need('REMIT_SHOTS');
+/** What is left of a window at 200 %: half as many pixels each way. */
+const TWICE = { width: 640, height: 410 };
+
+/** Makes the home of a story with its workspace, and `folders` in that; `env` is where Remit keeps its own there. */
+export function openHome(name, ...folders) {
+  const home = fs.mkdtempSync(path.join(os.tmpdir(), `remit-e2e-${name}-`));
+  const [workspace, state, config] = ['shop', 'state', 'config'].map((each) => path.join(home, each));
+  for (const folder of [workspace, config, shots, ...folders.map((each) => path.join(workspace, each))]) fs.mkdirSync(folder, { recursive: true });
+  /** A script for the model, by what the setting `remit.model` calls it. */
+  const script = (file, steps) => {
+    fs.writeFileSync(path.join(home, file), JSON.stringify(steps));
+    return `script:${path.join(home, file)}`;
+  };
+  return { name, home, workspace, state, config, script, env: { REMIT_STATE_DIR: state, REMIT_CONFIG_DIR: config } };
+}
+
+/**
+ * Starts the editor with `options` (those of `startCodeServer`) and lets `story` happen in it; `model` is set before the window opens.
+ * The exit code is 0 when all of it held; else a picture and the logs of what failed are kept.
+ */
+export async function tell({ name, home, workspace, env }, { model, prepare = () => undefined, ...options }, story) {
+  const editor = await startCodeServer({
+    folder: need('REMIT_CODE_SERVER'), vsix: need('REMIT_VSIX'), workspace, env, log: path.join(shots, `code-server-${name}.log`),
+    machineSettings: { 'remit.serverPath': need('REMIT_SERVER'), ...(model && { 'remit.model': model }) },
+    ...options,
+  });
+  let browser;
+  try {
+    prepare(editor);
+    browser = await openBrowser(need('REMIT_CHROMIUM'));
+    const { page } = browser;
+    await story({
+      editor, browser, page,
+      open: () => openChat(page, editor.url, options.workspace ?? workspace),
+      /** What is open only for a moment is seen as it is; everything else is looked at in dark, light and at 200 %. */
+      shot: (moment) => page.screenshot({ path: path.join(shots, `${name}-${moment}.png`) }),
+      look: (chat, moment) => look(page, chat, `${name}-${moment}`),
+      /** One that the documentation shows as well (DOC-03). */
+      picture: (chat, moment) => look(page, chat, `picture-${moment}`),
+    });
+  } catch (error) {
+    await browser?.page.screenshot({ path: path.join(shots, `${name}-failed.png`) });
+    keepLog(editor, name);
+    console.error(error);
+    console.error('in the page:', browser?.problems);
+    process.exitCode = 1;
+  } finally {
+    await browser?.close();
+    await editor.stop();
+    fs.rmSync(home, { recursive: true, force: true, maxRetries: 5 });
+  }
+}
+
+/** A moment as people see it (EDI-07): in dark, in light, and in a window at 200 %. The editor follows the system's colours. */
+async function look(page, chat, name) {
+  for (const scheme of ['light', 'dark']) {
+    await page.emulateMedia({ colorScheme: scheme });
+    await page.locator(scheme === 'dark' ? '.monaco-workbench.vs-dark' : '.monaco-workbench:not(.vs-dark)').waitFor();
+    if (await chat.locator('body').count() > 0) await chat.locator(`body.vscode-${scheme}`).waitFor();
+    await page.screenshot({ path: path.join(shots, `${name}-${scheme}.png`), animations: 'disabled' });
+  }
+  await atTwice(page, () => page.screenshot({ path: path.join(shots, `twice-${name}.png`), animations: 'disabled' }));
+}
+
+/** Does `work` while the window is at 200 %. */
+export async function atTwice(page, work) {
+  const whole = page.viewportSize();
+  const resize = async (size) => {
+    await page.setViewportSize(size);
+    await page.waitForFunction((width) => document.querySelector('.monaco-workbench').clientWidth === width, size.width);
+  };
+  await resize(TWICE);
+  try {
+    return await work();
+  } finally {
+    await resize(whole);
+  }
+}
+
+/** The extension's own log, which holds what the server wrote to stderr. */
+function keepLog(editor, name) {
+  for (const entry of fs.readdirSync(editor.data, { recursive: true })) {
+    if (entry.endsWith('Remit.log')) fs.copyFileSync(path.join(editor.data, entry), path.join(shots, `${name}.log`));
+  }
+}
