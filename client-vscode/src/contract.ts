@@ -746,7 +746,7 @@ export interface SessionSummary {
   readonly forked_from: string | null;
 }
 
-/** The session moved to another workflow state or mode. */
+/** The session moved to another workflow state or mode; `means` says what may be written there and what leads on. */
 export interface StateChanged {
   readonly seq: number;
   readonly session_id: string;
@@ -756,6 +756,7 @@ export interface StateChanged {
   readonly kind: "state_changed";
   readonly state: string;
   readonly mode: string;
+  readonly means: string;
 }
 
 /**
@@ -764,10 +765,10 @@ export interface StateChanged {
  * `model_loaded` is the share of a model's weights that is in memory, while it is loaded; `model_stats` is there while
  * a local model runs; `sent_to` is the host that conversations are sent to, null where they stay on this machine.
  * `abilities` are what the model can be asked for: an editor offers nothing else. `completion` is null where that at
- * the cursor is off. `mode` and
- * `state` are those of the session that was used last. `policy` is the version in force; `policy_problem` says why
- * it is not that of the files on disk, `audit_problem` what was last found wrong with the audit log. `folders` are
- * the roots of all workspace folders that the client has open; each has its own status.
+ * the cursor is off. `mode` and `state` are those of the session that was asked about, else of the one that was used
+ * last; `state_means` says what may be written there and what leads on. `policy` is the version in force;
+ * `policy_problem` says why it is not that of the files on disk, `audit_problem` what was last found wrong with the
+ * audit log. `folders` are the roots of all workspace folders that the client has open; each has its own status.
  */
 export interface StatusResult {
   readonly version: string;
@@ -783,6 +784,7 @@ export interface StatusResult {
   readonly completion: CompletionState | null;
   readonly mode: string | null;
   readonly state: string | null;
+  readonly state_means: string | null;
   readonly running_turns: number;
   readonly pending_approvals: number;
   readonly policy: string;

@@ -3,7 +3,8 @@ import { randomUUID } from 'node:crypto';
 import * as vscode from 'vscode';
 import { openConversation, type Conversation } from './chat/conversation';
 import { provideChat, type Chat } from './chat/provider';
-import { running, tookLong, type Change, type View } from './chat/view';
+import { running, tookLong, type Change, type Standing, type View } from './chat/view';
+import type { StatusResult } from './contract';
 import { openEditHere, type Lines } from './editor/here';
 import { openInstalling } from './editor/installing';
 import { openPolicyPreview, POLICY_FILES } from './editor/policy_preview';
@@ -23,6 +24,8 @@ import { watchHealth, type Health } from './server/health';
 
 /** Under which the folder's last session is remembered: its id only, the session itself is the server's. */
 const LAST_SESSION = 'session';
+/** Under which a profile remembers that it has been shown the first steps. */
+const FIRST_STEPS = 'firstSteps';
 const REMEMBERED: readonly Change['type'][] = ['asked', 'loaded', 'cleared', 'ended'];
 
 let server: Server | null = null;
@@ -42,8 +45,8 @@ export function activate(context: vscode.ExtensionContext): void {
   let shown: string | null = null;
   let outdated = false;
   let remembered = context.workspaceState.get<string>(LAST_SESSION);
-  const health = watchHealth(remit, ({ state, status, problem }) => {
-    chat.showServer({ state, model: status?.model ?? null, problem });
+  const health = watchHealth({ ...remit, status: () => remit.status(conversation.session()) }, ({ state, status, problem }) => {
+    chat.showServer({ state, model: status?.model ?? null, standing: standingOf(status), problem });
     redraw();
     // After a reload of the window, or an update, the chat goes on where it was (EDI-05).
     if (state === 'ready' && remembered !== undefined) void conversation.restore(remembered);
@@ -59,6 +62,7 @@ export function activate(context: vscode.ExtensionContext): void {
   const changed = (change: Change, view: View): void => {
     chat.show(change);
     changes.fire([change, view]);
+    if (change.type === 'cleared' || change.type === 'loaded') void health.refresh(); // another session stands elsewhere in its workflow
     if (REMEMBERED.includes(change.type)) {
       void context.workspaceState.update(LAST_SESSION, view.turns.length > 0 ? conversation.session() : undefined);
     }
@@ -145,6 +149,7 @@ export function activate(context: vscode.ExtensionContext): void {
     ...mended(health, settingsChanged),
     ...Object.entries({ ...commands, ...review.commands, ...views.commands }).map(([id, run]) => vscode.commands.registerCommand(id, run)),
   );
+  void openFirstSteps(context);
   void health.start();
 }
 
@@ -165,6 +170,19 @@ function mended(health: Health, settingsChanged: () => void): readonly vscode.Di
       if (health.condition().problem?.code === 'no_folder') void health.start();
     }),
   ];
+}
+
+/** In a profile that is new to Remit the first steps open by themselves, once, unless the person wants no page at the start (EDI-10). */
+async function openFirstSteps(context: vscode.ExtensionContext): Promise<void> {
+  if (context.globalState.get(FIRST_STEPS, false)) return;
+  await context.globalState.update(FIRST_STEPS, true);
+  if (vscode.workspace.getConfiguration('workbench').get('startupEditor') === 'none') return;
+  await vscode.commands.executeCommand('remit.walkthrough');
+}
+
+function standingOf(status: StatusResult | null): Standing | null {
+  const { mode, state, state_means: means } = status ?? {};
+  return mode && state && means ? { mode, state, means } : null;
 }
 
 function place(health: Health): Place | null {

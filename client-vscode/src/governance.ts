@@ -43,6 +43,8 @@ export interface Row {
   readonly icon: string;
   readonly colour: string | null;
   readonly place: RulePlace | null;
+  /** What it was about in the workspace: files, each by its path as the log has it. */
+  readonly files: readonly string[];
 }
 
 /** The answers a list of calls can be narrowed to. */
@@ -77,6 +79,7 @@ export function decidedRow(call: Decided): Row {
     icon,
     colour,
     place: placeOf(call.policy_rule_name ?? null, call.policy_rule_at ?? null),
+    files: [...new Set(actionsOf(call).flatMap(({ path }) => (typeof path === 'string' ? [path] : [])))],
   };
 }
 
@@ -97,6 +100,7 @@ export function ruleRow(rule: CountedRule): Row {
     icon: icon ?? 'circle-outline',
     colour: colour ?? null,
     place: rule.file === null ? null : { rule: rule.rule, file: rule.file, ...(rule.line === null ? {} : { line: rule.line }) },
+    files: [],
   };
 }
 
@@ -112,7 +116,7 @@ const ORIGINS = ['Yours', 'The project’s', 'Packaged default', 'Built in'] as 
 function originOf(rule: CountedRule): (typeof ORIGINS)[number] {
   if (rule.layer === 'builtin') return 'Built in';
   if (rule.project) return 'The project’s';
-  return rule.file?.endsWith('default.yaml') ? 'Packaged default' : 'Yours';
+  return /[\\/](default|workflow)\.yaml$/.test(rule.file ?? '') ? 'Packaged default' : 'Yours';
 }
 
 /** The rules by where they come from, the person's first. */
@@ -125,13 +129,19 @@ export function ruleGroups(rules: readonly CountedRule[]): readonly RuleGroup[] 
 }
 
 /** The path or the command that a call was about. */
-function subject({ actions }: Decided): string {
+function subject(call: Decided): string {
+  const [first] = actionsOf(call);
+  const about = first?.path ?? first?.script ?? (Array.isArray(first?.command) ? first.command.join(' ') : null);
+  return typeof about === 'string' ? visibleLine(about).slice(0, 120) : '';
+}
+
+/** What a call asked to do; none where the log has nothing that can be read of it. */
+function actionsOf({ actions }: Decided): readonly { readonly path?: unknown; readonly script?: unknown; readonly command?: unknown }[] {
   try {
-    const [first] = JSON.parse(actions ?? '') as readonly { readonly path?: unknown; readonly script?: unknown; readonly command?: unknown }[];
-    const about = first?.path ?? first?.script ?? (Array.isArray(first?.command) ? first.command.join(' ') : null);
-    return typeof about === 'string' ? visibleLine(about).slice(0, 120) : '';
+    const found: unknown = JSON.parse(actions ?? '');
+    return Array.isArray(found) ? found.filter((each) => typeof each === 'object' && each !== null) : [];
   } catch {
-    return '';
+    return [];
   }
 }
 

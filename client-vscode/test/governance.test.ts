@@ -27,6 +27,12 @@ test('LSP-11 a call that no rule decided leads nowhere, and one without argument
   expect(decidedRow({ ...CALL, tool_name: 'run_command', actions: '[{"command":["ls","-l"]}]' }).label).toBe('run_command ls -l');
 });
 
+test('LSP-11 a call leads to the files that it was about, each once', () => {
+  const actions = '[{"path":"a.py"},{"path":"b.py"},{"path":"a.py"},{"path":7},null,{"command":["ls"]}]';
+  expect(decidedRow({ ...CALL, actions }).files).toEqual(['a.py', 'b.py']);
+  expect(decidedRow({ ...CALL, actions: 'no json' }).files).toEqual([]);
+});
+
 test('LSP-11 a rule says what it did, and one that never can says why', () => {
   expect(ruleRow(RULE)).toMatchObject({ label: 'reads', description: 'allowed 3, denied 1', icon: 'pass' });
   expect(ruleRow({ ...RULE, hits: {} }).description).toBe('decided none');
@@ -36,6 +42,6 @@ test('LSP-11 a rule says what it did, and one that never can says why', () => {
 
 test('LSP-11 rules stand in groups by where they come from', () => {
   const builtin = { ...RULE, layer: 'builtin', project: false, file: null };
-  const titles = ruleGroups([RULE, { ...RULE, project: false, file: '/x/default.yaml' }, builtin, builtin]).map((each) => each.title);
-  expect(titles).toEqual(['The project’s (1 rule)', 'Packaged default (1 rule)', 'Built in (2 rules)']);
+  const titles = ruleGroups([RULE, { ...RULE, project: false, file: '/x/default.yaml' }, { ...RULE, project: false, file: '/x/workflow.yaml' }, builtin, builtin]).map((each) => each.title);
+  expect(titles).toEqual(['The project’s (1 rule)', 'Packaged default (2 rules)', 'Built in (2 rules)']);
 });

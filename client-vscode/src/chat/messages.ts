@@ -4,12 +4,14 @@ import { isAttachments, type Attachments, type Draft } from './attached';
 import { isRemedy, type Problem, type Remedy } from '../problem';
 import type { ServerState } from '../server/health';
 import type { LeftOutParts } from './parts';
-import type { Change, Choice, View } from './view';
+import type { Change, Choice, Standing, View } from './view';
 
 /** What the chat shows of the server besides its turns. */
 export interface ServerView {
   readonly state: ServerState;
   readonly model: string | null;
+  /** Where the session that was used last stands in its workflow. */
+  readonly standing: Standing | null;
   readonly problem: Problem | null;
 }
 
@@ -46,9 +48,10 @@ export type FromWebview =
   | { readonly type: 'seen'; readonly next: number; readonly drawn: boolean }
   | { readonly type: 'ask'; readonly text: string; readonly attachments: Attachments }
   | { readonly type: 'complete'; readonly text: string }
-  /** The person wants to choose what to attach, or another model. */
+  /** The person wants to choose what to attach, another model, or how much of the workflow holds. */
   | { readonly type: 'pick_attachment' }
   | { readonly type: 'pick_model' }
+  | { readonly type: 'pick_mode' }
   /** Files were dropped: their addresses, one a line. */
   | { readonly type: 'dropped'; readonly uris: readonly string[] }
   /** Goes on in a copy of the session up to this turn; or up to before it, with its message to be changed. */
@@ -71,6 +74,7 @@ export function parseMessage(value: unknown): FromWebview | null {
     case 'stop':
     case 'pick_attachment':
     case 'pick_model':
+    case 'pick_mode':
       return { type };
     case 'draft':
       return isDraft(draft) ? { type, draft } : null;

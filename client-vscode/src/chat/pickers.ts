@@ -1,4 +1,4 @@
-// Lists of VS Code's own to choose from: what goes along with a message, and another model (EDI-06).
+// Lists of VS Code's own to choose from: what goes along with a message, another model, and the mode (EDI-06, FLW-07).
 import path from 'node:path';
 import * as vscode from 'vscode';
 import { currentFolder, relativePath } from '../editor/workspace';
@@ -123,4 +123,20 @@ export async function pickModel(models: readonly ListedModel[], now: string | nu
   if (chosen.model.usable && chosen.model.fits) return chosen.model.reference;
   void vscode.window.showWarningMessage(t('{0} cannot be used: {1}', visibleLine(chosen.model.reference), visibleLine(chosen.model.about)));
   return null;
+}
+
+/** The modes of the workflow, the strictest first. */
+const MODES = [
+  { mode: 'strict', means: () => t('Tests first: code is written once a test has failed, and a commit is reviewed') },
+  { mode: 'explore', means: () => t('The same states are followed, and nothing is held back by them') },
+  { mode: 'debug', means: () => t('As explore; you are asked before it is switched on') },
+] as const;
+
+/** Has the person choose how much of the workflow holds; null where they leave, or stay. */
+export async function pickMode(now: string | null): Promise<string | null> {
+  const items = MODES.map(({ mode, means }) => ({ label: `${mode === now ? '$(check) ' : ''}${mode}`, detail: means(), mode }));
+  const chosen = await vscode.window.showQuickPick(items, {
+    title: t('The Workflow of This Session'), placeHolder: t('The work begins anew in another mode'), matchOnDetail: true,
+  });
+  return chosen && chosen.mode !== now ? chosen.mode : null;
 }

@@ -10,7 +10,7 @@ import type { Conversation } from './conversation';
 import { NO_DRAFT, type Draft } from './attached';
 import { openLink } from './link';
 import { parseMessage, type FromWebview, type ServerView, type ToWebview } from './messages';
-import { attachDropped, pickAttachment, pickModel, type ListedModel } from './pickers';
+import { attachDropped, pickAttachment, pickMode, pickModel, type ListedModel } from './pickers';
 import { findApproval, running, type Change } from './view';
 
 export interface Chat extends vscode.WebviewViewProvider {
@@ -28,7 +28,7 @@ export interface Known {
 
 export function provideChat(extension: vscode.Uri, conversation: () => Conversation, proposals: Proposals, known: Known, memory: vscode.Memento): Chat {
   let current: vscode.WebviewView | null = null;
-  let server: ServerView = { state: 'starting', model: null, problem: null };
+  let server: ServerView = { state: 'starting', model: null, standing: null, problem: null };
   const drafts = keepDraft(memory);
   const post = (message: ToWebview): void => void current?.webview.postMessage(message);
   const link = openLink({
@@ -54,6 +54,12 @@ export function provideChat(extension: vscode.Uri, conversation: () => Conversat
     if (reference !== null) conversation().ask(`/model ${reference}`, editorContext());
   };
 
+  // A switch is a command of the chat, judged and recorded as any other call: a refused one says there why.
+  const chooseMode = async (): Promise<void> => {
+    const mode = await pickMode((conversation().view().standing ?? server.standing)?.mode ?? null);
+    if (mode !== null) conversation().ask(`/${mode}`, editorContext());
+  };
+
   const take = async (message: FromWebview): Promise<void> => {
     const chat = conversation();
     switch (message.type) {
@@ -75,6 +81,8 @@ export function provideChat(extension: vscode.Uri, conversation: () => Conversat
         return post({ type: 'attach', attachments: await attachDropped(message.uris) });
       case 'pick_model':
         return chooseModel();
+      case 'pick_mode':
+        return chooseMode();
       case 'fork':
         return fork(message.turn_id, message.ask_again);
       case 'complete':

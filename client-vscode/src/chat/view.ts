@@ -15,9 +15,17 @@ const LONG_TURN_MS = 30_000;
 export interface View {
   readonly turns: readonly Turn[];
   readonly model: string | null;
-  readonly mode: string | null;
+  /** Where the session stands in its workflow, as far as it was told; a session that has not moved yet has said nothing. */
+  readonly standing: Standing | null;
   /** How full the model's window was with the last request. */
   readonly context: ContextUse | null;
+}
+
+/** How much of the workflow holds, where the work stands in it, and what that allows, in words of the server (FLW-06). */
+export interface Standing {
+  readonly mode: string;
+  readonly state: string;
+  readonly means: string;
 }
 
 /** A workspace folder that is open in the window. */
@@ -127,7 +135,7 @@ export type Change =
   /** A session that was kept is shown in place of what is there. */
   | { readonly type: 'loaded'; readonly turns: readonly Turn[] };
 
-export const EMPTY: View = { turns: [], model: null, mode: null, context: null };
+export const EMPTY: View = { turns: [], model: null, standing: null, context: null };
 
 export function reduce(view: View, change: Change): View {
   switch (change.type) {
@@ -152,9 +160,9 @@ export function reduce(view: View, change: Change): View {
     case 'model_chosen':
       return view.model === change.model ? view : { ...view, model: change.model };
     case 'cleared':
-      return { ...EMPTY, mode: view.mode };
+      return EMPTY;
     case 'loaded':
-      return { ...EMPTY, mode: view.mode, turns: change.turns };
+      return { ...EMPTY, turns: change.turns };
     default:
       return never(change);
   }
@@ -243,7 +251,8 @@ function onEvent(view: View, event: AgentEvent): View {
   if (changed === view) return view;
   if (event.kind === 'run_started') return { ...changed, model: event.model };
   if (event.kind === 'usage') return { ...changed, context: contextUse(event) };
-  return event.kind === 'state_changed' ? { ...changed, mode: event.mode } : changed;
+  if (event.kind !== 'state_changed') return changed;
+  return { ...changed, standing: { mode: event.mode, state: event.state, means: event.means } };
 }
 
 function applyEvent(turn: Turn, event: AgentEvent): Turn {

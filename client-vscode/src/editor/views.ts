@@ -4,8 +4,10 @@ import {
   DECISION_WORDS, DECISIONS, decidedRow, ruleGroups, ruleRow, type CountedRule, type Decided, type Decision, type Row, type RuleGroup, type RulePlace,
 } from '../governance';
 import { problemOf } from '../problem';
+import { visibleLine } from '../text';
 import type { Server } from '../server/client';
 import { showProblem } from './status';
+import { currentFolder, openWorkspaceFile } from './workspace';
 
 type Node = Row | RuleGroup;
 
@@ -18,7 +20,10 @@ export interface Views extends vscode.Disposable {
 export function openViews(server: Server): Views {
   const moved = new vscode.EventEmitter<void>();
   let only: Decision | null = null;
+  /** The folder whose log is shown. */
+  let folder: string | null = null;
   const audit = tree(moved, async () => {
+    folder = currentFolder()?.uri.fsPath ?? null;
     const calls = await server.command<readonly Decided[]>('remit.audit.query', only ? { decision: only } : {});
     return calls.map(decidedRow);
   });
@@ -43,10 +48,16 @@ export function openViews(server: Server): Views {
       await showProblem(problemOf(error));
     }
   };
+  /** Opens what a call was about; of several files, the one that is chosen. */
+  const file = async ({ files }: Row): Promise<void> => {
+    const items = files.map((path) => ({ label: visibleLine(path), path }));
+    const chosen = items.length < 2 ? items[0] : await vscode.window.showQuickPick(items, { title: 'Files of This Call' });
+    if (chosen) await openWorkspaceFile(folder, { path: chosen.path, line: null, column: 1 });
+  };
   const rules = vscode.window.createTreeView('remit.policy', { treeDataProvider: policy });
   return {
     refresh: () => moved.fire(),
-    commands: { 'remit.refreshViews': () => moved.fire(), 'remit.filterAudit': filter, 'remit.openRule': place },
+    commands: { 'remit.refreshViews': () => moved.fire(), 'remit.filterAudit': filter, 'remit.openRule': place, 'remit.openCallFile': file },
     dispose: () => { shown.dispose(); rules.dispose(); moved.dispose(); },
   };
 }
@@ -74,5 +85,6 @@ function item(row: Row): vscode.TreeItem {
   shown.iconPath = new vscode.ThemeIcon(row.icon, row.colour ? new vscode.ThemeColor(row.colour) : undefined);
   shown.accessibilityInformation = { label: `${row.label}, ${row.tooltip.replaceAll('\n', ', ')}` };
   if (row.place) shown.command = { command: 'remit.openRule', title: 'Open the Rule', arguments: [row.place] };
+  if (row.files.length > 0) shown.contextValue = 'remit.callWithFiles';
   return shown;
 }

@@ -32,7 +32,8 @@ const GENERATE = new RequestType<GenerationRequest & { partialResultToken: strin
 const DELTAS = new ProgressType<{ readonly delta: string }>();
 
 export interface Server extends ServerPort {
-  status(): Promise<StatusResult>;
+  /** How the server is, and where this session stands in its workflow. */
+  status(session_id: string): Promise<StatusResult>;
   verifyAudit(): Promise<{ readonly ok: boolean; readonly message: string }>;
   /** A command of the server about the current folder (docs/editors/protocol.md); `alone`: about no folder. */
   command<T>(name: FolderCommand, argument?: object, how?: { readonly alone: boolean }): Promise<T>;
@@ -151,7 +152,7 @@ export function openServer(keeping: Keeping, log: vscode.LogOutputChannel): Serv
     },
     run: (params, onEvent, signal) => request((to) => runTurn(to, params, onEvent, signal)),
     answer: (answer) => request((to) => to.sendRequest(ANSWER, answer)),
-    status: () => request((to) => to.sendRequest(STATUS, { workspace_folder: currentFolder()?.uri.fsPath })),
+    status: (session_id) => request((to) => to.sendRequest(STATUS, { workspace_folder: currentFolder()?.uri.fsPath, session_id })),
     command,
     generate: (params, onText, token) => request((to) => generate(to, params, onText, token)),
     read: (text, session_id) => command('remit.chat.read', { text, session_id }),

@@ -2,8 +2,10 @@
 import { useLayoutEffect, useState } from 'preact/hooks';
 import { takesAttachments, type Draft } from '../chat/attached';
 import type { FromWebview, ServerView } from '../chat/messages';
-import type { View } from '../chat/view';
+import type { Standing, View } from '../chat/view';
 import type { ChatProposal } from '../contract';
+import { sentence } from '../problem';
+import { visible } from '../text';
 import { say } from '../words';
 import { Chips, useDrop } from './chips';
 import { recall } from './history';
@@ -153,7 +155,7 @@ interface HintProps extends Pick<Props, 'busy' | 'draft' | 'view' | 'server' | '
   readonly proposing: boolean;
 }
 
-/** Below the input: the model, how full its window is, and what the keys do. */
+/** Below the input: the model, the mode, how full its window is, and what the keys do. */
 function Hint({ busy, draft, proposing, view, server, send }: HintProps) {
   const model = view.model ?? server.model;
   const held = busy && draft.text.trim() !== '';
@@ -166,8 +168,26 @@ function Hint({ busy, draft, proposing, view, server, send }: HintProps) {
           {model}
         </button>
       )}
+      <Mode busy={busy} standing={view.standing ?? server.standing} send={send} />
       <Meter view={view} />
       <span id="hint">{left ? say('A command takes no attachments: they stay here') : keys}</span>
     </div>
+  );
+}
+
+interface ModeProps extends Pick<Props, 'busy' | 'send'> {
+  readonly standing: Standing | null;
+}
+
+/** How much of the workflow holds, and the state where that means something; what the state allows is in the tooltip (FLW-06). */
+function Mode({ busy, standing, send }: ModeProps) {
+  if (standing === null) return null;
+  const { mode, state, means } = standing;
+  const shown = mode === 'explore' ? mode : `${mode}: ${state}`;
+  const words = say('{0}. Choose another mode', sentence(visible(means)));
+  return (
+    <button type="button" class="model" data-testid="mode" disabled={busy} title={words} aria-label={words} onClick={() => send({ type: 'pick_mode' })}>
+      {shown}
+    </button>
   );
 }

@@ -21,6 +21,8 @@ interface Props {
 }
 
 const LINES_SHOWN = 8;
+/** The tool by which the model says what it will do. */
+const PLAN = 'plan_complete';
 
 /** `ended_badly`: it was done, and the program that it ran says that something went wrong. */
 type State = 'running' | 'waiting' | 'ok' | 'ended_badly' | 'declined' | 'failed' | 'unfinished';
@@ -62,6 +64,7 @@ export function Tool({ row, item, open, send }: Props) {
           </button>
         ))}
       </Fold>
+      {item.tool === PLAN && result?.ok && <Plan text={asText(item.arguments['plan'] ?? '')} open={open} />}
       {item.printed && <Printed name={row.key} text={item.printed} over={over || result !== null} open={open} />}
       {result && <Remarks result={result} />}
       {current && result?.error?.code === 'stale' && (
@@ -70,6 +73,11 @@ export function Tool({ row, item, open, send }: Props) {
       {approval && isOpen(approval) && <Question item={approval} row={row} send={send} />}
     </>
   );
+}
+
+/** What the model will do, as it said when its plan was complete: no event says how far it has come. */
+function Plan({ text, open }: { readonly text: string; readonly open: (place: FilePlace) => void }) {
+  return <div class="printed plan"><pre data-testid="plan" tabIndex={0} role="group" aria-label={say('The plan')}><Placed text={text} open={open} /></pre></div>;
 }
 
 interface PrintedProps {

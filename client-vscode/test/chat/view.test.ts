@@ -39,7 +39,7 @@ describe('the stream', () => {
     const view = after(events(
       started,
       { kind: 'thinking_delta', text: 'hm' },
-      { kind: 'state_changed', state: 'red', mode: 'strict' },
+      { kind: 'state_changed', state: 'red', mode: 'strict', means: 'only tests may be written' },
       { kind: 'review_required', review_id: 'r', diffs: [] },
       { kind: 'review_resolved', review_id: 'r', accepted: 1, rejected: 2 },
       { kind: 'usage', window: null, usage: { prompt_tokens: 3, cached_tokens: 1, completion_tokens: 2, price_usd: 0.25 } },
@@ -48,7 +48,7 @@ describe('the stream', () => {
       { kind: 'error', error: { code: 'internal', message: 'x', retryable: false, what: 'x', why: 'y', fix: 'z' } },
     ));
     expect(items(view).map((item) => item.kind)).toEqual(['thinking', 'note', 'note', 'note', 'note', 'note']);
-    expect(view.mode).toBe('strict');
+    expect(view.standing).toEqual({ mode: 'strict', state: 'red', means: 'only tests may be written' });
     expect(view.turns[0]!.usage).toEqual({ prompt_tokens: 7, cached_tokens: 1, completion_tokens: 3, price_usd: 0.75 });
   });
 

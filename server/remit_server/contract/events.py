@@ -145,11 +145,12 @@ class ApprovalResolved(Event):
 
 
 class StateChanged(Event):
-    """The session moved to another workflow state or mode."""
+    """The session moved to another workflow state or mode; `means` says what may be written there and what leads on."""
 
     kind: Literal["state_changed"] = "state_changed"
     state: str
     mode: str
+    means: str
 
 
 class ReviewRequired(Event):

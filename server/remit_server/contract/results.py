@@ -99,10 +99,10 @@ class StatusResult(Wire):
     `model_loaded` is the share of a model's weights that is in memory, while it is loaded; `model_stats` is there while
     a local model runs; `sent_to` is the host that conversations are sent to, null where they stay on this machine.
     `abilities` are what the model can be asked for: an editor offers nothing else. `completion` is null where that at
-    the cursor is off. `mode` and
-    `state` are those of the session that was used last. `policy` is the version in force; `policy_problem` says why
-    it is not that of the files on disk, `audit_problem` what was last found wrong with the audit log. `folders` are
-    the roots of all workspace folders that the client has open; each has its own status.
+    the cursor is off. `mode` and `state` are those of the session that was asked about, else of the one that was used
+    last; `state_means` says what may be written there and what leads on. `policy` is the version in force;
+    `policy_problem` says why it is not that of the files on disk, `audit_problem` what was last found wrong with the
+    audit log. `folders` are the roots of all workspace folders that the client has open; each has its own status.
     """
 
     version: str
@@ -118,6 +118,7 @@ class StatusResult(Wire):
     completion: CompletionState | None = None
     mode: str | None = None
     state: str | None = None
+    state_means: str | None = None
     running_turns: int = Field(ge=0)
     pending_approvals: int = Field(ge=0)
     policy: str

@@ -93,8 +93,8 @@ class AgentRuntime(Protocol):
         """The texts of a file that a pending approval is about, without what is left out; None where it is not."""
         ...
 
-    def status(self) -> StatusResult:
-        """What a status bar shows."""
+    def status(self, session_id: str | None = None) -> StatusResult:
+        """What a status bar shows; its mode and state are those of the named session, else of the last used one."""
         ...
 
     def budget(self) -> tuple[str, ...]:

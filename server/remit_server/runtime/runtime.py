@@ -130,11 +130,11 @@ class Runtime:
     def _running_turns(self) -> int:
         return sum(not turn.task.done() for turn in self._turns.values())
 
-    @property
-    def _position(self) -> Position:
-        """Where the session that was used last stands in the workflow."""
+    def _position_of(self, session_id: str | None) -> Position:
+        """Where a session stands in the workflow, else the one that was used last; a new one, where it will begin."""
         last = next(reversed(self._sessions.values()), None)
-        return Position(self._settings.mode) if last is None else last.memory.position
+        session = last if session_id is None else self._sessions.get(session_id)
+        return Position(self._settings.mode) if session is None else session.memory.position
 
     async def run(self, request: RunRequest, emit: Emit, asker: Asker) -> RunResult:
         """Run one turn; see `AgentRuntime.run`. Raises RemitError where the ids were used for another request."""
@@ -201,9 +201,9 @@ class Runtime:
         """The texts of a file that a pending approval is about."""
         return proposed_text(self._desk.changes(approval_id), path, left_out)
 
-    def status(self) -> StatusResult:
-        """What a status bar shows."""
-        provider = self._agent.provider
+    def status(self, session_id: str | None = None) -> StatusResult:
+        """What a status bar shows; see `AgentRuntime.status`."""
+        provider, position = self._agent.provider, self._position_of(session_id)
         return StatusResult(
             version=__version__,
             protocol=PROTOCOL,
@@ -216,8 +216,9 @@ class Runtime:
             completion=self._completer.state(),
             running_turns=self._running_turns,
             pending_approvals=self._desk.pending,
-            mode=self._position.mode,
-            state=self._position.state,
+            mode=position.mode,
+            state=position.state,
+            state_means=describe(position),
             policy=self.dispatcher.parts.rulebook.policy.version,
             policy_problem=self._live.problem,
             audit_problem=next(reversed(self._audit_warnings()), None),

@@ -86,6 +86,20 @@ async def test_FLW_06_tests_first_from_the_request_to_the_review(make_bench: Any
     moves = [r.event for r in bench.audit() if r.event.kind is AuditKind.STATE_TRANSITION]
     assert [event.state_machine_state for event in moves] == states(bench)
     assert bench.runtime.status().state == "reviewing"
+    told = {event.state: event.means for event in bench.of("state_changed")}
+    assert "only tests may be written" in told["test_writing"]
+    assert bench.runtime.status().state_means == told["reviewing"]
+
+
+async def test_FLW_01_the_status_is_of_the_session_that_is_asked_about(make_bench: Any) -> None:
+    bench = await strict(make_bench, READ, PLAN)
+    last = bench.runtime.status()
+    assert (last.mode, last.state) == ("strict", "test_writing")
+    fresh = bench.runtime.status("a session that has not begun")
+    assert (fresh.mode, fresh.state) == ("strict", "idle")
+    own = {"type": "call", "tool": "set_mode", "arguments": {"mode": "explore"}, "intent": "PLAN"}
+    await bench.ask(own)
+    assert bench.runtime.status("a session that has not begun").mode == "strict"
 
 
 @pytest.mark.parametrize("before", [[], [PLAN], [PLAN, WRITE_TEST], [PLAN, RUN]])

@@ -7,6 +7,7 @@ from remit_governance.audit.store import AuditLog
 from remit_governance.workflow.machine import Held, Moved
 from remit_governance.workflow.position import Position
 from remit_governance.workflow.states import Mode, State, Trigger
+from remit_governance.workflow.words import describe
 from remit_server.contract import ErrorCode, StateChanged
 from remit_server.errors import RemitError
 from remit_server.harness.record.audit_append import append
@@ -70,4 +71,4 @@ def _put(position: Position, turn: Turn, audit: AuditLog, kind: AuditKind, metad
     )
     append(audit, event)
     turn.memory.position = position
-    turn.emit(StateChanged, state=position.state, mode=position.mode)
+    turn.emit(StateChanged, state=position.state, mode=position.mode, means=describe(position))

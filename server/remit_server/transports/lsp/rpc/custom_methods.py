@@ -59,9 +59,10 @@ class AnswerParams:
 
 @attrs.frozen
 class StatusParams:
-    """Params of `remit/status`: the workspace folder, unless it is the first."""
+    """Params of `remit/status`: the workspace folder, unless it is the first; the session, else the last used."""
 
     workspace_folder: str | None = None
+    session_id: str | None = None
 
 
 @attrs.frozen
@@ -176,10 +177,13 @@ def _answer_params(raw: Json, _: type) -> AnswerParams:
 
 
 def _status_params(raw: Json, _: type) -> StatusParams:
-    folder = None if raw is None else _object(raw).get("workspace_folder")
+    given = {} if raw is None else _object(raw)
+    folder, session = given.get("workspace_folder"), given.get("session_id")
     if not isinstance(folder, str | None):
         raise WrongParams("`workspace_folder` is a string")
-    return StatusParams(folder)
+    if not isinstance(session, str | None):
+        raise WrongParams("`session_id` is a string")
+    return StatusParams(folder, session)
 
 
 def _review_params(raw: Json, _: type) -> ReviewParams:
