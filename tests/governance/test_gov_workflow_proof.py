@@ -77,6 +77,8 @@ def test_FLW_04_a_new_test_is_found_in_each_language(path: str, test_id: str, ol
     )
 
 
+COMMENT = {"tests/test_a.py": "# x", "tests/a.test.js": "// x", "p/a_test.go": "// x"}
+NEWLINE = "\n"
 TABLE = "ROWS = [1]\n\n@parametrize('row', ROWS)\ndef test_row(row):\n    assert row < 2\n"
 NESTED = "def check(n):\n    assert n < limit()\n\ndef limit():\n    return 2\n\ndef test_row():\n    check(1)\n"
 CLASS = "class TestRow:\n    MOST = 2\n    def test_row(self):\n        assert 1 < self.MOST\n"
@@ -85,26 +87,51 @@ DATA = (
 )
 
 
+TABLE_JS = "const rows = [1]\ntest('row', () => {\n  rows.forEach(check)\n})\n"
+HELPER_JS = "function check (n) {\n  expect(n).toBe(1)\n}\ndescribe('a', () => {\n  test('row', () => {\n    check(1)\n  })\n})\n"
+DATA_JS = "const rows = require('./data/rows.json')\ntest('row', () => {\n  rows.forEach(check)\n})\n"
+TABLE_GO = "var rows = []int{1}\n\nfunc TestRow(t *testing.T) {\n\tcheck(t, rows)\n}\n"
+
+
 @pytest.mark.parametrize(
-    ("text", "was", "becomes", "path"),
+    ("test", "text", "was", "becomes", "path"),
     [
-        (TABLE, "[1]", "[1, 2]", "tests/test_a.py"),
-        (NESTED, "return 2", "return 1", "tests/test_a.py"),
-        (CLASS, "MOST = 2", "MOST = 1", "tests/test_a.py"),
-        (DATA, "[1]", "[2]", "tests/data/rows.json"),
+        ("tests/test_a.py::test_row", TABLE, "[1]", "[1, 2]", ""),
+        ("tests/test_a.py::test_row", NESTED, "return 2", "return 1", ""),
+        ("tests/test_a.py::TestRow::test_row", CLASS, "MOST = 2", "MOST = 1", ""),
+        ("tests/test_a.py::test_row", f"if True:\n    {CLASS.replace(NEWLINE, NEWLINE + '    ')}", "MOST = 2", "MOST = 1", ""),
+        ("tests/test_a.py::test_row", DATA, "[1]", "[2]", "tests/data/rows.json"),
+        ("tests/a.test.js > row", TABLE_JS, "[1]", "[1, 2]", ""),
+        ("tests/a.test.js > a > row", HELPER_JS, "toBe(1)", "toBe(2)", ""),
+        ("tests/a.test.js > row", DATA_JS, "[1]", "[2]", "tests/data/rows.json"),
+        ("tests/a.test.js > adds 1", TABLE_JS.replace("'row'", "'adds %i'"), "[1]", "[1, 2]", ""),
+        ("m/p.TestRow", TABLE_GO, "{1}", "{1, 2}", ""),
     ],
-    ids=["a row of its table", "a helper of its helper", "a value of its class", "its file of data"],
-)
-def test_FLW_04_a_test_is_changed_where_what_it_is_made_of_is(text: str, was: str, becomes: str, path: str) -> None:
-    other = "\n\ndef test_other():\n    assert False\n"
-    before = {"tests/test_a.py": text + other, "tests/data/rows.json": "[1]"}
-    now = {**before, path: before[path].replace(was, becomes)}
-    row, rest = (
-        TestCase(f"tests/test_a.py::{name}", "failed", by_assertion=True) for name in ("test_row", "test_other")
-    )
-    proven = prove_red(TestRun((row, rest)), TestFiles(before), TestFiles(now))
-    assert isinstance(proven, Red)
-    assert proven.proven == {row.id}
+)  # fmt: skip
+def test_FLW_04_a_test_is_changed_where_what_it_is_made_of_is(
+    test: str, text: str, was: str, becomes: str, path: str
+) -> None:
+    file = next((name for name in ("tests/test_a.py", "tests/a.test.js") if test.startswith(name)), "p/a_test.go")
+    before = {file: text, "tests/data/rows.json": "[1]"}
+    now = {**before, path or file: before[path or file].replace(was, becomes)}
+    run = TestRun((TestCase(test, "failed", by_assertion=True),))
+    assert isinstance(prove_red(run, TestFiles(before), TestFiles(now)), Red)
+    for same in (before, {**before, "tests/data/other.json": "[3]"}, {**before, file: f"{text}{COMMENT[file]}\n"}):
+        assert isinstance(prove_red(run, TestFiles(before), TestFiles(same)), NotProven)
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "other"),
+    [
+        ("tests/test_a.py", "def test_row():\n    n = 1\n    assert n\n\n", "def test_other():\n    n = {}\n    assert n\n"),
+        ("tests/a.test.js", "test('row', () => {\n  const n = 1\n  ok(n)\n})\n", "test('other', () => {\n  const n = {}\n  ok(n)\n})\n"),
+    ],
+)  # fmt: skip
+def test_FLW_04_what_another_test_has_for_itself_makes_a_test_no_other(file: str, text: str, other: str) -> None:
+    row = "tests/test_a.py::test_row" if file.endswith(".py") else f"{file} > row"
+    run = TestRun((TestCase(row, "failed", by_assertion=True),))
+    files = (TestFiles({file: text + other.replace("{}", number)}) for number in "12")
+    assert isinstance(prove_red(run, *files), NotProven)
 
 
 def test_FLW_04_a_test_below_a_condition_is_found() -> None:
