@@ -397,9 +397,10 @@ export interface IntentDeclared {
   readonly step: number;
   readonly intent: Intent;
   readonly justification: string | null;
+  readonly work_item: string | null;
 }
 
-/** Stage one: the step declared its intent (rule 2), or switched it (rule 4). */
+/** Stage one: the step declared its intent (rule 2), or switched it (rule 4), for a work item where it named one. */
 export interface IntentSelected {
   readonly seq: number;
   readonly session_id: string;
@@ -411,6 +412,7 @@ export interface IntentSelected {
   readonly justification: string | null;
   readonly previous: Intent | null;
   readonly allowed_tools: readonly string[];
+  readonly work_item: string | null;
 }
 
 /**

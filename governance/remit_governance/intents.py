@@ -34,9 +34,19 @@ class IntentRow:
 
 @dataclass(frozen=True, slots=True)
 class IntentState:
-    """The intent a step has declared; None until it has."""
+    """The intent a step has declared, None until it has, and the work item that it named with it."""
 
     active: Intent | None = None
+    work_item: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Declaration:
+    """A declared intent, why it was declared, and the work item that it is for."""
+
+    intent: Intent
+    justification: str | None = None
+    work_item: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +96,10 @@ INTENT_TOOLS: Matrix = MappingProxyType(
 )
 
 
+PERSONS_OWN = frozenset({"undo_changes", "set_mode"})
+"""Tools that only a person calls: no policy takes them out of their rows."""
+
+
 def canonical_tool(name: str) -> str:
     """The name a tool is governed under: an alias means the tool it stands for."""
     return ALIASES.get(name, name)
@@ -108,14 +122,14 @@ def tool_fits(
 ) -> bool:
     """Tells whether the tool is in the intent's set (rules 3 and 5).
 
-    `known_effect` is what an external tool declared. A tool that the matrix names anywhere is judged by its name alone,
-    so that no declaration moves a built-in tool to another intent.
+    `known_effect` is what an external tool declared. A tool that the matrix, or the packaged one, names anywhere is
+    judged by its name alone, so that no declaration moves a built-in tool to another intent.
     """
     name = canonical_tool(tool_name)
     row = matrix.get(intent, IntentRow())
     if name in row.tools:
         return True
-    named = any(name in other.tools for other in matrix.values())
+    named = any(name in other.tools for rows in (matrix, INTENT_TOOLS) for other in rows.values())
     return not named and known_effect is not None and known_effect in row.external
 
 
@@ -146,10 +160,10 @@ def gate(
     )
 
 
-def select(state: IntentState, intent: Intent) -> IntentState:
-    """Rules 2 and 4: the step's intent is `intent` from here on, whatever it was."""
+def select(state: IntentState, intent: Intent, work_item: str | None = None) -> IntentState:
+    """Rules 2 and 4: the step's intent is `intent` from here on, whatever it was, and its work item `work_item`."""
     del state
-    return IntentState(intent)
+    return IntentState(intent, work_item)
 
 
 def _way_out(tool_name: str, matrix: Matrix, known_effect: Effect | None) -> str:

@@ -120,7 +120,7 @@ class Action:
     where it is `held`, nothing that it writes takes effect before each file has been judged by itself. `risk` is set
     where the action is part of such a line, and was rated with it. `repository` is whether a write is one of git's own
     files in a folder that is, or thereby becomes, a repository. `history` is whether git's history, which a command can
-    read, holds files that policy keeps from being read.
+    read, holds files that policy keeps from being read. `work_item` is the one that the step named, whose scope holds.
     """
 
     syscall: str
@@ -139,3 +139,4 @@ class Action:
     risk: Risk | None = None
     repository: bool = False
     history: bool = False
+    work_item: str | None = None

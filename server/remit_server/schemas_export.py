@@ -19,7 +19,9 @@ from pydantic_core import core_schema
 
 from remit_governance.intents import INTENT_TOOLS
 from remit_governance.values import Intent
+from remit_governance.work_items.file import WorkItemsForm
 from remit_server import contract
+from remit_server.harness.writes.agent_trace import AgentTraceLine
 from remit_server.runtime.config.form import ConfigForm
 from remit_server.tools.spec import Tool
 from remit_server.tools.table import TOOLS
@@ -54,8 +56,12 @@ CONTRACT: Final[tuple[tuple[str, Any, JsonSchemaMode], ...]] = (
     ("ChatProposal", contract.ChatProposal, "serialization"),
 )
 
-FILES: Final[tuple[tuple[str, Any, JsonSchemaMode], ...]] = (("Config", ConfigForm, "validation"),)
-"""What people write, for their editors: no client is sent it."""
+FILES: Final[tuple[tuple[str, Any, JsonSchemaMode], ...]] = (
+    ("Config", ConfigForm, "validation"),
+    ("ActiveIntents", WorkItemsForm, "validation"),
+    ("AgentTraceLine", AgentTraceLine, "serialization"),
+)
+"""What people write, for their editors, and what other programs read: no client is sent it."""
 
 LINE: Final = 90
 PRIMITIVES: Final = {

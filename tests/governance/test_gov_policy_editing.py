@@ -197,7 +197,7 @@ MATCH_KEYS = list(MatchForm.model_fields)
 ITEM = HEAD + "  - name: a\n"
 KEY_PLACES = {
     "an empty file": ("|", list(PolicyForm.model_fields)),
-    "below what is given": ("version: 1\n|", ["capabilities", "redact", "tdd_exemptions", "tdd_tests"]),
+    "below what is given": ("version: 1\n|", ["capabilities", "redact", "tdd_exemptions", "tdd_tests", "intents"]),
     "the first key of a rule": (HEAD + "  - |", RULE_KEYS),
     "a rule without indentation": (HEAD + "- name: a\n  |", RULE_KEYS[1:]),
     "a rule half typed": (ITEM + "    ac|\n  - name: b\n    match: {}\n", RULE_KEYS[1:]),
@@ -272,7 +272,7 @@ def test_words_are_those_of_the_form_or_the_known_ones(name: str) -> None:
         ITEM + "   |",
         ITEM + "    reason: >\n      some text\n      |",
         ITEM + "    match: { host: |",
-        "version: 1\ncapabilities: []\nredact: []\ntdd_exemptions: {}\ntdd_tests: {}\n|",
+        "version: 1\ncapabilities: []\nredact: []\ntdd_exemptions: {}\ntdd_tests: {}\nintents: {}\n|",
     ],
 )
 def test_an_unknown_place_proposes_nothing(marked: str) -> None:

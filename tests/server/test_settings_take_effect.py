@@ -31,6 +31,8 @@ from remit_governance.policy.language.policy_form import (
     ConstraintsForm,
     ExamplesForm,
     ExemptionsForm,
+    IntentForm,
+    IntentsForm,
     MatchForm,
     PolicyForm,
     RedactForm,
@@ -244,7 +246,10 @@ def test_every_key_of_a_rule_has_a_row() -> None:
     assert set(RULES) == {field.alias or name for name, field in RuleForm.model_fields.items()}
     assert set(ConstraintsForm.model_fields) == {"max_file_size"}
     assert set(ExamplesForm.model_fields) == {"match", "not_match"}
-    assert set(PolicyForm.model_fields) == {"version", "capabilities", "redact", "tdd_exemptions", "tdd_tests"}
+    keys = {"version", "capabilities", "redact", "tdd_exemptions", "tdd_tests", "intents"}
+    assert set(PolicyForm.model_fields) == keys
+    assert set(IntentsForm.model_fields) == set(Intent)
+    assert set(IntentForm.model_fields) == {"tools", "effects"}
     assert set(ExemptionsForm.model_fields) == set(CATEGORIES)
     assert set(RedactForm.model_fields) == {"name", "pattern"}
 

@@ -19,6 +19,7 @@ from typing import Any
 
 from lsprotocol import types as lsp
 
+from remit_governance.intents import Declaration
 from remit_governance.values import Intent
 from remit_server.contract import ApprovalAnswer, ApprovalRequired, FileDiff, LeftOut
 from remit_server.harness.calls import CallResult, ToolCall
@@ -319,7 +320,7 @@ class World:
         turn = Turn(f"t{seed}", memory, lambda event: None, person)  # type: ignore[arg-type]
         turn.begin_step()
         dispatcher = self.runtime.dispatcher
-        dispatcher.declare(Intent.CODE, None, "i", turn)
+        dispatcher.declare(Declaration(Intent.CODE), "i", turn)
         return await dispatcher.execute(ToolCall("c", "write_file", {"path": NAME, "content": content}), turn)
 
     def check(self, person: Person, result: CallResult) -> None:

@@ -21,7 +21,7 @@ const TURN: readonly SessionRecord[] = [
   { ...AT, type: 'assistant', step: 1, content: '', provider: 'mlx', model: 'm', tokens: TOKENS, duration_ms: 5 },
   { ...AT, type: 'tool_call', id: 'c0', name: 'select_active_intent', arguments: { intent: 'READ_FILE' }, caller: 'model' },
   { ...AT, type: 'tool_call', id: 'c1', name: 'read_file', arguments: { path: 'a.py' }, caller: 'model' },
-  { ...AT, type: 'intent', step: 1, intent: 'READ_FILE', justification: null },
+  { ...AT, type: 'intent', step: 1, intent: 'READ_FILE', justification: null, work_item: null },
   { ...RESULT, output: 'x = ' },
   RESULT,
   { ...AT, type: 'assistant', step: 2, content: 'One variable.', provider: 'mlx', model: 'm', tokens: TOKENS, duration_ms: 5 },

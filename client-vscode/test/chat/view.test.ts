@@ -18,7 +18,7 @@ describe('the stream', () => {
   test('a governed edit becomes intent, call with result, resolved question and text, in order', () => {
     const view = after(events(
       started,
-      { kind: 'intent_selected', intent: 'WRITE_FILE', justification: 'asked to', previous: null, allowed_tools: ['edit_file'] },
+      { kind: 'intent_selected', intent: 'WRITE_FILE', justification: 'asked to', previous: null, allowed_tools: ['edit_file'], work_item: null },
       call,
       question(),
       { kind: 'approval_resolved', approval_id: 'a1', decision: 'allow', scope: 'once', by: 'person' },

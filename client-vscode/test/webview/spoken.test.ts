@@ -4,7 +4,7 @@ import { EMPTY, reduce } from '../../src/chat/view';
 import { spoken } from '../../src/webview/spoken';
 import { asked, call, completed, events, question, started, toolResult, type Sent } from '../events';
 
-const INTENT: Sent = { kind: 'intent_selected', intent: 'READ_FILE', justification: 'to look', previous: null, allowed_tools: [] };
+const INTENT: Sent = { kind: 'intent_selected', intent: 'READ_FILE', justification: 'to look', previous: null, allowed_tools: [], work_item: null };
 const TEXT: Sent = { kind: 'token_delta', text: 'All done.' };
 
 test.each<[string, readonly Sent[]]>([

@@ -8,9 +8,11 @@ from operator import attrgetter
 from typing import Literal, NamedTuple
 
 from remit_governance.errors import Problem
+from remit_governance.intents import INTENT_TOOLS, Matrix
 from remit_governance.policy.matching.index import ANYTHING, NO_PATH, Index, KeyGroups, PathForms, forms_of_path
 from remit_governance.secrets.secret_patterns import SecretPattern
-from remit_governance.values import Action, Reason, Verdict
+from remit_governance.values import Action, Intent, Reason, Verdict
+from remit_governance.work_items.items import WorkItems
 from remit_governance.workflow.exemptions import DEFAULT_GLOBS, Category
 
 LayerName = Literal["builtin", "yaml", "extension"]
@@ -61,6 +63,7 @@ class Rule:
     `suspects` holds for what a deny may mean, and asks about. `wild` is how many characters of globs with wildcards
     it takes to ask. `grants` is false for a review that may only tighten (a built-in's, a project's): it turns an allow
     into a review, but does not stand in for one. `standing` says whether a standing answer may answer its review.
+    `intents` are those that its match names, None where it names none.
     """
 
     name: str
@@ -75,6 +78,7 @@ class Rule:
     constraints: Constraints = Constraints()
     grants: bool = True
     standing: bool = True
+    intents: frozenset[Intent] | None = None
     file: str | None = None
     line: int | None = None
 
@@ -157,6 +161,8 @@ class Policy:
     """Rules in force. `version` is a digest of every source text; `warnings` are about rules that can never fire,
     `redact` is what the person's own secrets look like, `exemptions` which files need no test first, by category.
     `own_tests` are globs of files that are locked with the tests besides the usual ones.
+    `matrix` says which tools each intent opens; `work_items` are those of the workspace, None where it has no file of
+    them.
     """
 
     version: str
@@ -167,3 +173,5 @@ class Policy:
     redact: tuple[SecretPattern, ...] = ()
     exemptions: Mapping[Category, tuple[str, ...]] = field(default_factory=lambda: DEFAULT_GLOBS)
     own_tests: tuple[tuple[str, ...], ...] = ()
+    matrix: Matrix = field(default_factory=lambda: INTENT_TOOLS)
+    work_items: WorkItems | None = None

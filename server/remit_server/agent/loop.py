@@ -12,6 +12,7 @@ from typing import assert_never
 from remit_governance.canonical import digest
 from remit_governance.intents import SELECT_INTENT, canonical_tool
 from remit_governance.values import Intent
+from remit_governance.work_items.items import WorkItems
 from remit_server.agent.context.conversation import Conversation
 from remit_server.agent.context.generation import Generation
 from remit_server.agent.context.tool_budget import fit_tools
@@ -19,7 +20,7 @@ from remit_server.agent.context.window import Window, smallest_window
 from remit_server.agent.exit_check import ExitCheck
 from remit_server.agent.loops import History, Loop, Seen, after_step
 from remit_server.agent.offer import nameable_paths
-from remit_server.agent.prompt import SYSTEM_PROMPT, attached_names, user_text
+from remit_server.agent.prompt import SYSTEM_PROMPT, attached_names, user_text, work_items_text
 from remit_server.contract import ContextPayload, ErrorCode, TextInput, TokenDelta, WarningEvent
 from remit_server.contract import ThinkingDelta as ThinkingEvent
 from remit_server.errors import ModelUnavailable, PromptTooLong, RemitError
@@ -93,6 +94,8 @@ class Agent:
         intents = fit_tools(self.dispatcher.offered(turn), window, small=small)
         begin_conversation(conversation)
         known = (attached, context) if self.provider.reads_context else (attached_names(request), None)
+        if items := self._items().values():
+            known = ((*known[0], work_items_text(items)), known[1])
         conversation.say(UserMessage(user_text(request, *known)), request.text)
         try:
             return await self._work(conversation, intents, turn)
@@ -167,7 +170,11 @@ class Agent:
         await window.fit(intents)
         for attempt in range(RETRIES_BEFORE_FIRST_TOKEN + 1):
             messages = conversation.sent
-            request = self.generation.request(turn.session_id, messages, intents, self._paths(messages, turn))
+            request = replace(
+                self.generation.request(turn.session_id, messages, intents, self._paths(messages, turn)),
+                work_items=tuple(self._items()),
+                selected=partial(self.dispatcher.describe_selected, turn=turn),
+            )
             try:
                 reply, finished = await self._stream(request, turn)
                 window.note_count(finished)
@@ -183,6 +190,11 @@ class Agent:
                 turn.emit(WarningEvent, message=f"the model did not answer, asking again: {early.cause.why}")
                 await asyncio.sleep(BACKOFF_S * 2**attempt)
         raise AssertionError("every attempt returns or raises")
+
+    def _items(self) -> WorkItems:
+        """The work items that a step may name; none for a model that takes any name for the one that is meant."""
+        items = self.dispatcher.parts.rulebook.policy.work_items if self.provider.reads_context else None
+        return items or {}
 
     def _paths(self, messages: tuple[Message, ...], turn: Turn) -> PathsOnOffer:
         readable = partial(self.dispatcher.may_be_read, turn=turn)

@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from remit_governance.intents import INTENT_TOOLS
 from remit_governance.visible import visible_again
 from remit_server.chat.describe import describe_statistics
 from remit_server.chat.replies import Chat, NotUnderstood, Reply
@@ -25,9 +24,9 @@ SAID: Mapping[When, str] = {
 
 async def tools(chat: Chat, words: str) -> Reply:
     """Lists the tools by the intents that open them."""
-    del chat, words
+    del words
     lines = list[str]()
-    for intent, row in INTENT_TOOLS.items():
+    for intent, row in chat.runtime.matrix.items():
         if names := [name for name in row.tools if name in TOOLS and not TOOLS[name].person_only]:
             lines.append(f"**{intent}**")
             lines += [f"- `{name}`: {TOOLS[name].summary}" for name in names]

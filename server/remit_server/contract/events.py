@@ -31,13 +31,14 @@ class RunStarted(Event):
 
 
 class IntentSelected(Event):
-    """Stage one: the step declared its intent (rule 2), or switched it (rule 4)."""
+    """Stage one: the step declared its intent (rule 2), or switched it (rule 4), for a work item where it named one."""
 
     kind: Literal["intent_selected"] = "intent_selected"
     intent: Intent
     justification: str | None = None
     previous: Intent | None = None
     allowed_tools: tuple[str, ...] = ()
+    work_item: str | None = None
 
 
 class TokenDelta(Event):

@@ -134,6 +134,7 @@ class IntentDeclared(TurnRecord):
     step: int = Field(ge=0)
     intent: Intent
     justification: str | None = None
+    work_item: str | None = None
 
 
 class QuestionAnswered(TurnRecord):

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from remit_governance.audit.store import AuditLog
-from remit_governance.intents import Matrix
 from remit_governance.rulebook import Rulebook
 from remit_governance.secrets.redaction import Redactor
 from remit_governance.workflow.options import WorkflowOptions
@@ -32,7 +31,6 @@ class Parts:
     """
 
     tools: Mapping[str, Tool[Any]]
-    matrix: Matrix
     rulebook: Rulebook
     workspace: Workspace
     documents: Documents

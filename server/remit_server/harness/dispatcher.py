@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass, replace
 
+from pydantic import JsonValue
+
 from remit_governance.canonical import digest
-from remit_governance.intents import SELECT_INTENT, canonical_tool, select
+from remit_governance.intents import SELECT_INTENT, Declaration, canonical_tool, select
 from remit_governance.values import Action, Intent, Verdict
 from remit_server.contract import ErrorCode, IntentSelected
 from remit_server.errors import ToolError
@@ -18,6 +20,7 @@ from remit_server.harness.context import CallContext, Parts
 from remit_server.harness.judgement import actions_now, judge_actions, judge_path
 from remit_server.harness.record.audit_append import append, intent_event
 from remit_server.harness.record.call_record import CallRecord
+from remit_server.harness.selected import describe_selected
 from remit_server.harness.stages.approve import approve
 from remit_server.harness.stages.authorise import authorise
 from remit_server.harness.stages.collect import collect, collects, comes_after_review, needs_review_first
@@ -239,27 +242,37 @@ class Dispatcher:
         """
         return await errors_in_editor(make_tool_context("get_diagnostics", turn, self.parts))
 
-    def declare(self, intent: Intent, justification: str | None, call_id: str, turn: Turn) -> None:
+    def declare(self, declared: Declaration, call_id: str, turn: Turn) -> None:
         """Rules 2 and 4: the step's intent is this one from here on. Audited before it holds (INT-03)."""
         parts, previous = self.parts, turn.intent.active
+        intent, justification = declared.intent, declared.justification
         version = parts.rulebook.policy.version
-        append(parts.audit, intent_event((intent, justification), call_id, turn, parts.redactor, version))
-        turn.intent = select(turn.intent, intent)
+        append(parts.audit, intent_event(declared, call_id, turn, parts.redactor, version))
+        turn.intent = select(turn.intent, intent, declared.work_item)
         turn.emit(
             IntentSelected,
             intent=intent,
             justification=justification and parts.redactor.redact(justification),
             previous=previous,
             allowed_tools=opened_tools(intent, turn, parts),
+            work_item=declared.work_item,
         )
+
+    def describe_selected(self, arguments: Mapping[str, JsonValue], turn: Turn) -> str | None:
+        """Returns what a model is told when it declares an intent by these arguments (INT-09); None where it would be
+        refused."""
+        try:
+            return describe_selected(parse_intent(arguments, self.parts.rulebook.policy.work_items), turn, self.parts)
+        except ToolError:
+            return None
 
     def _select_intent(self, ctx: CallContext) -> CallResult:
         try:
-            intent, justification = parse_intent(ctx.call.arguments)
-            self.declare(intent, justification, ctx.call.id, ctx.turn)
+            declared = parse_intent(ctx.call.arguments, self.parts.rulebook.policy.work_items)
+            self.declare(declared, ctx.call.id, ctx.turn)
         except ToolError as refusal:
             return self._begin_record(ctx).finish_refused(refusal)
-        return CallResult(True, f"intent {intent} is active", digest(ctx.call.arguments))
+        return CallResult(True, describe_selected(declared, ctx.turn, self.parts), digest(ctx.call.arguments))
 
     def _context(self, call: ToolCall, turn: Turn, call_id: str) -> CallContext:
         arguments = {key: replace_non_finite(value) for key, value in call.arguments.items()}

@@ -91,9 +91,8 @@ def action_for(turn: Turn, tool: str, syscall: str, path: str | None, **more: An
     """Returns an action of this turn: who does it, in which intent; `more` are other fields of it."""
     position = turn.memory.position
     where: dict[str, Any] = {"state": position.state.value, "mode": position.mode_for(path).value}
-    return Action(
-        syscall, path, tool=tool, intent=turn.intent.active, caller_tags=turn.caller_tags, **{**where, **more}
-    )
+    declared: dict[str, Any] = {"intent": turn.intent.active, "work_item": turn.intent.work_item}
+    return Action(syscall, path, tool=tool, caller_tags=turn.caller_tags, **{**declared, **where, **more})
 
 
 def actions_now(actions: tuple[Action, ...], turn: Turn) -> tuple[Action, ...]:

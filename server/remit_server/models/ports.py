@@ -127,6 +127,11 @@ class Gap:
     after: str
 
 
+def _tell_nothing(arguments: Mapping[str, JsonValue]) -> None:
+    """Of a request that nobody dispatches."""
+    del arguments
+
+
 @dataclass(frozen=True, slots=True)
 class GenerateRequest:
     """One step's generation.
@@ -140,6 +145,8 @@ class GenerateRequest:
     With a `gap` the answer's text is what goes there; `messages` and `intents` are empty then. Only a model with the
     ability to complete is asked for it.
     Where several requests wait for one model, those of a higher `priority` come first.
+    `work_items` are those that a declaration may name; `selected` says what a declaration with these arguments comes
+    to, None where it would be refused.
     """
 
     session_id: str
@@ -156,6 +163,8 @@ class GenerateRequest:
     priority: Priority = "turn"
     must_call: bool = False
     gap: Gap | None = None
+    work_items: tuple[str, ...] = ()
+    selected: Callable[[Mapping[str, JsonValue]], str | None] = _tell_nothing
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import assert_never
 
+from remit_governance.intents import Declaration
 from remit_governance.secrets.redaction import truncate
 from remit_governance.values import Intent
 from remit_server.contract import (
@@ -116,7 +117,7 @@ class Reader:
         turn.caller = "human"
         try:
             name = f"{self.name}-attached-{self.number}"
-            self.dispatcher.declare(intent, None, f"{name}-intent", turn)
+            self.dispatcher.declare(Declaration(intent), f"{name}-intent", turn)
             return await self.dispatcher.execute(ToolCall(name, tool, dict(arguments)), turn)
         finally:
             turn.caller = "model"

@@ -12,7 +12,6 @@ from pathlib import Path
 from remit_governance.audit.record import AuditEvent, AuditKind
 from remit_governance.audit.store import AuditLog
 from remit_governance.errors import AuditError
-from remit_governance.intents import INTENT_TOOLS
 from remit_governance.secrets.redaction import Redactor, secret_values
 from remit_governance.workflow.options import WorkflowOptions
 from remit_server.agent.loop import Agent
@@ -101,7 +100,6 @@ def _open(configured: LiveSettings, documents: Documents, code: CodeIntelligence
         merger = Merger(workspace, documents, merges)
         parts = Parts(
             tools=TOOLS,
-            matrix=INTENT_TOOLS,
             rulebook=live.rulebook,
             workspace=workspace,
             documents=documents,

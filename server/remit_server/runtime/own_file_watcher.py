@@ -37,6 +37,7 @@ async def own_file_changes(settings: Settings) -> AsyncGenerator[None]:
     roots = (settings.person_policy.parent, settings.project_policy.parent)
     alone = [path for _, files in places(settings.workspace, os.environ) for path in files if path.parent not in roots]
     # The folder of the answer about trust is where the audit log is: it changes all the time, and is not watched.
+    alone.append(settings.work_items)
     looked_at = [*alone, trust_file(settings.workspace)]
     seen = await asyncio.to_thread(_stamps, roots, looked_at)
     yield

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from remit_governance.intents import Matrix
 from remit_server.contract import (
     ApprovalAnswer,
     ApprovalReceipt,
@@ -71,6 +72,11 @@ class AgentRuntime(Protocol):
     @property
     def sessions(self) -> SessionFolder:
         """The sessions of this workspace, which others may write too."""
+        ...
+
+    @property
+    def matrix(self) -> Matrix:
+        """The tools that each intent opens, as the policy in force has it."""
         ...
 
     def cancel(self, session_id: str | None = None, turn_id: str | None = None) -> int:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 
 from remit_governance.errors import AuditError
+from remit_governance.intents import Declaration, Matrix
 from remit_governance.visible import visible
 from remit_governance.workflow.debt import tell_budget
 from remit_governance.workflow.position import Position
@@ -172,6 +173,11 @@ class Runtime:
     def sessions(self) -> SessionFolder:
         """The sessions of this workspace."""
         return SessionFolder(self._settings.session_folder)
+
+    @property
+    def matrix(self) -> Matrix:
+        """The tools that each intent opens, as the policy in force has it (INT-08)."""
+        return self._live.rulebook.policy.matrix
 
     def cancel(self, session_id: str | None = None, turn_id: str | None = None) -> int:
         """Cancel the running turns that match; None matches all."""
@@ -425,7 +431,7 @@ class Runtime:
         try:
             name = f"{turn.turn_id}-own-{number}"
             if part.intent is not None:
-                self.dispatcher.declare(part.intent, None, f"{name}-intent", turn)
+                self.dispatcher.declare(Declaration(part.intent), f"{name}-intent", turn)
             result = await self.dispatcher.execute(ToolCall(name, part.tool, part.arguments), turn)
         finally:
             turn.caller, turn.own_call = "model", False

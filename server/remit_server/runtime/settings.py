@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from remit_governance.policy.decision.builtin import AUDIT_DATABASE
+from remit_governance.work_items.items import WORK_ITEMS_FILE
 from remit_governance.workflow.debt import Thresholds
 from remit_governance.workflow.options import WorkflowOptions
 from remit_governance.workflow.states import Mode
@@ -144,6 +145,11 @@ class Settings:
     def project_policy(self) -> Path:
         """The workspace's own policy file, which may only tighten."""
         return self.workspace / PROJECT_POLICY
+
+    @property
+    def work_items(self) -> Path:
+        """The workspace's own file of work items (INT-10)."""
+        return self.workspace / WORK_ITEMS_FILE
 
     @staticmethod
     def of_places(workspace: Path, environment: Mapping[str, str] | None = None) -> Settings:

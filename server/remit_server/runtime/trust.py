@@ -1,7 +1,7 @@
 """Whether the person trusts what a folder brings: its configuration, prompts and instructions (CFG-06).
 
 It is asked once and recorded in the person's state, for this very folder: another one at its path is asked about anew.
-A project's policy needs no trust, for it only tightens.
+A project's policy and the scopes of its work items need no trust, for they only tighten.
 """
 
 from __future__ import annotations
@@ -13,12 +13,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import cast
 
+from remit_governance.work_items.items import WORK_ITEMS_FILE
 from remit_server.errors import SetupError
 from remit_server.runtime.places import folder_identity, workspace_state
 
 _NAME = "trust.json"
 INSTRUCTIONS = "AGENTS.md"
-_BROUGHT = (".remit/config.yaml", ".remit/config.json", ".remit/prompts", INSTRUCTIONS)
+_BROUGHT = (".remit/config.yaml", ".remit/config.json", ".remit/prompts", INSTRUCTIONS, WORK_ITEMS_FILE)
 
 
 def trust_file(root: Path, environment: Mapping[str, str] | None = None) -> Path:

@@ -128,7 +128,8 @@ def _note(record: SessionRecord) -> str:
             model = f"{record.config.provider} {record.config.model}"
             note = f"Begun {record.timestamp} in {record.workspace}, with {model}{copied}."
         case IntentDeclared():
-            note = f"Intent {record.intent}" + (f": {record.justification}" if record.justification else "")
+            item = f" for {record.work_item}" if record.work_item else ""
+            note = f"Intent {record.intent}{item}" + (f": {record.justification}" if record.justification else "")
         case QuestionAnswered():
             note = f"Asked: {record.title}: {record.decision} ({record.by.replace('_', ' ')}, {record.scope})"
         case FilesChanged():

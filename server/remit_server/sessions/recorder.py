@@ -184,6 +184,7 @@ class Recorder:
                         step=event.step,
                         intent=event.intent,
                         justification=event.justification,
+                        work_item=event.work_item,
                     )
                 )
             case ToolCallEvent() if event.tool_call_id not in turn.made:

@@ -56,7 +56,7 @@ DENIED: Mapping[str, tuple[str, tuple[str, ...]]] = MappingProxyType(
                 ".remit.json",
                 ".remit.yaml",
                 ".remit.yml",
-                ".orchestration/active_intents.yaml",
+                ".orchestration",
                 "**/.config/remit/**",
                 "**/.local/state/remit/**",
                 "**/Library/Application Support/remit/**",

@@ -67,6 +67,7 @@ class ActionForm(BaseModel):
     held: StrictBool = False
     repository: StrictBool = False
     history: StrictBool = False
+    work_item: str | None = None
 
     def action(self) -> Action:
         """The same as a value of the core."""
@@ -86,6 +87,7 @@ class ActionForm(BaseModel):
             held=self.held,
             repository=self.repository,
             history=self.history,
+            work_item=self.work_item,
         )
 
 
@@ -132,6 +134,7 @@ def form_of(action: Action) -> dict[str, Json]:
         "held": action.held or None,
         "repository": action.repository or None,
         "history": action.history or None,
+        "work_item": action.work_item,
     }
     return form | {name: value for name, value in others.items() if value is not None}
 

@@ -12,12 +12,14 @@ from dataclasses import dataclass
 
 from pydantic import BaseModel
 
-from remit_governance.canonical import digest
+from remit_governance.canonical import Json, digest
 from remit_governance.errors import PolicyError, Problem
+from remit_governance.intents import INTENT_TOOLS
 from remit_governance.policy.decision.builtin import BUILTIN, builtin_layer
 from remit_governance.policy.language.action_form import ActionForm
 from remit_governance.policy.language.document import Document, Place
 from remit_governance.policy.language.examples import example_faults
+from remit_governance.policy.language.intent_rows import change_matrix, find_unknown_tools, find_widened
 from remit_governance.policy.language.own_tests import OwnTests, with_own_tests
 from remit_governance.policy.language.parse_form import parse_form
 from remit_governance.policy.language.policy_form import (
@@ -25,6 +27,8 @@ from remit_governance.policy.language.policy_form import (
     ExamplesForm,
     ExemptionForm,
     ExemptionsForm,
+    IntentForm,
+    IntentsForm,
     MatchForm,
     PolicyForm,
     RedactForm,
@@ -38,7 +42,9 @@ from remit_governance.policy.matching.index import keys_of_match
 from remit_governance.policy.matching.rule_globs import wild_chars
 from remit_governance.policy.rules import Constraints, Layer, Policy, Rule
 from remit_governance.secrets.secret_patterns import SecretPattern
-from remit_governance.values import Verdict
+from remit_governance.values import Intent, Verdict
+from remit_governance.work_items.items import SCOPE_RULES, WorkItem, WorkItems
+from remit_governance.work_items.scope import scope_rules
 from remit_governance.workflow.exemptions import CATEGORIES, DEFAULT_GLOBS
 
 MAX_WILD_CHARS = 200_000
@@ -52,6 +58,8 @@ _FORMS: Mapping[str, type[BaseModel]] = {
     "constraints": ConstraintsForm,
     "examples": ExamplesForm,
     "tdd_exemptions": ExemptionsForm,
+    "intents": IntentsForm,
+    **dict.fromkeys((intent.value for intent in Intent), IntentForm),
     **dict.fromkeys(CATEGORIES, ExemptionForm),
     "tdd_tests": TestFilesForm,
 }
@@ -70,8 +78,10 @@ class Source:
     workflow: bool = False
 
 
-def compile_policy(sources: Sequence[Source], fold_case: bool = False, own: Sequence[str] = ()) -> Policy:
-    """One policy of all sources and the built-in rules.
+def compile_policy(
+    sources: Sequence[Source], fold_case: bool = False, own: Sequence[str] = (), work_items: WorkItems | None = None
+) -> Policy:
+    """One policy of all sources, the scopes of the work items, and the built-in rules.
 
     `fold_case` is whether the workspace's file system ignores case; `own` are Remit's own files and folders that lie in
     the workspace, relative to it. Raises PolicyError with every problem found.
@@ -82,11 +92,14 @@ def compile_policy(sources: Sequence[Source], fold_case: bool = False, own: Sequ
     wild = _WildChars()
     redact: list[SecretPattern] = []
     exemptions = dict(DEFAULT_GLOBS)
+    matrix = INTENT_TOOLS
     parsed = tuple(_parse_each(sources, problems))
     tests = _own_tests(parsed)
     for source, document, form in parsed:
-        warnings.extend(warnings_of(document, form))
+        warnings.extend((*warnings_of(document, form), *find_unknown_tools(form.intents, document)))
         problems.extend(_loosened(form, document, source))
+        problems.extend(find_widened(matrix, form.intents, document) if source.project else ())
+        matrix = change_matrix(matrix, form.intents, narrow=source.project)
         exemptions |= {
             category: each.path_glob for category in CATEGORIES if (each := getattr(form.tdd_exemptions, category))
         }
@@ -102,14 +115,17 @@ def compile_policy(sources: Sequence[Source], fold_case: bool = False, own: Sequ
             rules.setdefault(rule.name, rule)
     if problems:
         raise PolicyError(tuple(problems))
+    scopes = () if work_items is None else scope_rules(work_items, fold_case)
     return Policy(
-        version=_version(sources, fold_case, own),
-        layers=(builtin_layer(tuple(own)), Layer.of("yaml", rules.values())),
+        version=_version(sources, fold_case, own, work_items),
+        layers=(builtin_layer(tuple(own)), Layer.of("yaml", [*rules.values(), *scopes])),
         warnings=tuple(warnings),
         files=tuple(source.file for source in sources),
         redact=tuple(redact),
         exemptions=exemptions,
         own_tests=tests.locked,
+        matrix=matrix,
+        work_items=work_items,
     )
 
 
@@ -190,7 +206,7 @@ def _loosened(form: PolicyForm, document: Document, source: Source) -> Iterator[
         )
 
 
-def _version(sources: Sequence[Source], fold_case: bool, own: Sequence[str]) -> str:
+def _version(sources: Sequence[Source], fold_case: bool, own: Sequence[str], work_items: WorkItems | None) -> str:
     builtin = [[rule.name, rule.verdict.word, rule.reason] for rule in BUILTIN.rules]
     return digest(
         {
@@ -198,8 +214,13 @@ def _version(sources: Sequence[Source], fold_case: bool, own: Sequence[str]) -> 
             "own": sorted(own),
             "fold_case": fold_case,
             "sources": [[s.project, s.text] for s in sources],
+            **({} if work_items is None else {"work_items": [_spell_item(item) for item in work_items.values()]}),
         }
     )
+
+
+def _spell_item(item: WorkItem) -> list[Json]:
+    return [item.id, list(item.owned_scope), list(item.constraints), list(item.acceptance_criteria)]
 
 
 def compile_rule(form: RuleForm, line: int, source: Source, fold_case: bool) -> Rule:
@@ -221,6 +242,7 @@ def compile_rule(form: RuleForm, line: int, source: Source, fold_case: bool) -> 
         constraints=Constraints(form.constraints.max_file_size),
         grants=not source.project,
         standing=form.standing_answer,
+        intents=None if form.match.intent is None else frozenset(form.match.intent),
         file=source.file,
         line=line,
     )
@@ -234,6 +256,8 @@ def _faults(form: RuleForm, rule: Rule, namesake: Rule | None, document: Documen
             f"the name `{form.name}` is taken by a rule at {namesake.file}:{namesake.line}",
             "give each rule its own name",
         )
+    if form.name.startswith(SCOPE_RULES):
+        yield document.problem((*place, "name"), f"the name `{form.name}` is one of a work item", "use another word")
     if form.name.startswith("builtin."):
         yield document.problem((*place, "name"), f"the name `{form.name}` looks built in", "start it with another word")
     if not rule.grants and form.action == "allow":

@@ -17,10 +17,13 @@ from remit_governance.policy.decision.extension import ExtensionRule, read_rule
 from remit_governance.policy.language.compile import Source, compile_policy
 from remit_governance.policy.matching.paths import FOLDS_CASE
 from remit_governance.policy.rules import Policy
+from remit_governance.work_items.file import parse_work_items
+from remit_governance.work_items.items import WorkItems
 
 MAX_BYTES = 4_000_000
 MAX_RULE_BYTES = 200_000
 MAX_RULES = 100
+MAX_ITEMS_BYTES = 1_000_000
 _RULE_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII)
 
 
@@ -28,15 +31,24 @@ def load_policy(
     person: Path | None = None,
     project: Path | None = None,
     own: Sequence[str] = (),
+    work_items: WorkItems | None = None,
 ) -> Policy:
-    """The policy in force: the person's file, else the packaged default; tightened by the project's file, where given.
+    """The policy in force: the person's file, else the packaged default; tightened by the project's file, where given,
+    and by the scopes of the work items.
 
     A path that is given has to be readable; `own` as for `compile_policy`. Raises PolicyError with every problem found.
     """
     sources = [default_source() if person is None else read_source(person), workflow_source()]
     if project is not None:
         sources.append(read_source(project, project=True))
-    return compile_policy(sources, FOLDS_CASE, own)
+    return compile_policy(sources, FOLDS_CASE, own, work_items)
+
+
+def load_work_items(file: Path) -> WorkItems | None:
+    """The work items of a workspace's file; None where it has none. Raises PolicyError with every problem found."""
+    if not is_given(file):
+        return None
+    return parse_work_items(str(file), read_source(file, project=True, most=MAX_ITEMS_BYTES).text)
 
 
 def is_given(path: Path) -> bool:

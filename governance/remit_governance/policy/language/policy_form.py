@@ -11,7 +11,7 @@ from remit_governance.policy.language.units import parse_size
 from remit_governance.policy.matching.commands import command_prefix
 from remit_governance.policy.matching.rule_globs import glob_fault
 from remit_governance.secrets.secret_patterns import SecretPattern
-from remit_governance.values import Intent
+from remit_governance.values import Effect, Intent
 from remit_governance.workflow.states import Mode, State
 
 _SHOWN_CHARS = 100
@@ -141,6 +141,28 @@ class TestFilesForm(Form):
     path_glob: Globs
 
 
+class IntentForm(Form):
+    """The tools that one intent opens: by name, and by the effect that a tool declares which no intent names.
+
+    What is left out is as it is without this file.
+    """
+
+    tools: Words | None = None
+    effects: Annotated[tuple[Effect, ...], BeforeValidator(_many)] | None = None
+
+
+class IntentsForm(Form):
+    """The rows of the intent matrix that the file changes (INT-08)."""
+
+    PLAN: IntentForm | None = None
+    CODE: IntentForm | None = None
+    ANALYZE: IntentForm | None = None
+    DEBUG: IntentForm | None = None
+    WRITE_FILE: IntentForm | None = None
+    READ_FILE: IntentForm | None = None
+    EXECUTE: IntentForm | None = None
+
+
 class PolicyForm(Form):
     """A whole policy file."""
 
@@ -149,3 +171,4 @@ class PolicyForm(Form):
     redact: Annotated[tuple[RedactForm, ...], Field(max_length=100)] = ()
     tdd_exemptions: ExemptionsForm = ExemptionsForm()
     tdd_tests: TestFilesForm | None = None
+    intents: IntentsForm = IntentsForm()

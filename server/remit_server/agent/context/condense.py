@@ -11,6 +11,7 @@ from remit_governance.secrets.redaction import truncate
 from remit_server.agent.context.budget import count_chars
 from remit_server.agent.context.conversation import Condensed, Conversation
 from remit_server.agent.context.facts import Facts, facts_of
+from remit_server.agent.context.intent_memory import recall_intents
 from remit_server.models.ports import AssistantMessage, Message, ProposedCall, SystemMessage, ToolMessage, UserMessage
 
 MOST_SUMMARY_TOKENS = 2_000
@@ -33,12 +34,14 @@ class Room:
 
 
 def condense(conversation: Conversation, summary: str, room: Room) -> Condensed:
-    """Returns what is sent from now on. Pins, and the request that is worked on, are in it byte for byte."""
+    """Returns what is sent from now on. Pins, the intents that were declared (INT-07), and the request that
+    is worked on, are in it byte for byte."""
     messages = conversation.messages
     system = [message for message in messages[:1] if isinstance(message, SystemMessage)]
     cut = choose_cut(messages, len(system), room.recent)
     request = current_request(messages, cut)
-    text = _spell(summary, facts_of(messages[:cut]), conversation.pins, room.prefix)
+    kept = (recall_intents(messages[:cut]), conversation.pins)
+    text = _spell(summary, facts_of(messages[:cut]), *kept, room.prefix)
     newest = messages[cut:]
     while newest and isinstance(first := newest[0], UserMessage):  # some templates take no two in a row
         request, newest = first if request is None else UserMessage(f"{request.text}\n\n{first.text}"), newest[1:]
@@ -64,8 +67,9 @@ def current_request(messages: Sequence[Message], cut: int) -> UserMessage | None
     return next((message for message in reversed(messages[:cut]) if isinstance(message, UserMessage)), None)
 
 
-def _spell(summary: str, facts: Facts, pins: Sequence[str], room: int) -> str:
-    pinned = "".join(f"\nPinned by the person:\n{pin}" for pin in pins)
+def _spell(summary: str, facts: Facts, intents: str, pins: Sequence[str], room: int) -> str:
+    kept = f"\n{intents}" if intents else ""
+    kept += "".join(f"\nPinned by the person:\n{pin}" for pin in pins)
     parts = [
         ("Summary", (summary.strip(),) if summary.strip() else ()),
         ("Requests, the oldest first", facts.requests),
@@ -74,8 +78,8 @@ def _spell(summary: str, facts: Facts, pins: Sequence[str], room: int) -> str:
         ("Refused", facts.refused),
     ]
     said = [f"{title}:\n" + "\n".join(f"- {line}" for line in lines) for title, lines in parts if lines]
-    body = truncate("\n".join(said), max(room - len(pinned), _LEAST_CHARS), "middle")
-    return f"{_HEAD}\n{body}{pinned}"
+    body = truncate("\n".join(said), max(room - len(kept), _LEAST_CHARS), "middle")
+    return f"{_HEAD}\n{body}{kept}"
 
 
 def _shortened(messages: Sequence[Message], room: int) -> list[Message]:

@@ -65,6 +65,12 @@ def facts_of(messages: Sequence[Message]) -> Facts:
     )
 
 
+def answered_calls(messages: Sequence[Message]) -> Iterator[tuple[ProposedCall, bool]]:
+    """Yields each call that has an answer, and whether that refused it."""
+    for call, answer in _answered(messages):
+        yield call, answer.startswith(_REFUSED)
+
+
 def _answered(messages: Sequence[Message]) -> Iterator[tuple[ProposedCall, str]]:
     waiting: dict[str, ProposedCall] = {}
     for message in messages:

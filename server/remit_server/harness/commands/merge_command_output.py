@@ -27,6 +27,7 @@ from remit_server.harness.judgement import action_for, answer_again, judge_each
 from remit_server.harness.permit import mint_permit
 from remit_server.harness.record.call_record import CallRecord
 from remit_server.harness.turn import Turn
+from remit_server.harness.writes.agent_trace import AgentTrace
 from remit_server.harness.writes.merge_kept import MergeKept
 from remit_server.harness.writes.merger import Merger, stale
 from remit_server.harness.writes.repositories import mark_repositories
@@ -140,5 +141,8 @@ class CommandMerge:
             self.record.note_permit(permit.id)
             permit.use()
             plan = WritePlan(tuple(each.change for each in taken), Outcome("", ""))
-            kept = MergeKept(self.merger, self.turn.history, self.call_id, f"Remit: {self.proposal.tool.name}")
+            name = self.proposal.tool.name
+            folder = None if self.rulebook.policy.work_items is None else self.merger.workspace.root
+            trace = AgentTrace(folder, self.turn, self.call_id, name, actions)
+            kept = MergeKept(self.merger, self.turn.history, self.call_id, f"Remit: {name}", trace)
             await finish_uninterrupted(kept.merge(plan, changed, version))

@@ -5,8 +5,8 @@ from __future__ import annotations
 from remit_governance.audit.record import MAX_SUMMARY, AuditEvent, AuditKind
 from remit_governance.audit.store import AuditLog
 from remit_governance.errors import AuditError
+from remit_governance.intents import Declaration
 from remit_governance.secrets.redaction import Redactor, truncate
-from remit_governance.values import Intent
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
 from remit_server.harness.turn import Turn
@@ -22,12 +22,12 @@ def append(audit: AuditLog, event: AuditEvent) -> None:
 
 
 def intent_event(
-    declared: tuple[Intent, str | None], call_id: str, turn: Turn, redactor: Redactor, policy_version: str
+    declared: Declaration, call_id: str, turn: Turn, redactor: Redactor, policy_version: str
 ) -> AuditEvent:
     """Returns the record of a declared intent (rule 2) or a switch (rule 4)."""
-    intent, justification = declared
-    clean = truncate(redactor.redact(justification), MAX_SUMMARY) if justification else None
-    previous = turn.intent.active
+    why = declared.justification
+    clean = truncate(redactor.redact(why), MAX_SUMMARY) if why else None
+    more = {"previous": turn.intent.active, "work_item": declared.work_item}
     return AuditEvent(
         kind=AuditKind.INTENT_SELECTED,
         caller=turn.caller,
@@ -35,8 +35,8 @@ def intent_event(
         turn_id=turn.turn_id,
         step=turn.step,
         tool_call_id=call_id,
-        intent=intent,
+        intent=declared.intent,
         justification=clean,
         policy_version=policy_version,
-        metadata={"previous": previous} if previous else {},
+        metadata={name: value for name, value in more.items() if value},
     )

@@ -38,7 +38,8 @@ def admit(ctx: CallContext) -> Admitted:
     if call.name == UNREADABLE_CALL:
         raise unreadable(call.arguments)
     name = canonical_tool(call.name)
-    if refusal := gate(turn.intent, name, parts.matrix):
+    known = parts.tools.get(name)
+    if refusal := gate(turn.intent, name, parts.rulebook.policy.matrix, known.effect if known else None):
         raise ToolError(
             refusal.message, "every call has to fit the declared intent", refusal.fix, code=ErrorCode(refusal.code)
         )
@@ -53,7 +54,8 @@ def admit(ctx: CallContext) -> Admitted:
 
 def opened_tools(intent: Intent, turn: Turn, parts: Parts) -> tuple[str, ...]:
     """Returns the tools that an intent opens and that the run allows."""
-    named = (name for name in allowed_tools(intent, parts.matrix) if name in parts.tools)
+    effects = {name: tool.effect for name, tool in parts.tools.items()}
+    named = (name for name in allowed_tools(intent, parts.rulebook.policy.matrix, effects) if name in parts.tools)
     named = (name for name in named if may_call(parts.tools[name], turn) and _is_offered(name, turn))
     return tuple(name for name in named if turn.allow_tools is None or name in turn.allow_tools)
 

@@ -8,8 +8,9 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, Field, JsonValue, ValidationError
 
-from remit_governance.intents import SELECT_INTENT
+from remit_governance.intents import SELECT_INTENT, Declaration
 from remit_governance.values import Intent
+from remit_governance.work_items.items import WorkItems
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
 from remit_server.harness.context import CallContext
@@ -34,6 +35,7 @@ class SelectIntent(Arguments):
 
     intent: str
     justification: str | None = Field(default=None, max_length=MAX_JUSTIFICATION)
+    work_item: str | None = None
 
 
 def parse(admitted: Admitted, ctx: CallContext) -> ParsedCall:
@@ -42,12 +44,18 @@ def parse(admitted: Admitted, ctx: CallContext) -> ParsedCall:
     return ParsedCall(tool, _validate(tool.name, tool.arguments, ctx.call.arguments))
 
 
-def parse_intent(arguments: Mapping[str, JsonValue]) -> tuple[Intent, str | None]:
-    """Parses a declared intent and its justification. Raises ToolError where it declares none of the seven."""
+def parse_intent(arguments: Mapping[str, JsonValue], known: WorkItems | None) -> Declaration:
+    """Parses a declaration, whose work item is one of those that are `known`.
+
+    Raises ToolError where it declares none of the seven intents, or names another work item.
+    """
     parsed = _validate(SELECT_INTENT, SelectIntent, arguments)
     if parsed.intent not in Intent.__members__:
         raise _invalid(SELECT_INTENT, f"`{parsed.intent}` is no intent", f"use one of: {', '.join(Intent)}")
-    return Intent(parsed.intent), parsed.justification
+    if parsed.work_item is not None and parsed.work_item not in (known or {}):
+        fix = f"name one of: {', '.join(known)}" if known else "leave `work_item` out: this workspace has none"
+        raise _invalid(SELECT_INTENT, f"`{parsed.work_item[:100]}` is no work item of this workspace", fix)
+    return Declaration(Intent(parsed.intent), parsed.justification, parsed.work_item)
 
 
 def _validate(name: str, model: type[A], arguments: Mapping[str, JsonValue]) -> A:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass
 
-from remit_server.contract import ErrorCode
+from remit_server.contract import ErrorCode, WarningEvent
 from remit_server.errors import ToolError
 from remit_server.harness.ports import KeptHistory
+from remit_server.harness.writes.agent_trace import AgentTrace
 from remit_server.harness.writes.merger import Merger
 from remit_server.tools.spec import WritePlan
 
@@ -19,9 +21,12 @@ class MergeKept:
     history: KeptHistory
     call_id: str
     label: str
+    trace: AgentTrace
 
     async def merge(self, plan: WritePlan, changed: list[str], policy_version: str) -> None:
         """Keeps what the files hold, then merges, as `Merger.merge` does.
+
+        Each range that changed is traced (INT-11); where that cannot be done, the person is told.
 
         Raises ToolError also where it cannot be kept; nothing is changed then.
         """
@@ -37,3 +42,7 @@ class MergeKept:
             left = [each.path.relative for each in plan.changes if each.path.relative not in changed]
             self.history.keep_left(change, left)
             raise
+        finally:
+            problem = await asyncio.to_thread(self.trace.append, plan.changes, tuple(changed))
+            if problem is not None:
+                self.trace.turn.emit(WarningEvent, message=problem)

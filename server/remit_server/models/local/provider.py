@@ -314,6 +314,7 @@ def to_wire(request: GenerateRequest, nameable: Nameable | None = None) -> wire.
         path_arguments=dict(request.paths.arguments) if request.paths is not None else {},
         must_call=request.must_call,
         gap=None if request.gap is None else wire.Gap(before=request.gap.before, after=request.gap.after),
+        work_items=request.work_items,
     )
 
 

@@ -86,7 +86,8 @@ class Generate(Frame):
     schema; or what goes into a `gap`, without any message.
 
     Without a `temperature` or a `top_p` they are those that the model's folder states. With `paths`, the argument that
-    `path_arguments` names for a tool is one of them, in addition to its schema.
+    `path_arguments` names for a tool is one of them, in addition to its schema. A declaration may name one of the
+    `work_items`.
     """
 
     kind: Literal["generate"] = "generate"
@@ -105,6 +106,7 @@ class Generate(Frame):
     effort: Effort | None = None
     priority: Priority = "turn"
     gap: Gap | None = None
+    work_items: tuple[str, ...] = ()
 
 
 class Cancel(Frame):

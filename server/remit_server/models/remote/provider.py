@@ -257,7 +257,7 @@ class RemoteProvider:
 
     async def _by_schema(self, client: Client, ask: Ask, request: GenerateRequest) -> AsyncGenerator[ModelEvent]:
         spelled = spell_conversation(ask.messages, request.intents)
-        schema = step_schema(request.intents, must_call=request.must_call)
+        schema = step_schema(request.intents, request.work_items, must_call=request.must_call)
         counted, reader = _Counted(), StepReader()
         async with aclosing(self._stream(client, replace(ask, messages=spelled, schema=schema))) as pieces:
             async for piece in pieces:
@@ -278,7 +278,7 @@ class RemoteProvider:
                         assert_never(piece)
 
     async def _unheld(self, client: Client, ask: Ask, request: GenerateRequest) -> AsyncGenerator[ModelEvent]:
-        tools = all_tools(request.intents)
+        tools = all_tools(request.intents, request.work_items)
         choice = Among(tuple(tool.name for tool in tools), required=True) if request.must_call else None
         async with aclosing(self._calls(client, replace(ask, tools=tools, choice=choice), _Counted())) as events:
             async for event in events:
@@ -288,13 +288,15 @@ class RemoteProvider:
         self, client: Client, ask: Ask, request: GenerateRequest, engine: Engine
     ) -> AsyncGenerator[ModelEvent]:
         """The declaration is passed on with the first call: a step that only answers declares nothing."""
-        asked = replace(ask, messages=split_steps(ask.messages), tools=all_tools(request.intents))
+        asked = replace(ask, messages=split_steps(ask.messages), tools=all_tools(request.intents, request.work_items))
         counted = _Counted()
         declared = await self._declaration(client, replace(asked, choice=Forced(SELECT_INTENT)), counted)
         opened = request.intents.get(_intent_of(declared, request.intents), ())
         names = (SELECT_INTENT, *(tool.name for tool in opened))
         held = Among(names, required=request.must_call) if engine.tools is Hold.ALLOWED else None
-        second = replace(asked, messages=with_declaration(asked.messages, declared), choice=held)
+        said = request.selected(declared.arguments)
+        told = with_declaration(asked.messages, declared, said and self._redact(said))
+        second = replace(asked, messages=told, choice=held)
         waiting: CallProposed | None = CallProposed(declared)
         async with aclosing(self._calls(client, second, counted)) as events:
             async for event in events:

@@ -39,19 +39,20 @@ _LEFT_OUT = frozenset({"title", "description", "default", "pattern", "format", "
 Intents = Mapping[Intent, Sequence[ToolSpec]]
 
 
-def step_schema(intents: Intents, *, must_call: bool = False) -> dict[str, JsonValue]:
-    """Returns the schema of a step."""
+def step_schema(intents: Intents, work_items: Sequence[str] = (), *, must_call: bool = False) -> dict[str, JsonValue]:
+    """Returns the schema of a step; where there are work items, each names one of them or says null."""
     answer = _object({"answer": {"type": "string"}})
-    steps: list[JsonValue] = [_step(intent, tools) for intent, tools in intents.items()]
+    steps: list[JsonValue] = [_step(intent, tools, work_items) for intent, tools in intents.items()]
     return {"anyOf": steps if must_call else [answer, *steps]}
 
 
-def _step(intent: Intent, tools: Sequence[ToolSpec]) -> JsonValue:
+def _step(intent: Intent, tools: Sequence[ToolSpec], work_items: Sequence[str]) -> JsonValue:
     calls: list[JsonValue] = [
         _object({"tool": {"const": tool.name}, "arguments": plain_schema(dict(tool.parameters))}) for tool in tools
     ]
     listed: JsonValue = {"type": "array", "minItems": 1, "maxItems": MOST_CALLS, "items": {"anyOf": calls}}
-    return _object({"intent": {"const": intent.value}, "calls": listed})
+    item: dict[str, JsonValue] = {"work_item": {"enum": [*work_items, None]}} if work_items else {}
+    return _object({"intent": {"const": intent.value}, **item, "calls": listed})
 
 
 def _object(properties: dict[str, JsonValue]) -> JsonValue:
@@ -139,13 +140,15 @@ def _spell_step(message: AssistantMessage) -> str:
     if not message.calls:
         return json.dumps({"answer": message.text}, ensure_ascii=False)
     intent: JsonValue = None
+    named: dict[str, JsonValue] = {}
     calls: list[JsonValue] = []
     for call in message.calls:
         if call.name == SELECT_INTENT:
             intent = call.arguments.get("intent")
+            named = {"work_item": item} if (item := call.arguments.get("work_item")) is not None else {}
         else:
             calls.append({"tool": call.name, "arguments": dict(call.arguments)})
-    return json.dumps({"intent": intent, "calls": calls}, ensure_ascii=False)
+    return json.dumps({"intent": intent, **named, "calls": calls}, ensure_ascii=False)
 
 
 @dataclass(slots=True)
@@ -181,8 +184,11 @@ class StepReader:
             case {"answer": str(answer)}:
                 if len(answer) > self.shown:
                     yield TextDelta(answer[self.shown :])
-            case {"intent": str(intent), "calls": [*calls]}:
-                yield CallProposed(ProposedCall(new_call_id(), SELECT_INTENT, {"intent": intent}))
+            case {"intent": str(intent), "calls": [*calls], **more}:
+                declared: dict[str, JsonValue] = {"intent": intent}
+                if (item := cast("JsonValue", more.get("work_item"))) is not None:
+                    declared["work_item"] = item
+                yield CallProposed(ProposedCall(new_call_id(), SELECT_INTENT, declared))
                 yield from map(CallProposed, map(_call, calls))
             case _:
                 raise _no_step(self.text, cut=cut)

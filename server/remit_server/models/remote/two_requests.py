@@ -15,22 +15,24 @@ Intents = Mapping[Intent, Sequence[ToolSpec]]
 DECLARED = "the intent is declared; now call its tools, or answer"
 
 
-def all_tools(intents: Intents) -> tuple[ToolSpec, ...]:
+def all_tools(intents: Intents, work_items: Sequence[str] = ()) -> tuple[ToolSpec, ...]:
     """Returns every tool once, the declaration of an intent first: the same list as long as the same is offered."""
     tools = {tool.name: tool for offered in intents.values() for tool in offered}
-    return (select_spec(intents), *tools.values()) if intents else ()
+    return (select_spec(intents, work_items), *tools.values()) if intents else ()
 
 
-def select_spec(intents: Intents) -> ToolSpec:
+def select_spec(intents: Intents, work_items: Sequence[str] = ()) -> ToolSpec:
     """Returns the declaration of an intent as a tool, with the matrix in its description."""
     matrix = "; ".join(f"{intent}: {', '.join(tool.name for tool in tools)}" for intent, tools in intents.items())
-    names: list[JsonValue] = [intent.value for intent in intents]
+    properties: dict[str, JsonValue] = {"intent": {"type": "string", "enum": [intent.value for intent in intents]}}
+    if work_items:
+        properties["work_item"] = {"type": "string", "enum": list(work_items)}
     return ToolSpec(
         SELECT_INTENT,
         f"Declare what this step is about to do, before any other tool. Tools by intent: {matrix}",
         {
             "type": "object",
-            "properties": {"intent": {"type": "string", "enum": names}},
+            "properties": properties,
             "required": ["intent"],
             "additionalProperties": False,
         },
@@ -49,7 +51,7 @@ def split_steps(messages: Sequence[Message]) -> tuple[Message, ...]:
             found.append(AssistantMessage("", (first,)))
             result = answers.get(first.id) or ToolMessage(first.id, first.name, DECLARED)
             declared[first.id] = result
-            found.append(_declared(result))
+            found.append(result)
             if others or message.text:
                 found.append(AssistantMessage(message.text, tuple(others)))
         elif not (isinstance(message, ToolMessage) and message.call_id in declared):
@@ -57,9 +59,9 @@ def split_steps(messages: Sequence[Message]) -> tuple[Message, ...]:
     return tuple(found)
 
 
-def with_declaration(messages: Sequence[Message], call: ProposedCall) -> tuple[Message, ...]:
-    """Returns the conversation of the second request: the first one's, then the declaration."""
-    result = ToolMessage(call.id, call.name, DECLARED)
+def with_declaration(messages: Sequence[Message], call: ProposedCall, said: str | None) -> tuple[Message, ...]:
+    """Returns the conversation of the second request: the first one's, then the declaration and what it came to."""
+    result = ToolMessage(call.id, call.name, said or DECLARED)
     return (*messages, AssistantMessage("", (call,)), result)
 
 
@@ -72,8 +74,3 @@ def _answers(messages: Sequence[Message], position: int) -> Iterator[ToolMessage
         if not isinstance(message, ToolMessage):
             return
         yield message
-
-
-def _declared(result: ToolMessage) -> ToolMessage:
-    """A refusal stays as it is: the model reads why."""
-    return result if result.text.startswith("error ") else ToolMessage(result.call_id, result.tool, DECLARED)

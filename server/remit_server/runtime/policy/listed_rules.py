@@ -9,6 +9,7 @@ from remit_governance.audit.reading.query import AuditFilter, query_audit
 from remit_governance.audit.record import AuditKind, AuditRecord
 from remit_governance.canonical import Json
 from remit_governance.errors import AuditError
+from remit_governance.intents import Matrix
 from remit_governance.policy.editing.hits import count_decisions
 from remit_governance.policy.review.listing import ListedRule, list_rules
 from remit_server.contract import ErrorCode
@@ -47,25 +48,32 @@ class CountedRule:
 
 @dataclass(frozen=True, slots=True)
 class CountedRules:
-    """All rules in the order of their layers; `calls` is how many calls there were to count."""
+    """All rules in the order of their layers, and the intent matrix; `calls` is how many calls there were to count."""
 
     calls: int
     rules: tuple[CountedRule, ...]
+    matrix: Matrix
 
     @property
     def json(self) -> dict[str, Json]:
         """The same for machines."""
-        return {"calls": self.calls, "rules": [rule.json for rule in self.rules]}
+        intents: dict[str, Json] = {
+            intent.value: {"tools": list(row.tools), "effects": sorted(row.external)}
+            for intent, row in self.matrix.items()
+        }
+        return {"calls": self.calls, "rules": [rule.json for rule in self.rules], "intents": intents}
 
 
 def count_rules(settings: Settings, last: int = CALLS) -> CountedRules:
     """Returns the rules in force, counted in the last calls. Raises SetupError where a file cannot be used."""
-    load_in_force(settings).close()
+    in_force = load_in_force(settings)
+    in_force.close()
     with as_setup_error():
         rules = list_rules(sources(settings))
     calls = _calls(settings, last)
     counted = count_decisions(calls)
-    return CountedRules(len(calls), tuple(CountedRule(rule, counted.get(rule.name, Counter())) for rule in rules))
+    listed = tuple(CountedRule(rule, counted.get(rule.name, Counter())) for rule in rules)
+    return CountedRules(len(calls), listed, in_force.policy.matrix)
 
 
 def _calls(settings: Settings, last: int) -> tuple[AuditRecord, ...]:

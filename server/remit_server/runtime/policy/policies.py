@@ -12,12 +12,20 @@ from remit_governance.permissions.permission_file import parse_permissions
 from remit_governance.permissions.permissions import PermissionConfig
 from remit_governance.permissions.workspace_identity import WorkspaceIdentity, in_workspace
 from remit_governance.policy.decision.extension import ExtensionRule, with_extension
-from remit_governance.policy.language.load import is_given, load_policy, load_rules, read_source
+from remit_governance.policy.language.load import (
+    is_given,
+    load_policy,
+    load_rules,
+    load_work_items,
+    read_source,
+)
 from remit_governance.policy.rules import Policy
+from remit_governance.work_items.items import WorkItems
 from remit_server.contract import ErrorCode
 from remit_server.errors import SetupError
 from remit_server.extensions.host import ExtensionHost
 from remit_server.runtime.settings import Settings
+from remit_server.runtime.trust import read_trust
 from remit_server.runtime.workspace_record import workspace_identity
 
 
@@ -44,12 +52,26 @@ def load_in_force(settings: Settings) -> InForce:
         here = workspace_identity(settings)
         permissions = holding_in(load_permissions(settings.person_permissions), here)
         rules = load_rules(settings.person_rules)
+
+        def load() -> Policy:
+            return load_policy(person, project, settings.own_paths, _told_items(settings))
+
         if not rules:
-            return InForce(load_policy(person, project, own=settings.own_paths), here, permissions)
-        in_force = _with_programs(rules, settings, lambda: load_policy(person, project, own=settings.own_paths), here)
+            return InForce(load(), here, permissions)
+        in_force = _with_programs(rules, settings, load, here)
         return replace(in_force, permissions=permissions)
     except PolicyError as error:
         raise SetupError(error.what, error.why, error.fix, code=ErrorCode.POLICY_INVALID) from error
+
+
+def _told_items(settings: Settings) -> WorkItems | None:
+    """The work items; in a folder that the person did not say they trust, their scopes alone (CFG-06). Raises
+    PolicyError."""
+    items = load_work_items(settings.work_items)
+    now = read_trust(settings.workspace)
+    if items is None or (settings.trusted if now is None else now):
+        return items
+    return {name: replace(item, constraints=(), acceptance_criteria=()) for name, item in items.items()}
 
 
 def holding_in(permissions: PermissionConfig, here: WorkspaceIdentity) -> PermissionConfig:

@@ -46,7 +46,7 @@ def run(arguments: argparse.Namespace) -> int:
         if in_force:
             in_force.close()
     print_json(decision) if arguments.json else _show(decision)
-    return DENIED if decision["verdict"] == "deny" else DONE
+    return DENIED if decision["verdict"] == "deny" or "gate" in decision else DONE
 
 
 def explain_action(policy: Policy, text: str) -> dict[str, Any]:
@@ -102,6 +102,8 @@ def _blocks(stream: FileIO) -> Iterator[list[bytes]]:
 def _show(decision: dict[str, Any]) -> None:
     colour = {"allow": "green", "require_review": "yellow"}.get(decision["verdict"], "red")
     say(f"{style_text(decision['verdict'], colour)} · risk {decision['risk']}")
+    if "gate" in decision:
+        say(f"  {'refused':>14}  the intent gate: {decision['gate']}")
     for reason in decision["reasons"]:
         place = f"  ({reason['file']}:{reason['line']})" if reason["file"] else ""
         say(f"  {reason['action']:>14}  {reason['rule'] or reason['layer']}: {reason['reason']}{place}")

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 from itertools import groupby
 
+from remit_governance.intents import INTENT_TOOLS
 from remit_governance.policy.language.load import default_source
 from remit_governance.policy.review.listing import ListedRule
 from remit_governance.visible import visible
@@ -37,6 +38,11 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _lines(counted: CountedRules) -> Iterator[str]:
+    yield style_text("what each intent opens", "bold")
+    for intent, row in counted.matrix.items():
+        changed = "" if row == INTENT_TOOLS[intent] else style_text(" (changed by a policy file)", "yellow")
+        effects = [f"added tools of effect {effect}" for effect in sorted(row.external)]
+        yield f"  {intent}: {', '.join((*row.tools, *effects)) or 'nothing'}{changed}"
     for head, group in groupby(counted.rules, lambda each: _head(each.rule)):
         yield style_text(head, "bold")
         for each in group:

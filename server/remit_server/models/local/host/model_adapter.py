@@ -80,7 +80,7 @@ class ModelAdapter:
             log.warning("model `%s` cannot be asked for an effort: its template knows of none", self._model.name)
         try:
             shown = self._thoughtful if wanted else self._plain
-            text = shown.render(messages, request.intents, request.effort)
+            text = shown.render(messages, request.intents, request.effort, request.work_items)
         except Exception as error:
             why = f"its chat template fails: {error}"
             raise HostError(f"the model `{self._model.name}` cannot be asked", why, "use another model") from error
@@ -99,7 +99,14 @@ class ModelAdapter:
                 return key, Guide(matcher, ends, closer)
             paths = Paths(request.paths, request.path_arguments)
             before = self._before(request, prompt)
-            key, matcher = self._grammars.step(request.intents, longest, paths, before, must_call=request.must_call)
+            key, matcher = self._grammars.step(
+                request.intents,
+                longest,
+                paths,
+                before,
+                must_call=request.must_call,
+                work_items=request.work_items,
+            )
             return key, Guide(matcher, ends)
         except GrammarError as error:
             raise _unusable(request, error) from error
@@ -171,7 +178,7 @@ class ModelAdapter:
 def argument_schemas(request: Generate) -> Schemas:
     """Returns the schema of each tool's arguments, the declaration of an intent among them."""
     offered = {tool.name: tool.parameters for tools in request.intents.values() for tool in tools}
-    return {SELECT: selection_schema(list(request.intents)), **offered}
+    return {SELECT: selection_schema(list(request.intents), request.work_items), **offered}
 
 
 def _grammars(model: LanguageModel, spelling: Spelling) -> Grammars | None:

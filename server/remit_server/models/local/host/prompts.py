@@ -55,10 +55,13 @@ class Renderer:
         messages: Sequence[ChatMessage],
         intents: Mapping[str, Sequence[ToolSchema]],
         effort: Effort | None = None,
+        work_items: Sequence[str] = (),
     ) -> str:
         """Returns the prompt text. Whatever the template raises is a defect of the model folder and comes through."""
-        tools = describe_tools(intents)
-        shown = list(messages) if self.shows_tools or not intents else with_tools(messages, intents, self.dialect)
+        tools = describe_tools(intents, work_items)
+        shown = list(messages)
+        if intents and not self.shows_tools:
+            shown = with_tools(messages, intents, self.dialect, work_items)
         shown = join_requests(shown)
         if self.native_calls and not self.dialect.several:
             shown = one_call_a_message(shown)
@@ -196,10 +199,13 @@ def plain_template(begin: str, end: str) -> Template:
 
 
 def with_tools(
-    messages: Sequence[ChatMessage], intents: Mapping[str, Sequence[ToolSchema]], dialect: Dialect
+    messages: Sequence[ChatMessage],
+    intents: Mapping[str, Sequence[ToolSchema]],
+    dialect: Dialect,
+    work_items: Sequence[str] = (),
 ) -> list[ChatMessage]:
     """Adds the tools to the system message, for templates that do not render them."""
-    schemas = [json.dumps(tool, ensure_ascii=False) for tool in describe_tools(intents)]
+    schemas = [json.dumps(tool, ensure_ascii=False) for tool in describe_tools(intents, work_items)]
     lines = [
         "Answer in plain text, or call tools. Before any other tool, declare an intent:",
         dialect.between.join(
@@ -228,7 +234,9 @@ def with_instruction(messages: Sequence[ChatMessage], text: str) -> list[ChatMes
     return [ChatMessage(role="system", content=text), *messages]
 
 
-def describe_tools(intents: Mapping[str, Sequence[ToolSchema]]) -> list[TemplateMessage]:
+def describe_tools(
+    intents: Mapping[str, Sequence[ToolSchema]], work_items: Sequence[str] = ()
+) -> list[TemplateMessage]:
     """Describes the callable tools as chat templates take them, the declaration of an intent first."""
     if not intents:
         return []
@@ -236,7 +244,7 @@ def describe_tools(intents: Mapping[str, Sequence[ToolSchema]]) -> list[Template
     select = ToolSchema(
         name=SELECT,
         description=f"Declare what this step is about to do, before any other tool. Tools by intent: {matrix}",
-        parameters=selection_schema(list(intents)),
+        parameters=selection_schema(list(intents), work_items),
     )
     tools = {tool.name: tool for offered in intents.values() for tool in offered}
     return [{"type": "function", "function": _describe_tool(tool)} for tool in (select, *tools.values())]

@@ -38,13 +38,15 @@ class Bounds:
     matched: int | None = None
 
 
-def selection_schema(intents: Sequence[str]) -> Schema:
-    """Returns the JSON Schema of `select_active_intent`'s arguments."""
+def selection_schema(intents: Sequence[str], work_items: Sequence[str] = ()) -> Schema:
+    """Returns the JSON Schema of `select_active_intent`'s arguments; it may name one of the work items."""
+    item: dict[str, JsonValue] = {"work_item": {"enum": list(work_items)}} if work_items else {}
     return {
         "type": "object",
         "properties": {
             "intent": {"enum": list(intents)},
             "justification": {"type": "string", "maxLength": JUSTIFICATION_CHARACTERS},
+            **item,
         },
         "required": ["intent"],
         "additionalProperties": False,

@@ -11,6 +11,7 @@ import json
 from collections import OrderedDict, deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from llguidance import LLMatcher, LLParserLimits, LLTokenizer
 from pydantic import JsonValue
@@ -74,6 +75,7 @@ def intent_grammar(
     thinking: Thinking | None = None,
     *,
     must_call: bool = False,
+    work_items: Sequence[str] = (),
 ) -> str:
     """Returns the grammar of one step in llguidance's Lark dialect; strings without a bound get `longest` characters.
 
@@ -102,7 +104,8 @@ def intent_grammar(
         offered = [tool for tool in specs if tool.name in tools]
         calls = f" call_{number}{{1,{MOST_CALLS}}}" if offered else ""
         lines.append(f"rest_{number}: select_{number}{calls}")
-        lines.append(f"select_{number}: {_call(SELECT, f'intent_{number}', selection_schema([intent]), arguments)}")
+        selection = selection_schema([intent], work_items)
+        lines.append(f"select_{number}: {_call(SELECT, f'intent_{number}', selection, arguments)}")
         if offered:
             alternatives = " | ".join(dict.fromkeys(rule[tool.name] for tool in offered))
             lines.append(f"call_{number}: {again} ({alternatives})")
@@ -187,6 +190,9 @@ class _Compiled:
     tokens: int = 0
 
 
+_Offer: TypeAlias = "tuple[Intents, int, Paths, Thinking | None, bool, tuple[str, ...]]"
+
+
 class Grammars:
     """The compiled grammars of one tokenizer, cached by content.
 
@@ -198,7 +204,7 @@ class Grammars:
         self._tokenizer = tokenizer
         self._spelling = spelling
         self._compiled: OrderedDict[str, _Compiled] = OrderedDict()
-        self._rendered: deque[tuple[tuple[Intents, int, Paths, Thinking | None, bool], str]] = deque(maxlen=4)
+        self._rendered: deque[tuple[_Offer, str]] = deque(maxlen=4)
 
     def step(
         self,
@@ -208,9 +214,10 @@ class Grammars:
         thinking: Thinking | None = None,
         *,
         must_call: bool = False,
+        work_items: tuple[str, ...] = (),
     ) -> tuple[str, LLMatcher]:
         """Returns a new matcher of one step, and the key for `used`. Raises GrammarError."""
-        return self._matcher(self._text(intents, longest, paths, thinking, must_call))
+        return self._matcher(self._text((intents, longest, paths, thinking, must_call, work_items)))
 
     def answer(self, schema: Mapping[str, JsonValue], longest: int, matched: int) -> tuple[str, LLMatcher, JsonCloser]:
         """Returns a new matcher of one JSON value, the key for `used`, and what closes the value in time.
@@ -226,13 +233,15 @@ class Grammars:
     def _answer(self, written: Schema) -> tuple[str, LLMatcher, JsonCloser]:
         return *self._matcher(answer_grammar(written)), JsonCloser(self._tokenizer, room_needed(written))
 
-    def _text(self, intents: Intents, longest: int, paths: Paths, thinking: Thinking | None, must_call: bool) -> str:
+    def _text(self, wanted: _Offer) -> str:
         """Returns the grammar of the offer, from a cache where possible: rendering takes longer."""
-        wanted = (intents, longest, paths, thinking, must_call)
+        intents, longest, paths, thinking, must_call, work_items = wanted
         for rendered, text in self._rendered:
             if rendered == wanted:
                 return text
-        text = intent_grammar(intents, self._spelling, longest, paths, thinking, must_call=must_call)
+        text = intent_grammar(
+            intents, self._spelling, longest, paths, thinking, must_call=must_call, work_items=work_items
+        )
         self._rendered.appendleft((wanted, text))
         return text
 

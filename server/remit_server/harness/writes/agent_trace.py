@@ -1,0 +1,134 @@
+"""Links each changed range to the intent, the work item and the run that changed it: a line each in the workspace's
+`.orchestration/agent_trace.jsonl` (INT-11).
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import logging
+import os
+import stat
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from remit_governance.values import Action, Intent
+from remit_governance.work_items.items import WORK_ITEMS_FILE
+from remit_server.harness.turn import Turn, timestamp
+from remit_server.tools.spec import FileChange
+from remit_server.workspace.line_diff import Edit, line_edits
+
+log = logging.getLogger(__name__)
+
+FOLDER, NAME = WORK_ITEMS_FILE.partition("/")[0], "agent_trace.jsonl"
+
+
+class AgentTraceLine(BaseModel):
+    """One changed range of a file.
+
+    `start_line` and `end_line` count from 1, both in it, in the file as it is afterwards; an end before the start is a
+    place where lines were removed. Both are null where the file is no text, or was moved whole. `content_hash` is the
+    SHA-256 of the range's bytes afterwards, `file_hash` of the whole file, null where it was removed.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    version: Literal[1] = 1
+    time: str
+    session_id: str
+    run_id: str
+    step: int = Field(ge=0)
+    call_id: str
+    tool: str
+    caller: str
+    intent: Intent | None
+    work_item: str | None
+    path: str
+    moved_from: str | None = None
+    start_line: int | None = Field(ge=1)
+    end_line: int | None = Field(ge=0)
+    content_hash: str = Field(pattern=r"^sha256:[0-9a-f]{64}$")
+    file_hash: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class AgentTrace:
+    """What the changes of one call are linked to: its turn, and the actions that were judged. `folder` is the
+    workspace's, None where it has no work items."""
+
+    folder: Path | None
+    turn: Turn
+    call_id: str
+    tool: str
+    actions: tuple[Action, ...]
+
+    def append(self, changes: Sequence[FileChange], changed: Sequence[str]) -> str | None:
+        """Appends the ranges of the changes that were made; returns why that was not possible, None where it was."""
+        if self.folder is None:
+            return None
+        done = (each for each in changes if each.path.relative in changed)
+        lines = "".join(f"{line.model_dump_json()}\n" for each in done for line in self.lines(each))
+        try:
+            _append(self.folder, lines.encode())
+        except OSError as error:
+            return f"{FOLDER}/{NAME} cannot be written: {(error.strerror or str(error)).lower()}"
+        return None
+
+    def lines(self, change: FileChange) -> Iterator[AgentTraceLine]:
+        """Yields a line for each range that a change gives other content."""
+        by = next((each for each in self.actions if each.path == change.path.relative), None)
+        after = change.after
+        for start, end, data in _ranges(change):
+            yield AgentTraceLine(
+                time=timestamp(self.turn.now()),
+                session_id=self.turn.session_id,
+                run_id=self.turn.turn_id,
+                step=self.turn.step,
+                call_id=self.call_id,
+                tool=self.tool,
+                caller=self.turn.caller,
+                intent=by.intent if by else None,
+                work_item=by.work_item if by else None,
+                path=change.path.relative,
+                moved_from=change.moved_from.relative if change.moved_from else None,
+                start_line=start,
+                end_line=end,
+                content_hash=_hash(data),
+                file_hash=change.touched[-1][2] if change.moved_from else None if after is None else _hash(after),
+            )
+
+
+def _ranges(change: FileChange) -> Iterator[tuple[int | None, int | None, bytes]]:
+    before, after = change.before.data if change.before else b"", change.after or b""
+    if change.moved_from is not None or b"\0" in after or (change.before is not None and change.before.left_out):
+        yield None, None, after
+        return
+    old, new = before.splitlines(keepends=True), after.splitlines(keepends=True)
+    edits = line_edits([each.decode("latin-1") for each in old], [each.decode("latin-1") for each in new])
+    if not edits and change.before is None:  # a new file that holds nothing
+        edits = [Edit(0, 0, 0, 0)]
+    for edit in edits:
+        yield edit.new + 1, edit.new_end, b"".join(new[edit.new : edit.new_end])
+
+
+def _hash(data: bytes) -> str:
+    return f"sha256:{hashlib.sha256(data).hexdigest()}"
+
+
+def _append(root: Path, data: bytes) -> None:
+    """Appends to the file itself, whatever may stand in its place or lead to it. Raises OSError."""
+    folder = os.open(root / FOLDER, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+        fd = os.open(NAME, flags, 0o644, dir_fd=folder)
+        with os.fdopen(fd, "ab", buffering=0) as file:
+            status = os.fstat(file.fileno())
+            if not stat.S_ISREG(status.st_mode) or status.st_nlink != 1:
+                raise OSError(errno.EINVAL, "it is no regular file of one name")
+            file.write(data)
+    finally:
+        os.close(folder)
