@@ -289,8 +289,8 @@ async def test_INT_11_each_changed_range_is_a_line_that_its_schema_describes(mak
             call("read_file", path="a.py"),
             declare("CODE", "SHOP-12", "to rename"),
             call("edit_file", path="a.py", old_text="total = 0", new_text="sum_ = 0"),
-            call("write_file", path="src/new.py", content="one\ntwo\n"),
         ],
+        [declare("CODE", "SHOP-12"), call("write_file", path="src/new.py", content="one\ntwo\n")],
         [declare("CODE"), call("move_file", path="src/new.py", new_path="src/old.py")],
         [declare("CODE"), call("delete_file", path="src/old.py")],
     )
