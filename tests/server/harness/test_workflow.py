@@ -231,6 +231,7 @@ async def test_FLW_05_an_exemption_opens_its_own_files_only(make_bench: Any) -> 
 
 
 async def test_FLW_05_an_exemption_for_code_is_not_granted(make_bench: Any) -> None:
+    """THR-workflow-an-exemption-for-code-is-not-granted."""
     asked = call("workflow_request_exemption", category="documentation", paths=["config.py"], reason="words only")
     bench = await strict(make_bench, READ, {"calls": [intent("PLAN"), asked]}, WRITE_CODE)
     assert states(bench) == ["planning"]

@@ -96,7 +96,10 @@ async def follow_outcome(
     tells = ctx.turn.memory.position.mode is Mode.STRICT or parsed.tool.name == "git_commit"
     if not notes or not tells:
         return merged
-    return replace(merged, outcome=replace(merged.outcome, text="\n".join([merged.outcome.text, *notes])))
+    summary = "; ".join([merged.outcome.summary, *([said] if said else [])])
+    return replace(
+        merged, outcome=replace(merged.outcome, text="\n".join([merged.outcome.text, *notes]), summary=summary)
+    )
 
 
 async def _snapshot(ctx: CallContext) -> TestFiles | None:

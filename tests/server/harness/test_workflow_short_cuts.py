@@ -1,0 +1,202 @@
+"""Ways round the workflow that are tried: none has code written before a test has failed, and each leaves its reason."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from bench_runtime import Bench, call, intent
+from runner_projects import PROJECTS
+from workflow_bench import DONE, PLAN, RUN, begin, read, state, write
+
+from remit_governance.workflow.states import Mode
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(shutil.which("bwrap") is None, reason="there is no bwrap"),
+]
+
+PROJECT = PROJECTS["unittest"]
+CODE = write(PROJECT.source, PROJECT.new_source)
+FIRST = "workflow.tests-come-first"
+RUNNERS = "workflow.runners-are-locked"
+UNPROVEN = "this is no failing test yet"
+
+
+@dataclass(frozen=True, slots=True)
+class ShortCut:
+    """What is tried in `test_writing`, and what the audit log has of why it came to nothing."""
+
+    steps: tuple[Any, ...]
+    why: str = FIRST
+    prepare: Callable[[Path], None] = lambda _folder: None
+
+
+def command(line: str) -> dict[str, Any]:
+    return {"calls": [intent("EXECUTE"), call("run_command", command=line)]}
+
+
+def run(**arguments: Any) -> dict[str, Any]:
+    return {"calls": [intent("EXECUTE"), call("run_tests", **arguments)]}
+
+
+def code(tool: str, **arguments: Any) -> dict[str, Any]:
+    return {"calls": [intent("CODE"), call(tool, **arguments)]}
+
+
+def with_branch(folder: Path) -> None:
+    """A repository, in which another branch has the code already."""
+    source = folder / PROJECT.source
+    for words in (["init", "-q"], ["config", "user.name", "Ada"], ["config", "user.email", "a@b.c"], ["add", "-A"]):
+        subprocess.run(["git", *words], cwd=folder, check=True)
+    subprocess.run(["git", "commit", "-q", "-m", "before"], cwd=folder, check=True)
+    subprocess.run(["git", "checkout", "-q", "-b", "other"], cwd=folder, check=True)
+    source.write_text(PROJECT.new_source)
+    subprocess.run(["git", "commit", "-q", "-am", "after"], cwd=folder, check=True)
+    subprocess.run(["git", "checkout", "-q", "-"], cwd=folder, check=True)
+
+
+def with_failing_test(folder: Path) -> None:
+    """A test that has failed for long."""
+    text = PROJECT.old_test + "\n    def test_old(self):\n        self.assertEqual(total([]), None)\n"
+    (folder / PROJECT.test).write_text(text)
+
+
+def ignoring_source(folder: Path) -> None:
+    """The source is none of git's."""
+    with_branch(folder)
+    (folder / ".gitignore").write_text(f"{PROJECT.source}\n")
+    subprocess.run(["git", "rm", "-q", "--cached", PROJECT.source], cwd=folder, check=True)
+
+
+FAILING = PROJECT.old_test + "\n    def test_old(self):\n        self.assertEqual(total([]), None)\n"
+WRITES_SOURCE = PROJECT.old_test + "\nopen('cart.py', 'w').write('total = lambda items: None')\n"
+WRITES_ITSELF = PROJECT.new_test + "\nopen(__file__, 'a').write('# again')\n"
+DIFF = "--- a/cart.py\n+++ b/cart.py\n@@ -1,2 +1,2 @@\n def total(items):\n-    return sum(items)\n+    return None\n"
+
+SHORT_CUTS: dict[str, ShortCut] = {
+    "a file of another branch": ShortCut((command("git checkout other -- cart.py"),), prepare=with_branch),
+    "another branch": ShortCut((command("git checkout other"),), "", prepare=with_branch),
+    "a patch": ShortCut((write("tests/a.patch", DIFF), command("git apply tests/a.patch")), prepare=with_branch),
+    "a file that git ignores": ShortCut((command("echo 'x = 1' > cart.py"),), prepare=ignoring_source),
+    "a link among the tests": ShortCut(
+        (command("mkdir -p tests && ln -s ../cart.py tests/test_link.py"), write("tests/test_link.py", "x = 1\n")), ""
+    ),
+    "a hard link among the tests": ShortCut(
+        (command("mkdir -p tests && ln cart.py tests/test_hard.py && echo x=1 > tests/test_hard.py"),)
+    ),
+    "a path through the tests": ShortCut((write("tests/../cart.py", "x = 1\n"),)),
+    "a generator among the tests": ShortCut(
+        (write("tests/gen.sh", "echo 'x = 1' > cart.py\n"), command("sh tests/gen.sh"))
+    ),
+    "a process that goes on": ShortCut((command("(sleep 0.2; echo 'x = 1' > cart.py) & wait"),)),
+    "a test that writes the code": ShortCut((write(PROJECT.test, WRITES_SOURCE), RUN)),
+    "a file of tests that is moved": ShortCut(
+        (write("tests/new.py", "x = 1\n"), code("move_file", source="tests/new.py", destination="lib.py"))
+    ),
+    "a removal": ShortCut((code("delete_file", path="cart.py"),)),
+    "a diff": ShortCut((code("apply_diff", diff=DIFF),)),
+    "conftest": ShortCut((write("tests/conftest.py", "def pytest_runtest_makereport(): ...\n"),), RUNNERS),
+    "sitecustomize": ShortCut((write("tests/sitecustomize.py", "import sys\n"),), RUNNERS),
+    "a file of paths": ShortCut((write("tests/x.pth", "import sys\n"),), RUNNERS),
+    "options of pytest": ShortCut((write("pyproject.toml", "[tool.pytest.ini_options]\naddopts = '--co'\n"),), FIRST),
+    "options of pytest among the tests": ShortCut((write("tests/pytest.ini", "[pytest]\naddopts = --co\n"),), RUNNERS),
+    "a script of package.json": ShortCut((write("tests/package.json", '{"scripts": {"test": "false"}}\n'),), RUNNERS),
+    "another path of Python": ShortCut(
+        (write("tests/cart.py", "total = len\n"), command("PYTHONPATH=tests python3 -m unittest"), CODE)
+    ),
+    "no test at all": ShortCut((run(filter="nothing"),), UNPROVEN),
+    "a test that failed before": ShortCut((RUN,), UNPROVEN, prepare=with_failing_test),
+    "a comment in a test that failed before": ShortCut(
+        (write(PROJECT.test, FAILING + "# more\n"), RUN), UNPROVEN, prepare=with_failing_test
+    ),
+    "a test that writes itself": ShortCut((write(PROJECT.test, WRITES_ITSELF), RUN), UNPROVEN),
+    "an exemption on the way": ShortCut(
+        (
+            {
+                "calls": [
+                    intent("PLAN"),
+                    call("workflow_request_exemption", category="config_change", paths=["a.json"], reason="x"),
+                ]
+            },
+        ),
+        "the workflow is in state",
+    ),
+}
+
+
+def reasons(bench: Bench) -> str:
+    events = [record.event for record in bench.audit()]
+    return "\n".join(
+        str(part) for event in events for part in (event.deny_reason, event.output_summary, dict(event.metadata))
+    )
+
+
+@pytest.mark.parametrize("name", SHORT_CUTS)
+async def test_THR_workflow_no_short_cut_has_code_written_first(make_bench: Any, name: str) -> None:
+    tried = SHORT_CUTS[name]
+    bench = await begin(make_bench, PROJECT, read(PROJECT.source, PROJECT.test), PLAN, *tried.steps, CODE, DONE)
+    tried.prepare(bench.workspace)
+    await bench.ask("Say what the total of nothing is")
+    assert state(bench) == "test_writing"
+    source = bench.workspace / PROJECT.source
+    assert source.read_text() == PROJECT.old_source
+    assert not source.is_symlink()
+    assert not (bench.workspace / "lib.py").exists()
+    assert not list(bench.workspace.rglob("conftest.py"))
+    assert FIRST in reasons(bench), "the code itself is refused too"
+    results = bench.of("tool_result")
+    assert tried.why in reasons(bench), [each.output for each in results]
+
+
+async def to_code(make_bench: Any, *steps: Any) -> Bench:
+    """A session whose test has failed: code may be written in it."""
+    test = write(PROJECT.test, PROJECT.new_test)
+    bench = await begin(make_bench, PROJECT, read(PROJECT.source, PROJECT.test), PLAN, test, RUN, DONE, *steps)
+    await bench.ask("Say what the total of nothing is")
+    assert state(bench) == "code_writing"
+    return bench
+
+
+async def test_THR_workflow_what_one_session_proved_opens_nothing_in_another(make_bench: Any) -> None:
+    """The other one takes the same steps, and the test that fails is none of its own."""
+    bench = await to_code(make_bench, read(PROJECT.source), CODE, DONE)
+    for _ in range(2):
+        await bench.ask("go on", session="another")
+    assert state(bench) == "test_writing"
+    assert "neither new nor changed" in reasons(bench)
+    assert FIRST in reasons(bench)
+    assert (bench.workspace / PROJECT.source).read_text() == PROJECT.old_source
+
+
+async def test_THR_workflow_a_mode_that_is_left_and_taken_again_begins_anew(make_bench: Any) -> None:
+    bench = await to_code(make_bench, read(PROJECT.source), CODE, DONE)
+    modes = [
+        {"type": "call", "tool": "set_mode", "arguments": {"mode": m}, "intent": "PLAN"} for m in ("explore", "strict")
+    ]
+    await bench.ask(*modes, "go on")
+    assert state(bench) == "planning"
+    assert (bench.workspace / PROJECT.source).read_text() == PROJECT.old_source
+    assert "workflow.nothing-is-written" in reasons(bench)
+
+
+async def test_THR_workflow_a_server_that_starts_again_has_seen_no_test_fail(make_bench: Any) -> None:
+    first = await to_code(make_bench)
+    await first.runtime.close()
+    again = await make_bench(read(PROJECT.source), CODE, DONE, mode=Mode.STRICT)
+    await again.ask("go on")
+    assert again.runtime.status().state == "planning"
+    assert (again.workspace / PROJECT.source).read_text() == PROJECT.old_source
+    assert "workflow.nothing-is-written" in reasons(again)
+
+
+async def test_THR_workflow_a_run_that_asks_for_a_looser_mode_is_not_begun(make_bench: Any) -> None:
+    bench = await begin(make_bench, PROJECT, CODE, DONE)
+    for mode in ("explore", "debug"):
+        assert (await bench.ask("go on", policy={"mode": mode})).status == "failed"
+    assert (bench.workspace / PROJECT.source).read_text() == PROJECT.old_source
