@@ -34,7 +34,7 @@ class Holder:
 class Token:
     """A permit. `scope` holds each action that was judged, without its size; `most_bytes` is the largest judged size.
 
-    `nonce` only ever grows, so that no token is minted twice.
+    `nonce` only ever grows, so that no token is minted twice. `parent` is the token that it is a part of.
     """
 
     nonce: int
@@ -44,6 +44,7 @@ class Token:
     max_ops: int
     expires: float
     policy_version: str
+    parent: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +119,31 @@ class TokenBook:
         self._left[token.nonce] = max_ops
         return token
 
+    def attenuate(
+        self, nonce: int, holder: Holder, actions: Iterable[Action], now: float, *, max_ops: int
+    ) -> Token | None:
+        """A token for another holder, of a part of this one's authority: of these `actions` those that it covers, no
+        more uses than it has left, which are taken from it, and no longer. None where it is not in force.
+
+        It ends with its parent (APP-12).
+        """
+        parent = self._tokens.get(nonce)
+        if parent is None or now >= parent.expires:
+            return None
+        uses = min(max_ops, self._left[nonce])
+        token = replace(
+            parent,
+            nonce=next(self._nonces),
+            holder=holder,
+            scope=parent.scope & frozenset(map(scope_of, actions)),
+            max_ops=uses,
+            parent=nonce,
+        )
+        self._left[nonce] -= uses
+        self._tokens[token.nonce] = token
+        self._left[token.nonce] = uses
+        return token
+
     def claim(self, nonce: int, holder: Holder, now: float) -> Claim | None:
         """The token as this holder shows it at this time; None where there is none, or none any more."""
         token = self._tokens.get(nonce)
@@ -136,9 +162,11 @@ class TokenBook:
         return invalid
 
     def revoke(self, nonce: int) -> None:
-        """End a token."""
+        """End a token, and all that were made of it."""
         self._tokens.pop(nonce, None)
         self._left.pop(nonce, None)
+        for child in [token.nonce for token in self._tokens.values() if token.parent == nonce]:
+            self.revoke(child)
 
     def revoke_other_policies(self, version: str) -> int:
         """A policy change ends every token of another policy; how many there were."""

@@ -109,6 +109,8 @@ def strictest(decisions: Iterable[Decision]) -> Decision:
 
 
 Risk = Literal["low", "medium", "high"]
+SandboxName = Literal["ai-provider", "code-executor", "policy-sandbox", "integration-test"]
+"""The templates of sandboxes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +123,8 @@ class Action:
     where the action is part of such a line, and was rated with it. `repository` is whether a write is one of git's own
     files in a folder that is, or thereby becomes, a repository. `history` is whether git's history, which a command can
     read, holds files that policy keeps from being read. `work_item` is the one that the step named, whose scope holds.
+    `sandbox` is the template of the sandbox in which it is carried out, None where the server does it itself; `permit`
+    is whether it is carried out under a capability token minted for exactly it.
     """
 
     syscall: str
@@ -140,3 +144,5 @@ class Action:
     repository: bool = False
     history: bool = False
     work_item: str | None = None
+    sandbox: SandboxName | None = None
+    permit: bool = True

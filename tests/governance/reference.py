@@ -38,6 +38,9 @@ def risk(action: dict[str, Any]) -> str:
     return "low" if score == 1 else "medium" if score < 4 else "high"
 
 
+INSIDE = {"process.exec", "net.connect"}
+
+
 def holds(conditions: dict[str, Any], action: dict[str, Any]) -> bool:
     for key, values in conditions.items():
         if key == "path_glob":
@@ -62,8 +65,12 @@ def reference(rules: list[dict[str, Any]], action: dict[str, Any]) -> tuple[str,
     said: dict[str, set[str]] = {"allow": set(), "deny": set(), "require_review": set(), "pass": set()}
     for rule in rules:
         if holds(rule["match"], action) and not any(holds(e, action) for e in rule.get("except", [])):
-            limit = rule.get("constraints", {}).get("max_file_size")
-            over = limit is not None and action.get("size", 0) > limit
+            wanted = rule.get("constraints", {})
+            over = wanted.get("max_file_size") is not None and action.get("size", 0) > wanted["max_file_size"]
+            where = action.get("sandbox", "code-executor" if action["syscall"] in INSIDE else "none")
+            over |= wanted.get("require_sandbox") == "L2" and where == "none"
+            over |= wanted.get("require_sandbox") not in {None, "L2", where}
+            over |= wanted.get("require_capability_token", False) and not action.get("permit", True)
             said["pass" if rule["action"] == "allow" and over else rule["action"]].add(rule["name"])
     for verdict in ("deny", "require_review", "allow"):
         if said[verdict]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from remit_governance.capabilities import Holder, NotMinted, Token, TokenBook
 from remit_governance.policy.decision.evaluate import evaluate
@@ -97,3 +99,45 @@ def test_nonces_grow() -> None:
     book = TokenBook()
     nonces = [minted(book, A).nonce for _ in range(5)]
     assert nonces == sorted(set(nonces))
+
+
+def test_APP_12_a_part_of_a_token_has_no_more_than_its_parent_had() -> None:
+    book = TokenBook()
+    parent = minted(book, A, max_ops=3)
+    part = book.attenuate(parent.nonce, OTHERS, [A, B], 1.0, max_ops=10)
+    assert part is not None
+    assert (part.scope, part.max_ops, part.expires, part.holder) == (parent.scope, 3, parent.expires, OTHERS)
+    assert book.use(part.nonce, OTHERS, A, POLICY, 2.0) is None
+    assert book.use(part.nonce, OTHERS, B, POLICY, 2.0) == "other_action"
+    assert book.use(part.nonce, ME, A, POLICY, 2.0) == "other_holder"
+    assert book.check(part.nonce, OTHERS, A, POLICY, 30.0) == "expired"
+    # What was handed on is not there twice.
+    assert book.use(parent.nonce, ME, A, POLICY, 2.0) == "used_up"
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 5), st.sets(st.sampled_from("abc")), st.integers(0, 20)), max_size=8),
+    st.integers(1, 15),
+)
+def test_APP_12_however_often_it_is_handed_on_there_are_no_more_uses(
+    steps: list[tuple[int, set[str], int]], most: int
+) -> None:
+    book = TokenBook()
+    actions = {name: Action("fs.write", path=f"src/{name}.py", size=10) for name in "abc"}
+    tokens = [minted(book, *actions.values(), max_ops=most)]
+    for which, names, uses in steps:
+        parent = tokens[which % len(tokens)]
+        part = book.attenuate(parent.nonce, ME, [actions[name] for name in names], 1.0, max_ops=uses)
+        assert part is not None
+        assert part.scope <= parent.scope
+        tokens.append(part)
+    used = sum(
+        book.use(token.nonce, ME, action, POLICY, 1.0) is None
+        for token in tokens
+        for action in actions.values()
+        for _ in range(most)
+    )
+    assert used <= most
+    book.revoke(tokens[0].nonce)
+    assert {book.check(token.nonce, ME, A, POLICY, 1.0) for token in tokens} == {"unknown"}
+    assert book.attenuate(tokens[0].nonce, ME, [A], 1.0, max_ops=1) is None

@@ -60,11 +60,20 @@ COMMANDS = [
     ["ls"],
     ["odd"],
 ]
+CONSTRAINTS: list[dict[str, Any]] = [
+    {"max_file_size": 10},
+    {"max_file_size": 100},
+    {"require_sandbox": "L2"},
+    {"require_sandbox": "integration-test", "max_file_size": 100},
+    {"require_capability_token": True},
+]
 ACTION_VALUES: dict[str, list[Any]] = {
     "path": PATHS,
     "caller_tags": [[], ["model"], ["human", "third_party"]],
     "command": COMMANDS,
     "size": [0, 10, 50, 101],
+    "sandbox": ["none", "code-executor", "integration-test"],
+    "permit": [True, False],
     **{name: list(VALUES[name]) for name in ("state", "mode", "intent", "tool", "host")},
 }
 
@@ -83,7 +92,7 @@ RULES = st.lists(
         {"match": _match(), "action": st.sampled_from(["allow", "deny", "pass", "require_review"])},
         optional={
             "except": st.lists(_match(), max_size=2),
-            "constraints": st.sampled_from([{"max_file_size": 10}, {"max_file_size": 100}]),
+            "constraints": st.sampled_from(CONSTRAINTS),
         },
     ),
     max_size=8,
@@ -124,7 +133,7 @@ def _random_rule(random: random.Random, number: int) -> dict[str, Any]:
     if random.random() < 0.4:
         rule["except"] = [_random_match(random, 3) for _ in range(random.randint(1, 2))]
     if random.random() < 0.3:
-        rule["constraints"] = random.choice([{"max_file_size": 10}, {"max_file_size": 100}])
+        rule["constraints"] = random.choice(CONSTRAINTS)
     return rule
 
 

@@ -207,6 +207,13 @@ RULES: Mapping[str, Callable[[], bool]] = {
             {"match": {}, "action": "allow", "constraints": {"max_file_size": 5}}, Action("fs.write", path="a", size=6)
         )
         is Verdict.DENY
+        and verdict({"match": {}, "action": "allow", "constraints": {"require_sandbox": "L2"}}, Action("x"))
+        is Verdict.DENY
+        and verdict(
+            {"match": {}, "action": "allow", "constraints": {"require_capability_token": True}},
+            Action("x", permit=False),
+        )
+        is Verdict.DENY
     ),
     "examples": lambda: (
         _refused(
@@ -244,7 +251,7 @@ def _refused(rule: Mapping[str, Any]) -> bool:
 
 def test_every_key_of_a_rule_has_a_row() -> None:
     assert set(RULES) == {field.alias or name for name, field in RuleForm.model_fields.items()}
-    assert set(ConstraintsForm.model_fields) == {"max_file_size"}
+    assert set(ConstraintsForm.model_fields) == {"max_file_size", "require_sandbox", "require_capability_token"}
     assert set(ExamplesForm.model_fields) == {"match", "not_match"}
     keys = {"version", "capabilities", "redact", "tdd_exemptions", "tdd_tests", "intents"}
     assert set(PolicyForm.model_fields) == keys

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from remit_governance.audit.log.durability import OPERATIONAL
 from remit_governance.audit.reading.query import query_audit
 from remit_governance.audit.record import AuditKind, AuditRecord
 from remit_server.contract import ApprovalAnswer, ApprovalRequired, Event, RunRequest, RunResult
@@ -20,6 +21,7 @@ from remit_server.runtime.settings import Settings
 from remit_server.workspace.code import CodeIntelligence
 from remit_server.workspace.ports import NoDocuments
 
+WORK = (OPERATIONAL | {AuditKind.CAPABILITY_ISSUED}) - {AuditKind.INTENT_SELECTED}
 SHOP = "total = 0\nfor n in (1, 2):\n    total += n\n"
 
 
@@ -82,7 +84,12 @@ class Bench:
         self._news.set()
 
     def audit(self) -> tuple[AuditRecord, ...]:
-        """What the calls left; checkpoints come between their records whenever the maintenance thread gets to it."""
+        """What the calls left, without checkpoints, which come whenever the maintenance thread gets to it, and without
+        how the work went on (`all_audit`)."""
+        return tuple(record for record in self.all_audit() if record.event.kind not in WORK)
+
+    def all_audit(self) -> tuple[AuditRecord, ...]:
+        """All records but checkpoints."""
         records = query_audit(self.settings.audit_database)
         return tuple(record for record in records if record.event.kind is not AuditKind.CHECKPOINT)
 

@@ -174,6 +174,27 @@ async def test_programs_reach_what_is_listed(bench: Bench, target: Target) -> No
     assert _events(bench, AuditKind.NETWORK_DENIED) == []
 
 
+async def test_APP_12_a_connection_needs_the_token_that_its_sandbox_was_given(bench: Bench, target: Target) -> None:
+    """It is a part of the call's, bound to the process in the sandbox; with the policy that judged it, it ends."""
+    await result(bench, "run_command", command=f"curl -sk https://{target.place}/one", network=[target.place])
+    records = [record.event for record in bench.all_audit()]
+    (created,) = (event.metadata for event in records if event.kind is AuditKind.SANDBOX_CREATED)
+    (given,) = (event for event in records if "parent" in event.metadata)
+    assert given.metadata == {"parent": "1", "sandbox": created["sandbox"], "pid": created["pid"]}
+    (used,) = (event for event in records if event.metadata.get("host") == target.place and event.capability_id == "2")
+    assert (used.kind, given.capability_id, created["template"]) == (
+        AuditKind.CAPABILITY_USED,
+        "2",
+        "integration-test",
+    )
+    rulebook = bench.runtime.dispatcher.parts.rulebook
+    target.act = lambda: rulebook.tokens.revoke_other_policies("another") and None
+    twice = f"curl -sk https://{target.place}/two; curl -sk https://{target.place}/three || echo refused"
+    answer = await result(bench, "run_command", command=twice, network=[target.place])
+    assert "refused" in answer.output
+    assert target.asked == ["GET /one HTTP/1.1", "GET /two HTTP/1.1"]
+
+
 async def test_THR_sandbox_network_other_hosts_ports_and_ways(bench: Bench, target: Target, other: Target) -> None:
     """THR-sandbox-network-by-ip, THR-sandbox-network-plain-http, THR-sandbox-network-dns, THR-sandbox-network-unix-path,
     THR-sandbox-network-host-header, THR-sandbox-network-direct."""

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 from remit_governance.errors import Problem
 from remit_governance.intents import INTENT_TOOLS, Matrix
 from remit_governance.policy.matching.index import ANYTHING, NO_PATH, Index, KeyGroups, PathForms, forms_of_path
 from remit_governance.secrets.secret_patterns import SecretPattern
-from remit_governance.values import Action, Intent, Reason, Verdict
+from remit_governance.values import Action, Intent, Reason, SandboxName, Verdict
 from remit_governance.work_items.items import WorkItems
 from remit_governance.workflow.exemptions import DEFAULT_GLOBS, Category
 
@@ -50,9 +50,27 @@ Condition = Callable[[Subject], bool]
 
 @dataclass(frozen=True, slots=True)
 class Constraints:
-    """Demands of an allow beyond its match."""
+    """Demands of an allow beyond its match: a size in bytes, sandboxes of which it has to be one, a token (POL-17,
+    POL-18)."""
 
     max_file_size: int | None = None
+    sandboxes: frozenset[SandboxName] | None = None
+    token: bool = False
+
+    def unmet(self, action: Action) -> str | None:
+        """Returns why the allow does not hold for an action, None where it does. One without a size exceeds none."""
+        if self.max_file_size is not None and action.size is not None and action.size > self.max_file_size:
+            return f"{action.size} bytes exceed its max_file_size of {self.max_file_size}"
+        if self.sandboxes is not None and action.sandbox not in self.sandboxes:
+            where = "in no sandbox" if action.sandbox is None else f"in a sandbox of {action.sandbox}"
+            return f"it is done {where}, and its require_sandbox wants {' or '.join(sorted(self.sandboxes))}"
+        if self.token and not action.permit:
+            return "it is done under no token of its own, which its require_capability_token wants"
+        return None
+
+
+SANDBOXES: frozenset[SandboxName] = frozenset(get_args(SandboxName))
+"""Every template: what `require_sandbox: L2` means."""
 
 
 @dataclass(frozen=True, slots=True)

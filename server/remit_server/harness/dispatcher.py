@@ -225,7 +225,9 @@ class Dispatcher:
     def may_be_read(self, path: str, turn: Turn) -> bool:
         """Returns whether policy lets a path be read, be it after a question: then a model may name it."""
         tool = self.parts.tools["read_file"]
-        return judge_path(self.parts.rulebook, turn, tool.name, "fs.read", path).verdict is not Verdict.DENY
+        return (
+            judge_path(self.parts.rulebook, turn, tool.name, "fs.read", path, permit=True).verdict is not Verdict.DENY
+        )
 
     async def is_read_unasked(self, path: str, turn: Turn) -> bool:
         """Returns whether `read_file` of a path would run now, with no question to anybody."""

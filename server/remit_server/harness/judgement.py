@@ -15,7 +15,7 @@ from remit_governance.permissions.permissions import Answer, decide
 from remit_governance.policy.decision.evaluate import evaluate, may_take_long
 from remit_governance.policy.rules import Policy
 from remit_governance.rulebook import Rulebook
-from remit_governance.values import Action, Decision, Verdict, strictest
+from remit_governance.values import Action, Decision, SandboxName, Verdict, strictest
 from remit_governance.workflow.position import Position
 from remit_governance.workflow.words import describe
 from remit_server.contract import ErrorCode
@@ -23,6 +23,8 @@ from remit_server.errors import ToolError
 from remit_server.harness.calls import RunDenied
 from remit_server.harness.turn import Turn
 
+RUN_INSIDE = frozenset({"process.exec", "net.connect"})
+"""What is carried out in a sandbox, never by the server."""
 WORKFLOW_RULES = "workflow."
 """What the names of the packaged rules of the workflow begin with."""
 STRICTNESS = ("allow", "ask", "deny", "final_deny")
@@ -139,9 +141,21 @@ def answer_again(judgement: Judgement, rulebook: Rulebook, turn: Turn) -> Judgem
     return replace(judgement, answer=standing_answer(rulebook, turn, judgement.pairs))
 
 
-def judge_path(rulebook: Rulebook, turn: Turn, tool: str, syscall: str, path: str) -> Decision:
-    """Returns what policy says of a path that a call meets by itself: in a search, or for a command."""
-    return evaluate(rulebook.policy, action_for(turn, tool, syscall, path))
+def judge_path(
+    rulebook: Rulebook,
+    turn: Turn,
+    tool: str,
+    syscall: str,
+    path: str,
+    *,
+    sandbox: SandboxName | None = None,
+    permit: bool = False,
+) -> Decision:
+    """Returns what policy says of a path that a call meets by itself: in a search, or for a command in a sandbox.
+
+    No token was minted for it, unless `permit` says that one would be.
+    """
+    return evaluate(rulebook.policy, action_for(turn, tool, syscall, path, permit=permit, sandbox=sandbox))
 
 
 def decide_actions(policy: Policy, actions: Sequence[Action]) -> tuple[Decision, ...]:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -18,16 +18,21 @@ from remit_server.errors import ToolError
 
 SERVER = "server"
 """The sandbox id of what the server itself carries out."""
+MOST_CONNECTIONS = 10_000
+"""Uses that a call hands on to its sandbox: connections to hosts that were allowed."""
+SPARE_S = 30.0
+"""Seconds that a command's token outlives its time: it may wait for its turn and for its end."""
 
 
 @dataclass(frozen=True, slots=True)
 class Permit:
-    """A token in the server's own hands."""
+    """A token in the server's own hands. `handed` are those of `actions` that its sandbox does by itself."""
 
     rulebook: Rulebook
     nonce: int
     holder: Holder
     actions: tuple[Action, ...]
+    handed: tuple[Action, ...] = ()
 
     @property
     def id(self) -> str:
@@ -36,31 +41,77 @@ class Permit:
 
     def use(self) -> None:
         """Spends it, at the moment of execution. Raises ToolError where the policy is another by now."""
-        now = time.monotonic()
         for action in self.actions:
-            invalid = self.rulebook.tokens.use(self.nonce, self.holder, action, self.rulebook.policy, now)
-            if invalid is not None:
-                raise not_in_force(invalid)
+            spend(self.rulebook, self.nonce, self.holder, action)
+
+    def hand_on(self, sandbox_id: str, pid: int) -> HandedOn | None:
+        """Makes a token of this one for the process in a sandbox: what it does by itself, and nothing else (APP-12).
+
+        None where it does nothing by itself. Raises ToolError where this one is not in force any more.
+        """
+        if not self.handed:
+            return None
+        holder = Holder(sandbox_id, pid)
+        token = self.rulebook.tokens.attenuate(
+            self.nonce, holder, self.handed, time.monotonic(), max_ops=MOST_CONNECTIONS
+        )
+        if token is None:
+            raise not_in_force("expired")
+        return HandedOn(self.rulebook, token.nonce, holder, {action.host or "": action for action in self.handed})
+
+
+@dataclass(frozen=True, slots=True)
+class HandedOn:
+    """A token in the hands of one process in one sandbox; `actions` are what it covers, by host."""
+
+    rulebook: Rulebook
+    nonce: int
+    holder: Holder
+    actions: Mapping[str, Action]
+
+    def connect(self, host: str) -> None:
+        """Spends one use on a connection. Raises ToolError where it does not cover that, or is not in force."""
+        spend(self.rulebook, self.nonce, self.holder, self.actions.get(host) or Action("net.connect", host=host))
+
+
+def spend(rulebook: Rulebook, nonce: int, holder: Holder, action: Action) -> None:
+    """Spends one use of a token. Raises ToolError (`stale`) where it does not cover the action now."""
+    invalid = rulebook.tokens.use(nonce, holder, action, rulebook.policy, time.monotonic())
+    if invalid is not None:
+        raise not_in_force(invalid)
 
 
 @contextmanager
 def mint_permit(
-    rulebook: Rulebook, judged: Sequence[tuple[Action, Decision]], policy_version: str, *, approved: bool
+    rulebook: Rulebook,
+    judged: Sequence[tuple[Action, Decision]],
+    policy_version: str,
+    *,
+    approved: bool,
+    seconds: float = 0.0,
 ) -> Generator[Permit]:
-    """Mints a permit for one execution of what policy of `policy_version` has judged, and a person `approved`.
+    """Mints a permit for one execution of what policy of `policy_version` has judged, and a person `approved`; it holds
+    for as long as that may take: `seconds` of a command, and some more.
 
     Raises ToolError where the policy in force is no longer the one that judged, or where it denied.
     """
     if policy_version != rulebook.policy.version:
         raise not_in_force("other_policy")
     holder = Holder(SERVER, os.getpid())
+    handed = tuple(action for action, _ in judged if action.syscall == "net.connect")
     token = rulebook.tokens.mint(
-        judged, rulebook.policy, holder, time.monotonic(), max_ops=len(judged), approved=approved
+        judged,
+        rulebook.policy,
+        holder,
+        time.monotonic(),
+        ttl_s=SPARE_S + seconds,
+        max_ops=len(judged) + (MOST_CONNECTIONS if handed else 0),
+        approved=approved,
     )
     if isinstance(token, NotMinted):
         raise not_in_force("unknown")
     try:
-        yield Permit(rulebook, token.nonce, holder, tuple(action for action, _ in judged))
+        yield Permit(rulebook, token.nonce, holder, tuple(action for action, _ in judged), handed)
     finally:
         rulebook.tokens.revoke(token.nonce)
 

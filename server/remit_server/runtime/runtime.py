@@ -10,6 +10,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 
+from remit_governance.audit.record import AuditEvent, AuditKind
 from remit_governance.errors import AuditError
 from remit_governance.intents import Declaration, Matrix
 from remit_governance.visible import visible
@@ -325,14 +326,28 @@ class Runtime:
         enter_turn(self._settings.state, turn)
         try:
             log.info("the turn begins, with %s", session.model or self._settings.model)
+            self._record_run(AuditKind.RUN_STARTED, turn)
             outcome = await self._outcome(request, session, turn)
             log.info("the turn is %s after %d calls", outcome.status, len(turn.trace))
+            self._record_run(AuditKind.RUN_COMPLETED, turn, status=outcome.status, calls=str(len(turn.trace)))
             turn.clear_intent()
             result = self._result(request, turn, outcome)
             session.end_turn(result)
             return self._complete(turn, result, session.take_problems())
         finally:
             session.turn_lock.release()
+
+    def _record_run(self, kind: AuditKind, turn: Turn, **metadata: str) -> None:
+        """Audits that a turn begins or has ended. Where nothing can be recorded, its calls are refused one by one."""
+        parts = self.dispatcher.parts
+        version = parts.rulebook.policy.version
+        event = AuditEvent(
+            kind, session_id=turn.session_id, turn_id=turn.turn_id, policy_version=version, metadata=metadata
+        )
+        try:
+            parts.audit.write(event)
+        except AuditError as error:
+            log.warning("a turn could not be audited: %s: %s", error.what, error.why)
 
     async def _outcome(self, request: RunRequest, session: Session, turn: Turn) -> Outcome:
         timeout = self._settings.turn_timeout_s

@@ -24,7 +24,8 @@ class CommandSpec:
     `host` or `host:port`, by a proxy that says every attempt to `attempted`; where it is empty, there is no network.
     `readable` are real files and folders outside the workspace that it may read: a tool names them, never a model.
     `priority` is its place among those that wait for a sandbox, from 1, the highest, to 5. The adapter attaches to
-    `freezer` how it is paused, and counts no time of it then.
+    `freezer` how it is paused, and counts no time of it then. `begun` is told the process, by its
+    pid, before the command begins.
     """
 
     argv: tuple[str, ...]
@@ -41,6 +42,7 @@ class CommandSpec:
     readable: tuple[Path, ...] = ()
     priority: int = 3
     freezer: Freezer | None = None
+    begun: Callable[[int], None] | None = None
 
 
 @dataclass(frozen=True, slots=True)

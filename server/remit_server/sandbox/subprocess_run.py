@@ -21,7 +21,7 @@ class Invocation:
     """A program to run; at most `most_output` bytes are drained from each of its streams, and `kept` of them held.
 
     `end` ends whatever it has started, in any state and any number of times; `began` goes on beside it until then.
-    `freezer` pauses it by `freeze`.
+    `freezer` pauses it by `freeze`. `begun` is told of it when it is there; where that raises, it is ended.
     """
 
     argv: Sequence[str]
@@ -34,6 +34,7 @@ class Invocation:
     began: Callable[[asyncio.subprocess.Process], Coroutine[Any, Any, None]] | None = None
     freezer: Freezer | None = None
     freeze: Callable[[bool], None] | None = None
+    begun: Callable[[int], None] | None = None
 
 
 async def run_subprocess(errand: Invocation) -> ProcessResult:
@@ -57,6 +58,8 @@ async def run_subprocess(errand: Invocation) -> ProcessResult:
     beside = asyncio.create_task(errand.began(process)) if errand.began else None
     try:
         ends: set[asyncio.Future[Any]] = {exited, overrun}
+        if errand.begun is not None:
+            errand.begun(process.pid)
         if errand.freezer is not None and errand.freeze is not None:
             errand.freezer.attach(errand.freeze)
         await wait_first(ends, errand.timeout_s, errand.freezer)

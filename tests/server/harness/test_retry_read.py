@@ -40,8 +40,9 @@ def caused(code: int) -> ToolError:
 async def test_a_read_that_stumbled_is_tried_retry_read(code: int) -> None:
     for error in (OSError(code, "stumbled"), caused(code)):
         tried, read = failing(error)
-        assert await retry_read(read) == 7
-        assert len(tried) == 2
+        noted = list[str]()
+        assert await retry_read(read, noted.append) == 7
+        assert (len(tried), noted) == (2, [str(error)])
 
 
 @pytest.mark.parametrize(
@@ -49,16 +50,19 @@ async def test_a_read_that_stumbled_is_tried_retry_read(code: int) -> None:
 )
 async def test_a_refusal_is_not_tried_again(error: BaseException) -> None:
     tried, read = failing(error)
+    noted = list[str]()
     with pytest.raises(type(error)):
-        await retry_read(read)
-    assert len(tried) == 1
+        await retry_read(read, noted.append)
+    assert (len(tried), noted) == (1, [])
 
 
 async def test_an_error_that_lasts_is_told_after_two_attempts() -> None:
     tried, read = failing(OSError(errno.EIO, "input/output error"), OSError(errno.EIO, "input/output error"))
+    noted = list[str]()
     with pytest.raises(ToolError, match="input/output error, twice"):
-        await retry_read(read)
+        await retry_read(read, noted.append)
     assert len(tried) == 2
+    assert len(noted) == 1
 
 
 async def test_a_write_that_stumbled_is_not_tried_again(make_bench: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,6 +13,19 @@ MAX_AGE_S = 0.5
 
 READING = frozenset({"fs.read", "fs.list"})
 
+OPERATIONAL = frozenset(
+    {
+        AuditKind.INTENT_SELECTED,
+        AuditKind.CAPABILITY_USED,
+        AuditKind.CAPABILITY_REVOKED,
+        AuditKind.SANDBOX_CREATED,
+        AuditKind.SANDBOX_DESTROYED,
+        AuditKind.SANDBOX_FAILED,
+        AuditKind.RUN_STARTED,
+        AuditKind.RUN_COMPLETED,
+        AuditKind.RETRY,
+    }
+)
 _OF_CALLS = frozenset({AuditKind.TOOL_INTENT, AuditKind.TOOL_OUTCOME})
 
 SECURITY = frozenset(
@@ -40,7 +53,7 @@ def wants_checkpoint(event: AuditEvent) -> bool:
 
 
 def may_wait(event: AuditEvent) -> bool:
-    """Whether the record is of a declared intent, or before or after a read that policy allowed."""
+    """Whether the record is of a declared intent, of how work goes on, or before or after an allowed read."""
     if event.kind in _OF_CALLS:
         return (
             event.syscall_type in READING
@@ -48,4 +61,4 @@ def may_wait(event: AuditEvent) -> bool:
             and event.deny_reason is None
             and not event.metadata
         )
-    return event.kind is AuditKind.INTENT_SELECTED
+    return event.kind in OPERATIONAL

@@ -164,10 +164,9 @@ def _allow(indexed: IndexedRule, action: Action) -> Reason:
 
     What a command does that is more than plain words is not known, so it is never allowed without a look.
     """
-    limit = indexed.rule.constraints.max_file_size
-    if limit is not None and action.size is not None and action.size > limit:
-        why = f"{action.size} bytes exceed its max_file_size of {limit}"
-        return indexed.reason(CONSTRAINT_UNMET, Verdict.PASS, why)
+    unmet = indexed.rule.constraints.unmet(action)
+    if unmet is not None:
+        return indexed.reason(CONSTRAINT_UNMET, Verdict.PASS, unmet)
     if is_script(action.command):
         why = "the command is more than plain words, so no rule knows what it runs"
         return indexed.reason(UNCLEAR_COMMAND, Verdict.REQUIRE_REVIEW, why)

@@ -65,5 +65,11 @@ def _limits(rule: RuleForm) -> str:
     limits = rule.constraints
     said = [
         f"up to {limits.max_file_size} bytes" if limits.max_file_size is not None else "",
+        ""
+        if limits.require_sandbox is None
+        else "in a sandbox"
+        if limits.require_sandbox == "L2"
+        else f"in a sandbox of {code(limits.require_sandbox)}",
+        "under a token of its own" if limits.require_capability_token else "",
     ]
     return ", ".join(part for part in said if part)

@@ -58,6 +58,9 @@ KEYS: Mapping[type[BaseModel], Mapping[str, str]] = MappingProxyType(
         },
         ConstraintsForm: {
             "max_file_size": "The rule does not allow a write after which the file is larger.",
+            "require_sandbox": "The rule allows only what runs in a sandbox: `L2` for any, else the template's name.",
+            "require_capability_token": "The rule allows only what runs under a token that was minted for exactly it, "
+            "not what a call meets by the way, such as the files of a search.",
         },
         ExamplesForm: {
             "match": "Actions that the rule has to match. A missing `syscall` is the rule's first.",
@@ -66,6 +69,8 @@ KEYS: Mapping[type[BaseModel], Mapping[str, str]] = MappingProxyType(
         ActionForm: {
             "syscall": "What is about to be done, such as `fs.write`.",
             "path": "The path, relative to the workspace, with `/`.",
+            "sandbox": "The sandbox it is done in, by its template; `none` where the server does it itself.",
+            "permit": "Whether it is done under a token that was minted for exactly it.",
             "caller_tags": "Who calls, by all of its tags.",
             "state": "The workflow state; none where it is not given.",
             "mode": "The session's mode; none where it is not given.",

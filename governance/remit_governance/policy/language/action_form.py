@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from dataclasses import replace
-from typing import Annotated, TypeVar
+from typing import Annotated, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, ValidationError
 
@@ -13,7 +13,7 @@ from remit_governance.capabilities import DEFAULT_MAX_OPS, DEFAULT_TTL_S, Claim,
 from remit_governance.errors import ActionError
 from remit_governance.policy.matching.commands import command_words
 from remit_governance.policy.rules import Policy
-from remit_governance.values import Action, Intent
+from remit_governance.values import Action, Intent, SandboxName
 
 
 class TokenForm(BaseModel):
@@ -68,6 +68,8 @@ class ActionForm(BaseModel):
     repository: StrictBool = False
     history: StrictBool = False
     work_item: str | None = None
+    sandbox: SandboxName | Literal["none"] | None = None
+    permit: StrictBool = True
 
     def action(self) -> Action:
         """The same as a value of the core."""
@@ -88,7 +90,18 @@ class ActionForm(BaseModel):
             repository=self.repository,
             history=self.history,
             work_item=self.work_item,
+            sandbox=_usual_sandbox(self.syscall)
+            if self.sandbox is None
+            else None
+            if self.sandbox == "none"
+            else self.sandbox,
+            permit=self.permit,
         )
+
+
+def _usual_sandbox(syscall: str) -> SandboxName | None:
+    """Returns where the server carries such an action out, where nothing else is said."""
+    return "code-executor" if syscall in {"process.exec", "net.connect"} else None
 
 
 class AskedForm(ActionForm):
@@ -135,6 +148,8 @@ def form_of(action: Action) -> dict[str, Json]:
         "repository": action.repository or None,
         "history": action.history or None,
         "work_item": action.work_item,
+        "sandbox": None if action.sandbox == _usual_sandbox(action.syscall) else action.sandbox or "none",
+        "permit": None if action.permit else False,
     }
     return form | {name: value for name, value in others.items() if value is not None}
 

@@ -40,7 +40,7 @@ from remit_governance.policy.matching.command_match import Match
 from remit_governance.policy.matching.conditions import any_of, compile_match
 from remit_governance.policy.matching.index import keys_of_match
 from remit_governance.policy.matching.rule_globs import wild_chars
-from remit_governance.policy.rules import Constraints, Layer, Policy, Rule
+from remit_governance.policy.rules import SANDBOXES, Constraints, Layer, Policy, Rule
 from remit_governance.secrets.secret_patterns import SecretPattern
 from remit_governance.values import Intent, Verdict
 from remit_governance.work_items.items import SCOPE_RULES, WorkItem, WorkItems
@@ -239,13 +239,19 @@ def compile_rule(form: RuleForm, line: int, source: Source, fold_case: bool) -> 
         keys=keys_of_match(form.match, fold_case),
         excepted=any_of([compile_match(item, fold_case) for item in form.except_]),
         wild=_wild_chars(form),
-        constraints=Constraints(form.constraints.max_file_size),
+        constraints=_constraints(form.constraints),
         grants=not source.project,
         standing=form.standing_answer,
         intents=None if form.match.intent is None else frozenset(form.match.intent),
         file=source.file,
         line=line,
     )
+
+
+def _constraints(form: ConstraintsForm) -> Constraints:
+    wanted = form.require_sandbox
+    sandboxes = None if wanted is None else SANDBOXES if wanted == "L2" else frozenset({wanted})
+    return Constraints(form.max_file_size, sandboxes, form.require_capability_token)
 
 
 def _faults(form: RuleForm, rule: Rule, namesake: Rule | None, document: Document, place: Place) -> Iterator[Problem]:

@@ -35,23 +35,12 @@ FIXES: Mapping[str, str] = MappingProxyType(
 """What to do, by pydantic's name of the fault."""
 
 
-UNENFORCED: Mapping[str, str] = MappingProxyType(
-    {
-        "require_sandbox": "leave it out: a command runs in the sandbox or not at all, whatever a rule says",
-        "require_capability_token": "leave it out: each call runs under a token of its own, and no caller brings one",
-    }
-)
-"""Keys that a policy may have one day, and what to do until then: none is read and ignored."""
-
-
 def problem_of(document: Document, error: ErrorDetails, form: type[BaseModel]) -> Problem:
     """One of pydantic's errors as a problem at its place, which is in this form."""
     location = _written(document, error["loc"])
     name = _name(location)
     match error["type"]:
         case "extra_forbidden":
-            if name in UNENFORCED:
-                return document.problem(location, f"this version does not enforce `{name}`", UNENFORCED[name])
             known = [field.alias or key for key, field in form.model_fields.items()]
             near = difflib.get_close_matches(name, known, n=1)
             fix = f"did you mean `{near[0]}`" if near else f"use one of {', '.join(known)}"

@@ -12,6 +12,7 @@ from remit_governance.permissions.answer_scope import Offer
 from remit_governance.values import Action
 from remit_server.harness.approval.diffs import name_mode
 from remit_server.harness.approval.executed_files import find_executed_files
+from remit_server.harness.judgement import RUN_INSIDE
 from remit_server.harness.turn import Turn
 from remit_server.tools.spec import CommandPlan, CommitPlan, FileChange, Plan, ReadPlan, Tool, WritePlan
 from remit_server.workspace.content.files import digest_of
@@ -38,7 +39,11 @@ def measure_actions(actions: tuple[Action, ...], plan: Plan, *, layers: bool = F
     command writes is held back: the plan wants that, and the sandbox has `layers`."""
     if isinstance(plan, CommandPlan):
         held = plan.spec.writes and layers
-        return tuple(replace(action, held=held and action.script is not None) for action in actions)
+        where = plan.spec.template
+        return tuple(
+            replace(a, held=held and a.script is not None, sandbox=where if a.syscall in RUN_INSIDE else a.sandbox)
+            for a in actions
+        )
     if isinstance(plan, CommitPlan):
         return _commit_actions(actions, plan)
     if not isinstance(plan, WritePlan):

@@ -8,6 +8,7 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from remit_governance.audit.record import AuditKind
 from remit_governance.permissions.answer_scope import Offer
 from remit_governance.rulebook import Rulebook
 from remit_governance.values import Action
@@ -90,7 +91,10 @@ class CommandMerge:
 
     def _action(self, change: FileChange) -> Action:
         size = len(change.after or b"")
-        return action_for(self.turn, self.proposal.tool.name, "fs.write", change.path.relative, size=size)
+        # Made in the sandbox, and merged under a permit of its own.
+        where = {action.sandbox for action in self.proposal.actions if action.syscall == "process.exec"}
+        more = {"size": size, "sandbox": next(iter(where), None)}
+        return action_for(self.turn, self.proposal.tool.name, "fs.write", change.path.relative, **more)
 
     async def _ask(
         self, allowed: Sequence[JudgedChange], asked: Sequence[JudgedChange]
@@ -140,9 +144,13 @@ class CommandMerge:
         with mint_permit(self.rulebook, judged, version, approved=True) as permit:
             self.record.note_permit(permit.id)
             permit.use()
+            self.record.record_capability(AuditKind.CAPABILITY_USED, permit.id)
             plan = WritePlan(tuple(each.change for each in taken), Outcome("", ""))
             name = self.proposal.tool.name
             folder = None if self.rulebook.policy.work_items is None else self.merger.workspace.root
             trace = AgentTrace(folder, self.turn, self.call_id, name, actions)
             kept = MergeKept(self.merger, self.turn.history, self.call_id, f"Remit: {name}", trace)
-            await finish_uninterrupted(kept.merge(plan, changed, version))
+            try:
+                await finish_uninterrupted(kept.merge(plan, changed, version))
+            finally:
+                self.record.record_revoked(permit.id)

@@ -9,7 +9,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from pydantic import JsonValue
@@ -143,8 +143,36 @@ class CallRecord:
         self.policy_version = version
 
     def note_permit(self, capability_id: str) -> None:
-        """Notes the permit that the call runs under from now on."""
+        """Notes the permit that the call runs under from now on, and audits that it was issued."""
         self.capability_id = capability_id
+        self.record_capability(AuditKind.CAPABILITY_ISSUED, capability_id)
+
+    def record_capability(self, kind: AuditKind, capability_id: str, **metadata: str) -> None:
+        """Audits what becomes of a token. Those of calls that only read are named by the call's two records alone."""
+        if self.reads_only:
+            return
+        self._append(replace(self._event(kind, metadata=metadata), capability_id=capability_id))
+
+    def record_revoked(self, capability_id: str) -> None:
+        """Audits that a token is revoked; what is over is over, whether that can be recorded or not."""
+        try:
+            self.record_capability(AuditKind.CAPABILITY_REVOKED, capability_id)
+        except ToolError:
+            log.exception("the end of the token of call %s could not be audited", self.call.id)
+
+    def record_sandbox(self, kind: AuditKind, sandbox: str, **metadata: str) -> None:
+        """Audits what becomes of a sandbox."""
+        self._append(self._event(kind, metadata={"sandbox": sandbox, **metadata}))
+
+    def record_retry(self, why: str) -> None:
+        """Audits that a read is tried once more."""
+        self._append(self._event(AuditKind.RETRY, metadata={"why": self._summarise(why)}))
+
+    @property
+    def reads_only(self) -> bool:
+        """Whether all that was judged is reading."""
+        actions = self.judgement.actions if self.judgement else ()
+        return all(action.syscall in READING for action in actions)
 
     def note_collected(self, review: str) -> None:
         """Notes that the call writes nothing, and which later one reviews its edits (APP-10)."""

@@ -6,6 +6,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from remit_governance.audit.record import AuditKind
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
 from remit_server.harness.approval.proposal import Proposal
@@ -14,6 +15,7 @@ from remit_server.harness.judgement import Judgement, actions_now, decide_action
 from remit_server.harness.permit import Permit, mint_permit
 from remit_server.harness.record.call_record import CallRecord
 from remit_server.harness.stages.approve import Approved
+from remit_server.tools.spec import CommandPlan
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +46,19 @@ def authorise(approved: Approved, ctx: CallContext, record: CallRecord) -> Gener
         if [each.verdict for each in decisions] != [each.verdict for each in judgement.decisions]:
             raise moved_on(approved.proposal.name)
     rulebook = ctx.parts.rulebook
-    with mint_permit(rulebook, judgement.pairs, judgement.policy_version, approved=approved.reviewed) as permit:
+    plan = approved.proposal.plan
+    with mint_permit(
+        rulebook,
+        judgement.pairs,
+        judgement.policy_version,
+        approved=approved.reviewed,
+        seconds=plan.spec.timeout_s if isinstance(plan, CommandPlan) else 0.0,
+    ) as permit:
         record.note_permit(permit.id)
         record.record_start()
         permit.use()
-        yield Authorised(approved.proposal, judgement, permit)
+        record.record_capability(AuditKind.CAPABILITY_USED, permit.id)
+        try:
+            yield Authorised(approved.proposal, judgement, permit)
+        finally:
+            record.record_revoked(permit.id)

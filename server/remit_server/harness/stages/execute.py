@@ -13,6 +13,7 @@ from remit_server.errors import ToolError
 from remit_server.harness.approval.proposal import Proposal
 from remit_server.harness.commands.attempts import Attempts
 from remit_server.harness.commands.hidden_paths import deny_reading, find_hidden_paths, past_objects
+from remit_server.harness.commands.inside import Inside
 from remit_server.harness.commands.live_output import show_live
 from remit_server.harness.context import CallContext
 from remit_server.harness.judgement import Judgement, judge_path
@@ -50,10 +51,10 @@ async def execute(authorised: Authorised, ctx: CallContext, record: CallRecord) 
     result: Outcome | CommandEnded | WritePlan | CommitPlan
     match plan:
         case ReadPlan(run=run):
-            result = await retry_read(run)
+            result = await retry_read(run, record.record_retry)
             ctx.turn.memory.note_read(result.data)
         case CommandPlan():
-            result = await _run_command(proposal, plan, ctx, record)
+            result = await _run_command(authorised, plan, ctx, record)
         case WritePlan() | CommitPlan():
             result = plan
         case _:
@@ -61,22 +62,27 @@ async def execute(authorised: Authorised, ctx: CallContext, record: CallRecord) 
     return Executed(proposal, authorised.judgement, result)
 
 
-async def _run_command(proposal: Proposal, plan: CommandPlan, ctx: CallContext, record: CallRecord) -> CommandEnded:
+async def _run_command(authorised: Authorised, plan: CommandPlan, ctx: CallContext, record: CallRecord) -> CommandEnded:
+    proposal = authorised.proposal
     parts, tool = ctx.parts, proposal.tool.name
-    denied = deny_reading(lambda path: judge_path(parts.rulebook, ctx.turn, tool, "fs.read", path))
+    denied = deny_reading(
+        lambda path: judge_path(parts.rulebook, ctx.turn, tool, "fs.read", path, sandbox=plan.spec.template)
+    )
     hidden = await asyncio.to_thread(find_hidden_paths, parts.workspace.root, denied)
     hidden += past_objects(parts.workspace.root, proposal.actions)
     started_ns = time.time_ns()
-    attempts = Attempts(record.record_attempt)
-    spec = replace(plan.spec, hidden=hidden, attempted=attempts.note, priority=ctx.turn.priority)
-    with show_live(record.show_output, parts.redactor.redact) as show:
-        output = await parts.sandbox.run(spec, show if plan.streams else None)
+    inside = Inside(authorised.permit, record, parts.sandbox.isolation().name, plan.spec.template)
+    attempts = Attempts(inside.admit)
+    spec = replace(plan.spec, hidden=hidden, attempted=attempts.note, priority=ctx.turn.priority, begun=inside.begin)
+    with show_live(record.show_output, parts.redactor.redact) as show, inside:
+        output = inside.ended = await parts.sandbox.run(spec, show if plan.streams else None)
     outcome = await asyncio.to_thread(plan.render, output)
     return CommandEnded(outcome, output, started_ns, attempts.report())
 
 
-async def retry_read(read: Callable[[], Awaitable[T]]) -> T:
-    """Returns what `read` gives; where it fails for a transient reason, what it gives 100 ms later. Writes never are.
+async def retry_read(read: Callable[[], Awaitable[T]], note: Callable[[str], None]) -> T:
+    """Returns what `read` gives; where it fails for a transient reason, which `note` takes, what it gives 100 ms later.
+    Writes never are tried again.
 
     Raises ToolError: a refusal at once, an error of the system that lasts with what the system says (INT-01).
     """
@@ -85,6 +91,7 @@ async def retry_read(read: Callable[[], Awaitable[T]]) -> T:
     except (OSError, ToolError) as error:
         if not is_transient(error):
             raise
+        note(str(error))
     await asyncio.sleep(PAUSE_S)
     try:
         return await read()

@@ -8,10 +8,10 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from remit_governance.values import Action, Verdict
+from remit_governance.values import Action, SandboxName, Verdict
 from remit_server.harness.commands.hidden_paths import deny_reading
 from remit_server.harness.context import CallContext, Parts
-from remit_server.harness.judgement import action_for, judge_path
+from remit_server.harness.judgement import RUN_INSIDE, action_for, judge_path
 from remit_server.harness.stages.parse import ParsedCall
 from remit_server.harness.turn import Turn
 from remit_server.tools.spec import Target, Tool, ToolContext
@@ -39,7 +39,8 @@ async def resolve_targets(parsed: ParsedCall, ctx: CallContext) -> ResolvedCall:
     """Resolves the call to the actions that its tool names, each file under the name that the call gave it."""
     tool_context = make_tool_context(parsed.tool.name, ctx.turn, ctx.parts)
     targets = await _find_targets(parsed.tool, parsed.arguments, tool_context)
-    actions = tuple(_action_of(target, parsed.tool, ctx.turn) for target in targets)
+    inside: SandboxName = "integration-test" if any(t.syscall == "net.connect" for t in targets) else "code-executor"
+    actions = tuple(_action_of(target, parsed.tool, ctx.turn, inside) for target in targets)
     return ResolvedCall(parsed.tool, parsed.arguments, tool_context, actions)
 
 
@@ -80,7 +81,8 @@ def _targets_in_thread(tool: Tool[Any], arguments: BaseModel, tool_context: Tool
         raise RuntimeError(f"{tool.name} has no next one") from error
 
 
-def _action_of(target: Target, tool: Tool[Any], turn: Turn) -> Action:
+def _action_of(target: Target, tool: Tool[Any], turn: Turn, inside: SandboxName) -> Action:
+    """`inside` is the sandbox that the call will have, where it has one."""
     return action_for(
         turn,
         tool.name,
@@ -91,6 +93,7 @@ def _action_of(target: Target, tool: Tool[Any], turn: Turn) -> Action:
         script=target.script,
         size=target.size,
         host=target.host,
+        sandbox=inside if target.syscall in RUN_INSIDE else None,
         **({"mode": target.mode} if target.mode is not None else {}),
     )
 

@@ -191,6 +191,7 @@ class Bubblewrap:
             # It has half the mounts of a machine, and bwrap reads the table of all for each that it makes.
             unseen=() if control else ("/sys",),
             freezer=spec.freezer,
+            begun=spec.begun,
             freeze=control.freeze if control else None,
         )
 

@@ -14,6 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from remit_server.errors import ToolError
 from remit_server.sandbox.bounded_output import BoundedOutput
 from remit_server.sandbox.bubblewrap.spawn import Reading, Spawned, spawned
 from remit_server.sandbox.limits.limits import Limits, free_space, layer_excess, measure_usage, signal_tree
@@ -32,6 +33,7 @@ class Job:
     The command begins with a message to `hold`, once its limits are set. `as_root` bwrap has its devices read-only and
     no mount of those that are `unseen`. `layer` is the folder that fills with what the command writes to the workspace.
     `freezer` is what pauses it: by `freeze`, the control group's way, else by signals to all its processes.
+    `begun` is told of its first process before the command begins; where it raises ToolError, it does not begin.
     """
 
     argv: Sequence[str]
@@ -48,6 +50,7 @@ class Job:
     unseen: Sequence[str] = ()
     freezer: Freezer | None = None
     freeze: Callable[[bool], None] | None = None
+    begun: Callable[[int], None] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,6 +214,8 @@ def _release(namespace: _Namespace, job: Job, overrun: asyncio.Future[str]) -> N
         return
     try:
         job.limits.impose(namespace.init)
+        if job.begun is not None:
+            job.begun(namespace.init)
         # Last: what bwrap itself does for it does not wait for others.
         os.setpriority(os.PRIO_PROCESS, namespace.init, os.getpriority(os.PRIO_PROCESS, 0) + _NICER)
         job.hold.send(b"go")
@@ -221,6 +226,9 @@ def _release(namespace: _Namespace, job: Job, overrun: asyncio.Future[str]) -> N
     except OSError as error:
         if not overrun.done():
             overrun.set_result(f"its limits cannot be set: {error}")
+    except ToolError as refusal:
+        if not overrun.done():
+            overrun.set_result(f"it may not begin: {refusal.what}: {refusal.why}")
 
 
 def _signal_all(init: int, stop: bool) -> None:

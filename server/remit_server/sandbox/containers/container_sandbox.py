@@ -224,6 +224,7 @@ class Containers:
             end=_kill,
             progress=progress,
             freezer=spec.freezer,
+            begun=spec.begun,
             freeze=partial(self._freeze, name),
         )
 

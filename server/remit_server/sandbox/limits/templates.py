@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from remit_governance.values import SandboxName
 from remit_server.sandbox.bubblewrap.seccomp import ProfileName
 from remit_server.sandbox.limits.limits import MIB, Limits
 
-TemplateName = Literal["ai-provider", "code-executor", "policy-sandbox", "integration-test"]
+TemplateName = SandboxName
 
 # The kernel's limits count threads: as many as this for each process.
 _THREADS = 4

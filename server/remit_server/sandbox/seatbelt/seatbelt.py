@@ -84,6 +84,7 @@ class Seatbelt:
                 progress=progress,
                 began=tree.watch,
                 freezer=spec.freezer,
+                begun=spec.begun,
                 freeze=tree.freeze,
             )
             return await run_subprocess(errand)

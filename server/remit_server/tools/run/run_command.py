@@ -53,6 +53,7 @@ async def _prepare(arguments: RunCommandArguments, ctx: ToolContext) -> Plan:
         timeout_s=float(arguments.timeout),
         writes=True,
         network=tuple(map(str, endpoints)),
+        template="integration-test" if endpoints else "code-executor",
     )
     return CommandPlan(
         spec, display=command, render=lambda output: render_output(output, arguments.timeout, ctx.redact), streams=True

@@ -1,0 +1,72 @@
+"""What a command in its sandbox does by itself: under a token of its own that is bound to its process
+(APP-12)."""
+
+from __future__ import annotations
+
+import logging
+import uuid
+from dataclasses import dataclass, field
+from types import TracebackType
+
+from remit_governance.audit.record import AuditKind
+from remit_server.errors import ToolError
+from remit_server.harness.permit import HandedOn, Permit, not_in_force
+from remit_server.harness.record.call_record import CallRecord
+from remit_server.sandbox.network.proxy import Attempt
+from remit_server.sandbox.ports import CommandOutput
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class Inside:
+    """One sandbox of one call, from when it is there to its end; `ended` is what its command came to."""
+
+    permit: Permit
+    record: CallRecord
+    runtime: str
+    template: str
+    id: str = field(default_factory=lambda: uuid.uuid4().hex[:12])
+    ended: CommandOutput | None = None
+    _handed: HandedOn | None = None
+    _begun: bool = False
+
+    def __enter__(self) -> None:
+        """The sandbox is about to be made."""
+
+    def begin(self, pid: int) -> None:
+        """Audits the sandbox, and binds a token to the process in it. Raises ToolError where either cannot be done."""
+        about = {"runtime": self.runtime, "template": self.template, "pid": str(pid)}
+        self.record.record_sandbox(AuditKind.SANDBOX_CREATED, self.id, **about)
+        self._begun = True
+        self._handed = self.permit.hand_on(self.id, pid)
+        if self._handed is not None:
+            given = {"parent": self.permit.id, "sandbox": self.id, "pid": str(pid)}
+            self.record.record_capability(AuditKind.CAPABILITY_ISSUED, str(self._handed.nonce), **given)
+
+    def admit(self, attempt: Attempt) -> None:
+        """Audits a connection that the command tries; one that is allowed needs its token. Raises ToolError."""
+        if attempt.allowed:
+            if self._handed is None:
+                raise not_in_force("unknown")
+            self._handed.connect(attempt.target)
+            self.record.record_capability(AuditKind.CAPABILITY_USED, str(self._handed.nonce), host=attempt.target)
+        self.record.record_attempt(attempt)
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        """Audits how it ended; the token ends with the call's."""
+        how = AuditKind.SANDBOX_FAILED if isinstance(error, ToolError) else AuditKind.SANDBOX_DESTROYED
+        about = {"why": error.why} if isinstance(error, ToolError) else self._end()
+        if not self._begun and how is AuditKind.SANDBOX_DESTROYED:
+            return
+        try:
+            self.record.record_sandbox(how, self.id, **about)
+        except ToolError:
+            log.exception("the end of sandbox %s could not be audited", self.id)
+
+    def _end(self) -> dict[str, str]:
+        if self.ended is None:
+            return {"ended": "stopped"}
+        if self.ended.exit_code is None:
+            return {"ended": "timed out" if self.ended.timed_out else "at a limit"}
+        return {"ended": "by itself", "exit_code": str(self.ended.exit_code)}
