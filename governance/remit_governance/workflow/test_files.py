@@ -10,11 +10,17 @@ TEST_GLOBS = (
     "**/tests/**",
     "**/test/**",
     "**/__tests__/**",
+    "**/__snapshots__/**",
+    "**/__fixtures__/**",
+    "**/__mocks__/**",
+    "**/testdata/**",
     "test_*.py",
     "*_test.py",
     "*_test.go",
     "*.test.*",
     "*.spec.*",
+    "*.test-d.*",
+    "*.tst.*",
 )
 RUNNER_GLOBS = (
     "conftest.py",
