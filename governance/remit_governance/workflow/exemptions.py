@@ -15,12 +15,12 @@ CATEGORIES: tuple[Category, ...] = get_args(Category)
 DEFAULT_GLOBS: Mapping[Category, tuple[str, ...]] = MappingProxyType(
     {
         "config_change": ("*.json", "*.yaml", "*.yml", "*.toml", "*.ini", "*.cfg", "Dockerfile", ".github/**"),
-        "type_refactor": ("*.d.ts", "*.pyi"),
+        "type_refactor": ("*.d.ts", "*.pyi", "*.py", "*.ts", "*.tsx", "*.mts", "*.cts"),
         "documentation": ("*.md", "*.txt", "*.rst", "LICENSE", "CHANGELOG"),
         "asset_update": ("*.png", "*.jpg", "*.svg", "*.ico", "*.css", "*.scss"),
     }
 )
-"""What each category is for, where the policy says nothing else. Files of types alone hold nothing that runs."""
+"""What each category is for, where the policy says nothing else. An edit of `type_refactor` is held to types alone."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Mapping
@@ -35,11 +36,12 @@ from remit_server.harness.stages.resolve import ResolvedCall, make_tool_context,
 from remit_server.harness.stages.state import check_state
 from remit_server.harness.turn import Turn
 from remit_server.harness.workflow.follow import follow_outcome, following, note_changes
+from remit_server.harness.workflow.types_alone import refuse_code
 from remit_server.harness.writes.collected_plan import actions_of, arguments_of, review_tool
 from remit_server.models.ports import ToolSpec
 from remit_server.tools.code.get_diagnostics import errors_in_editor
 from remit_server.tools.code.language_server.showing import Seen
-from remit_server.tools.spec import Outcome
+from remit_server.tools.spec import Outcome, WritePlan
 
 log = logging.getLogger(__name__)
 
@@ -110,7 +112,10 @@ class Dispatcher:
             # Only now: a call that the gate or policy refuses has nobody asked about anything.
             await self._review_before(ctx, record)
             judged = await judge(await resolve(parsed, ctx), ctx, record)
-        return await prepare(judged, ctx, record)
+        prepared = await prepare(judged, ctx, record)
+        if isinstance(prepared.proposal.plan, WritePlan):
+            await asyncio.to_thread(refuse_code, prepared.proposal.plan.changes, ctx.turn)
+        return prepared
 
     async def _review_before(self, ctx: CallContext, record: CallRecord) -> None:
         """Has what is collected reviewed before a call that works with the files. Raises ToolError where not all of it

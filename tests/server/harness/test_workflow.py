@@ -459,3 +459,28 @@ async def test_FLW_10_a_model_cannot_approve_its_own_work(make_bench: Any) -> No
     bench, _ = await reviewed(make_bench, "documentation", approve)
     assert len(failures(bench)) == 1
     assert states(bench)[-1] == "reviewing"
+
+
+TYPED = SOURCE.replace("(text)", "(text: str) -> dict[str, str]", 1)
+
+
+async def test_FLW_09_a_type_refactor_changes_types_and_nothing_else_by_tool_or_command(make_bench: Any) -> None:
+    asked = call("workflow_request_exemption", category="type_refactor", paths=["config.py"], reason="types only")
+    code = {"calls": [intent("WRITE_FILE"), call("write_file", path="config.py", content=BETTER)]}
+    shell = {"calls": [intent("EXECUTE"), call("run_command", command="echo x=1 > config.py")]}
+    types = {"calls": [intent("WRITE_FILE"), call("write_file", path="config.py", content=TYPED)]}
+    bench = await strict(make_bench, READ, {"calls": [intent("PLAN"), asked]}, code, shell, types, RUN)
+    (refused,) = failures(bench)
+    assert "the exemption is for types alone, and it changes more than types" in refused
+    (ran,) = [event.output for event in bench.of("tool_result") if "not taken over" in event.output]
+    assert "types alone" in ran
+    assert (bench.workspace / "config.py").read_text() == TYPED
+    assert states(bench) == ["planning", "exploring", "validating", "reviewing"]
+
+
+async def test_FLW_09_a_language_whose_types_decide_what_runs_gets_no_exemption(make_bench: Any) -> None:
+    policy = ALLOW_ALL + "tdd_exemptions:\n  type_refactor: { path_glob: ['*.go'] }\n"
+    asked = call("workflow_request_exemption", category="type_refactor", paths=["a.go"], reason="types only")
+    bench = await strict(make_bench, READ, {"calls": [intent("PLAN"), asked]}, policy=policy)
+    assert "in Go a type decides what runs" in failures(bench)[0]
+    assert states(bench) == ["planning"]

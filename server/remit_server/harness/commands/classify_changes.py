@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from remit_governance.values import Verdict
@@ -46,6 +46,14 @@ def find_changes(
             refused[each.path] = error.why
     dropped = (Dropped(each.path, each.data) for each in left if each.path in refused and each.holds)
     return CommandChanges(tuple(changes), tuple(refused.items()), tuple(dropped))
+
+
+def without_paths(found: CommandChanges, why: Mapping[str, str]) -> CommandChanges:
+    """Returns the changes without those of these paths, which are dropped with the reason."""
+    gone = [change for change in found.changes if change.path.relative in why]
+    dropped = (Dropped(change.path.relative, change.after) for change in gone if change.after)
+    left = tuple(change for change in found.changes if change not in gone)
+    return CommandChanges(left, (*found.refused, *why.items()), (*found.dropped, *dropped))
 
 
 def _make_change(left: LayerChange, workspace: Workspace, documents: Documents, started_ns: int) -> FileChange | None:

@@ -22,12 +22,14 @@ from remit_server.harness.commands.classify_changes import (
     classify_changes,
     describe_merge,
     find_changes,
+    without_paths,
 )
 from remit_server.harness.commands.removal_checks import Dropped, find_held_back
 from remit_server.harness.judgement import action_for, answer_again, judge_each
 from remit_server.harness.permit import mint_permit
 from remit_server.harness.record.call_record import CallRecord
 from remit_server.harness.turn import Turn
+from remit_server.harness.workflow.types_alone import changes_of_code
 from remit_server.harness.writes.agent_trace import AgentTrace
 from remit_server.harness.writes.merge_kept import MergeKept
 from remit_server.harness.writes.merger import Merger, stale
@@ -72,6 +74,8 @@ class CommandMerge:
         workspace, documents = self.merger.workspace, self.merger.documents
         found = await asyncio.to_thread(find_changes, output.left, workspace, documents, started_ns)
         self.record.note_policy(self.rulebook.policy.version)
+        code = await asyncio.to_thread(changes_of_code, found.changes, self.turn)
+        found = without_paths(found, code)
         judged = await asyncio.to_thread(self._judge, found.changes)
         ignored = await asyncio.to_thread(find_ignored, workspace, [each.path for each in judged])
         classified = classify_changes(judged, ignored, found.dropped)

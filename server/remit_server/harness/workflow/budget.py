@@ -118,7 +118,8 @@ def _is_held(ctx: CallContext) -> bool:
 def _needs_tests(paths: Iterable[str], ctx: CallContext) -> bool:
     """Tells whether one of the files is of no category that a test cannot come before."""
     globs = ctx.parts.rulebook.policy.exemptions
-    return any(all(unfit_paths(category, (path,), globs) for category in CATEGORIES) for path in paths)
+    costless = [category for category in CATEGORIES if category != "type_refactor"]
+    return any(all(unfit_paths(category, (path,), globs) for category in costless) for path in paths)
 
 
 def _read(ctx: CallContext) -> Account | None:

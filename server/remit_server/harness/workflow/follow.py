@@ -23,6 +23,7 @@ from remit_server.harness.workflow.budget import count_commit, refuse_mode
 from remit_server.harness.workflow.moves import move, set_mode
 from remit_server.harness.workflow.run_report import read_coverage, read_run
 from remit_server.harness.workflow.test_snapshot import snapshot_tests
+from remit_server.tools.code.types_only.compare import cannot_compare
 from remit_server.tools.run.run_tests import RunTestsArguments
 from remit_server.tools.spec import CommitPlan, Plan
 from remit_server.tools.workflow.review_work import ReviewWorkArguments
@@ -160,6 +161,10 @@ def _exempt(merged: Merged, parsed: ParsedCall, ctx: CallContext) -> None:
             "write a failing test first, or name only files of the category",
             code=ErrorCode.DENIED,
         )
+    for path in paths if category == "type_refactor" else ():
+        if (why := cannot_compare(path)) is not None:
+            fix = "write a failing test first, or name only files whose types can be told from what runs"
+            raise ToolError("the exemption was not granted", f"`{path}`: {why}", fix, code=ErrorCode.DENIED)
     _require(Trigger.EXEMPTION_GRANTED, ctx)
     ctx.turn.memory.position = replace(ctx.turn.memory.position, exemption=Exemption(category, frozenset(paths)))
 

@@ -1,0 +1,62 @@
+"""Compares two texts of a file by their syntax trees without types, by the language of its name (FLW-09)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import PurePosixPath
+from types import MappingProxyType
+
+from remit_server.tools.code.index.languages import language_of
+from remit_server.tools.code.index.tags import MAX_SOURCE_BYTES
+from remit_server.tools.code.types_only.python_tree import without_types as python_without_types
+from remit_server.tools.code.types_only.script_tree import without_types as script_without_types
+
+TYPES_ALONE = (".pyi", ".d.ts", ".d.mts", ".d.cts")
+"""Endings of files that hold types alone: nothing in them runs."""
+
+READERS: Mapping[str, Callable[[bytes], object]] = MappingProxyType(
+    {
+        "python": python_without_types,
+        "typescript": lambda source: script_without_types(source, "typescript"),
+        "tsx": lambda source: script_without_types(source, "tsx"),
+    }
+)
+"""What reads a text into a tree without types, by language; ValueError where it cannot."""
+
+WHY_NOT: Mapping[str, str] = MappingProxyType(
+    {
+        "javascript": "JavaScript has no types",
+        "go": "in Go a type decides what runs",
+        "rust": "in Rust a type decides what runs",
+        "java": "in Java a type decides what runs",
+        "c": "in C a type decides what runs",
+        "cpp": "in C++ a type decides what runs",
+    }
+)
+"""Why the other languages with a grammar have no edits of types alone."""
+
+
+def cannot_compare(path: str) -> str | None:
+    """Returns why an edit of such a file is never one of types alone; None where it can be found out."""
+    language = language_of(path)
+    if path.lower().endswith(TYPES_ALONE) or language in READERS:
+        return None
+    return WHY_NOT.get(language or "", f"nothing is known of types in files such as `{PurePosixPath(path).name}`")
+
+
+def runs_otherwise(path: str, before: bytes | None, after: bytes | None) -> str | None:
+    """Returns why a change is none of types alone, in words; None where it is."""
+    if (why := cannot_compare(path)) is not None:
+        return why
+    if path.lower().endswith(TYPES_ALONE):
+        return None
+    if before is None or after is None:
+        return "a file of code is added, moved or removed"
+    if max(len(before), len(after)) > MAX_SOURCE_BYTES:
+        return f"the file is larger than {MAX_SOURCE_BYTES} bytes"
+    read = READERS[language_of(path) or ""]
+    try:
+        same = read(before) == read(after)
+    except (ValueError, SyntaxError, RecursionError, MemoryError, TimeoutError):
+        return "a text of it cannot be read as this language"
+    return None if same else "it changes more than types"

@@ -1,0 +1,131 @@
+"""A Python module without types, by `ast` (FLW-09).
+
+Annotations are left out where no run of the code reads them: not in a class's body, where dataclasses and their like
+do, not of a decorated function, whose decorator may, and not where one would call something.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import cast
+
+_TYPING = frozenset({"typing", "typing_extensions", "collections.abc"})
+_INERT = (
+    ast.Name,
+    ast.Attribute,
+    ast.Subscript,
+    ast.Constant,
+    ast.Tuple,
+    ast.List,
+    ast.BinOp,
+    ast.BitOr,
+    ast.Load,
+)
+
+
+def without_types(source: bytes) -> object:
+    """Returns what two modules have in common that differ in types alone. Raises SyntaxError and ValueError."""
+    tree = ast.parse(source)
+    stripper = _Stripper(guarded=not _binds(tree, "TYPE_CHECKING"))
+    stripped = cast("ast.Module", stripper.visit(tree))
+    used = {node.id for node in ast.walk(stripped) if isinstance(node, ast.Name)}
+    used |= {name for node in ast.walk(stripped) if isinstance(node, ast.Global | ast.Nonlocal) for name in node.names}
+    kept = [node for node in stripped.body if not _is_unused_import(node, used, postponed=not stripper.kept)]
+    return ast.dump(ast.Module(kept, []))
+
+
+class _Stripper(ast.NodeTransformer):
+    """Takes annotations out; `kept` says that one was left in, which a run of the code may read."""
+
+    def __init__(self, *, guarded: bool) -> None:
+        self.guarded, self.kept, self.in_class, self.in_function = guarded, False, False, False
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
+        return self._within(node, in_class=True, in_function=False)
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
+        return self._function(node)
+
+    def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> ast.AST:
+        return self._function(node)
+
+    def visit_Lambda(self, node: ast.Lambda) -> ast.AST:
+        return self._within(node, in_class=False, in_function=True)
+
+    def visit_If(self, node: ast.If) -> ast.AST | None:
+        checks = isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
+        imports = all(isinstance(each, ast.Import | ast.ImportFrom) for each in node.body)
+        if self.guarded and checks and imports and not node.orelse:
+            return None
+        return self.generic_visit(node)
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST | None:
+        if self.in_class or not _is_inert(node.annotation):
+            self.kept = True
+            return self.generic_visit(node)
+        if node.value is not None:
+            return self.generic_visit(ast.Assign([node.target], node.value, None))
+        if self.in_function or not isinstance(node.target, ast.Name):
+            # Without a value it still makes the name a local one.
+            node.annotation = ast.Constant(None)
+            return self.generic_visit(node)
+        return None
+
+    def _function(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> ast.AST:
+        arguments = node.args
+        named = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg]
+        for each in named:
+            if each is not None and each.annotation is not None:
+                each.type_comment = None
+                each.annotation = self._left(each.annotation, node)
+        node.returns = None if node.returns is None else self._left(node.returns, node)
+        return self._within(node, in_class=False, in_function=True)
+
+    def _left(self, annotation: ast.expr, node: ast.FunctionDef | ast.AsyncFunctionDef) -> ast.expr | None:
+        if node.decorator_list or not _is_inert(annotation):
+            self.kept = True
+            return annotation
+        return None
+
+    def _within(self, node: ast.AST, *, in_class: bool, in_function: bool) -> ast.AST:
+        before = self.in_class, self.in_function
+        self.in_class, self.in_function = in_class, in_function
+        visited = self.generic_visit(node)
+        self.in_class, self.in_function = before
+        return visited
+
+
+def _is_inert(annotation: ast.expr) -> bool:
+    """Tells whether evaluating it does nothing but look names up."""
+    return all(isinstance(node, _INERT) for node in ast.walk(annotation))
+
+
+def _binds(tree: ast.Module, name: str) -> bool:
+    """Tells whether a module gives a name another meaning than `typing`'s."""
+    imported = any(
+        isinstance(node, ast.ImportFrom)
+        and node.module in _TYPING
+        and any(alias.name == name and alias.asname is None for alias in node.names)
+        for node in tree.body
+    )
+    bound = any(
+        (isinstance(node, ast.Name) and node.id == name and not isinstance(node.ctx, ast.Load))
+        or (isinstance(node, ast.arg) and node.arg == name)
+        or (isinstance(node, ast.alias) and node.asname == name)
+        or (isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) and node.name == name)
+        for node in ast.walk(tree)
+    )
+    return bound or not imported
+
+
+def _is_unused_import(node: ast.stmt, used: set[str], *, postponed: bool) -> bool:
+    """Tells whether an import is of names of `typing` that nothing but types uses.
+
+    `postponed`: nothing reads annotations, so that it is the same whether they are evaluated.
+    """
+    if not isinstance(node, ast.ImportFrom) or node.level:
+        return False
+    names = {alias.asname or alias.name for alias in node.names}
+    if node.module == "__future__":
+        return names == {"annotations"} and postponed
+    return node.module in _TYPING and "*" not in names and not names & used
