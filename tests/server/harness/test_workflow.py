@@ -467,7 +467,7 @@ TYPED = SOURCE.replace("(text)", "(text: str) -> dict[str, str]", 1)
 async def test_FLW_09_a_type_refactor_changes_types_and_nothing_else_by_tool_or_command(make_bench: Any) -> None:
     asked = call("workflow_request_exemption", category="type_refactor", paths=["config.py"], reason="types only")
     code = {"calls": [intent("WRITE_FILE"), call("write_file", path="config.py", content=BETTER)]}
-    shell = {"calls": [intent("EXECUTE"), call("run_command", command="echo x=1 > config.py")]}
+    shell = {"calls": [intent("EXECUTE"), call("run_command", command=COMMANDS["a program"])]}
     types = {"calls": [intent("WRITE_FILE"), call("write_file", path="config.py", content=TYPED)]}
     bench = await strict(make_bench, READ, {"calls": [intent("PLAN"), asked]}, code, shell, types, RUN)
     (refused,) = failures(bench)
