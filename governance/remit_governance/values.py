@@ -143,6 +143,7 @@ class Action:
     risk: Risk | None = None
     repository: bool = False
     history: bool = False
+    also: tuple[tuple[str, ...], ...] = ()
     work_item: str | None = None
     sandbox: SandboxName | None = None
     permit: bool = True

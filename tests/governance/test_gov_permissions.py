@@ -80,6 +80,14 @@ def test_always_never_outranks_an_explicit_deny() -> None:
     assert word(config(final_deny=ALL), REMEMBERED, REVIEW) == ("final_deny", "final_deny")
 
 
+def test_CMD_04_an_answer_that_denies_another_name_of_a_command_denies_it_and_one_that_allows_it_does_not() -> None:
+    jest = Action("process.exec", command=("jest", "--ci"), also=(("npx", "jest", "--ci"),))
+    assert decide(config(deny=({"command": "npx jest"},)), EMPTY, jest, ALLOW).word == "deny"
+    assert decide(config(deny=({"command": "npx vitest"},)), EMPTY, jest, ALLOW).word == "allow"
+    assert decide(config(allow=({"command": "npx jest"},)), EMPTY, jest, REVIEW).word == "ask"
+    assert decide(config(allow=({"command": "jest"},)), EMPTY, jest, REVIEW).word == "allow"
+
+
 def test_default_configuration_allows_what_policy_allows_and_asks_for_reviews() -> None:
     assert word(config(), EMPTY, ALLOW)[0] == "allow"
     assert word(config(), EMPTY, REVIEW) == ("ask", "policy")

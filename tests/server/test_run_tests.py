@@ -376,6 +376,26 @@ async def test_rules_about_the_runner_hold(make_bench: Any) -> None:
     assert "no-unittest" in result.output
 
 
+@pytest.mark.parametrize(
+    ("denied", "files"),
+    [
+        ("npx jest", {"package.json": '{"devDependencies": {"jest": "*"}}'}),
+        ("jest", {"package.json": '{"devDependencies": {"jest": "*"}}'}),
+        ("npx vitest", {"package.json": '{"devDependencies": {"vitest": "*"}}'}),
+        ("python3 -m pytest", {"pytest.ini": ""}),
+        ("python3 /tmp/remit-aids/inside_unittest.py", {"test_cart.py": UNITTEST}),
+    ],
+)
+async def test_CMD_04_a_rule_that_denies_what_is_started_or_another_way_to_type_it_holds(
+    make_bench: Any, denied: str, files: dict[str, str]
+) -> None:
+    denies = ALLOW + f"  - {{ name: not-this, match: {{ command: [{denied}] }}, action: deny }}\n"
+    bench = await ran(make_bench, files, policy=denies)
+    (result,) = bench.of("tool_result")
+    assert result.error.code == "denied"
+    assert "not-this" in result.output
+
+
 RUST = """#[cfg(test)]
 mod tests {
     #[test]

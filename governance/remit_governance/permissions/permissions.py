@@ -7,7 +7,7 @@ Nothing here lifts a policy's deny, and a remembered "allow" never outranks an e
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field, StrictStr, model_validator
@@ -60,7 +60,8 @@ class PermissionRule(Form):
         stops is read. It means commands in every spelling, as a policy's does.
         """
         if action.script is None:
-            return self._stops(action, fold_case)
+            named = (replace(action, command=argv, also=()) for argv in action.also)
+            return max(self._stops(each, fold_case) for each in (action, *named))
         parts = parts_of(action)
         judged = [self._stops(part, fold_case) for part in (action, *parts.actions, *parts.shadows)]
         # What a program may run of which nothing is known is never certain.

@@ -34,11 +34,12 @@ class Arguments(BaseModel):
 @dataclass(frozen=True, slots=True)
 class Target:
     """One thing a call touches, for policy: a resolved path, a command line and the folder it runs in, a host, or the
-    mode that is asked for."""
+    mode that is asked for. `also` are other command lines by which it is known, for rules that deny."""
 
     syscall: str
     path: WorkspacePath | None = None
     command: tuple[str, ...] | None = None
+    also: tuple[tuple[str, ...], ...] = ()
     cwd: WorkspacePath | None = None
     script: str | None = None
     size: int | None = None

@@ -46,7 +46,7 @@ def evaluate(policy: Policy, action: Action, claim: Claim | None = None) -> Deci
     permit = None
     if claim is not None and claim.refusal(action, policy.version) is None:
         permit = _permit(claim.token)
-    return _evaluate_simple(policy, action, permit) if action.script is None else _script(policy, action, permit)
+    return _command(policy, action, permit) if action.script is None else _script(policy, action, permit)
 
 
 def may_take_long(policy: Policy, actions: Iterable[Action]) -> bool:
@@ -66,6 +66,15 @@ def _is_slow(policy: Policy, action: Action) -> bool:
 
 def _permit(token: Token) -> Reason:
     return Reason(TOKEN_ALLOW, f"capability token {token.nonce} covers this", Verdict.ALLOW, "token")
+
+
+def _command(policy: Policy, action: Action, permit: Reason | None) -> Decision:
+    decision = _evaluate_simple(policy, action, permit)
+    if not action.also:
+        return decision
+    # Another name of a command needs no rule that allows it; but where a rule denies it, that counts.
+    named = (_evaluate_simple(policy, replace(action, command=argv, also=()), permit) for argv in action.also)
+    return strictest([decision, *(each for each in named if each.verdict is Verdict.DENY and each.rules)])
 
 
 def _script(policy: Policy, action: Action, permit: Reason | None) -> Decision:

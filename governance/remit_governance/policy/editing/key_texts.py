@@ -83,6 +83,7 @@ KEYS: Mapping[type[BaseModel], Mapping[str, str]] = MappingProxyType(
             "held": "Whether what the command line writes is judged by itself afterwards; its review may wait.",
             "repository": "Whether a write is one of git's own files in a folder that is, or becomes, a repository.",
             "history": "Whether git's history holds files that policy keeps from being read.",
+            "also": "Other command lines by which the command is known: a rule that denies one of them denies it.",
             "work_item": "The work item that the step named, whose scope then holds.",
         },
     }

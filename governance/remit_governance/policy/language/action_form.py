@@ -67,6 +67,7 @@ class ActionForm(BaseModel):
     held: StrictBool = False
     repository: StrictBool = False
     history: StrictBool = False
+    also: tuple[tuple[str, ...], ...] = ()
     work_item: str | None = None
     sandbox: SandboxName | Literal["none"] | None = None
     permit: StrictBool = True
@@ -89,6 +90,7 @@ class ActionForm(BaseModel):
             held=self.held,
             repository=self.repository,
             history=self.history,
+            also=self.also,
             work_item=self.work_item,
             sandbox=_usual_sandbox(self.syscall)
             if self.sandbox is None
@@ -147,6 +149,7 @@ def form_of(action: Action) -> dict[str, Json]:
         "held": action.held or None,
         "repository": action.repository or None,
         "history": action.history or None,
+        "also": [list(argv) for argv in action.also] or None,
         "work_item": action.work_item,
         "sandbox": None if action.sandbox == _usual_sandbox(action.syscall) else action.sandbox or "none",
         "permit": None if action.permit else False,

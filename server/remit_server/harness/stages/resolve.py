@@ -89,6 +89,7 @@ def _action_of(target: Target, tool: Tool[Any], turn: Turn, inside: SandboxName)
         target.syscall,
         target.path.relative if target.path else None,
         command=target.command,
+        also=target.also,
         cwd=target.cwd.relative if target.cwd else None,
         script=target.script,
         size=target.size,

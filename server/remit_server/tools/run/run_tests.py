@@ -72,9 +72,13 @@ def _choose(arguments: RunTestsArguments, ctx: ToolContext) -> Choice:
 
 
 def _targets(arguments: RunTestsArguments, ctx: ToolContext) -> tuple[Target, ...]:
-    # As a person would type it: who has a rule about `pytest` means this too.
+    # As a person would type it: who has a rule about `pytest` means this too. Who denies another way to type it, or
+    # what is really started, denies this.
     choice = _choose(arguments, ctx)
-    return (Target("process.exec", command=choice.runner.said(choice.ask), cwd=ctx.resolve(choice.folder)),)
+    runner, said = choice.runner, choice.runner.said(choice.ask)
+    others = ((*runner.through, *said), *((runner.runs(choice.ask),) if runner.runs else ()))
+    also = tuple(argv for argv in others if argv != said)
+    return (Target("process.exec", command=said, also=also, cwd=ctx.resolve(choice.folder)),)
 
 
 async def _prepare(arguments: RunTestsArguments, ctx: ToolContext) -> Plan:

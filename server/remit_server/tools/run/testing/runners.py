@@ -45,10 +45,11 @@ class Ask:
 class Runner:
     """One row. `program` is looked for on PATH; `said` is the command as a person would type it, for policy and to see.
 
-    `runs` is what is really started, where that is another one; `aids` are files beside this one that it finds in AIDS,
-    which write the report to a channel of its own, signed. Without them the report is its standard output. `narrow`
-    says a path in other words, or raises ToolError where the run would be no smaller: it takes the path, whether that
-    is a folder, all files of the folder where the runner runs, and what reads one.
+    `runs` is what is really started, where that is another one, and `through` what a person may type before it; `aids`
+    are files beside this one that it finds in AIDS, which write the report to a channel of its own, signed. Without
+    them the report is its standard output. `narrow` says a path in other words, or raises ToolError where the run would
+    be no smaller: it takes the path, whether that is a folder, all files of the folder where the runner runs, and what
+    reads one.
     """
 
     name: str
@@ -58,6 +59,7 @@ class Runner:
     coverage: Callable[[bytes, Path], tuple[FileCoverage, ...]] | None = None
     coverage_file: str = f"{COVERAGE_FOLDER}/report"
     runs: Callable[[Ask], tuple[str, ...]] | None = None
+    through: tuple[str, ...] = ()
     aids: tuple[str, ...] = ()
     narrow: Callable[[str, bool, tuple[str, ...], Callable[[str], str]], tuple[str, ...]] | None = None
 
@@ -200,6 +202,7 @@ RUNNERS: tuple[Runner, ...] = (
         pytest_results,
         coverage_py,
         runs=_reporting_pytest,
+        through=("python3", "-m"),
         aids=("inside_pytest.py", *_IN_PYTHON),
     ),
     Runner(
@@ -219,6 +222,7 @@ RUNNERS: tuple[Runner, ...] = (
         istanbul,
         _ISTANBUL,
         runs=_reporting_vitest,
+        through=("npx",),
         aids=("inside_vitest.mjs", _IN_NODE),
     ),
     Runner(
@@ -229,6 +233,7 @@ RUNNERS: tuple[Runner, ...] = (
         istanbul,
         _ISTANBUL,
         runs=_reporting_jest,
+        through=("npx",),
         aids=("inside_jest.cjs", _IN_NODE),
     ),
     Runner(
