@@ -53,6 +53,7 @@ COMMANDS: dict[str, Row] = {
     "auth": Row("auth", "store, list and remove API keys in the operating system's keyring"),
     "budget": Row("budget", "the coverage that explore mode has lost, and what opens it again"),
     "audit": Row("audit", "read or verify the audit log of a workspace"),
+    "bootstrap": Row("bootstrap", "start the language server and keep it up; say which runtimes are here"),
     "completion": Row("completion", "what bash, zsh or fish reads to complete these words"),
     "config": Row("config", "every setting, where it is set, and whether the files can be used"),
     "demo": Row("demo", "a governed edit, end to end through the language server, in a sample workspace"),

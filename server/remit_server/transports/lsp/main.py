@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 gc.disable()
 from remit_server import streams  # noqa: E402
 from remit_server.log_lines import PrefixedLines, ThreadedHandler  # noqa: E402
+from remit_server.pulse import answering_pings  # noqa: E402
 from remit_server.transports.lsp.rpc.frames import End, Frame  # noqa: E402
 from remit_server.transports.lsp.rpc.io_threads import FrameReader, FrameWriter  # noqa: E402
 from remit_server.transports.lsp.server import RemitServer, build_server  # noqa: E402
@@ -80,12 +81,13 @@ async def _converse(server: RemitServer, in_fd: int, out_fd: int) -> int:
     for number in (signal.SIGTERM, signal.SIGINT):
         with suppress(ValueError, RuntimeError):  # not the main thread: its owner handles the signals
             loop.add_signal_handler(number, end, 128 + number)
-    reader.start()
-    code = await ended
-    with suppress(TimeoutError):
-        await asyncio.wait_for(server.rpc.cancel_running(), _CANCEL_S)
-    await server.close()
-    await asyncio.to_thread(writer.close)
+    async with answering_pings():
+        reader.start()
+        code = await ended
+        with suppress(TimeoutError):
+            await asyncio.wait_for(server.rpc.cancel_running(), _CANCEL_S)
+        await server.close()
+        await asyncio.to_thread(writer.close)
     return code
 
 

@@ -1,0 +1,168 @@
+"""`remit bootstrap`, by real processes: a server that is killed, that hangs, that never starts; and what is missing."""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from remit_server import bootstrap
+from remit_server.bootstrap import INSTALL, MOST_RESTARTS, PROGRAMS, Workspace, container_argv, may_restart
+from remit_server.cli.commands.bootstrap import START
+
+REMIT = [sys.executable, "-P", "-c", START]
+QUICK = "from remit_server.bootstrap import *; sys.exit(bootstrap(sys.argv[1:], pace=Pace(20, 0.2, 2)))"
+
+
+def running(argv: Sequence[str], folder: Path) -> subprocess.Popen[bytes]:
+    homes = {f"REMIT_{name}_DIR": str(folder / name) for name in ("CONFIG", "STATE", "DATA")}
+    pipe = subprocess.PIPE
+    return subprocess.Popen(argv, stdin=pipe, stdout=pipe, stderr=pipe, env={**os.environ, **homes}, cwd=folder)
+
+
+def server_of(process: subprocess.Popen[bytes]) -> int:
+    """The server that it has started, by its pid."""
+    while process.poll() is None:
+        children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+        if children and b"serve" in Path(f"/proc/{children[0]}/cmdline").read_bytes():
+            return int(children[0])
+    raise AssertionError("it ended")
+
+
+def initialized(process: subprocess.Popen[bytes], number: int) -> bool:
+    """Whether the server answers `initialize`, over the bootstrap's own streams."""
+    assert process.stdin is not None
+    assert process.stdout is not None
+    body = {"jsonrpc": "2.0", "id": number, "method": "initialize", "params": {"processId": None, "capabilities": {}}}
+    text = json.dumps(body).encode()
+    process.stdin.write(b"Content-Length: %d\r\n\r\n%b" % (len(text), text))
+    process.stdin.flush()
+    length = 0
+    while (line := process.stdout.readline()) not in {b"\r\n", b""}:
+        name, _, value = line.partition(b":")
+        length = int(value) if name.lower() == b"content-length" else length
+    return "capabilities" in json.loads(process.stdout.read(length))["result"]
+
+
+def lines(process: subprocess.Popen[bytes], ends: str) -> Iterator[str]:
+    assert process.stderr is not None
+    for line in process.stderr:
+        yield line.decode().rstrip()
+        if ends in line.decode():
+            return
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="its children are read from /proc")
+def test_CLI_13_a_server_that_is_killed_again_and_again_is_given_up_with_the_reason(tmp_path: Path) -> None:
+    with running([*REMIT, "bootstrap"], tmp_path) as process:
+        for number in range(MOST_RESTARTS + 1):
+            assert initialized(process, number)
+            os.kill(server_of(process), signal.SIGKILL)
+            if number < MOST_RESTARTS:
+                *_, again = lines(process, "started again")
+                assert f"{number + 1} of {MOST_RESTARTS} times: it was ended by SIGKILL" in again
+        said = "\n".join(lines(process, "never said"))
+        assert process.wait(30) == 1
+    assert "error: the server is not started again" in said
+    assert "why: it was ended by SIGKILL, after 3 restarts in 5 minutes" in said
+
+
+@pytest.mark.slow
+def test_CLI_13_the_end_of_its_client_is_no_reason_to_start_it_again(tmp_path: Path) -> None:
+    with running([*REMIT, "bootstrap"], tmp_path) as process:
+        assert initialized(process, 1)
+        assert process.stdin is not None
+        process.stdin.close()
+        assert process.wait(60) == 1
+        assert "again" not in "\n".join(lines(process, "never said"))
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="its children are read from /proc")
+def test_CLI_12_a_server_that_hangs_is_ended_and_started_again(tmp_path: Path) -> None:
+    with running([sys.executable, "-P", "-c", QUICK, *REMIT, "serve"], tmp_path) as process:
+        assert initialized(process, 1)
+        os.kill(server_of(process), signal.SIGSTOP)
+        *_, again = lines(process, "started again")
+        assert "it did not answer a ping within 2 s" in again
+        assert initialized(process, 2)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(60) == 128 + signal.SIGTERM
+
+
+def test_CLI_13_the_last_lines_of_a_server_that_never_starts_are_shown(tmp_path: Path) -> None:
+    broken = "for n in $(seq 30); do echo line $n >&2; done; exit 7"
+    with running([sys.executable, "-P", "-c", QUICK, "/bin/sh", "-c", broken], tmp_path) as process:
+        said = list(lines(process, "never said"))
+        assert process.wait(30) == 1
+    end = said[said.index("error: the server is not started again") :]
+    assert "why: it ended with 7, and not in order, after 3 restarts in 5 minutes" in end
+    assert end[-bootstrap.LAST_LINES :] == [f"  line {number}" for number in range(11, 31)]
+
+
+@given(st.lists(st.floats(0, 2_000), max_size=20))
+def test_CLI_13_never_more_than_three_restarts_in_any_five_minutes(deaths: list[float]) -> None:
+    restarts: list[float] = []
+    for now in sorted(deaths):
+        if not may_restart(restarts, now):
+            assert sum(now - at < 300 for at in restarts) == 3
+            continue
+        restarts.append(now)
+        assert sum(now - at < 300 for at in restarts) <= 3
+
+
+def test_CLI_11_what_is_missing_is_told_with_how_to_get_it(tmp_path: Path) -> None:
+    for name in ("python3", "podman"):
+        (tmp_path / name).write_text("#!/bin/sh\n")
+        (tmp_path / name).chmod(0o755)
+    found = bootstrap.find_runtimes("fedora", str(tmp_path))
+    told = bootstrap.describe_runtimes(found).splitlines()
+    assert [line.split()[0] for line in told] == list(PROGRAMS)
+    assert told[0].endswith(str(tmp_path / "python3"))
+    assert told[2] == "bubblewrap not found; it runs commands in a sandbox: dnf install bubblewrap"
+    assert all(set(how) == set(PROGRAMS) for how in INSTALL.values())
+
+
+def test_CLI_11_check_lists_every_runtime_and_a_container_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    checked = subprocess.run([*REMIT, "bootstrap", "--check"], capture_output=True, text=True, check=True)
+    assert [line.split()[0] for line in checked.stdout.splitlines()] == list(PROGRAMS)
+    nowhere = {**os.environ, "PATH": str(tmp_path)}
+    asked = [*REMIT, "bootstrap", "--container", "podman", "--image", "x"]
+    refused = subprocess.run(asked, capture_output=True, text=True, check=False, env=nowhere)
+    assert refused.returncode == 2
+    assert "there is no program `podman`" in refused.stderr
+    alone = subprocess.run([*REMIT, "bootstrap", "--image", "x"], capture_output=True, text=True, check=False)
+    assert alone.returncode == 2
+
+
+@pytest.mark.parametrize("program", ["podman", "docker"])
+def test_CLI_12_the_container_has_the_workspace_and_nothing_else(program: str) -> None:
+    argv = container_argv(Workspace(program, "image", Path("/w")), "name", Path("/s"), ["remit", "serve"])
+    volumes = [value for option, value in pairwise(argv) if option == "--volume"]
+    assert volumes == ["/w:/w", "/s:/run/remit-bootstrap"]
+    assert argv[:2] == [program, "run"]
+    assert argv[-3:] == ["image", "remit", "serve"]
+    assert {"--cap-drop", "no-new-privileges"} < set(argv)
+
+
+def test_CLI_11_it_is_of_the_standard_library_and_under_500_lines() -> None:
+    files = [Path(bootstrap.__file__), Path(bootstrap.__file__).with_name("pulse.py")]
+    assert sum(len(file.read_text().splitlines()) for file in files) < 500
+    names = {
+        (node.module or "") if isinstance(node, ast.ImportFrom) else node.names[0].name
+        for file in files
+        for node in ast.walk(ast.parse(file.read_text()))
+        if isinstance(node, ast.Import | ast.ImportFrom)
+    }
+    assert {name for name in names if name.partition(".")[0] not in sys.stdlib_module_names} == {"remit_server.pulse"}
