@@ -14,6 +14,7 @@ from bench_runtime import call, intent
 from command_line import CommandLine, Done
 
 from remit_server.cli.main import COMMANDS
+from remit_server.runtime.settings import Settings
 
 DONE, FAILED, USAGE, DENIED, INTERRUPTED = 0, 1, 2, 3, 130
 
@@ -427,3 +428,16 @@ def test_ctrl_c_ends_the_turn_and_nothing_has_changed(
         assert "cancelled" in terminal.screen
     assert "subtotal" not in (remit.workspace / "src/cart.py").read_text()
     assert remit("audit", "verify").code == DONE
+
+
+def test_FLW_08_the_budget_says_what_opens_a_locked_explore_mode(remit: CommandLine) -> None:
+    done = remit("budget", "--json")
+    assert (done.code, [line["standing"] for line in done.lines]) == (DONE, ["not measured"])
+    file = Settings.from_environment(remit.workspace, remit.environment).coverage_file
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text('{"by": "pytest", "baseline": 90, "now": 80}')
+    assert [line["account"]["debt"] for line in remit("budget", "--json").lines] == [10]
+    assert "back to 85.0 % or more" in remit("budget").out
+    assert "back to 70.0 % or more" not in remit("budget", REMIT_LOCK_POINTS="20").out
+    file.write_text("[]")
+    assert "it is no account of coverage" in remit("budget").err
