@@ -68,6 +68,6 @@ def test_DOC_03_every_picture_is_small_and_there_in_dark_and_light() -> None:
 def test_DOC_03_every_picture_is_taken_by_a_test_and_shown_on_a_page() -> None:
     drivers = [path.read_text("utf-8") for path in (ROOT / "tests" / "e2e" / "vscode").glob("*.mjs")]
     pages = [path.read_text("utf-8") for path in (ROOT / "docs").rglob("*.md")]
-    taken = set(re.findall(r" picture\(page, chat, shots, '(\w+)'\)", "".join(drivers)))
+    taken = set(re.findall(r" picture\(chat, '(\w+)'\)", "".join(drivers)))
     shown = set(re.findall(r"images/([\w-]+)\.png", "".join(pages)))
     assert {f"{name}-{scheme}" for name in taken for scheme in ("dark", "light")} == set(PICTURES) == shown
