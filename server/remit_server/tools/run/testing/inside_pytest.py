@@ -120,7 +120,8 @@ class Recorder:
         """A plugin that tests brought may have said how they ended; a `conftest.py` is the project's own."""
         manager = self.config.pluginmanager
         for plugin in manager.get_plugins():
-            hooks = [caller.name for caller in manager.get_hookcallers(plugin) or []]
+            callers: list[Any] = manager.get_hookcallers(plugin) or []
+            hooks: list[str] = [caller.name for caller in callers]
             is_own = Path(str(getattr(plugin, "__file__", ""))).name == "conftest.py"
             if not is_own and not any(plugin is known for known in self.plugins) and any(map(says_how, hooks)):
                 self.tell("doubt", "", text=f"the tests brought a plugin: `{manager.get_name(plugin)}`")
