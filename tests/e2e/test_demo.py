@@ -128,7 +128,9 @@ def test_its_audit_verifies_from_anywhere(demo: Demo) -> None:
         record["kind"] for record in demo.remit("audit", "log", "--workspace", str(demo.workspace), "--json").lines
     }
     calls = {"intent_selected", "tool_intent", "tool_outcome", "approval_required", "approval_resolved"}
-    assert kinds == {*calls, "state_transition", "checkpoint", "kernel_start", "kernel_shutdown"}
+    authority = {"capability_issued", "capability_revoked", "sandbox_created", "sandbox_destroyed"}
+    whole = {"state_transition", "run_completed", "checkpoint", "kernel_start", "kernel_shutdown"}
+    assert kinds == {*calls, *authority, *whole}
 
 
 @pytest.mark.parametrize("place", ["first", "middle", "last"])
