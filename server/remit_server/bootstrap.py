@@ -16,7 +16,7 @@ import tempfile
 import threading
 import time
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -130,7 +130,7 @@ def this_system() -> str:
         text = Path("/etc/os-release").read_text(encoding="utf-8", errors="replace")
     except OSError:
         return ""
-    rows = dict(line.partition("=")[::2] for line in text.splitlines() if "=" in line)
+    rows = {key: value for line in text.splitlines() for key, sign, value in [line.partition("=")] if sign}
     ids = " ".join(rows.get(key, "").strip("\"'") for key in ("ID", "ID_LIKE")).split()
     return next((name for each in ids if (name := FAMILIES.get(each, each)) in INSTALL), "")
 
@@ -207,7 +207,7 @@ def _last_words(why: str, lines: Sequence[str]) -> str:
 
 
 @contextmanager
-def _started(command: Sequence[str], workspace: Workspace | None) -> Iterator[tuple[Watched, socket.socket]]:
+def _started(command: Sequence[str], workspace: Workspace | None) -> Generator[tuple[Watched, socket.socket]]:
     """Starts the server with our standard input and output; whatever is left of it is ended. Raises OSError."""
     with (
         tempfile.TemporaryDirectory(prefix="remit-bootstrap-") as folder,
@@ -289,7 +289,7 @@ def _how_ended(process: subprocess.Popen[bytes]) -> str | None:
 
 
 @contextmanager
-def _passing_on(process: subprocess.Popen[bytes]) -> Iterator[None]:
+def _passing_on(process: subprocess.Popen[bytes]) -> Generator[None]:
     """Signals that are meant to end us end the server, which then says that it ends in order."""
 
     def pass_on(number: int, _: object) -> None:

@@ -42,7 +42,7 @@ from remit_governance.policy.matching.index import keys_of_match
 from remit_governance.policy.matching.rule_globs import wild_chars
 from remit_governance.policy.rules import SANDBOXES, Constraints, Layer, Policy, Rule
 from remit_governance.secrets.secret_patterns import SecretPattern
-from remit_governance.values import Intent, Verdict
+from remit_governance.values import Intent, SandboxName, Verdict
 from remit_governance.work_items.items import SCOPE_RULES, WorkItem, WorkItems
 from remit_governance.work_items.scope import scope_rules
 from remit_governance.workflow.exemptions import CATEGORIES, DEFAULT_GLOBS
@@ -250,7 +250,9 @@ def compile_rule(form: RuleForm, line: int, source: Source, fold_case: bool) -> 
 
 def _constraints(form: ConstraintsForm) -> Constraints:
     wanted = form.require_sandbox
-    sandboxes = None if wanted is None else SANDBOXES if wanted == "L2" else frozenset({wanted})
+    sandboxes: frozenset[SandboxName] | None = None
+    if wanted is not None:
+        sandboxes = SANDBOXES if wanted == "L2" else frozenset((wanted,))
     return Constraints(form.max_file_size, sandboxes, form.require_capability_token)
 
 

@@ -17,7 +17,7 @@ from remit_governance.workflow.debt import (
     opening,
     standing_of,
 )
-from remit_governance.workflow.exemptions import CATEGORIES, unfit_paths
+from remit_governance.workflow.exemptions import CATEGORIES, Category, unfit_paths
 from remit_governance.workflow.states import Mode
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
@@ -118,7 +118,7 @@ def _is_held(ctx: CallContext) -> bool:
 def _needs_tests(paths: Iterable[str], ctx: CallContext) -> bool:
     """Tells whether one of the files is of no category that a test cannot come before."""
     globs = ctx.parts.rulebook.policy.exemptions
-    costless = [category for category in CATEGORIES if category != "type_refactor"]
+    costless: list[Category] = [category for category in CATEGORIES if category != "type_refactor"]
     return any(all(unfit_paths(category, (path,), globs) for category in costless) for path in paths)
 
 

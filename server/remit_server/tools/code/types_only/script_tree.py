@@ -51,7 +51,11 @@ def without_types(source: bytes, language: str) -> object:
     """Returns what two modules have in common that differ in types alone. Raises ValueError and TimeoutError."""
     limits = Limits(seconds=MAX_SECONDS)
     parser = Parser(grammar_of(language).language)
-    tree = parser.parse(lambda offset, _: source[offset : offset + 65_536], progress_callback=lambda *_: limits.spent())
+
+    def read(offset: int, _: object) -> bytes:
+        return source[offset : offset + 65_536]
+
+    tree = parser.parse(read, progress_callback=lambda _offset, _error: limits.spent())
     if tree.root_node.has_error:
         raise ValueError("the text has errors")
     erases = b"@" not in source or not _has_decorator(tree.root_node)
