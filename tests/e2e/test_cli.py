@@ -27,6 +27,7 @@ EVERY = {
     ("auth", "set"): False,
     ("audit", "log"): True,
     ("audit", "verify"): True,
+    ("bootstrap",): False,
     ("budget",): True,
     ("completion",): False,
     ("config", "show"): True,

@@ -250,7 +250,9 @@ def test_NVI_02_a_no_with_words_reaches_the_model(
 def test_NVI_03_the_lines_of_the_chat_and_their_completion(start: Callable[[str], Editor]) -> None:
     editor = start("embedded")
     editor.open("src/cart.py")
-    assert editor.nvim.funcs.getcompletion("Remit /sta", "cmdline") == ["/status", "/stats"]
+    # A server that is still busy with its start is not waited for long while somebody types.
+    wanted = ["/status", "/stats"]
+    editor.until("the lines", lambda: editor.nvim.funcs.getcompletion("Remit /sta", "cmdline") == wanted)
     assert editor.nvim.funcs.getcompletion("Remit see @src/c", "cmdline") == ["@src/cart.py"]
     assert editor.nvim.funcs.getcompletion("Remit re", "cmdline") == ["refactor", "review"]
     editor.remit("/status")
