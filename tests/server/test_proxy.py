@@ -331,12 +331,14 @@ async def test_a_name_that_leads_to_this_machine_is_denied() -> None:
 
 
 def test_attempts_are_recorded_once_each_and_not_without_end() -> None:
+    admitted: list[Attempt] = []
     recorded: list[Attempt] = []
-    attempts = Attempts(recorded.append)
+    attempts = Attempts(admitted.append, recorded.append)
     for number in range(3 * MAX_DENIED):
         attempts.note(Attempt(f"h{number}.org", allowed=False, why="it is not listed"))
         attempts.note(Attempt("example.org", allowed=True))
     attempts.note(Attempt("other.org", allowed=True))
+    assert len(admitted) == 6 * MAX_DENIED + 1, "each of them has to be let go on"
     assert len(recorded) == MAX_DENIED + 3
     assert recorded[-1] == Attempt("other.org", allowed=True)
     assert "network: allowed example.org, 300 times" in attempts.report()

@@ -404,4 +404,4 @@ async def test_a_host_that_is_none_is_refused(bench: Bench, host: str) -> None:
 
 
 def test_nothing_tried_is_nothing_said() -> None:
-    assert Attempts(lambda _: None).report() == ""
+    assert Attempts(lambda _: None, lambda _: None).report() == ""

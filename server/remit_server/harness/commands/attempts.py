@@ -17,13 +17,18 @@ MAX_REPORTED = 20
 
 @dataclass(slots=True)
 class Attempts:
-    """The different attempts of one command, and how often each was made. `record` audits one."""
+    """The different attempts of one command, and how often each was made.
 
+    Each one needs `admit`, the first of its kind is audited by `record`; either may raise ToolError.
+    """
+
+    admit: Callable[[Attempt], None]
     record: Callable[[Attempt], None]
     seen: dict[Attempt, int] = field(default_factory=dict[Attempt, int])
 
     def note(self, attempt: Attempt) -> None:
-        """Audits it, the first time. Raises ToolError, as `record` does."""
+        """Lets it go on, and audits it the first time. Raises ToolError."""
+        self.admit(attempt)
         if attempt not in self.seen:
             if not attempt.allowed and self._count_denied() >= MAX_DENIED:
                 attempt = Attempt("others", allowed=False, why=f"more than {MAX_DENIED} were denied")

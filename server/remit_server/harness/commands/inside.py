@@ -45,13 +45,20 @@ class Inside:
             self.record.record_capability(AuditKind.CAPABILITY_ISSUED, str(self._handed.nonce), **given)
 
     def admit(self, attempt: Attempt) -> None:
-        """Audits a connection that the command tries; one that is allowed needs its token. Raises ToolError."""
+        """Spends a use of the token on each connection that is allowed. Raises ToolError where it is not in force."""
         if attempt.allowed:
-            if self._handed is None:
-                raise not_in_force("unknown")
-            self._handed.connect(attempt.target)
-            self.record.record_capability(AuditKind.CAPABILITY_USED, str(self._handed.nonce), host=attempt.target)
+            self._token().connect(attempt.target)
+
+    def record_attempt(self, attempt: Attempt) -> None:
+        """Audits a connection that the command tries, and the token of one that is allowed. Raises ToolError."""
+        if attempt.allowed:
+            self.record.record_capability(AuditKind.CAPABILITY_USED, str(self._token().nonce), host=attempt.target)
         self.record.record_attempt(attempt)
+
+    def _token(self) -> HandedOn:
+        if self._handed is None:
+            raise not_in_force("unknown")
+        return self._handed
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         """Audits how it ended; the token ends with the call's."""
