@@ -37,7 +37,7 @@ async def tools(chat: Chat, words: str) -> Reply:
 async def status(chat: Chat, words: str) -> Reply:
     """Tells what is in force."""
     del words
-    now = chat.runtime.status()
+    now = chat.runtime.status(chat.session)
     rows = {
         "workspace": str(chat.settings.workspace),
         "session": chat.session,

@@ -43,7 +43,7 @@ async def reject(chat: Chat, words: str) -> Reply:
 
 def _need_review(chat: Chat) -> None:
     """Raises NotUnderstood where nothing is under review."""
-    state = chat.runtime.status().state
+    state = chat.runtime.status(chat.session).state
     if state not in {State.REVIEWING, State.COMMITTING}:
         fix = "work is under review once all tests pass; `/status` says where it is"
         raise NotUnderstood("there is nothing to review", f"the work is in state `{state}`", fix)

@@ -131,3 +131,16 @@ async def test_FLW_10_without_work_under_review_there_is_nothing_to_approve(clie
         asked = {"command": "remit.chat.read", "arguments": [{"text": command}]}
         refused = await client.error("workspace/executeCommand", asked)
         assert "there is nothing to review" in refused["message"]
+
+
+async def test_FLW_07_a_chat_tells_of_its_own_mode_and_not_of_the_session_used_last(client):
+    first = (await value(client, "remit.chat.send", text="/new"))["reply"]["session_id"]
+    await value(client, "remit.chat.send", text="/strict", session_id=first)
+    other = (await value(client, "remit.chat.send", text="/new"))["reply"]["session_id"]
+    await value(client, "remit.chat.send", text="hello", session_id=other)
+    said = (await value(client, "remit.chat.read", text="/status", session_id=first))["text"]
+    assert "workflow: strict mode" in said
+    said = (await value(client, "remit.chat.read", text="/status", session_id=other))["text"]
+    assert "workflow: explore mode" in said
+    asked = await value(client, "remit.chat.send", text="hello", session_id=first)
+    assert asked["result"]["session_id"] == first, "it is not the one that the chat went to"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from lsprotocol import types as lsp
@@ -64,7 +65,11 @@ async def send(connection: Connection, params: lsp.ExecuteCommandParams) -> Json
 
 async def _read(connection: Connection, asked: Asked) -> ChatReply:
     chat = await _chat(connection, asked)
+    before = chat.session
     line = await read_line(chat, asked.need("text"))
+    if chat.session != before:
+        # The chat went to another session; who names the one before means that one.
+        _remember(connection, replace(chat, session=before, pinned=[]))
     _remember(connection, chat)
     return ChatReply(
         session_id=chat.session,
