@@ -169,7 +169,10 @@ def unpack(package: Package, folder: Path) -> None:
         for member in archive.getmembers():
             name = member.name.partition("/")[2]
             if member.isfile() and any(fnmatch(name, glob) for glob in package.keeps):
-                archive.extract(member.replace(name=name), folder, filter="data")
+                file, read = folder / name, archive.extractfile(member)
+                assert read is not None, "a file has contents"
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.write_bytes(read.read())
     with (folder / ".gitignore").open("a") as ignored:
         ignored.write(".venv/\n__pycache__/\n")
     said = (["init", "-q"], ["config", "user.name", "Ada"], ["config", "user.email", "a@b.c"], ["add", "-A"])
