@@ -30,13 +30,13 @@ const old = home.script('old.json', [{ calls: [{ name: 'select_active_intent', a
 remit('ask', '--model', old, 'look at the cart');
 const TURNS = lengthen(EVENTS);
 
-await tell(home, { model }, async ({ page, open, shot, look: lookAt }) => {
+await tell(home, { model }, async ({ page, open, shot, still, look: lookAt }) => {
   const chat = await open();
   const look = (name) => lookAt(chat, name);
   const input = chat.locator('#input');
   const ended = (turns) => until(`turn ${turns} ends`, TURN_MS, async () => await endedTurns(chat) === turns);
   const frame = async () => (await chat.locator('#chat').elementHandle()).ownerFrame();
-  const stage = { page, chat, shot, look, input, ask: (text) => ask(chat, text), ended, frame };
+  const stage = { page, chat, shot, still, look, input, ask: (text) => ask(chat, text), ended, frame };
   await page.locator('.statusbar-item', { hasText: 'Remit: script:panel.json' }).waitFor({ timeout: 60_000 });
 
   await attachments(stage);
@@ -97,7 +97,7 @@ async function places({ page, chat, look }) {
   await look('3-place');
 }
 
-async function streamed({ page, chat, shot, input, ask, ended, frame }) {
+async function streamed({ page, chat, still, input, ask, ended, frame }) {
   await watchFrames(await frame());
   const trace = await traced(page, async () => {
     await ask('tell me all of it');
@@ -106,10 +106,10 @@ async function streamed({ page, chat, shot, input, ask, ended, frame }) {
   console.log('stream', JSON.stringify({ ...await framesOf(await frame()), trace }));
   assert.match(await chat.getByTestId('answer').last().innerText(), /Paragraph 0 says[^]*Paragraph 249 says[^]*value_59 = 59/, 'nothing of it is missing');
   assert.ok(await input.isEnabled());
-  await shot('4-streamed');
+  await still('4-streamed');
 }
 
-async function accessible({ page, chat, shot, ask, frame }) {
+async function accessible({ page, chat, still, ask, frame }) {
   await ask('write both');
   await chat.getByRole('button', { name: 'Allow once' }).waitFor({ timeout: TURN_MS });
   const themes = {
@@ -120,13 +120,13 @@ async function accessible({ page, chat, shot, ask, frame }) {
   for (const [kind, choose] of Object.entries(themes)) {
     await choose();
     await until(`the theme is ${kind}`, 30_000, async () => (await chat.locator('body').getAttribute('class')).split(' ').some((each) => each.startsWith(kind)));
-    await shot(`5-${kind}`);
+    await still(`5-${kind}`);
     assert.deepEqual(await violations(await frame()), [], `axe, ${kind}`);
   }
   await page.emulateMedia({ forcedColors: 'none', colorScheme: 'light' });
   await atTwice(page, async () => {
     await chat.getByRole('button', { name: 'Allow once' }).scrollIntoViewIfNeeded();
-    await shot('6-twice-the-size');
+    await still('6-twice-the-size');
     assert.ok(await chat.locator('body').evaluate((body) => body.scrollWidth <= body.clientWidth), 'nothing lies out of sight to the right');
     assert.deepEqual(await violations(await frame()), [], 'axe, at 200 %');
   });
@@ -137,7 +137,7 @@ async function accessible({ page, chat, shot, ask, frame }) {
   await page.mouse.up();
   await until('the chat is narrow', 30_000, async () => await chat.locator('body').evaluate((body) => body.clientWidth) <= 200);
   await chat.getByRole('button', { name: 'Deny' }).first().scrollIntoViewIfNeeded();
-  await shot('6-narrow');
+  await still('6-narrow');
   assert.ok(await chat.locator('body').evaluate((body) => body.scrollWidth <= body.clientWidth), 'nothing lies out of sight to the right');
   assert.deepEqual(await violations(await frame()), [], 'axe, narrow');
   for (let denied = 1; denied <= 2; denied += 1) {

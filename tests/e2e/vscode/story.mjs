@@ -43,8 +43,10 @@ export async function tell({ name, home, workspace, env }, { model, prepare = ()
     await story({
       editor, browser, page,
       open: () => openChat(page, editor.url, options.workspace ?? workspace),
-      /** What is open only for a moment is seen as it is; everything else is looked at in dark, light and at 200 %. */
-      shot: (moment) => page.screenshot({ path: path.join(shots, `${name}-${moment}.png`) }),
+      /** As it is just now. */
+      still: (moment) => page.screenshot({ path: path.join(shots, `${name}-${moment}.png`) }),
+      /** What another size of the window would close is seen in both colours; everything else is looked at at 200 %, too. */
+      shot: (moment) => inBoth(page, (scheme) => page.screenshot({ path: path.join(shots, `${name}-${moment}-${scheme}.png`) })),
       look: (chat, moment) => look(page, chat, `${name}-${moment}`),
       /** One that the documentation shows as well (DOC-03). */
       picture: (chat, moment) => look(page, chat, `picture-${moment}`),
@@ -64,13 +66,20 @@ export async function tell({ name, home, workspace, env }, { model, prepare = ()
 
 /** A moment as people see it (EDI-07): in dark, in light, and in a window at 200 %. The editor follows the system's colours. */
 async function look(page, chat, name) {
+  await inBoth(page, async (scheme) => {
+    if (await chat.locator('body').count() > 0) await chat.locator(`body.vscode-${scheme}`).waitFor();
+    await page.screenshot({ path: path.join(shots, `${name}-${scheme}.png`), animations: 'disabled' });
+  });
+  await atTwice(page, () => page.screenshot({ path: path.join(shots, `twice-${name}.png`), animations: 'disabled' }));
+}
+
+/** Does `see` in light and in dark, which it leaves. */
+async function inBoth(page, see) {
   for (const scheme of ['light', 'dark']) {
     await page.emulateMedia({ colorScheme: scheme });
     await page.locator(scheme === 'dark' ? '.monaco-workbench.vs-dark' : '.monaco-workbench:not(.vs-dark)').waitFor();
-    if (await chat.locator('body').count() > 0) await chat.locator(`body.vscode-${scheme}`).waitFor();
-    await page.screenshot({ path: path.join(shots, `${name}-${scheme}.png`), animations: 'disabled' });
+    await see(scheme);
   }
-  await atTwice(page, () => page.screenshot({ path: path.join(shots, `twice-${name}.png`), animations: 'disabled' }));
 }
 
 /** Does `work` while the window is at 200 %. */
