@@ -128,10 +128,25 @@ export async function readAll(chat) {
   });
 }
 
-export async function quickOpen(page, file) {
-  await page.keyboard.press('Control+P');
-  await page.locator('.quick-input-widget .quick-input-box input').fill(file);
-  await page.locator('.quick-input-list .monaco-list-row').filter({ hasText: path.basename(file) }).first().waitFor();
+export const quickOpen = (page, file) => pick(page, 'Control+P', file, path.basename(file));
+
+export const palette = (page, command) => pick(page, 'F1', `>${command}`, command);
+
+/** Types into the box that `key` opens and takes the row; again where a window that still starts has closed the box. */
+async function pick(page, key, typed, row) {
+  const box = page.locator('.quick-input-widget .quick-input-box input');
+  const rows = page.locator('.quick-input-list .monaco-list-row').filter({ hasText: row });
+  for (let left = 3; ; left -= 1) {
+    try {
+      await page.keyboard.press(key);
+      await box.fill(typed, { timeout: 10_000 });
+      await rows.first().waitFor();
+      break;
+    } catch (error) {
+      if (left === 0) throw error;
+      if (await box.isVisible()) await page.keyboard.press('Escape');
+    }
+  }
   await page.keyboard.press('Enter');
 }
 
@@ -145,13 +160,6 @@ export function processes(value, word) {
       return false; // it has ended, or is not ours to read
     }
   }).map(Number);
-}
-
-export async function palette(page, command) {
-  await page.keyboard.press('F1');
-  await page.locator('.quick-input-widget .quick-input-box input').fill(`>${command}`);
-  await page.locator('.quick-input-list .monaco-list-row').filter({ hasText: command }).first().waitFor();
-  await page.keyboard.press('Enter');
 }
 
 /** Waits until `check` is true, or fails saying what it waited for. */
