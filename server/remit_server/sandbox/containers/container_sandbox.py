@@ -158,6 +158,9 @@ class Containers:
             cwd="/",
         )
         _, said = await process.communicate(content)
+        assert process.stdin is not None
+        with contextlib.suppress(OSError):  # a program that ended before it read all; Python 3.11 would print that
+            await process.stdin.wait_closed()
         if process.returncode != 0:
             raise RuntimeError(last_line(said) or f"{self._program} cannot import an image")
 
