@@ -8,6 +8,7 @@ const browser = await openBrowser(chromium);
 try {
   const { page, problems, outside } = browser;
   const asked = [];
+  await page.emulateMedia({ colorScheme: 'light' });
   page.context().on('request', (request) => { if (!request.url().startsWith('file:') && !request.url().startsWith('data:')) asked.push(request.url()); });
   await page.goto(pathToFileURL(path.join(site, 'index.html')).href);
   await page.locator('.md-search__input').fill('tamper-evident');
