@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
 import { openHome, tell, TURN_MS } from './story.mjs';
-import { palette, quickOpen, readAll, until } from './workbench.mjs';
+import { actions, palette, quickOpen, readAll, until } from './workbench.mjs';
 
 const home = openHome('inline', '.vscode');
 const { workspace } = home;
@@ -23,7 +23,7 @@ const model = home.script('inline.json', [
 ]);
 
 const settings = { 'editor.inlineSuggest.enabled': true, 'editor.quickSuggestions': { other: 'off' }, 'editor.wordBasedSuggestions': 'off' };
-await tell(home, { model, settings, env: { ...home.env, REMIT_RECORD: traffic } }, async ({ page, open, shot, look }) => {
+await tell(home, { model, settings, env: { ...home.env, REMIT_RECORD: traffic } }, async ({ page, open, shot, list, look }) => {
   const chat = await open();
   const ghost = page.locator('.ghost-text, .ghost-text-decoration, .ghost-text-decoration-preview');
   const lines = page.locator('.monaco-editor .view-lines').first();
@@ -98,7 +98,5 @@ await tell(home, { model, settings, env: { ...home.env, REMIT_RECORD: traffic } 
   await at(5);
   await page.keyboard.press('Home');
   await page.keyboard.press('Shift+ArrowDown');
-  await page.keyboard.press('Control+.');
-  await page.locator('.action-widget').getByText('Edit with Remit…').first().waitFor({ timeout: 30_000 });
-  await shot('4-lightbulb');
+  await list('4-lightbulb', () => actions(page, 'Edit with Remit…'));
 });

@@ -43,10 +43,20 @@ export async function tell({ name, home, workspace, env }, { model, prepare = ()
     await story({
       editor, browser, page,
       open: () => openChat(page, editor.url, options.workspace ?? workspace),
-      /** As it is just now. */
+      /** As it is just now, which another size or colour would end. */
       still: (moment) => page.screenshot({ path: path.join(shots, `${name}-${moment}.png`) }),
-      /** What another size of the window would close is seen in both colours; everything else is looked at at 200 %, too. */
-      shot: (moment) => inBoth(page, (scheme) => page.screenshot({ path: path.join(shots, `${name}-${moment}-${scheme}.png`) })),
+      /** A list that another size of the window would close: it is opened for each. */
+      list: async (moment, show) => {
+        const see = async (file) => {
+          await show();
+          await page.screenshot({ path: path.join(shots, `${file}.png`) });
+          await page.keyboard.press('Escape');
+        };
+        await inBoth(page, (scheme) => see(`${name}-${moment}-${scheme}`));
+        await atTwice(page, () => see(`twice-${name}-${moment}`));
+      },
+      /** Beside the chat, or before there is one. */
+      shot: (moment) => look(page, null, `${name}-${moment}`),
       look: (chat, moment) => look(page, chat, `${name}-${moment}`),
       /** One that the documentation shows as well (DOC-03). */
       picture: (chat, moment) => look(page, chat, `picture-${moment}`),
@@ -67,7 +77,7 @@ export async function tell({ name, home, workspace, env }, { model, prepare = ()
 /** A moment as people see it (EDI-07): in dark, in light, and in a window at 200 %. The editor follows the system's colours. */
 async function look(page, chat, name) {
   await inBoth(page, async (scheme) => {
-    if (await chat.locator('body').count() > 0) await chat.locator(`body.vscode-${scheme}`).waitFor();
+    if (chat !== null && await chat.locator('body').count() > 0) await chat.locator(`body.vscode-${scheme}`).waitFor();
     await page.screenshot({ path: path.join(shots, `${name}-${scheme}.png`), animations: 'disabled' });
   });
   await atTwice(page, () => page.screenshot({ path: path.join(shots, `twice-${name}.png`), animations: 'disabled' }));

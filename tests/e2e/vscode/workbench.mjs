@@ -162,6 +162,15 @@ export function processes(value, word) {
   }).map(Number);
 }
 
+/** Opens what can be done at the cursor until an action of these words is in it: the editor closes it when it has more to offer. */
+export function actions(page, words) {
+  const action = page.locator('.action-widget').getByText(words).first();
+  return until(`the action ${words}`, 60_000, async () => {
+    await page.keyboard.press('Control+.');
+    return action.waitFor({ timeout: 5_000 }).then(() => true, () => false);
+  });
+}
+
 /** Waits until `check` is true, or fails saying what it waited for. */
 export async function until(what, timeoutMs, check) {
   const end = Date.now() + timeoutMs;
