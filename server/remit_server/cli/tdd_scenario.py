@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib.resources import files
@@ -135,7 +136,8 @@ async def run_scenario(workspace: Path, mode: Mode, make_story: Callable[[Editor
     try:
         await editor.initialize({"approvals": "stream"})
         parts = [*([] if mode is Mode.EXPLORE else [mode_call(mode).model_dump(mode="json")])]
-        request = {"session_id": "tdd", "turn_id": "1", "input": [*parts, {"type": "text", "text": REQUEST}]}
+        asked = [*parts, {"type": "text", "text": REQUEST}]
+        request = {"session_id": f"demo-{uuid.uuid4().hex[:8]}", "turn_id": "1", "input": asked}
         result = await editor.run(request, take)
         await story.finish()
         audit = await editor.request("workspace/executeCommand", {"command": "remit.audit.verify", "arguments": []})

@@ -231,7 +231,7 @@ class Story:
         """Collects the model's answers, and shows each: a run shows only its last one at its end."""
         if event.kind == "token_delta":
             self._said += event.text
-        elif self._said:
+        elif self._said and event.kind != "usage":
             self._answered.append(self._said)
             if event.kind != "run_completed":
                 self.tell(self._said)
