@@ -38,6 +38,17 @@ SYSCALLS: Mapping[str, str] = MappingProxyType(
 )
 """What policy is asked about, and what each is, in words."""
 
+CALLER_TAGS: Mapping[str, str] = MappingProxyType(
+    {
+        "model": "a model called, Remit's or another agent's",
+        "human": "a person called",
+        "core_plugin": "a tool that comes with Remit carries it out",
+        "trusted_write": "a tool of Remit's that writes exactly what was judged carries it out",
+        "third_party": "another agent or a plugin from elsewhere called",
+    }
+)
+"""The tags of callers that there are, and what each says; the server gives them, by tables (POL-19)."""
+
 
 class Effect(StrEnum):
     """An effect of a tool on the world; declared by the tool, used by the intent matrix."""

@@ -91,6 +91,9 @@ ENVIRONMENT: Mapping[str, tuple[str, str | None]] = {
     "REMIT_MESSAGE_PREFIX": ("[remit]", "x" * 41),
     "REMIT_AUTO_COMMIT": ("on", "perhaps"),
     "REMIT_AUTO_COMMIT_LINES": ("7", "-1"),
+    "REMIT_SCHEDULER_GLOBAL_MAX": ("7", "0"),
+    "REMIT_SCHEDULER_CODE_EXECUTOR": ("7", "65"),
+    "REMIT_SCHEDULER_INTEGRATION_TEST": ("7", "many"),
     "REMIT_LOG_LEVEL": ("debug", "loud"),
     "REMIT_OTLP_ENDPOINT": ("http://127.0.0.1:4318", "127.0.0.1:4318"),
 }

@@ -39,6 +39,9 @@ VALUES: dict[tuple[str, str], tuple[Any, Any]] = {
     ("git", "message_prefix"): ("[one]", "[two]"),
     ("git", "auto_commit"): (True, True),
     ("git", "auto_commit_lines"): (7, 900),
+    ("scheduler", "global_max"): (3, 8),
+    ("scheduler", "code_executor"): (1, 8),
+    ("scheduler", "integration_test"): (1, 8),
     ("telemetry", "endpoint"): ("http://127.0.0.1:4318", "https://collector.example"),
 }
 """Two values of each setting; of a limit one that is lower than the default, and one that is higher."""

@@ -20,6 +20,7 @@ from remit_governance.workflow.position import Position
 from remit_governance.workflow.words import describe
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
+from remit_server.harness.callers import tags_of
 from remit_server.harness.calls import RunDenied
 from remit_server.harness.turn import Turn
 
@@ -94,7 +95,7 @@ def action_for(turn: Turn, tool: str, syscall: str, path: str | None, **more: An
     position = turn.memory.position
     where: dict[str, Any] = {"state": position.state.value, "mode": position.mode_for(path).value}
     declared: dict[str, Any] = {"intent": turn.intent.active, "work_item": turn.intent.work_item}
-    return Action(syscall, path, tool=tool, caller_tags=turn.caller_tags, **{**declared, **where, **more})
+    return Action(syscall, path, tool=tool, caller_tags=tags_of(turn.caller, tool), **{**declared, **where, **more})
 
 
 def actions_now(actions: tuple[Action, ...], turn: Turn) -> tuple[Action, ...]:

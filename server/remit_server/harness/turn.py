@@ -16,6 +16,7 @@ from remit_governance.permissions.permissions import Standing
 from remit_governance.workflow.debt import Coverage
 from remit_governance.workflow.position import Position
 from remit_server.contract import ErrorPayload, Event, TokenUsage, ToolTrace, UsageEvent
+from remit_server.harness.callers import CallerName
 from remit_server.harness.collected import Collected
 from remit_server.harness.ports import Asker, Emit, KeptHistory, NothingKept
 
@@ -76,7 +77,7 @@ class Turn:
     memory: SessionMemory
     send: Emit
     asker: Asker
-    caller: str = "model"
+    caller: CallerName = "model"
     own_call: bool = False
     allow_tools: frozenset[str] | None = None
     dry_run: bool = False
@@ -93,11 +94,6 @@ class Turn:
     history: KeptHistory = field(default_factory=NothingKept)
     asks_as: Callable[[], str | None] = lambda: None
     collected: Collected = field(default_factory=Collected)
-
-    @property
-    def caller_tags(self) -> frozenset[str]:
-        """Who is calling, as policy sees it: `model`, or `human` for the person's own calls."""
-        return frozenset({self.caller})
 
     @property
     def priority(self) -> int:

@@ -96,6 +96,9 @@ def _open(configured: LiveSettings, documents: Documents, code: CodeIntelligence
         opened.callback(log_file.close)
         telemetry = Telemetry(settings.collector)
         opened.callback(telemetry.close)
+        folder = object()
+        shared.slots.hold(folder, settings.at_once)
+        opened.callback(shared.slots.release, folder)
         desk = ApprovalDesk(audit, settings.approval_timeout_s, live.keep)
         merger = Merger(workspace, documents, merges)
         parts = Parts(
@@ -104,7 +107,7 @@ def _open(configured: LiveSettings, documents: Documents, code: CodeIntelligence
             workspace=workspace,
             documents=documents,
             merger=merger,
-            sandbox=Scheduled(choose_sandbox(settings.workspace), shared.slots),
+            sandbox=Scheduled(choose_sandbox(settings.workspace), shared.slots.runner),
             desk=desk,
             audit=audit,
             redactor=redactor,
@@ -126,6 +129,7 @@ def _open(configured: LiveSettings, documents: Documents, code: CodeIntelligence
         desk.ttl_s = new.approval_timeout_s
         log_file.set_level(new.log_level)
         maintenance.rules = audit_rules(new)
+        shared.slots.hold(folder, new.at_once)
 
     configured.put = put
     unread = _unread(settings.workspace) if settings.trusted is None else ()

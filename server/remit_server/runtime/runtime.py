@@ -441,7 +441,7 @@ class Runtime:
         """A call of the person's own, or of another agent's model (EDI-11): declared, dispatched and audited like any
         other. The model is told of it with its next request."""
         turn.begin_step()
-        turn.caller = "human" if part.by == "person" else "model"
+        turn.caller = "human" if part.by == "person" else "agent"
         turn.own_call = True
         try:
             name = f"{turn.turn_id}-own-{number}"

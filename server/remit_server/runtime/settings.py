@@ -21,6 +21,7 @@ from remit_server.runtime.config.layers import Key, resolve
 from remit_server.runtime.log_file import Level
 from remit_server.runtime.places import config_folder, data_folder, workspace_state
 from remit_server.runtime.trust import read_trust
+from remit_server.sandbox.scheduled import AtOnce
 
 PROJECT_POLICY = Path(".remit") / "policy.yaml"
 VARIABLES = (
@@ -96,6 +97,7 @@ class Settings:
     completion: Completion = Completion()
     mode: Mode = Mode.EXPLORE
     workflow: WorkflowOptions = field(default_factory=WorkflowOptions)
+    at_once: AtOnce = field(default_factory=AtOnce)
     trusted: bool | None = True
     unknown: tuple[str, ...] = ()
 
@@ -203,6 +205,7 @@ class Settings:
             completion=Completion(form.completion.enabled, form.completion.model),
             mode=Mode(form.workflow.mode),
             workflow=_workflow(form),
+            at_once=AtOnce(form.scheduler.global_max, form.scheduler.code_executor, form.scheduler.integration_test),
             unknown=unknown_variables(env),
         )
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from remit_server.models.shared import SharedModels
-from remit_server.sandbox.scheduled import sandbox_slots
-from remit_server.scheduling.runner import Runner
+from remit_server.sandbox.scheduled import Slots
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,4 +13,4 @@ class Shared:
     """The models that are lent, and the schedule in which commands of all folders and sessions wait for a sandbox."""
 
     models: SharedModels = field(default_factory=SharedModels)
-    slots: Runner = field(default_factory=sandbox_slots)
+    slots: Slots = field(default_factory=Slots)

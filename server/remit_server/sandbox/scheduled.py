@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import reduce
 from types import MappingProxyType
 
 from remit_server.sandbox.ports import CommandOutput, CommandSpec, Isolation, Sandbox
@@ -12,17 +13,56 @@ from remit_server.scheduling.freezer import Freezer
 from remit_server.scheduling.runner import Runner
 from remit_server.scheduling.schedule import Limits, Task
 
-SANDBOX_LIMITS = Limits(
-    most=4,
-    age=30.0,
-    per_template=MappingProxyType({"ai-provider": 2, "code-executor": 2, "policy-sandbox": 1, "integration-test": 2}),
-)
-"""For a machine of four to eight processors; `age` is seconds."""
+AGE_S = 30.0
 
 
-def sandbox_slots() -> Runner:
-    """Returns the schedule of a server's sandboxes."""
-    return Runner(SANDBOX_LIMITS)
+@dataclass(frozen=True, slots=True)
+class AtOnce:
+    """How many commands run at once, in all and of each template that commands have: without and with a network.
+
+    For a machine of four to eight processors.
+    """
+
+    global_max: int = 4
+    code_executor: int = 2
+    integration_test: int = 2
+
+    def lower(self, other: AtOnce) -> AtOnce:
+        """Returns the lower limit of both, each by itself."""
+        return AtOnce(
+            min(self.global_max, other.global_max),
+            min(self.code_executor, other.code_executor),
+            min(self.integration_test, other.integration_test),
+        )
+
+    @property
+    def limits(self) -> Limits:
+        """The limits of a schedule in seconds."""
+        templates = {"code-executor": self.code_executor, "integration-test": self.integration_test}
+        return Limits(self.global_max, AGE_S, MappingProxyType(templates))
+
+
+class Slots:
+    """The schedule of a server's sandboxes. Of what its open folders set, the lowest counts: it is one machine."""
+
+    def __init__(self) -> None:
+        self.runner = Runner(AtOnce().limits)
+        self._set: dict[object, AtOnce] = {}
+
+    def hold(self, folder: object, at_once: AtOnce) -> None:
+        """Has what a folder sets count, from the next start of a command on, until it is released."""
+        self._set[folder] = at_once
+        self._limit()
+
+    def release(self, folder: object) -> None:
+        """Forgets a folder's, which is closed. Idempotent."""
+        self._set.pop(folder, None)
+        self._limit()
+
+    def _limit(self) -> None:
+        held = list(self._set.values())
+        if held:
+            self.runner.limit(reduce(AtOnce.lower, held).limits)
 
 
 class Scheduled:

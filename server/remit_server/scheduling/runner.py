@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from typing import TypeVar
 
 from remit_server.contract import ErrorCode
@@ -33,10 +34,15 @@ class Runner:
         memory_used: Callable[[], float] = used_memory,
     ) -> None:
         self._schedule, self._clock, self._memory_used = Schedule(limits), clock, memory_used
+        self._limits = limits
         self._turns: dict[str, asyncio.Future[None]] = {}
         self._freezers: dict[str, Freezer] = {}
         self._jobs: dict[str, asyncio.Future[object]] = {}
         self._destroyed: set[str] = set()
+
+    def limit(self, limits: Limits) -> None:
+        """Has other limits count from the next start on; what runs goes on. May be called from any thread."""
+        self._limits = limits
 
     def add(self, task: Task) -> None:
         """Queues a task, which `run` is to be called for. Raises ValueError, as `enqueue` does."""
@@ -95,7 +101,7 @@ class Runner:
 
     def _advance(self) -> None:
         used = self._memory_used() if self._schedule.contended else 0.0
-        self._schedule, moves = advance(self._schedule, self._clock(), used)
+        self._schedule, moves = advance(replace(self._schedule, limits=self._limits), self._clock(), used)
         for move in moves:
             self._make(move)
 

@@ -49,12 +49,16 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a call came to: text for the model, data for clients and a one-line summary for people."""
+    """What a call came to: text for the model, data for clients and a one-line summary for people.
+
+    `retried` says which of many files were read at the second try.
+    """
 
     text: str
     summary: str
     data: Mapping[str, JsonValue] = field(default_factory=dict[str, JsonValue])
     exit_code: int | None = None
+    retried: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
+from remit_governance.values import Effect
 from remit_server.tools.code.get_definition import GET_DEFINITION
 from remit_server.tools.code.get_diagnostics import GET_DIAGNOSTICS
 from remit_server.tools.code.get_references import GET_REFERENCES
@@ -60,6 +61,15 @@ TOOLS: Mapping[str, Tool[Any]] = MappingProxyType(
         "review_work": REVIEW_WORK,
     }
 )
+
+TOOL_TAGS: Mapping[str, frozenset[str]] = MappingProxyType(
+    {
+        name: frozenset({"core_plugin", "trusted_write"} if tool.effect is Effect.WRITE else {"core_plugin"})
+        for name, tool in TOOLS.items()
+    }
+)
+"""The tags of each tool, for policy (POL-19). What a command of `run_command` has written is no trusted write: it is
+found out afterwards."""
 
 FILE_ARGUMENTS: Mapping[str, str] = MappingProxyType(
     {name: tool.file_argument for name, tool in TOOLS.items() if tool.file_argument is not None}

@@ -61,7 +61,10 @@ async def test_each_call_is_recorded_with_the_actions_that_policy_judged(make_be
         [("fs.read", "a.py", "edit_file", "CODE"), ("fs.write", "a.py", "edit_file", "CODE")],
     ]
     sized = recorded_actions(announced[3])[1]
-    assert (sized.size, sized.caller_tags) == (len((bench.workspace / "a.py").read_bytes()), {"model"})
+    assert (sized.size, sized.caller_tags) == (
+        len((bench.workspace / "a.py").read_bytes()),
+        {"model", "core_plugin", "trusted_write"},
+    )
     assert [reason["rule"] for reason in recorded_reasons(announced[2])] == ["no-secrets", "read-workspace"]
     others = [record.event for record in bench.audit() if record.event.kind != "tool_intent"]
     assert all(event.actions is None and event.reasons is None for event in others)

@@ -12,7 +12,7 @@ from bench_runtime import call, intent
 
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
-from remit_server.harness.stages.execute import retry_read
+from remit_server.harness.retry import retry_read
 from remit_server.tools.table import TOOLS
 from remit_server.workspace.content.transient import TRANSIENT
 

@@ -123,5 +123,5 @@ async def test_EDI_11_a_call_of_another_agent_is_judged_as_a_models(start_real: 
         call = {"type": "call", "tool": tool, "arguments": given, "intent": intent, "by": by}
         await client.result("remit/run", {"session_id": "tools", "turn_id": turn, "input": call})
     undo, read = await command(client, "remit.audit.query", session="tools")
-    assert (read["policy_decision"], read["caller"]) == ("allowed", "model")
-    assert (undo["policy_decision"], undo["caller"]) == ("refused", "model"), "what is the person's alone, no model may"
+    assert (read["policy_decision"], read["caller"]) == ("allowed", "agent")
+    assert (undo["policy_decision"], undo["caller"]) == ("refused", "agent"), "what is the person's alone, no model may"

@@ -14,7 +14,7 @@ from bench_runtime import Bench, benches
 from remit_server.errors import ToolError
 from remit_server.sandbox.choose import sandbox_named
 from remit_server.sandbox.ports import CommandSpec
-from remit_server.sandbox.scheduled import SANDBOX_LIMITS, Scheduled
+from remit_server.sandbox.scheduled import AtOnce, Scheduled, Slots
 from remit_server.scheduling.freezer import Freezer, wait_first
 from remit_server.scheduling.runner import DependencyFailed, Runner
 from remit_server.scheduling.schedule import Limits, Task
@@ -78,17 +78,55 @@ async def test_SCH_04_the_time_of_a_paused_command_does_not_pass() -> None:
     assert acts == [True, False]
 
 
+async def most_at_once(tmp_path: Path, sessions: int, **settings: Any) -> int:
+    """How many commands of so many sessions ran at one time."""
+    async with benches(tmp_path) as make:
+        bench: Bench = await make(policy=ALLOW, **settings)
+        part = {"type": "call", "tool": "run_command", "arguments": {"command": STAMPED}, "intent": "EXECUTE"}
+        results = await asyncio.gather(*(bench.ask(part, session=f"s{number}") for number in range(sessions)))
+        assert [result.status for result in results] == ["completed"] * sessions
+        spans = [tuple(map(int, re.findall(r"\b\d{19}\b", event.output))) for event in bench.of("tool_result")]
+    assert len(spans) == sessions
+    return max(sum(start <= at < end for start, end in spans) for at, _ in spans)
+
+
 @pytest.mark.slow
 async def test_SCH_01_commands_of_several_sessions_share_the_places_there_are(tmp_path: Path) -> None:
-    async with benches(tmp_path) as make:
-        bench: Bench = await make(policy=ALLOW)
-        part = {"type": "call", "tool": "run_command", "arguments": {"command": STAMPED}, "intent": "EXECUTE"}
-        results = await asyncio.gather(*(bench.ask(part, session=f"s{number}") for number in range(5)))
-        assert [result.status for result in results] == ["completed"] * 5
-        spans = [tuple(map(int, re.findall(r"\b\d{19}\b", event.output))) for event in bench.of("tool_result")]
-    assert len(spans) == 5
-    most = max(sum(start <= at < end for start, end in spans) for at, _ in spans)
-    assert most <= SANDBOX_LIMITS.per_template["code-executor"]
+    assert await most_at_once(tmp_path, 5) <= AtOnce().code_executor
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("at_once", [AtOnce(code_executor=1), AtOnce(global_max=1)])
+async def test_SCH_06_no_more_commands_run_at_once_than_are_set(tmp_path: Path, at_once: AtOnce) -> None:
+    assert await most_at_once(tmp_path, 3, at_once=at_once) == 1
+
+
+async def test_SCH_06_the_lowest_of_the_open_folders_counts_until_it_is_closed() -> None:
+    slots = Slots()
+    slots.hold("one", AtOnce(8, 8, 8))
+    slots.hold("two", AtOnce(8, 1, 8))
+    go, begun = asyncio.Event(), list[str]()
+
+    async def work(name: str, freezer: Freezer) -> None:
+        del freezer
+        begun.append(name)
+        await go.wait()
+
+    def start(name: str, template: str) -> asyncio.Task[None]:
+        slots.runner.add(Task(name, template=template))
+        return asyncio.create_task(slots.runner.run(name, lambda freezer: work(name, freezer)))
+
+    tasks = [start("a", "code-executor"), start("b", "code-executor"), start("c", "integration-test")]
+    for _ in range(3):
+        await asyncio.sleep(0)
+    assert begun == ["a", "c"]
+    slots.release("two")
+    tasks.append(start("d", "integration-test"))
+    for _ in range(3):
+        await asyncio.sleep(0)
+    assert begun == ["a", "c", "b", "d"]
+    go.set()
+    await asyncio.gather(*tasks)
 
 
 async def test_SCH_01_what_waits_begins_by_priority_and_in_order() -> None:

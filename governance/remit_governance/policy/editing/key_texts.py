@@ -17,7 +17,7 @@ from remit_governance.policy.language.policy_form import (
     RuleForm,
 )
 from remit_governance.policy.language.units import SIZES
-from remit_governance.values import SYSCALLS
+from remit_governance.values import CALLER_TAGS, SYSCALLS
 
 KEYS: Mapping[type[BaseModel], Mapping[str, str]] = MappingProxyType(
     {
@@ -46,7 +46,7 @@ KEYS: Mapping[type[BaseModel], Mapping[str, str]] = MappingProxyType(
         MatchForm: {
             "syscall": "What is about to be done, such as `fs.write`.",
             "path_glob": "The path in the workspace, links resolved, by globs as in `.gitignore`; `!` takes out again.",
-            "caller_tag": "Who calls: `model`, `human`, or a tag given when a plugin was registered.",
+            "caller_tag": "Who calls, and what carries it out, by a tag that the server gives.",
             "state": "The state of the [workflow](workflow.md).",
             "mode": "The session's mode: `strict`, `explore` or `debug`.",
             "intent": "The intent that the step has declared.",
@@ -90,13 +90,6 @@ KEYS: Mapping[type[BaseModel], Mapping[str, str]] = MappingProxyType(
 )
 """Form → key → what it means. A test holds that every key of every form is here."""
 
-_TAGS = {
-    "model": "the model called",
-    "human": "a person called",
-    "core_plugin": "a plugin that came with Remit called",
-    "third_party": "a plugin from elsewhere called",
-    "trusted_write": "a plugin that was trusted with writing called",
-}
 _STATES = {
     "idle": "nothing is under way",
     "planning": "the work is being planned",
@@ -137,8 +130,8 @@ _ACTIONS = {
 WORDS: Mapping[str, Mapping[str, str]] = MappingProxyType(
     {
         "syscall": SYSCALLS,
-        "caller_tag": _TAGS,
-        "caller_tags": _TAGS,
+        "caller_tag": CALLER_TAGS,
+        "caller_tags": CALLER_TAGS,
         "state": _STATES,
         "mode": _MODES,
         "intent": _INTENTS,

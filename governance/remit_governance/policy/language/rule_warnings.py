@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from remit_governance.errors import Problem
 from remit_governance.policy.language.document import Document, Place
 from remit_governance.policy.language.policy_form import MatchForm, PolicyForm, RuleForm
-from remit_governance.values import SYSCALLS
+from remit_governance.values import CALLER_TAGS, SYSCALLS
 
 
 def warnings_of(document: Document, form: PolicyForm) -> Iterator[Problem]:
@@ -40,6 +40,7 @@ def _odd_rule(document: Document, rule: RuleForm, place: Place) -> Iterator[Prob
 
 def _odd_values(document: Document, name: str, form: MatchForm, place: Place) -> Iterator[Problem]:
     yield from _misspellings(document, name, form.syscall or (), (*place, "syscall"))
+    yield from _unknown_tags(document, name, form.caller_tag or (), (*place, "caller_tag"))
     for key, values in _given_keys(form).items():
         if not values:
             yield document.problem(
@@ -59,6 +60,16 @@ def _misspellings(document: Document, name: str, syscalls: tuple[str, ...], plac
         if syscall not in SYSCALLS and (near := difflib.get_close_matches(syscall, SYSCALLS, n=1, cutoff=0.75)):
             fix = f"did you mean `{near[0]}`"
             yield document.problem((*place, i), f"{where}: nothing asks for `{syscall}`", fix)
+
+
+def _unknown_tags(document: Document, name: str, tags: tuple[str, ...], place: Place) -> Iterator[Problem]:
+    """One that no caller is ever given."""
+    for i, tag in enumerate(tags):
+        if tag not in CALLER_TAGS:
+            fix = f"use one of: {', '.join(CALLER_TAGS)}"
+            yield document.problem(
+                (*place, i), f"a value of `{name}` never matches: no caller has the tag `{tag}`", fix
+            )
 
 
 def _given_keys(form: MatchForm) -> dict[str, tuple[str, ...]]:

@@ -14,6 +14,7 @@ from remit_governance.values import Action, Intent
 from remit_server.cli.console import print_json, say, style_text
 from remit_server.cli.main import DONE, FAILED
 from remit_server.cli.usage import WrongUsage
+from remit_server.harness.callers import tags_of
 from remit_server.harness.commands.hidden_paths import deny_reading, find_hidden_paths
 from remit_server.runtime.policy.policies import load_in_force
 from remit_server.runtime.settings import Settings
@@ -98,7 +99,9 @@ def _hidden_paths(here: Path) -> tuple[Path, ...]:
     """Returns the paths that policy hides from the agent's commands. Raises SetupError where policy cannot be used."""
     in_force = load_in_force(Settings.from_environment(here))
     try:
-        asked = Action("fs.read", tool="run_command", intent=Intent.EXECUTE, caller_tags=frozenset({"model"}))
+        asked = Action(
+            "fs.read", tool="run_command", intent=Intent.EXECUTE, caller_tags=tags_of("model", "run_command")
+        )
         return find_hidden_paths(here, deny_reading(lambda path: evaluate(in_force.policy, replace(asked, path=path))))
     finally:
         in_force.close()

@@ -48,6 +48,7 @@ from remit_server.harness.record.redaction_out import (
 from remit_server.harness.turn import EndedCall, Turn
 from remit_server.sandbox.network.proxy import Attempt
 from remit_server.tools.spec import Outcome, Plan, WritePlan
+from remit_server.workspace.content.transient import is_transient
 
 log = logging.getLogger(__name__)
 
@@ -269,12 +270,14 @@ class CallRecord:
 
     def finish_refused(self, error: ToolError) -> CallResult:
         """Redacts and audits why the call was refused or failed, and shows it."""
-        text = self._redact(f"error {error.code}: {error.what}: {error.why}\nfix: {error.fix}")
+        again = "\nretryable: the system failed for a moment" if is_transient(error) else ""
+        text = self._redact(f"error {error.code}: {error.what}: {error.why}\nfix: {error.fix}{again}")
         reason = self._redact(f"{error.what}: {error.why}")
         if not self.start_recorded:
             self._record_intent(deny_reason=reason)
         self._record_outcome(text, reason, failed=True)
         payload = redact_error(error, self.redactor)
+        payload = payload.model_copy(update={"retryable": True}) if again else payload
         self._show(reason, text, error=payload, data=redact_data(error.data, self.redactor))
         self._note_end(payload)
         return CallResult(False, text, self.args_digest)

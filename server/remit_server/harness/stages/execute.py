@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
-from typing import TypeVar, assert_never
+from typing import assert_never
 
-from remit_server.contract import ErrorCode
-from remit_server.errors import ToolError
+from remit_governance.values import Effect
 from remit_server.harness.approval.proposal import Proposal
 from remit_server.harness.commands.attempts import Attempts
 from remit_server.harness.commands.hidden_paths import deny_reading, find_hidden_paths, past_objects
@@ -18,12 +16,10 @@ from remit_server.harness.commands.live_output import show_live
 from remit_server.harness.context import CallContext
 from remit_server.harness.judgement import Judgement, judge_path
 from remit_server.harness.record.call_record import CallRecord
+from remit_server.harness.retry import retry_read
 from remit_server.harness.stages.authorise import Authorised
 from remit_server.sandbox.ports import CommandOutput
 from remit_server.tools.spec import CommandPlan, CommitPlan, Outcome, ReadPlan, WritePlan
-from remit_server.workspace.content.transient import PAUSE_S, is_transient
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +48,11 @@ async def execute(authorised: Authorised, ctx: CallContext, record: CallRecord) 
     match plan:
         case ReadPlan(run=run):
             result = await retry_read(run, record.record_retry)
+            for why in result.retried:
+                record.record_retry(why)
             ctx.turn.memory.note_read(result.data)
+        case CommandPlan() if proposal.tool.effect is Effect.READ:
+            result = await retry_read(lambda: _run_command(authorised, plan, ctx, record), record.record_retry)
         case CommandPlan():
             result = await _run_command(authorised, plan, ctx, record)
         case WritePlan() | CommitPlan():
@@ -78,26 +78,3 @@ async def _run_command(authorised: Authorised, plan: CommandPlan, ctx: CallConte
         output = inside.ended = await parts.sandbox.run(spec, show if plan.streams else None)
     outcome = await asyncio.to_thread(plan.render, output)
     return CommandEnded(outcome, output, started_ns, attempts.report())
-
-
-async def retry_read(read: Callable[[], Awaitable[T]], note: Callable[[str], None]) -> T:
-    """Returns what `read` gives; where it fails for a transient reason, which `note` takes, what it gives 100 ms later.
-    Writes never are tried again.
-
-    Raises ToolError: a refusal at once, an error of the system that lasts with what the system says (INT-01).
-    """
-    try:
-        return await read()
-    except (OSError, ToolError) as error:
-        if not is_transient(error):
-            raise
-        note(str(error))
-    await asyncio.sleep(PAUSE_S)
-    try:
-        return await read()
-    except OSError as error:
-        why = (error.strerror or str(error)).lower()
-        fix = "check the disk, then try again"
-        raise ToolError(
-            "this could not be read", f"{why}, twice", fix, code=ErrorCode.INTERNAL, retryable=True
-        ) from error

@@ -13,6 +13,7 @@ from remit_server.harness.approval.proposal import Proposal, measure_actions
 from remit_server.harness.context import CallContext, Parts
 from remit_server.harness.judgement import Judgement
 from remit_server.harness.record.call_record import CallRecord
+from remit_server.harness.retry import retry_read
 from remit_server.harness.stages.judge import JudgedCall, judge_or_refuse
 from remit_server.harness.writes.repositories import mark_repositories
 from remit_server.sandbox.no_sandbox import no_sandbox
@@ -38,7 +39,10 @@ async def prepare(judged: JudgedCall, ctx: CallContext, record: CallRecord) -> P
     Raises ToolError, as the tool's `prepare` does; `sandbox_unavailable` for a command that nothing isolates; `denied`.
     """
     call = judged.call
-    proposal = await propose(call.tool, call.arguments, call.actions, call.tool_context, ctx)
+    # It only reads, whatever the tool: nothing has been written that a second try could write twice.
+    proposal = await retry_read(
+        lambda: propose(call.tool, call.arguments, call.actions, call.tool_context, ctx), record.record_retry
+    )
     judgement = await judge_or_refuse(proposal.actions, ctx, record, judged.judgement)
     return Prepared(proposal, judgement, call.tool_context)
 

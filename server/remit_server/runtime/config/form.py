@@ -151,6 +151,20 @@ class WorkflowSection(Section):
     )
 
 
+class SchedulerSection(Section):
+    """How many commands run at once; what waits begins by its priority, and in order."""
+
+    global_max: int = setting(
+        4, "REMIT_SCHEDULER_GLOBAL_MAX", "tighten", "commands that run at once, in all", ge=1, le=64
+    )
+    code_executor: int = setting(
+        2, "REMIT_SCHEDULER_CODE_EXECUTOR", "tighten", "of these, commands without a network", ge=1, le=64
+    )
+    integration_test: int = setting(
+        2, "REMIT_SCHEDULER_INTEGRATION_TEST", "tighten", "of these, commands that may reach hosts", ge=1, le=64
+    )
+
+
 class GitSection(Section):
     """How commits are made."""
 
@@ -189,6 +203,7 @@ class ConfigForm(Section):
     telemetry: TelemetrySection = TelemetrySection()
     workflow: WorkflowSection = WorkflowSection()
     git: GitSection = GitSection()
+    scheduler: SchedulerSection = SchedulerSection()
 
 
 SECTIONS: dict[str, type[Section]] = {
@@ -202,6 +217,7 @@ SECTIONS: dict[str, type[Section]] = {
     "telemetry": TelemetrySection,
     "workflow": WorkflowSection,
     "git": GitSection,
+    "scheduler": SchedulerSection,
 }
 """The sections by name, as `ConfigForm` has them."""
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
 
 from pydantic import Field
 
@@ -73,6 +73,7 @@ def map_of(ctx: ToolContext, base: WorkspacePath, tokens: int, limits: Limits, c
             "skipped_unreadable": found.unreadable,
             "truncated": len(taken) < len(ranked) or not found.complete,
         },
+        retried=tuple(limits.retries.noted),
     )
 
 
@@ -91,7 +92,9 @@ def _look(ctx: ToolContext, base: WorkspacePath, limits: Limits, cache: TagCache
             found.complete = False
             break
         try:
-            found.files[relative] = tags_of(ctx, relative, language, limits, cache)
+            found.files[relative] = limits.retries.read(
+                relative, partial(tags_of, ctx, relative, language, limits, cache)
+            )
         except (ToolError, UnicodeEncodeError, TimeoutError):
             found.unparsed += 1
     found.complete = found.complete and not limits.spent()

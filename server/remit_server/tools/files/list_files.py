@@ -70,6 +70,7 @@ def list_matching(ctx: ToolContext, base: WorkspacePath, glob: Glob, most: int, 
             "total_matches": total,
             "truncated": len(shown) < total or not complete,
         },
+        retried=tuple(limits.retries.noted),
     )
 
 

@@ -114,6 +114,7 @@ def search_each(search: Search, places: Iterable[Place]) -> None:
         if search.limits.spent() or (search.total >= MAX_COUNTED and search.over()):
             return
     if search.stumbled:
+        search.limits.retries.noted.append(f"{len(search.stumbled)} files: {', '.join(search.stumbled)}")
         time.sleep(PAUSE_S)
         for relative in search.stumbled:
             _search_one(search, (relative, None), again=True)

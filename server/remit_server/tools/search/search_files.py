@@ -81,6 +81,7 @@ def _outcome(found: Search) -> Outcome:
             "files": found.files,
             "truncated": fitted < found.total or not complete,
         },
+        retried=tuple(found.limits.retries.noted),
     )
 
 

@@ -14,6 +14,7 @@ from itertools import islice
 
 from remit_server.errors import ToolError
 from remit_server.workspace.content.files import TEMPORARY_PREFIX
+from remit_server.workspace.content.transient import Retries
 from remit_server.workspace.paths.workspace_path import UNUSABLE, Workspace, WorkspacePath
 from remit_server.workspace.trees.ignore import MAX_IGNORE_BYTES, IgnoreRules, parse_ignore_file
 
@@ -32,7 +33,8 @@ class Limits:
     """The limits of one walk, shared with the work on its files. Time is in seconds from now.
 
     Up to `small` files and folders are walked rather than listed by ripgrep. A folder of more than `in_folder` entries
-    ends the walk before the first of them. `closed` are the folders that could not be read.
+    ends the walk before the first of them. `closed` are the folders that could not be read, `retries` what was read
+    at the second try.
     """
 
     seconds: float = 10.0
@@ -42,11 +44,19 @@ class Limits:
     started: float = field(default_factory=time.monotonic)
     stopped: bool = False
     closed: set[str] = field(default_factory=set[str])
+    retries: Retries = field(default_factory=Retries)
 
     def of_small(self) -> Limits:
         """Returns limits for the walk through a small tree, within the same time; a larger tree ends it."""
         most = max(0, self.small)
-        return Limits(self.seconds, self.small + 1, in_folder=most, started=self.started, closed=self.closed)
+        return Limits(
+            self.seconds,
+            self.small + 1,
+            in_folder=most,
+            started=self.started,
+            closed=self.closed,
+            retries=self.retries,
+        )
 
     @property
     def left_s(self) -> float:
@@ -188,18 +198,22 @@ def _walk_below(fd: int, prefix: str, layers: Layers, limits: Limits) -> Iterato
 
 def _entries(fd: int, prefix: str, limits: Limits) -> Entries:
     """Lists a folder in no order; empty where there are too many entries, or listing fails."""
-    most = limits.in_folder
+    most, name = limits.in_folder, prefix.rstrip("/") or "."
     try:
-        with os.scandir(fd) as entries:
-            some = entries if most is None else islice(entries, most + 1)
-            found = tuple([(e.name, e.is_dir(follow_symlinks=False), e.is_file(follow_symlinks=False)) for e in some])
+        found = limits.retries.read(name, lambda: _scan(fd, most))
     except OSError:
-        limits.closed.add(prefix.rstrip("/") or ".")
+        limits.closed.add(name)
         return ()
     if most is not None and len(found) > most:
         limits.stopped = True
         return ()
     return found
+
+
+def _scan(fd: int, most: int | None) -> Entries:
+    with os.scandir(fd) as entries:
+        some = entries if most is None else islice(entries, most + 1)
+        return tuple([(e.name, e.is_dir(follow_symlinks=False), e.is_file(follow_symlinks=False)) for e in some])
 
 
 def _choose(found: Entries, prefix: str, layers: Layers) -> tuple[tuple[int, str, bool], ...]:
@@ -220,9 +234,9 @@ _remembered = lru_cache(maxsize=512)(_choose)
 
 def _open_folder(here: int, relative: str, limits: Limits) -> int | None:
     """Opens a folder. Returns None where it is gone, replaced or not readable: the walk continues without it."""
-    name = relative.rpartition("/")[2]
+    name, flags = relative.rpartition("/")[2], os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
-        return os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=here)
+        return limits.retries.read(relative, lambda: os.open(name, flags, dir_fd=here))
     except OSError as error:
         if error.errno not in GONE:
             limits.closed.add(relative)
