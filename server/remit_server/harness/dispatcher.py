@@ -21,6 +21,7 @@ from remit_server.harness.context import CallContext, Parts
 from remit_server.harness.judgement import actions_now, judge_actions, judge_path
 from remit_server.harness.record.audit_append import append, intent_event
 from remit_server.harness.record.call_record import CallRecord
+from remit_server.harness.retry import retry_read
 from remit_server.harness.selected import describe_selected
 from remit_server.harness.stages.approve import approve
 from remit_server.harness.stages.authorise import authorise
@@ -28,7 +29,7 @@ from remit_server.harness.stages.collect import collect, collects, comes_after_r
 from remit_server.harness.stages.commit_review import review_commit
 from remit_server.harness.stages.execute import execute
 from remit_server.harness.stages.gate import admit, opened_tools
-from remit_server.harness.stages.judge import judge
+from remit_server.harness.stages.judge import JudgedCall, judge
 from remit_server.harness.stages.merge import merge
 from remit_server.harness.stages.parse import ParsedCall, parse, parse_intent
 from remit_server.harness.stages.prepare import Prepared, prepare
@@ -107,15 +108,19 @@ class Dispatcher:
         return record.finish(merged.outcome, merged.most_chars)
 
     async def _prepare(self, parsed: ParsedCall, ctx: CallContext, record: CallRecord) -> Prepared:
-        judged = await judge(await resolve(parsed, ctx), ctx, record)
+        judged = await self._judge(parsed, ctx, record)
         if ctx.turn.collected.calls and comes_after_review(parsed, ctx.turn):
             # Only now: a call that the gate or policy refuses has nobody asked about anything.
             await self._review_before(ctx, record)
-            judged = await judge(await resolve(parsed, ctx), ctx, record)
+            judged = await self._judge(parsed, ctx, record)
         prepared = await prepare(judged, ctx, record)
         if isinstance(prepared.proposal.plan, WritePlan):
             await asyncio.to_thread(refuse_code, prepared.proposal.plan.changes, ctx.turn)
         return prepared
+
+    async def _judge(self, parsed: ParsedCall, ctx: CallContext, record: CallRecord) -> JudgedCall:
+        resolved = await retry_read(lambda: resolve(parsed, ctx), record.record_retry)
+        return await judge(resolved, ctx, record)
 
     async def _review_before(self, ctx: CallContext, record: CallRecord) -> None:
         """Has what is collected reviewed before a call that works with the files. Raises ToolError where not all of it

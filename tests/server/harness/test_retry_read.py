@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
+import subprocess
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 from bench_runtime import call, intent
+from threat_bench import LAX, own
 
+from remit_governance.audit.record import AuditKind
+from remit_governance.values import Effect
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
 from remit_server.harness.retry import retry_read
@@ -77,7 +83,96 @@ async def test_a_write_that_stumbled_is_not_tried_again(make_bench: Any, monkeyp
     bench = await make_bench({"calls": [intent("CODE"), edit]}, {"text": "ok"})
     await bench.ask("go")
     assert tried == ["written"]
-    assert bench.of("tool_result")[0].error.code == "read_only"
+    (result,) = bench.of("tool_result")
+    assert (result.error.code, result.error.retryable) == ("read_only", True)
+    assert result.output.endswith("retryable: the system failed for a moment")
+    assert not retries(bench)
+
+
+class Stumble:
+    """A disk that fails `times` tries at one path: reading it, listing it, or, as `pipe`, whatever starts a process."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, call: str, path: Path, times: int = 1) -> None:
+        self.left, self.path, self.real = times, str(path), getattr(os, call)
+        monkeypatch.setattr(os, call, self)
+
+    def __call__(self, *given: Any, **more: Any) -> Any:
+        here = not given or (
+            isinstance(given[0], int) and str(Path(f"/proc/self/fd/{given[0]}").readlink()) == self.path
+        )
+        if here and self.left:
+            self.left -= 1
+            raise OSError(errno.EIO, "input/output error")
+        return self.real(*given, **more)
+
+
+PLACE = {"path": "a.py", "line": 1, "symbol": "total"}
+READS: dict[str, tuple[str, str, dict[str, Any]]] = {
+    "read_file": ("read", "a.py", {"path": "a.py"}),
+    "list_files": ("scandir", "sub", {"pattern": "*.txt"}),
+    "search_files": ("read", "a.py", {"path": "a.py", "pattern": "total"}),
+    "repo_map": ("read", "a.py", {}),
+    "get_symbols": ("read", "a.py", {"path": "a.py"}),
+    "get_definition": ("read", "a.py", PLACE),
+    "get_references": ("read", "a.py", PLACE),
+    "git_status": ("pipe", "", {}),
+    "git_diff": ("pipe", "", {}),
+}
+"""For each tool that reads: the system's call that stumbles, where, and the arguments. What `get_diagnostics` reads is
+read by a language server, in a sandbox that is started as git's is."""
+
+
+def retries(bench: Any) -> list[Any]:
+    return [record.event for record in bench.all_audit() if record.event.kind is AuditKind.RETRY]
+
+
+def test_TOOL_11_every_tool_that_reads_has_a_row() -> None:
+    assert READS.keys() | {"get_diagnostics"} == {name for name, tool in TOOLS.items() if tool.effect is Effect.READ}
+
+
+@pytest.mark.parametrize("tool", READS)
+async def test_TOOL_11_a_read_that_stumbles_once_is_made_again_and_audited(
+    make_bench: Any, monkeypatch: pytest.MonkeyPatch, tool: str
+) -> None:
+    stumbles, where, arguments = READS[tool]
+    if stumbles == "pipe" and (shutil.which("bwrap") is None or shutil.which("git") is None):
+        pytest.skip("there is no bwrap, or no git")
+    bench = await make_bench()
+    (bench.workspace / "sub").mkdir()
+    (bench.workspace / "sub" / "a.txt").write_text("x")
+    if stumbles == "pipe":
+        subprocess.run(["git", "init", "-q"], cwd=bench.workspace, check=True)
+        await bench.ask(own("git_status"))  # what isolates is known from here on
+    before = len(bench.of("tool_result"))
+    disk = Stumble(monkeypatch, stumbles, bench.workspace / where)
+    await bench.ask(own(tool, **arguments))
+    monkeypatch.undo()
+    result = bench.of("tool_result")[before]
+    assert disk.left == 0, "nothing stumbled"
+    assert "nput/output error" in "".join(event.metadata["why"] for event in retries(bench))
+    assert len(retries(bench)) == 1
+    assert result.error is None or "no language server" in str(result.error)
+
+
+async def test_TOOL_11_an_edit_reads_once_more_before_it_writes(
+    make_bench: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench = await make_bench(policy=LAX)
+    disk = Stumble(monkeypatch, "read", bench.workspace / "a.py")
+    await bench.ask(own("edit_file", path="a.py", old_text="total", new_text="x", replace_all=True))
+    assert (disk.left, len(retries(bench))) == (0, 1)
+    assert bench.of("tool_result")[0].error is None
+    assert "total" not in (bench.workspace / "a.py").read_text()
+
+
+async def test_TOOL_11_an_error_that_lasts_may_be_tried_again(make_bench: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    bench = await make_bench()
+    disk = Stumble(monkeypatch, "read", bench.workspace / "a.py", times=100)
+    await bench.ask(own("read_file", path="a.py"))
+    (result,) = bench.of("tool_result")
+    assert (disk.left, len(retries(bench))) == (98, 1)
+    assert result.error.retryable
+    assert "retryable" in result.output
 
 
 async def test_a_result_is_cut_at_the_limit_of_its_tool_and_says_so(make_bench: Any) -> None:
@@ -103,3 +198,24 @@ async def test_a_tool_that_this_run_leaves_out_is_told_with_what_there_is(make_b
     assert left_out.error.fix == "use one of: read_file, list_files"
     assert (missing.error.code, missing.error.why) == ("tool_unavailable", "this run was started without it")
     assert missing.error.fix == "select another intent: this one opens no tool here"
+
+
+async def test_TOOL_11_a_file_whose_other_names_cannot_be_told_is_not_read_for_that(
+    make_bench: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A policy denies `.env`, of which `a.py` is another name: where that cannot be looked up, nothing is read."""
+    bench = await make_bench(policy=LAX)
+    (bench.workspace / ".env").hardlink_to(bench.workspace / "a.py")
+    real, left = os.lstat, [1]
+
+    def stumble(path: Any, *given: Any, **more: Any) -> os.stat_result:
+        if left[0] and str(path) == str(bench.workspace / "a.py"):
+            left[0] -= 1
+            raise OSError(errno.EIO, "input/output error")
+        return real(path, *given, **more)
+
+    monkeypatch.setattr(os, "lstat", stumble)
+    await bench.ask(own("read_file", path="a.py"))
+    (result,) = bench.of("tool_result")
+    assert (left, len(retries(bench))) == ([0], 1)
+    assert result.error.code == "denied"

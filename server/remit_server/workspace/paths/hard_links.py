@@ -13,6 +13,7 @@ from pathlib import Path
 
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
+from remit_server.workspace.content.transient import is_transient
 from remit_server.workspace.trees.walk import Limits
 
 MAX_ENTRIES = 1_000_000
@@ -43,10 +44,16 @@ class HardLinks:
         return self._status(relative) is not None
 
     def _status(self, relative: str) -> os.stat_result | None:
-        """Returns the status of a regular file with several names, else None."""
+        """Returns the status of a regular file with several names, else None. Raises OSError where the system fails for
+        a moment: the file may have names that a rule hides.
+        """
         try:
             status = os.lstat(self.root / relative)
-        except (OSError, ValueError):
+        except OSError as error:
+            if is_transient(error):
+                raise
+            return None
+        except ValueError:
             return None
         return status if stat.S_ISREG(status.st_mode) and status.st_nlink > 1 else None
 
@@ -54,7 +61,7 @@ class HardLinks:
 def files_of(root: Path, inodes: Container[int] | None = None) -> Iterator[tuple[str, int]]:
     """Yields the regular files below a folder, or those with an inode of `inodes`, with their inodes; follows no link.
 
-    Raises ToolError (`limit_reached`) where there are too many.
+    Raises ToolError (`limit_reached`) where there are too many, OSError where the system fails for a moment.
     """
     limits = Limits(MAX_SECONDS, MAX_ENTRIES)
     pending = [("", root)]
@@ -63,7 +70,9 @@ def files_of(root: Path, inodes: Container[int] | None = None) -> Iterator[tuple
         try:
             with os.scandir(folder) as entries:
                 found = list(entries)
-        except OSError:
+        except OSError as error:
+            if is_transient(error):
+                raise
             continue
         for entry in found:
             limits.entries -= 1
