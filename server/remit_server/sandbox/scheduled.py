@@ -43,7 +43,7 @@ class AtOnce:
 
 
 class Slots:
-    """The schedule of a server's sandboxes. Of what its open folders set, the lowest counts: it is one machine."""
+    """The schedule of a server's sandboxes. Of what its folders set, the lowest counts: it is one machine (SCH-06)."""
 
     def __init__(self) -> None:
         self.runner = Runner(AtOnce().limits)
