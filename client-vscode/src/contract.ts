@@ -415,6 +415,38 @@ export interface IntentSelected {
   readonly work_item: string | null;
 }
 
+/** An exemption that was granted: its category, and the paths that it is for. */
+export interface KeptExemption {
+  readonly category: string;
+  readonly paths: readonly string[];
+}
+
+/**
+ * A place in the workflow: its digest stands in the audit record of the transition that led there. `before` is the
+ * digest of the listing of the test files when the plan was complete; `passed_with` are digests by path.
+ */
+export interface KeptPosition {
+  readonly version: 1;
+  readonly mode: Mode;
+  readonly state: State;
+  readonly exemption: KeptExemption | null;
+  readonly before: string | null;
+  readonly red: KeptProof | null;
+  readonly approved: readonly string[];
+  readonly passed_with: { readonly [key: string]: string | null };
+}
+
+/**
+ * A failing run: the tests that failed as they should, all that failed, the digest of the listing of all test
+ * files, and how many changes the session had made by then.
+ */
+export interface KeptProof {
+  readonly proven: readonly string[];
+  readonly failing: readonly string[];
+  readonly locked: string;
+  readonly since: number;
+}
+
 /**
  * A hunk of a shown diff that the person does not want, counted from 0, or with `hunk` null a whole file.
  *
@@ -425,6 +457,9 @@ export interface LeftOut {
   readonly hunk?: number | null;
   readonly comment?: string | null;
 }
+
+/** How much of the workflow a session is held to, the strictest first. */
+export type Mode = "strict" | "explore" | "debug";
 
 /** The model that a session begins with: who provides it, and its name. */
 export interface ModelConfig {
@@ -714,6 +749,7 @@ export type SessionRecord =
   | Pinned
   | FilesChanged
   | NotChanged
+  | WorkflowMoved
   | Warned
   | TurnEnded
   | Named
@@ -747,6 +783,18 @@ export interface SessionSummary {
   readonly model: string;
   readonly forked_from: string | null;
 }
+
+/** Where a session's work stands. */
+export type State =
+  | "idle"
+  | "planning"
+  | "test_writing"
+  | "code_writing"
+  | "validating"
+  | "reviewing"
+  | "committing"
+  | "exploring"
+  | "retroactive_testing";
 
 /** The session moved to another workflow state or mode; `means` says what may be written there and what leads on. */
 export interface StateChanged {
@@ -1007,4 +1055,16 @@ export interface WarningEvent {
   readonly step: number;
   readonly kind: "warning";
   readonly message: string;
+}
+
+/**
+ * Where the session is about to stand in the workflow, written before it does; `changed` says whether anything was
+ * written since the state was entered. It holds where the audit log has it.
+ */
+export interface WorkflowMoved {
+  readonly timestamp: string;
+  readonly turn_id: string;
+  readonly type: "workflow";
+  readonly position: KeptPosition;
+  readonly changed: boolean;
 }

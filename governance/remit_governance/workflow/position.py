@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 
 from remit_governance.workflow.exemptions import Exemption
 from remit_governance.workflow.machine import Held, Moved, advance, ways_out
 from remit_governance.workflow.proof import Red, TestFiles
 from remit_governance.workflow.states import Facts, Mode, State, Trigger
+
+_WORKING = frozenset({State.CODE_WRITING, State.EXPLORING, State.RETROACTIVE_TESTING})
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,7 +18,8 @@ class Position:
     """A session's mode and state, and what was proven on the way.
 
     `before` are the test files when the plan was complete, `red` the failing run that opened `code_writing`; `changed`
-    says whether anything was written since then. `approved` are the trees that the person's review was of.
+    says whether anything was written since then. `approved` are the trees that the person's review was of, and
+    `passed_with` the files that the session had changed when all tests passed: digests by path, None for what is gone.
     """
 
     mode: Mode = Mode.EXPLORE
@@ -25,6 +29,7 @@ class Position:
     red: Red | None = None
     changed: bool = False
     approved: frozenset[str] = frozenset()
+    passed_with: Mapping[str, str | None] = field(default_factory=dict[str, str | None])
 
     def mode_for(self, path: str | None) -> Mode:
         """Returns the mode that a path is judged in: what an exemption was granted for goes the way of `explore`."""
@@ -37,9 +42,18 @@ class Position:
         return self.exemption is not None
 
     def take(
-        self, trigger: Trigger, *, red: bool = False, green: bool = False, within_budget: bool = True
+        self,
+        trigger: Trigger,
+        *,
+        red: bool = False,
+        green: bool = False,
+        within_budget: bool = True,
+        gaining: Callable[[Position], Position] = lambda position: position,
     ) -> tuple[Position, Moved | Held]:
-        """Returns where a trigger leads, and what the machine said; proofs are forgotten where a new task begins."""
+        """Returns where a trigger leads, and what the machine said; proofs are forgotten where a new task begins.
+
+        `gaining` adds what was proven, granted or approved by what happened, where anything moves.
+        """
         facts = Facts(red=red, green=green, changed=self.changed, within_budget=within_budget)
         said = advance(self.mode, self.state, trigger, facts, exempt=self.is_exempt)
         match said:
@@ -49,7 +63,9 @@ class Position:
                 return Position(self.mode), said
             case Moved(target=target):
                 writes_anew = target is State.RETROACTIVE_TESTING
-                return replace(self, state=target, changed=self.changed and not writes_anew), said
+                passed_with = dict[str, str | None]() if target in _WORKING else self.passed_with
+                changed = self.changed and not writes_anew
+                return gaining(replace(self, state=target, changed=changed, passed_with=passed_with)), said
 
     def ways_out(self) -> tuple[str, ...]:
         """Says what would open each gate from here."""

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
+from remit_governance.canonical import canonical, digest_bytes
 from remit_governance.workflow.test_pieces import pieces_of
 
 MOST_NAMED = 5
@@ -48,20 +49,44 @@ class TestRun:
 
 @dataclass(frozen=True, slots=True)
 class TestFiles:
-    """The test files of a workspace at one moment: text by path."""
+    """The test files of a workspace at one moment: text by path, and the digest of each."""
 
     __test__ = False
 
     texts: Mapping[str, str]
+    digests: Mapping[str, str] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        digests = {path: digest_bytes(text.encode(errors="surrogateescape")) for path, text in self.texts.items()}
+        object.__setattr__(self, "digests", digests)
+
+    @property
+    def listing(self) -> bytes:
+        """The digests by path, as one byte string."""
+        return canonical(self.digests)
+
+    @property
+    def digest(self) -> str:
+        """What these files and no others have: the digest of their listing."""
+        return digest_bytes(self.listing)
+
+    def differing(self, other: TestFiles) -> tuple[str, ...]:
+        """Returns the paths that are not the same in the other ones."""
+        paths = {*self.texts, *other.texts}
+        return tuple(sorted(path for path in paths if self.digests.get(path) != other.digests.get(path)))
 
 
 @dataclass(frozen=True, slots=True)
 class Red:
-    """What a failing run proves: the tests that failed as they should, all that failed, the test files as they were."""
+    """What a failing run proves: the tests that failed as they should, all that failed, the test files as they were.
+
+    `since` says how many changes the session had made by then.
+    """
 
     proven: frozenset[str]
     failing: frozenset[str]
     locked: TestFiles
+    since: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,9 +121,7 @@ def prove_green(run: TestRun, red: Red, now: TestFiles) -> NotProven | None:
         return NotProven(f"the run is not believed: {run.doubt}")
     if not run.whole:
         return NotProven("only a run of all tests counts: call run_tests without a path or a filter")
-    moved = sorted(
-        path for path in {*red.locked.texts, *now.texts} if red.locked.texts.get(path) != now.texts.get(path)
-    )
+    moved = red.locked.differing(now)
     if moved:
         return NotProven(f"test files are not as they were when they failed: {', '.join(moved[:MOST_NAMED])}")
     passed = {case.id for case in run.cases if case.ending == "passed"}

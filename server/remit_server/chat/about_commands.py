@@ -37,6 +37,7 @@ async def tools(chat: Chat, words: str) -> Reply:
 async def status(chat: Chat, words: str) -> Reply:
     """Tells what is in force."""
     del words
+    await chat.runtime.recall(chat.session)
     now = chat.runtime.status(chat.session)
     rows = {
         "workspace": str(chat.settings.workspace),

@@ -36,6 +36,7 @@ async def load(chat: Chat, words: str) -> Reply:
         raise NotUnderstood("no session was loaded", "none was named", "such as `/load 2`; `/sessions` lists them")
     found = await asyncio.to_thread(chat.runtime.sessions.find, words)
     chat.session = found.session_id
+    await chat.runtime.recall(chat.session)
     return Reply(shows=found.session_id)
 
 

@@ -30,19 +30,20 @@ async def budget(chat: Chat, words: str) -> Reply:
 
 async def approve(chat: Chat, words: str) -> Reply:
     """Approves the work under review, and has it committed (FLW-10)."""
-    _need_review(chat)
+    await _need_review(chat)
     said = "The review is approved: commit the work with git_commit, and change nothing before."
     return Reply(call=_review_call("approve"), message=f"{said} {words}".strip())
 
 
 async def reject(chat: Chat, words: str) -> Reply:
     """Sends the work under review back, with what is to become of it (FLW-10)."""
-    _need_review(chat)
+    await _need_review(chat)
     return Reply(call=_review_call("reject"), message=words or None)
 
 
-def _need_review(chat: Chat) -> None:
+async def _need_review(chat: Chat) -> None:
     """Raises NotUnderstood where nothing is under review."""
+    await chat.runtime.recall(chat.session)
     state = chat.runtime.status(chat.session).state
     if state not in {State.REVIEWING, State.COMMITTING}:
         fix = "work is under review once all tests pass; `/status` says where it is"

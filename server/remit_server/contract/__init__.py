@@ -75,6 +75,9 @@ from remit_server.contract.sessions import (
     FilesChanged,
     ForkedFrom,
     IntentDeclared,
+    KeptExemption,
+    KeptPosition,
+    KeptProof,
     ModelConfig,
     Named,
     NotChanged,
@@ -94,6 +97,7 @@ from remit_server.contract.sessions import (
     TurnStarted,
     UserSaid,
     Warned,
+    WorkflowMoved,
 )
 from remit_server.contract.statistics import (
     MessageCounts,
@@ -151,6 +155,9 @@ __all__ = [
     "InputPart",
     "IntentDeclared",
     "IntentSelected",
+    "KeptExemption",
+    "KeptPosition",
+    "KeptProof",
     "LeftOut",
     "MessageCounts",
     "ModelConfig",
@@ -213,4 +220,5 @@ __all__ = [
     "Warned",
     "WarningEvent",
     "Wire",
+    "WorkflowMoved",
 ]

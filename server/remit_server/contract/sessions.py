@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 from pydantic import Field, JsonValue
 
 from remit_governance.values import Intent
+from remit_governance.workflow.states import Mode, State
 from remit_server.contract.results import RunStatus
 from remit_server.contract.values import ErrorPayload, Scope, TokenUsage, Wire
 
@@ -216,6 +217,47 @@ class NotChanged(TurnRecord):
     paths: tuple[str, ...]
 
 
+class KeptExemption(Wire):
+    """An exemption that was granted: its category, and the paths that it is for."""
+
+    category: str
+    paths: tuple[str, ...]
+
+
+class KeptProof(Wire):
+    """A failing run: the tests that failed as they should, all that failed, the digest of the listing of all test
+    files, and how many changes the session had made by then."""
+
+    proven: tuple[str, ...]
+    failing: tuple[str, ...]
+    locked: str
+    since: int = Field(ge=0)
+
+
+class KeptPosition(Wire):
+    """A place in the workflow: its digest stands in the audit record of the transition that led there. `before` is the
+    digest of the listing of the test files when the plan was complete; `passed_with` are digests by path.
+    """
+
+    version: Literal[1] = 1
+    mode: Mode
+    state: State
+    exemption: KeptExemption | None
+    before: str | None
+    red: KeptProof | None
+    approved: tuple[str, ...]
+    passed_with: dict[str, str | None]
+
+
+class WorkflowMoved(TurnRecord):
+    """Where the session is about to stand in the workflow, written before it does; `changed` says whether anything was
+    written since the state was entered. It holds where the audit log has it."""
+
+    type: Literal["workflow"] = "workflow"
+    position: KeptPosition
+    changed: bool
+
+
 class Warned(TurnRecord):
     """What the person was told beside the answer."""
 
@@ -264,6 +306,7 @@ SessionRecord = Annotated[
     | Pinned
     | FilesChanged
     | NotChanged
+    | WorkflowMoved
     | Warned
     | TurnEnded
     | Named

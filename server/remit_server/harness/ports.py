@@ -6,7 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import Literal, Protocol
 
 from remit_governance.permissions.permissions import PermissionRule
-from remit_server.contract import ApprovalAnswer, ApprovalRequired, ErrorCode, Event
+from remit_governance.workflow.position import Position
+from remit_governance.workflow.proof import TestFiles
+from remit_server.contract import ApprovalAnswer, ApprovalRequired, ErrorCode, Event, WorkflowMoved
 from remit_server.errors import ToolError
 from remit_server.tools.spec import FileChange
 from remit_server.workspace.history import History, NoHistory
@@ -37,6 +39,22 @@ class KeptHistory(History, Protocol):
         """Keeps which files of a change set were left as they were."""
         ...
 
+    async def keep_tests(self, tests: TestFiles) -> None:
+        """Keeps the files of tests that a proof is of. Where that cannot be done, the proof is not taken up again."""
+        ...
+
+    def keep_position(self, position: Position) -> None:
+        """Keeps where the session is about to stand in the workflow (FLW-12)."""
+        ...
+
+    def positions(self) -> Sequence[WorkflowMoved]:
+        """Returns the last places that were kept, the oldest first."""
+        ...
+
+    def tests(self, digest: str) -> TestFiles | None:
+        """Returns the files of tests of a digest; None where not all of them were kept."""
+        ...
+
 
 class NothingKept(NoHistory):
     """The history of a session that is not saved."""
@@ -49,6 +67,23 @@ class NothingKept(NoHistory):
     def keep_left(self, change: str, paths: Sequence[str]) -> None:
         """Keeps nothing."""
         del change, paths
+
+    async def keep_tests(self, tests: TestFiles) -> None:
+        """Keeps nothing."""
+        del tests
+
+    def keep_position(self, position: Position) -> None:
+        """Keeps nothing."""
+        del position
+
+    def positions(self) -> Sequence[WorkflowMoved]:
+        """Returns none."""
+        return ()
+
+    def tests(self, digest: str) -> TestFiles | None:
+        """Returns none."""
+        del digest
+        return None
 
 
 class Keep(Protocol):

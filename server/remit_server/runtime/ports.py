@@ -103,6 +103,10 @@ class AgentRuntime(Protocol):
         """What a status bar shows; its mode and state are those of the named session, else of the last used one."""
         ...
 
+    async def recall(self, session_id: str) -> None:
+        """Have `status` tell where a session that was kept stands, before its first turn here (FLW-12)."""
+        ...
+
     def budget(self) -> tuple[str, ...]:
         """Returns how the coverage budget stands, in sentences. Raises RemitError where its file cannot be read."""
         ...

@@ -51,6 +51,7 @@ from remit_server.harness.ports import Asker, Emit
 from remit_server.harness.turn import Turn
 from remit_server.harness.workflow.budget_file import read_account
 from remit_server.harness.workflow.moves import begin_message, tighten_mode
+from remit_server.harness.workflow.take_up import take_session_up
 from remit_server.models.answers import OnText
 from remit_server.models.ports import LocalEngine, ModelProvider, UserMessage
 from remit_server.runtime.attachments import Reader
@@ -232,6 +233,15 @@ class Runtime:
             sandbox=self._sandbox,
         )
 
+    async def recall(self, session_id: str) -> None:
+        """Have `status` know a kept session; see `AgentRuntime.recall`."""
+        if session_id in self._sessions:
+            return
+        session = open_session(session_id, self._settings, self.dispatcher.parts.redactor.redact)
+        if await session.recall(self.dispatcher.parts.audit.path) and session_id not in self._sessions:
+            self._sessions[session_id] = session
+            self._forget_old()
+
     def budget(self) -> tuple[str, ...]:
         """How the coverage budget stands; see `AgentRuntime.budget`."""
         return tell_budget(read_account(self._settings.coverage_file), self._settings.workflow.thresholds)
@@ -375,10 +385,12 @@ class Runtime:
                 raise short
         agent = self._choose_model(request, session).limited(request.policy.max_steps if request.policy else None)
         reference = session.model or self._settings.model
-        await session.begin_turn(turn.turn_id, model_config(reference, agent.provider.name))
+        taken_up = await session.begin_turn(turn.turn_id, model_config(reference, agent.provider.name))
         folder, sent_to = str(self._settings.workspace), self._models.sent_to(session.model)
         turn.emit(RunStarted, model=agent.provider.name, workspace=folder, sent_to=sent_to)
         self._warn(turn, session)
+        if taken_up:
+            await take_session_up(turn, self.dispatcher.parts, session.chosen_mode)
         if request.policy and request.policy.mode:
             tighten_mode(Mode(request.policy.mode), turn, self.dispatcher.parts.audit)
         output: str | None = None

@@ -5,15 +5,17 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import cast
 
+from remit_governance.workflow.kept import strictest
 from remit_governance.workflow.position import Position
-from remit_governance.workflow.states import Mode
 from remit_server import __version__
 from remit_server.agent.context.conversation import Conversation
 from remit_server.contract import AgentEvent, Event, ModelConfig, RunResult
 from remit_server.harness.ports import Emit, KeptHistory, NothingKept
 from remit_server.harness.turn import SessionMemory
+from remit_server.harness.workflow.take_up import find_last_move, find_position
 from remit_server.models.choose import PLAYED
 from remit_server.models.remote.reference import parse_reference
 from remit_server.runtime.config.form import When
@@ -38,24 +40,35 @@ class Session:
     model: str | None = None
     review: When | None = None
 
-    async def begin_turn(self, turn_id: str, model: ModelConfig) -> None:
-        """Takes the session's file; where others went on with the session, so does the conversation.
+    async def begin_turn(self, turn_id: str, model: ModelConfig) -> bool:
+        """Takes the session's file; where others went on with the session, so does the conversation. Returns whether it
+        was there before, and was read.
 
         Raises SessionError where another process works in it. A cancellation waits until the file is taken.
         """
         if self.recorder is None:
-            return
+            return False
         now = await finish_uninterrupted(asyncio.to_thread(self.recorder.begin, turn_id, model))
         if now is not None:
             self.conversation, self.instructions = now, set()
-            self._tighten_mode(self.recorder.replayed.mode)
         self.conversation.keep = self.recorder.keep
+        return now is not None
 
-    def _tighten_mode(self, kept: str | None) -> None:
-        """Holds the session to the mode that the person chose in it before, where that is the stricter one."""
-        order = tuple(Mode)
-        if kept is not None and order.index(Mode(kept)) < order.index(self.memory.position.mode):
-            self.memory.position = Position(Mode(kept))
+    async def recall(self, audit: Path) -> bool:
+        """Finds out where the session stood, as the log at `audit` has it; tells whether it stood anywhere. Its first
+        turn looks at that again, and at what has changed since (FLW-12)."""
+        if self.recorder is None or not await asyncio.to_thread(self.recorder.look):
+            return False
+        place = await find_position(self.history, await find_last_move(audit, self.memory.session_id))
+        if place is None or strictest((place.mode, self.memory.position.mode)) is not place.mode:
+            return False
+        self.memory.position = place
+        return True
+
+    @property
+    def chosen_mode(self) -> str | None:
+        """The mode of the workflow that the person last chose in the session, as its file has it."""
+        return None if self.recorder is None else self.recorder.replayed.mode
 
     def recording(self, emit: Emit, observe: Emit) -> Emit:
         """Returns what takes a turn's events to the file and to whoever observes it, then to the client."""

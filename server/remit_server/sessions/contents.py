@@ -10,6 +10,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from remit_governance.canonical import digest_bytes
+
 _KIND = "sha256:"
 _SAID_WITHIN_S = 3_600
 
@@ -20,8 +22,8 @@ class Contents:
 
     folder: Path
 
-    def keep(self, digest: str, data: bytes) -> None:
-        """Keeps bytes under their digest, once. Raises OSError."""
+    def keep(self, digest: str, data: bytes, *, durable: bool = True) -> None:
+        """Keeps bytes under their digest, once; unless `durable`, a power cut may lose them. Raises OSError."""
         path = self._path(digest)
         with contextlib.suppress(FileNotFoundError):
             os.utime(path)  # it is spoken of anew: nobody removes it meanwhile
@@ -34,7 +36,8 @@ class Contents:
             with os.fdopen(fd, "wb") as file:
                 file.write(data)
                 file.flush()
-                os.fsync(file.fileno())
+                if durable:
+                    os.fsync(file.fileno())
             temporary.replace(path)
         except OSError:
             with contextlib.suppress(OSError):
@@ -42,11 +45,12 @@ class Contents:
             raise
 
     def get(self, digest: str) -> bytes | None:
-        """Returns the bytes of a digest; None where they were not kept."""
+        """Returns the bytes of a digest; None where they were not kept, or are others by now."""
         try:
-            return self._path(digest).read_bytes()
+            data = self._path(digest).read_bytes()
         except OSError:
             return None
+        return data if digest_bytes(data) == digest else None
 
     def forget_all_but(self, digests: Iterable[str]) -> int:
         """Removes what no session speaks of; returns how many there were. Never raises.

@@ -6,7 +6,7 @@ import contextlib
 import hashlib
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,17 +16,19 @@ from pydantic import TypeAdapter, ValidationError
 from remit_server.contract import (
     AssistantSaid,
     ErrorCode,
-    FilesChanged,
     Named,
     SessionRecord,
     SessionStart,
     SessionSummary,
     TurnStarted,
     UserSaid,
+    WorkflowMoved,
 )
 from remit_server.sessions.contents import Contents
 from remit_server.sessions.fork import fork
+from remit_server.sessions.kept_tests import digests_of
 from remit_server.sessions.lines import to_lines
+from remit_server.sessions.replay import replay
 from remit_server.sessions.session_file import SessionError, SessionFile, read_session
 
 INDEX = "index.json"
@@ -139,9 +141,11 @@ class SessionFolder:
         digests: set[str] = set()
         for path in self.path.glob("session-*.jsonl"):
             with contextlib.suppress(SessionError):
-                for record in read_session(path).records:
-                    if isinstance(record, FilesChanged):
-                        digests.update(d for file in record.files for d in (file.before, file.after) if d)
+                replayed = replay(read_session(path).records)
+                for record in replayed.changes:
+                    digests.update(d for file in record.files for d in (file.before, file.after) if d)
+                for listing in _listings(replayed.positions):
+                    digests.update(digests_of(self.contents, listing))
         self.contents.forget_all_but(digests)
 
     def write_new(self, session_id: str, records: Sequence[SessionRecord]) -> Path:
@@ -184,6 +188,13 @@ class SessionFolder:
             with os.fdopen(fd, "wb") as file:
                 file.write(_INDEX.dump_json(index))
             temporary.replace(self.path / INDEX)
+
+
+def _listings(positions: Iterable[WorkflowMoved]) -> Iterator[str]:
+    """Yields the listings of tests that places in the workflow go by."""
+    for each in positions:
+        red = each.position.red
+        yield from filter(None, (each.position.before, red and red.locked))
 
 
 def summarise(records: Sequence[SessionRecord], file: str) -> SessionSummary | None:

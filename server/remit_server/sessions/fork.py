@@ -14,6 +14,7 @@ from remit_server.contract import (
     SessionStart,
     TurnStarted,
     UserSaid,
+    WorkflowMoved,
 )
 from remit_server.sessions.session_file import SessionError
 
@@ -25,6 +26,8 @@ def is_message(record: SessionRecord) -> bool:
 
 def fork(records: Sequence[SessionRecord], session_id: str, now: str, upto: int | None = None) -> list[SessionRecord]:
     """Returns the records of a new session: the first `upto` messages (None: all), and what the last one led to.
+
+    It begins the workflow anew: what one session proved opens nothing in another (FLW-12).
 
     Raises SessionError where there are not so many.
     """
@@ -42,7 +45,7 @@ def fork(records: Sequence[SessionRecord], session_id: str, now: str, upto: int 
         seen += is_message(record)
         if seen > count:
             break
-        if not isinstance(record, SessionStart | SessionEnd | Named):
+        if not isinstance(record, SessionStart | SessionEnd | Named | WorkflowMoved):
             kept.append(record)
     # The turn of the message that is not copied had begun before it.
     while isinstance(kept[-1], TurnStarted):

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from remit_server.contract import ChangedFile, FilesChanged
+from remit_governance.workflow.position import Position
+from remit_governance.workflow.proof import TestFiles
+from remit_server.contract import ChangedFile, FilesChanged, WorkflowMoved
 from remit_server.sessions.contents import Contents
+from remit_server.sessions.kept_tests import keep_tests, read_tests
 from remit_server.sessions.recorder import Recorder
 from remit_server.tools.spec import FileChange
 from remit_server.workspace.content.files import digest_of, is_executable
@@ -33,6 +37,23 @@ class SessionHistory:
     def keep_left(self, change: str, paths: Sequence[str]) -> None:
         """Keeps which files of a change set were left as they were."""
         self.recorder.keep_unchanged(change, paths)
+
+    async def keep_tests(self, tests: TestFiles) -> None:
+        """Keeps the files of tests that a proof is of; what the disk does not take is missed when it is looked for."""
+        with contextlib.suppress(OSError):
+            await asyncio.to_thread(keep_tests, self.store, tests)
+
+    def keep_position(self, position: Position) -> None:
+        """Keeps where the session is about to stand in the workflow (FLW-12)."""
+        self.recorder.keep_position(position)
+
+    def positions(self) -> Sequence[WorkflowMoved]:
+        """Returns the last places that were kept, the oldest first."""
+        return tuple(self.recorder.replayed.positions)
+
+    def tests(self, digest: str) -> TestFiles | None:
+        """Returns the files of tests of a digest; None where not all of them were kept."""
+        return read_tests(self.store, digest)
 
     def turns(self) -> Sequence[PastTurn]:
         """Returns the turns that changed something, the oldest first."""

@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from remit_governance.values import Intent
+from remit_governance.workflow.kept import keep
+from remit_governance.workflow.position import Position
 from remit_server.agent.context.conversation import Condensed, Conversation, Entry
 from remit_server.contract import (
     AgentEvent,
@@ -21,6 +23,7 @@ from remit_server.contract import (
     FilesChanged,
     IntentDeclared,
     IntentSelected,
+    KeptPosition,
     ModelConfig,
     NotChanged,
     Pinned,
@@ -41,6 +44,7 @@ from remit_server.contract import (
     UserSaid,
     Warned,
     WarningEvent,
+    WorkflowMoved,
 )
 from remit_server.errors import RemitError
 from remit_server.harness.collected import REVIEW
@@ -48,7 +52,7 @@ from remit_server.harness.turn import timestamp, utc_now
 from remit_server.models.ports import AssistantMessage, SystemMessage, ToolMessage, UserMessage
 from remit_server.sessions.lines import to_lines
 from remit_server.sessions.replay import Replay, as_json, replay, sent_message
-from remit_server.sessions.session_file import SessionFile
+from remit_server.sessions.session_file import SessionError, SessionFile, read_session
 
 
 @dataclass(slots=True)
@@ -114,6 +118,13 @@ class Recorder:
             self._write(start)
         self._write(TurnStarted(timestamp=_now(), turn_id=turn_id, provider=model.provider, model=model.model))
         return conversation
+
+    def look(self) -> bool:
+        """Reads what the file holds of the session by now, where there is one; the next turn reads it again."""
+        with contextlib.suppress(SessionError):
+            self.replayed = replay(read_session(self.file.path).records)
+            return True
+        return False
 
     def end(self, result: RunResult) -> None:
         """Writes how the turn ended, and lets others have the file."""
@@ -227,6 +238,13 @@ class Recorder:
         """Writes which files of a change set were left as they were after all."""
         if self._turn is not None and paths:
             self._write(NotChanged(timestamp=_now(), turn_id=self._turn.id, id=change, paths=tuple(paths)))
+
+    def keep_position(self, position: Position) -> None:
+        """Writes where the session is about to stand in the workflow."""
+        if self._turn is not None:
+            kept = KeptPosition.model_validate(keep(position))
+            moved = WorkflowMoved(timestamp=_now(), turn_id=self._turn.id, position=kept, changed=position.changed)
+            self._write(moved)
 
     def _keep_user(self, turn: _Turn, text: str, words: str | None) -> None:
         content = text if words is None else words

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import json
+from collections import deque
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, assert_never
@@ -34,6 +35,7 @@ from remit_server.contract import (
     TurnStarted,
     UserSaid,
     Warned,
+    WorkflowMoved,
 )
 from remit_server.models.ports import (
     AssistantMessage,
@@ -45,6 +47,7 @@ from remit_server.models.ports import (
 )
 from remit_server.tools.workflow.set_mode import SET_MODE
 
+MOST_POSITIONS = 8
 NOT_KEPT = "error cancelled: the session ended before this call's result was known"
 
 
@@ -61,7 +64,8 @@ class _Said:
 class Replay:
     """What the records so far come to. `add` takes the next ones.
 
-    `mode` is the one of the workflow that the person last chose in the session, None where they chose none (FLW-07).
+    `mode` is the one of the workflow that the person last chose in the session, None where they chose none (FLW-07);
+    `positions` are the last places in it: of what was written before a crash, not all was audited (FLW-12).
     """
 
     start: SessionStart | None = None
@@ -71,6 +75,7 @@ class Replay:
     pins: tuple[str, ...] = ()
     condensed: PrefixSent | None = None
     changes: list[FilesChanged] = field(default_factory=list[FilesChanged])
+    positions: deque[WorkflowMoved] = field(default_factory=lambda: deque[WorkflowMoved](maxlen=MOST_POSITIONS))
     unchanged: dict[tuple[str, str], set[str]] = field(default_factory=dict[tuple[str, str], set[str]])
     _messages: list[SystemSaid | UserSaid | _Said] = field(default_factory=list[SystemSaid | UserSaid | _Said])
     _modes: dict[str, JsonValue] = field(default_factory=dict[str, JsonValue])
@@ -108,6 +113,8 @@ class Replay:
                 self.changes.append(record)
             case NotChanged():
                 self.unchanged.setdefault((record.turn_id, record.id), set()).update(record.paths)
+            case WorkflowMoved():
+                self.positions.append(record)
             case SystemSaid() | UserSaid() | AssistantSaid() | CallMade() | CallEnded() | PrefixSent():
                 self._add_said(record)
             case IntentDeclared() | QuestionAnswered() | Warned() | TurnEnded() | SessionEnd():

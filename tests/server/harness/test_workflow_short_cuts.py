@@ -14,8 +14,6 @@ from bench_runtime import Bench, call, intent
 from runner_projects import PROJECTS
 from workflow_bench import DONE, PLAN, RUN, begin, read, state, write
 
-from remit_governance.workflow.states import Mode
-
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(shutil.which("bwrap") is None, reason="there is no bwrap"),
@@ -183,16 +181,6 @@ async def test_THR_workflow_a_mode_that_is_left_and_taken_again_begins_anew(make
     assert state(bench) == "planning"
     assert (bench.workspace / PROJECT.source).read_text() == PROJECT.old_source
     assert "workflow.nothing-is-written" in reasons(bench)
-
-
-async def test_THR_workflow_a_server_that_starts_again_has_seen_no_test_fail(make_bench: Any) -> None:
-    first = await to_code(make_bench)
-    await first.runtime.close()
-    again = await make_bench(read(PROJECT.source), CODE, DONE, mode=Mode.STRICT)
-    await again.ask("go on")
-    assert again.runtime.status().state == "planning"
-    assert (again.workspace / PROJECT.source).read_text() == PROJECT.old_source
-    assert "workflow.nothing-is-written" in reasons(again)
 
 
 async def test_THR_workflow_a_run_that_asks_for_a_looser_mode_is_not_begun(make_bench: Any) -> None:

@@ -188,6 +188,7 @@ async def test_SES_01_the_file_says_what_was_said_called_and_answered(make_bench
     assert kinds == [
         "session_start",
         "turn_start",
+        "workflow",
         "system",
         "user",
         "assistant",

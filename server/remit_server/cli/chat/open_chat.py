@@ -27,6 +27,7 @@ async def open_chat(read: Callable[[], Settings], session: str | None, asker: As
         say(style_text("/help says what can be typed; your rules and your yes decide what is done", "dim"))
         chat = TerminalChat(Chat(runtime, settings, session or new_session(), new_session), asker)
         if session is not None:
+            await runtime.recall(session)
             await chat.show_session(session)
         await chat.run()
         say(style_text(f"`remit --resume {chat.chat.session}` goes on with this session", "dim"))

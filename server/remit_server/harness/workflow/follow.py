@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import cast
@@ -10,6 +10,7 @@ from typing import cast
 from remit_governance.workflow.debt import Coverage
 from remit_governance.workflow.exemptions import Exemption, unfit_paths
 from remit_governance.workflow.machine import Held
+from remit_governance.workflow.position import Position
 from remit_governance.workflow.proof import NotProven, Red, TestFiles, prove_green, prove_passing, prove_red
 from remit_governance.workflow.states import Mode, State, Trigger
 from remit_governance.workflow.words import describe
@@ -22,7 +23,7 @@ from remit_server.harness.stages.parse import ParsedCall
 from remit_server.harness.workflow.budget import count_commit, refuse_mode
 from remit_server.harness.workflow.moves import move, set_mode
 from remit_server.harness.workflow.run_report import read_coverage, read_run
-from remit_server.harness.workflow.test_snapshot import snapshot_tests
+from remit_server.harness.workflow.test_snapshot import digest_files, snapshot_tests
 from remit_server.tools.code.types_only.compare import cannot_compare
 from remit_server.tools.run.run_tests import RunTestsArguments
 from remit_server.tools.spec import CommitPlan, Plan
@@ -113,6 +114,13 @@ async def _read_tests(ctx: CallContext) -> TestFiles:
     return await snapshot_tests(ctx.parts.workspace, ctx.parts.rulebook.policy.own_tests)
 
 
+async def _digest_changed(ctx: CallContext) -> Mapping[str, str | None]:
+    """Returns the digests of the files that the session has changed, as they are now."""
+    changes = (change for turn in ctx.turn.history.turns() for change in turn.changes)
+    paths = {path for change in changes for path in (change.path, change.moved_from) if path}
+    return await digest_files(ctx.parts.workspace, paths)
+
+
 async def _follow_tests(merged: Merged, begun: Begun, parsed: ParsedCall, ctx: CallContext) -> str:
     """Judges a run of tests by what the state wants proven; says why where it proves nothing."""
     assert isinstance(parsed.arguments, RunTestsArguments)
@@ -125,14 +133,22 @@ async def _follow_tests(merged: Merged, begun: Begun, parsed: ParsedCall, ctx: C
     if position.state is State.TEST_WRITING and position.before is not None and now is not None:
         proof = prove_red(run, position.before, now)
         if isinstance(proof, Red):
-            turn.memory.position = replace(position, red=proof)
-            move(Trigger.TESTS_ENDED, turn, audit, red=True)
+            red = proof
+            await turn.history.keep_tests(now)
+            move(Trigger.TESTS_ENDED, turn, audit, red=True, gaining=lambda at: replace(at, red=red))
             return ""
         return f"this is no failing test yet: {proof.why}"
     if position.state is not State.VALIDATING:
         return ""
     proof = prove_green(run, position.red, now) if position.red and now is not None else prove_passing(run)
-    move(Trigger.TESTS_ENDED, turn, audit, green=proof is None)
+    passed_with = await _digest_changed(ctx) if proof is None else dict[str, str | None]()
+    move(
+        Trigger.TESTS_ENDED,
+        turn,
+        audit,
+        green=proof is None,
+        gaining=lambda at: replace(at, passed_with=passed_with),
+    )
     return "" if proof is None else f"this is no passing run yet: {proof.why}"
 
 
@@ -144,8 +160,9 @@ def _measured(merged: Merged, parsed: ParsedCall) -> Coverage | None:
 async def _complete_plan(ctx: CallContext) -> None:
     strict = ctx.turn.memory.position.mode is Mode.STRICT
     before = await _read_tests(ctx) if strict else None
-    _require(Trigger.PLAN_COMPLETED, ctx)
-    ctx.turn.memory.position = replace(ctx.turn.memory.position, before=before)
+    if before is not None:
+        await ctx.turn.history.keep_tests(before)
+    _require(Trigger.PLAN_COMPLETED, ctx, lambda at: replace(at, before=before))
 
 
 def _exempt(merged: Merged, parsed: ParsedCall, ctx: CallContext) -> None:
@@ -165,8 +182,8 @@ def _exempt(merged: Merged, parsed: ParsedCall, ctx: CallContext) -> None:
         if (why := cannot_compare(path)) is not None:
             fix = "write a failing test first, or name only files whose types can be told from what runs"
             raise ToolError("the exemption was not granted", f"`{path}`: {why}", fix, code=ErrorCode.DENIED)
-    _require(Trigger.EXEMPTION_GRANTED, ctx)
-    ctx.turn.memory.position = replace(ctx.turn.memory.position, exemption=Exemption(category, frozenset(paths)))
+    exemption = Exemption(category, frozenset(paths))
+    _require(Trigger.EXEMPTION_GRANTED, ctx, lambda at: replace(at, exemption=exemption))
 
 
 def _paths(merged: Merged) -> tuple[str, ...]:
@@ -178,17 +195,18 @@ def _review(merged: Merged, parsed: ParsedCall, ctx: CallContext) -> None:
     """Takes the person's answer to the review. Raises ToolError where nothing is under review."""
     assert isinstance(parsed.arguments, ReviewWorkArguments)
     if parsed.arguments.answer == "approve":
-        _require(Trigger.APPROVED, ctx)
-        trees = cast("list[str]", merged.outcome.data["trees"])
-        ctx.turn.memory.position = replace(ctx.turn.memory.position, approved=frozenset(trees))
+        trees = frozenset(cast("list[str]", merged.outcome.data["trees"]))
+        _require(Trigger.APPROVED, ctx, lambda at: replace(at, approved=trees))
         return
     committing = ctx.turn.memory.position.state is State.COMMITTING
     _require(Trigger.RESET if committing else Trigger.REJECTED, ctx)
 
 
-def _require(trigger: Trigger, ctx: CallContext) -> None:
+def _require(
+    trigger: Trigger, ctx: CallContext, gaining: Callable[[Position], Position] = lambda position: position
+) -> None:
     """Moves on. Raises ToolError where the tables lead nowhere: another call was there before."""
-    said = move(trigger, ctx.turn, ctx.parts.audit)
+    said = move(trigger, ctx.turn, ctx.parts.audit, gaining=gaining)
     if isinstance(said, Held):
         why = said.needs or f"nothing leads on from `{said.state}` this way"
         fix = describe(ctx.turn.memory.position)
@@ -205,5 +223,6 @@ def note_changes(ctx: CallContext) -> None:
             move(Trigger.RESET, turn, audit)
         for trigger in (Trigger.REJECTED, Trigger.MESSAGE, Trigger.PLAN_COMPLETED):
             move(trigger, turn, audit)
-    if turn.memory.position.state in _WRITING:
+    if turn.memory.position.state in _WRITING and not turn.memory.position.changed:
         turn.memory.position = replace(turn.memory.position, changed=True)
+        turn.history.keep_position(turn.memory.position)

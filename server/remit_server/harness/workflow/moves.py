@@ -1,9 +1,12 @@
-"""Moves a session in its workflow: audited before it holds, then shown (FLW-06)."""
+"""Moves a session in its workflow: kept and audited before it holds, then shown (FLW-06, FLW-12)."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from remit_governance.audit.record import AuditEvent, AuditKind
 from remit_governance.audit.store import AuditLog
+from remit_governance.workflow.kept import digest_position
 from remit_governance.workflow.machine import Held, Moved
 from remit_governance.workflow.position import Position
 from remit_governance.workflow.states import Mode, State, Trigger
@@ -14,11 +17,24 @@ from remit_server.harness.record.audit_append import append
 from remit_server.harness.turn import Turn
 
 
-def move(trigger: Trigger, turn: Turn, audit: AuditLog, *, red: bool = False, green: bool = False) -> Moved | Held:
-    """Takes a trigger where the tables lead it. Raises ToolError where that cannot be recorded: then nothing moved."""
-    position, said = turn.memory.position.take(trigger, red=red, green=green)
+def move(
+    trigger: Trigger,
+    turn: Turn,
+    audit: AuditLog,
+    *,
+    red: bool = False,
+    green: bool = False,
+    gaining: Callable[[Position], Position] = lambda position: position,
+    why: str = "",
+) -> Moved | Held:
+    """Takes a trigger where the tables lead it, with what the session is `gaining` there; `why` is for the record.
+
+    Raises ToolError where that cannot be recorded: then nothing moved.
+    """
+    position, said = turn.memory.position.take(trigger, red=red, green=green, gaining=gaining)
     if isinstance(said, Moved):
-        _put(position, turn, audit, AuditKind.STATE_TRANSITION, {"from": said.source, "trigger": trigger})
+        metadata = {"from": said.source, "trigger": trigger} | ({"why": why} if why else {})
+        put(position, turn, audit, AuditKind.STATE_TRANSITION, metadata)
     return said
 
 
@@ -26,7 +42,7 @@ def set_mode(mode: Mode, turn: Turn, audit: AuditLog) -> None:
     """Holds the session to another mode from here on; its work begins anew. Raises ToolError."""
     before = turn.memory.position.mode
     if mode is not before:
-        _put(Position(mode), turn, audit, AuditKind.SESSION_MODE_CHANGE, {"from": before})
+        put(Position(mode), turn, audit, AuditKind.SESSION_MODE_CHANGE, {"from": before})
 
 
 def tighten_mode(mode: Mode, turn: Turn, audit: AuditLog) -> None:
@@ -58,7 +74,9 @@ def begin_message(turn: Turn, audit: AuditLog) -> None:
             move(Trigger.MESSAGE, turn, audit)
 
 
-def _put(position: Position, turn: Turn, audit: AuditLog, kind: AuditKind, metadata: dict[str, str]) -> None:
+def put(position: Position, turn: Turn, audit: AuditLog, kind: AuditKind, metadata: dict[str, str]) -> None:
+    """Has a session stand at a place: kept first, so that what is audited can be taken up again, and shown last."""
+    turn.history.keep_position(position)
     event = AuditEvent(
         kind=kind,
         caller=turn.caller,
@@ -67,8 +85,14 @@ def _put(position: Position, turn: Turn, audit: AuditLog, kind: AuditKind, metad
         step=turn.step,
         session_mode=position.mode,
         state_machine_state=position.state,
-        metadata=metadata,
+        metadata={**metadata, "position": digest_position(position)},
     )
     append(audit, event)
     turn.memory.position = position
+    show(turn)
+
+
+def show(turn: Turn) -> None:
+    """Says where the session stands."""
+    position = turn.memory.position
     turn.emit(StateChanged, state=position.state, mode=position.mode, means=describe(position))

@@ -1,9 +1,10 @@
-"""The tests of a workspace as they are on the disk at one moment, with what configures them (FLW-04)."""
+"""The tests of a workspace as they are on the disk at one moment, with what configures them (FLW-04), and files that a
+session changed (FLW-12)."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from remit_governance.policy.matching.rule_globs import compile_globs
 from remit_governance.workflow.proof import TestFiles
@@ -22,6 +23,18 @@ MAX_FILE_BYTES = 4 << 20
 async def snapshot_tests(workspace: Workspace, own: Sequence[tuple[str, ...]]) -> TestFiles:
     """Reads the test files, and what globs of `own` name. Raises ToolError where there are more than can be kept."""
     return await asyncio.to_thread(_read, workspace, own)
+
+
+async def digest_files(workspace: Workspace, paths: Collection[str]) -> Mapping[str, str | None]:
+    """Returns the digests of files by path; None for what is no file, or too large to be looked at."""
+    return await asyncio.to_thread(lambda: {path: _digest(workspace, path) for path in sorted(paths)})
+
+
+def _digest(workspace: Workspace, path: str) -> str | None:
+    try:
+        return read_image(workspace, workspace.resolve(path)).digest
+    except ToolError:
+        return None
 
 
 def _read(workspace: Workspace, own: Sequence[tuple[str, ...]]) -> TestFiles:

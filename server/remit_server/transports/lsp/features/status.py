@@ -16,4 +16,6 @@ async def status(snapshot: Snapshot, params: StatusParams) -> Json:
     first = folders.first_root
     runtime = await folders.named(str(first) if named is None and first is not None else named).slot.get()
     more = {"model_stats": await runtime.model_stats(), "folders": tuple(str(each.root) for each in folders)}
+    if params.session_id is not None:
+        await runtime.recall(params.session_id)
     return runtime.status(params.session_id).model_copy(update=more).model_dump(mode="json")
