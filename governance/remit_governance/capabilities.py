@@ -19,6 +19,7 @@ from remit_governance.values import Action, Decision, Verdict
 DEFAULT_TTL_S = 30.0
 DEFAULT_MAX_OPS = 10
 
+Ended = Literal["in_force", "expired", "revoked"]
 Invalid = Literal["unknown", "expired", "used_up", "other_holder", "other_policy", "other_action"]
 
 
@@ -160,6 +161,13 @@ class TokenBook:
         if invalid is None:
             self._left[nonce] -= 1
         return invalid
+
+    def state(self, nonce: int, now: float) -> Ended:
+        """Whether a token is in force, has come to its end, or was revoked: by another policy, or with its parent."""
+        token = self._tokens.get(nonce)
+        if token is None:
+            return "revoked"
+        return "expired" if now >= token.expires else "in_force"
 
     def revoke(self, nonce: int) -> None:
         """End a token, and all that were made of it."""

@@ -21,6 +21,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from remit_server.peers import is_from, is_own
 from remit_server.pulse import BYE, PING, PONG, SOCKET
 
 INSIDE = "/run/remit-bootstrap"
@@ -120,6 +121,11 @@ class Watched:
     process: subprocess.Popen[bytes]
     lines: deque[str] = field(default_factory=lambda: deque(maxlen=LAST_LINES))
     said_bye: bool = False
+    contained: bool = False
+
+    def answers(self, connection: socket.socket) -> bool:
+        """Returns whether it is the server that connected, or of a container at least our user (CLI-14)."""
+        return is_own(connection) if self.contained else is_from(connection, self.process.pid)
 
 
 def this_system() -> str:
@@ -219,7 +225,7 @@ def _started(command: Sequence[str], workspace: Workspace | None) -> Generator[t
         argv = list(command) if workspace is None else container_argv(workspace, name, Path(folder), command)
         environment = {**os.environ, SOCKET: f"{folder}/socket"}
         process = subprocess.Popen(argv, stderr=subprocess.PIPE, env=environment)
-        watched = Watched(process)
+        watched = Watched(process, contained=workspace is not None)
         reader = threading.Thread(target=_keep_lines, args=(watched,), daemon=True)
         reader.start()
         try:
@@ -256,7 +262,11 @@ def _connected(watched: Watched, listener: socket.socket, pace: Pace) -> socket.
     listener.settimeout(0.1)
     while time.monotonic() < until:
         with suppress(TimeoutError):
-            return listener.accept()[0]
+            connection = listener.accept()[0]
+            if watched.answers(connection):
+                return connection
+            connection.close()
+            _say("remit: another process than the server connected to its bootstrap, and was refused")
         if watched.process.poll() is not None:
             return None
     return None

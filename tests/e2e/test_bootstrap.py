@@ -6,8 +6,10 @@ import ast
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -101,6 +103,30 @@ def test_CLI_12_a_server_that_hangs_is_ended_and_started_again(tmp_path: Path) -
         assert process.wait(60) == 128 + signal.SIGTERM
 
 
+@pytest.mark.slow
+def test_CLI_14_another_process_cannot_answer_for_the_server(tmp_path: Path) -> None:
+    """We are of its user, and no child of it: our connection is cut, and the real server is served afterwards."""
+    late = (
+        'echo "$REMIT_BOOTSTRAP_SOCKET" > told.tmp; mv told.tmp told; while [ ! -e go ]; do sleep 0.1; done; exec "$@"'
+    )
+    command = [sys.executable, "-P", "-c", QUICK, "/bin/sh", "-c", late, "sh", *REMIT, "serve"]
+    with running(command, tmp_path) as process:
+        told = tmp_path / "told"
+        while not told.exists():
+            assert process.poll() is None
+            time.sleep(0.05)
+        with socket.socket(socket.AF_UNIX) as attack:
+            attack.settimeout(60)
+            attack.connect(told.read_text().strip())
+            assert attack.recv(100) == b"", "it pinged us"
+        *_, refused = lines(process, "was refused")
+        assert "another process than the server connected" in refused
+        (tmp_path / "go").touch()
+        assert initialized(process, 1)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(60) == 128 + signal.SIGTERM
+
+
 def test_CLI_13_the_last_lines_of_a_server_that_never_starts_are_shown(tmp_path: Path) -> None:
     broken = "for n in $(seq 30); do echo line $n >&2; done; exit 7"
     with running([sys.executable, "-P", "-c", QUICK, "/bin/sh", "-c", broken], tmp_path) as process:
@@ -157,7 +183,7 @@ def test_CLI_12_the_container_has_the_workspace_and_nothing_else(program: str) -
 
 
 def test_CLI_11_it_is_of_the_standard_library_and_under_500_lines() -> None:
-    files = [Path(bootstrap.__file__), Path(bootstrap.__file__).with_name("pulse.py")]
+    files = [Path(bootstrap.__file__).with_name(name) for name in ("bootstrap.py", "pulse.py", "peers.py")]
     assert sum(len(file.read_text().splitlines()) for file in files) < 500
     names = {
         (node.module or "") if isinstance(node, ast.ImportFrom) else node.names[0].name
@@ -165,4 +191,7 @@ def test_CLI_11_it_is_of_the_standard_library_and_under_500_lines() -> None:
         for node in ast.walk(ast.parse(file.read_text()))
         if isinstance(node, ast.Import | ast.ImportFrom)
     }
-    assert {name for name in names if name.partition(".")[0] not in sys.stdlib_module_names} == {"remit_server.pulse"}
+    assert {name for name in names if name.partition(".")[0] not in sys.stdlib_module_names} == {
+        "remit_server.pulse",
+        "remit_server.peers",
+    }

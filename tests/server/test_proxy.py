@@ -5,9 +5,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import ipaddress
+import os
 import socket
+import subprocess
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -18,9 +22,11 @@ from remit_governance.hosts import Endpoint
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
 from remit_server.harness.commands.attempts import MAX_DENIED, Attempts
+from remit_server.loopback import connections
 from remit_server.sandbox.network.addresses import refused_address
 from remit_server.sandbox.network.client_hello import NoHello, check_hello, read_hello
 from remit_server.sandbox.network.proxy import MAX_HEAD, MAX_OPEN, Attempt, Denied, Proxy, parse_request
+from remit_server.sandbox.network.sandbox_peer import Caller, SandboxProcesses
 
 LISTED = frozenset({Endpoint("example.org"), Endpoint("127.0.0.1", 8080)})
 
@@ -99,6 +105,12 @@ def test_a_public_address_may_be_reached(address: str) -> None:
     assert refused_address(ipaddress.ip_address(address), 443, LISTED) is None
 
 
+def anybody(theirs: tuple[str, int], ours: tuple[str, int]) -> Caller:
+    """Finds a process for each connection: the tests' own are in no sandbox."""
+    del theirs, ours
+    return Caller(os.getpid(), os.getpid())
+
+
 @asynccontextmanager
 async def served(proxy: Proxy) -> AsyncIterator[int]:
     """The proxy on a port of this machine, for a client that needs no sandbox."""
@@ -120,14 +132,14 @@ async def said(port: int, text: bytes) -> bytes:
 
 async def test_a_request_without_end_is_cut_off() -> None:
     told: list[Attempt] = []
-    async with served(Proxy(LISTED, told.append)) as port:
+    async with served(Proxy(LISTED, told.append, anybody)) as port:
         with_luck = await said(port, b"CONNECT example.org:443 HTTP/1.1\r\nX: " + b"x" * 2 * MAX_HEAD)
     assert b"200" not in with_luck
     assert told == []
 
 
 async def test_no_more_than_so_many_connections_at_one_time() -> None:
-    async with served(Proxy(LISTED, lambda _: None)) as port:
+    async with served(Proxy(LISTED, lambda _: None, anybody)) as port:
         idle = [await asyncio.open_connection("127.0.0.1", port) for _ in range(MAX_OPEN)]
         with contextlib.suppress(ConnectionResetError):
             assert await said(port, b"CONNECT x:1 HTTP/1.1\r\n\r\n") == b""
@@ -164,7 +176,7 @@ async def test_a_tunnel_that_breaks_inside_ends_outside() -> None:
 
     async with await asyncio.start_server(waiting, "127.0.0.1", 0) as server:
         target = server.sockets[0].getsockname()[1]
-        async with served(Proxy(frozenset({Endpoint("127.0.0.1", target)}), lambda _: None)) as port:
+        async with served(Proxy(frozenset({Endpoint("127.0.0.1", target)}), lambda _: None, anybody)) as port:
             reader, writer = await asyncio.open_connection("127.0.0.1", port)
             writer.write(f"CONNECT 127.0.0.1:{target} HTTP/1.1\r\n\r\n".encode())
             await reader.readuntil(b"\r\n\r\n")
@@ -178,7 +190,7 @@ async def test_what_cannot_be_recorded_is_not_reached() -> None:
     def told(_: Attempt) -> None:
         raise ToolError("it is full", "the disk is full", "free some", code=ErrorCode.AUDIT_BROKEN)
 
-    async with echo() as target, served(Proxy(frozenset({Endpoint("127.0.0.1", target)}), told)) as port:
+    async with echo() as target, served(Proxy(frozenset({Endpoint("127.0.0.1", target)}), told, anybody)) as port:
         answer = await said(port, f"CONNECT 127.0.0.1:{target} HTTP/1.1\r\n\r\nhello".encode())
     assert answer.startswith(b"HTTP/1.1 403")
     assert b"hello" not in answer
@@ -186,7 +198,7 @@ async def test_what_cannot_be_recorded_is_not_reached() -> None:
 
 async def test_the_tunnels_carry_no_more_than_the_limit() -> None:
     async with echo() as target:
-        proxy = Proxy(frozenset({Endpoint("127.0.0.1", target)}), lambda _: None, max_bytes=10_000)
+        proxy = Proxy(frozenset({Endpoint("127.0.0.1", target)}), lambda _: None, anybody, max_bytes=10_000)
         async with served(proxy) as port:
             reader, writer = await asyncio.open_connection("127.0.0.1", port)
             writer.write(f"CONNECT 127.0.0.1:{target} HTTP/1.1\r\n\r\n".encode() + client_hello(None))
@@ -302,7 +314,7 @@ async def test_THR_sandbox_network_nothing_passes_before_a_hello_either_way() ->
     told: list[Attempt] = []
     async with await asyncio.start_server(greeting, "127.0.0.1", 0) as server:
         target = server.sockets[0].getsockname()[1]
-        async with served(Proxy(frozenset({Endpoint("127.0.0.1", target)}), told.append)) as port:
+        async with served(Proxy(frozenset({Endpoint("127.0.0.1", target)}), told.append, anybody)) as port:
             line = f"CONNECT 127.0.0.1:{target} HTTP/1.1\r\n\r\n".encode()
             for text in (b"GET / HTTP/1.1\r\n\r\n", client_hello("evil.org"), b"\x16\x03", b""):
                 reader, writer = await asyncio.open_connection("127.0.0.1", port)
@@ -323,7 +335,10 @@ async def test_THR_sandbox_network_nothing_passes_before_a_hello_either_way() ->
 async def test_a_name_that_leads_to_this_machine_is_denied() -> None:
     """THR-sandbox-network-rebinding: the address that was checked is the one that is connected to."""
     told: list[Attempt] = []
-    async with echo() as target, served(Proxy(frozenset({Endpoint("localhost", target)}), told.append)) as port:
+    async with (
+        echo() as target,
+        served(Proxy(frozenset({Endpoint("localhost", target)}), told.append, anybody)) as port,
+    ):
         answer = await said(port, f"CONNECT localhost:{target} HTTP/1.1\r\n\r\n".encode())
     assert answer.startswith(b"HTTP/1.1 403")
     assert [(a.allowed, a.target) for a in told] == [(False, f"localhost:{target}")]
@@ -343,3 +358,70 @@ def test_attempts_are_recorded_once_each_and_not_without_end() -> None:
     assert recorded[-1] == Attempt("other.org", allowed=True)
     assert "network: allowed example.org, 300 times" in attempts.report()
     assert attempts.report().endswith(f"network: and {len(recorded) - 20} more")
+
+
+async def test_BOX_09_a_connection_from_no_process_of_the_sandbox_is_cut_and_told() -> None:
+    told: list[Attempt] = []
+    nobody = SandboxProcesses()  # a sandbox that has not begun
+    async with served(Proxy(LISTED, told.append, nobody.find)) as port:
+        assert await said(port, b"CONNECT example.org:443 HTTP/1.1\r\n\r\n") == b""
+    assert told == [Attempt("the proxy", allowed=False, why="the process that connects is none of this sandbox")]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="it is bubblewrap's, on Linux")
+def test_BOX_09_the_kernel_says_which_process_connects_and_below_which_one_it_is() -> None:
+    """A child of the first process is found, one of somebody else is not, nor one whose sandbox has ended."""
+    program = "import socket, sys; c = socket.create_connection(('127.0.0.1', int(sys.argv[1]))); print('on', flush=True); sys.stdin.read()"
+    with socket.socket() as listener, contextlib.closing(SandboxProcesses()) as inside:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen()
+        port = listener.getsockname()[1]
+        line = f'exec 3<&0; {sys.executable} -c "$0" {port} <&3 & wait'
+        shell = subprocess.Popen(["/bin/sh", "-c", line, program], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        other = subprocess.Popen(
+            [sys.executable, "-c", program, str(port)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        )
+        inside.begin(shell.pid)
+        found = dict[bool, Caller | None]()
+        for _ in range(2):
+            with listener.accept()[0] as accepted:
+                peer = accepted.getpeername()
+                rows = connections(Path("/proc/self/net"))
+                (row,) = (each for each in rows if (each.local, each.remote) == (peer, accepted.getsockname()))
+                held = (str(entry.readlink()) for entry in Path(f"/proc/{other.pid}/fd").iterdir())
+                of_other = f"socket:[{row.inode}]" in held
+                found[of_other] = inside.find(peer, accepted.getsockname())
+        assert found[True] is None
+        caller = found[False]
+        assert caller is not None
+        assert caller.first == shell.pid
+        assert caller.pid != shell.pid
+        with socket.create_connection(("127.0.0.1", port)) as ours:
+            assert inside.find(ours.getsockname(), ours.getpeername()) is None, "we are not below it"
+        for each in (shell, other):
+            each.communicate()
+    assert inside.find(("127.0.0.1", 1), ("127.0.0.1", port)) is None
+
+
+async def test_APP_13_nothing_goes_through_a_tunnel_whose_token_has_ended() -> None:
+    told: list[Attempt] = []
+    holds = [True]
+    async with echo() as target:
+        proxy = Proxy(frozenset({Endpoint("127.0.0.1", target)}), told.append, anybody, lambda: holds[0])
+        async with served(proxy) as port:
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(f"CONNECT 127.0.0.1:{target} HTTP/1.1\r\n\r\n".encode() + client_hello(None))
+            await reader.readuntil(b"\r\n\r\n")
+            await reader.readexactly(len(client_hello(None)))
+            writer.write(b"before")
+            assert await reader.readexactly(6) == b"before"
+            holds[0] = False
+            writer.write(b"after")
+            with contextlib.suppress(ConnectionResetError):
+                assert await reader.read() == b""
+            writer.close()
+    assert [(each.allowed, each.target) for each in told] == [
+        (True, f"127.0.0.1:{target}"),
+        (False, f"127.0.0.1:{target}"),
+    ]
+    assert told[1].why == "what allowed it was no longer in force, and its tunnel was cut"

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
+import subprocess
 import textwrap
 import threading
 from collections.abc import Callable, Iterator
@@ -192,7 +193,59 @@ async def test_APP_12_a_connection_needs_the_token_that_its_sandbox_was_given(be
     twice = f"curl -sk https://{target.place}/two; curl -sk https://{target.place}/three || echo refused"
     answer = await result(bench, "run_command", command=twice, network=[target.place])
     assert "refused" in answer.output
+    assert "hello" not in answer.output, "its tunnel carries nothing after the token has ended"
     assert target.asked == ["GET /one HTTP/1.1", "GET /two HTTP/1.1"]
+    ends = [
+        (record.event.kind, record.event.capability_id, record.event.metadata.get("why"))
+        for record in bench.all_audit()
+        if record.event.kind in {AuditKind.CAPABILITY_REVOKED, AuditKind.CAPABILITY_EXPIRED}
+    ]
+    revoked, changed = AuditKind.CAPABILITY_REVOKED, "the policy was changed"
+    assert ends == [(revoked, "2", None), (revoked, "1", None), (revoked, "4", changed), (revoked, "3", changed)]
+    (cut,) = _events(bench, AuditKind.NETWORK_DENIED)[:1]
+    assert cut.metadata["host"] == target.place
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root comes into the network of another's process")
+@pytest.mark.parametrize("user", [0, 65534])
+async def test_BOX_09_a_process_that_comes_into_the_network_from_outside_is_refused(
+    bench: Bench, target: Target, user: int
+) -> None:
+    """Root takes it there, as the server's own user and as another one; the command itself is served meanwhile."""
+    heard: list[str] = []
+    attack = f"""
+import socket
+talk = socket.create_connection(("127.0.0.1", 3128), timeout=20)
+talk.sendall(b"CONNECT {target.place} HTTP/1.1\\r\\n\\r\\n")
+print("got", talk.recv(100), flush=True)
+"""
+
+    def break_in() -> None:
+        target.act = lambda: None
+        (created,) = _events_of_work(bench, AuditKind.SANDBOX_CREATED)
+        into = ["nsenter", "--target", created.metadata["pid"], "--net"]
+        as_user = ["setpriv", f"--reuid={user}", "--clear-groups"]
+        ran = subprocess.run(
+            [*into, *as_user, "/usr/bin/python3", "-c", attack], capture_output=True, text=True, check=False, timeout=60
+        )
+        heard.append(ran.stdout + ran.stderr)
+
+    target.act = break_in
+    answer = await result(
+        bench,
+        "run_command",
+        command=f"curl -sk https://{target.place}/own; curl -sk https://{target.place}/after",
+        network=[target.place],
+    )
+    assert ("got b''" in heard[0]) or ("ConnectionResetError" in heard[0]), heard
+    assert answer.output.count("hello") == 2
+    assert target.asked == ["GET /own HTTP/1.1", "GET /after HTTP/1.1"]
+    (denied,) = _events(bench, AuditKind.NETWORK_DENIED)
+    assert denied.deny_reason == "the process that connects is none of this sandbox"
+
+
+def _events_of_work(bench: Bench, kind: AuditKind) -> list[AuditEvent]:
+    return [record.event for record in bench.all_audit() if record.event.kind is kind]
 
 
 async def test_THR_sandbox_network_other_hosts_ports_and_ways(bench: Bench, target: Target, other: Target) -> None:

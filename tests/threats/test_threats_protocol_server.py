@@ -91,6 +91,33 @@ def test_THR_protocol_a_web_page_is_no_client(name: str, listening: Listening) -
     assert (listening.workspace / "evil.txt").exists()
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can be another user for a moment")
+def test_LSP_17_another_user_of_the_machine_is_no_client(listening: Listening, tmp_path: Path) -> None:
+    """Cut before a byte is read, though it says all that a client says; the real one that comes afterwards is served."""
+    said = tmp_path / "said"
+    said.write_bytes(listening.written)
+    program = (
+        "import socket, sys\n"
+        f"with socket.create_connection(('127.0.0.1', {listening.port})) as talk:\n"
+        "    talk.settimeout(60)\n"
+        "    try:\n"
+        "        talk.sendall(sys.stdin.buffer.read())\n"
+        "        print(talk.recv(100))\n"
+        "    except ConnectionError:\n"
+        "        print(b'')\n"
+    )
+    with said.open("rb") as given:
+        other = subprocess.run(
+            ["/usr/bin/python3", "-c", program], stdin=given, capture_output=True, check=True, user=65534, cwd="/"
+        )
+    assert other.stdout == b"b''\n"
+    assert list(listening.workspace.iterdir()) == []
+    assert b'"id":2' in listening.say(listening.written, until=b'"id":2')
+    listening.process.kill()
+    assert listening.process.stderr is not None
+    assert b"not known to be a process of the server's own user" in listening.process.stderr.read()
+
+
 ASKED = _frame({"id": "in it", "method": "remit/status", "params": {}}).partition(b"\r\n\r\n")[2]
 SIZE = len(ASKED)
 JUNK = {

@@ -40,6 +40,7 @@ class AuditKind(StrEnum):
     CAPABILITY_ISSUED = "capability_issued"
     CAPABILITY_USED = "capability_used"
     CAPABILITY_REVOKED = "capability_revoked"
+    CAPABILITY_EXPIRED = "capability_expired"
     SANDBOX_CREATED = "sandbox_created"
     SANDBOX_DESTROYED = "sandbox_destroyed"
     SANDBOX_FAILED = "sandbox_failed"

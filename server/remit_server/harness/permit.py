@@ -10,7 +10,7 @@ from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from remit_governance.capabilities import Holder, NotMinted
+from remit_governance.capabilities import Ended, Holder, NotMinted
 from remit_governance.rulebook import Rulebook
 from remit_governance.values import Action, Decision
 from remit_server.contract import ErrorCode
@@ -38,6 +38,11 @@ class Permit:
     def id(self) -> str:
         """The token's id in the audit log."""
         return str(self.nonce)
+
+    @property
+    def state(self) -> Ended:
+        """Whether it is in force now."""
+        return self.rulebook.tokens.state(self.nonce, time.monotonic())
 
     def use(self) -> None:
         """Spends it, at the moment of execution. Raises ToolError where the policy is another by now."""
@@ -69,9 +74,22 @@ class HandedOn:
     holder: Holder
     actions: Mapping[str, Action]
 
-    def connect(self, host: str) -> None:
-        """Spends one use on a connection. Raises ToolError where it does not cover that, or is not in force."""
-        spend(self.rulebook, self.nonce, self.holder, self.actions.get(host) or Action("net.connect", host=host))
+    def connect(self, host: str, first: int) -> None:
+        """Spends one use on a connection from the sandbox whose first process the kernel says is `first`.
+
+        Raises ToolError where the token is another's, does not cover that, or is not in force.
+        """
+        holder = Holder(self.holder.sandbox_id, first)
+        spend(self.rulebook, self.nonce, holder, self.actions.get(host) or Action("net.connect", host=host))
+
+    @property
+    def state(self) -> Ended:
+        """Whether it is in force now."""
+        return self.rulebook.tokens.state(self.nonce, time.monotonic())
+
+    def revoke(self) -> None:
+        """Ends it, with its sandbox."""
+        self.rulebook.tokens.revoke(self.nonce)
 
 
 def spend(rulebook: Rulebook, nonce: int, holder: Holder, action: Action) -> None:

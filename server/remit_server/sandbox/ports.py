@@ -9,7 +9,7 @@ from typing import Literal, Protocol
 
 from remit_server.sandbox.bubblewrap.layer import LayerChange
 from remit_server.sandbox.limits.templates import TemplateName
-from remit_server.sandbox.network.proxy import Told
+from remit_server.sandbox.network.proxy import InForce, Told, always_in_force
 from remit_server.scheduling.freezer import Freezer
 
 RuntimeName = Literal["bubblewrap", "podman", "docker", "seatbelt", "none"]
@@ -25,7 +25,7 @@ class CommandSpec:
     `readable` are real files and folders outside the workspace that it may read: a tool names them, never a model.
     `priority` is its place among those that wait for a sandbox, from 1, the highest, to 5. The adapter attaches to
     `freezer` how it is paused, and counts no time of it then. `begun` is told the process, by its
-    pid, before the command begins.
+    pid, before the command begins. Its tunnels are cut from when `in_force` says no.
     """
 
     argv: tuple[str, ...]
@@ -43,6 +43,7 @@ class CommandSpec:
     priority: int = 3
     freezer: Freezer | None = None
     begun: Callable[[int], None] | None = None
+    in_force: InForce = always_in_force
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ OPERATIONAL = frozenset(
         AuditKind.INTENT_SELECTED,
         AuditKind.CAPABILITY_USED,
         AuditKind.CAPABILITY_REVOKED,
+        AuditKind.CAPABILITY_EXPIRED,
         AuditKind.SANDBOX_CREATED,
         AuditKind.SANDBOX_DESTROYED,
         AuditKind.SANDBOX_FAILED,

@@ -47,13 +47,18 @@ class Inside:
     def admit(self, attempt: Attempt) -> None:
         """Spends a use of the token on each connection that is allowed. Raises ToolError where it is not in force."""
         if attempt.allowed:
-            self._token().connect(attempt.target)
+            self._token().connect(attempt.target, attempt.by.first if attempt.by else 0)
 
     def record_attempt(self, attempt: Attempt) -> None:
         """Audits a connection that the command tries, and the token of one that is allowed. Raises ToolError."""
         if attempt.allowed:
-            self.record.record_capability(AuditKind.CAPABILITY_USED, str(self._token().nonce), host=attempt.target)
+            by = {"host": attempt.target, "pid": str(attempt.by.pid if attempt.by else 0)}
+            self.record.record_capability(AuditKind.CAPABILITY_USED, str(self._token().nonce), **by)
         self.record.record_attempt(attempt)
+
+    def in_force(self) -> bool:
+        """Whether what the command does by itself is still under a token that holds (APP-13)."""
+        return self._handed is not None and self._handed.state == "in_force"
 
     def _token(self) -> HandedOn:
         if self._handed is None:
@@ -61,7 +66,10 @@ class Inside:
         return self._handed
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        """Audits how it ended; the token ends with the call's."""
+        """Audits how it ended; the token of what was in it ends with it."""
+        if self._handed is not None:
+            self.record.record_end_of_token(str(self._handed.nonce), self._handed.state)
+            self._handed.revoke()
         how = AuditKind.SANDBOX_FAILED if isinstance(error, ToolError) else AuditKind.SANDBOX_DESTROYED
         about = {"why": error.why} if isinstance(error, ToolError) else self._end()
         if not self._begun and how is AuditKind.SANDBOX_DESTROYED:

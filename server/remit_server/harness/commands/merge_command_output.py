@@ -157,4 +157,4 @@ class CommandMerge:
             try:
                 await finish_uninterrupted(kept.merge(plan, changed, version))
             finally:
-                self.record.record_revoked(permit.id)
+                self.record.record_end_of_token(permit.id, permit.state)

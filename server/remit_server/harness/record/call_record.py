@@ -18,6 +18,7 @@ from remit_governance.audit.log.durability import READING
 from remit_governance.audit.record import MAX_SUMMARY, AuditEvent, AuditKind
 from remit_governance.audit.store import AuditLog
 from remit_governance.canonical import digest
+from remit_governance.capabilities import Ended
 from remit_governance.policy.decision.recorded import record_judgement
 from remit_governance.secrets.redaction import Redactor, map_strings, truncate
 from remit_governance.values import Verdict
@@ -154,10 +155,12 @@ class CallRecord:
             return
         self._append(replace(self._event(kind, metadata=metadata), capability_id=capability_id))
 
-    def record_revoked(self, capability_id: str) -> None:
-        """Audits that a token is revoked; what is over is over, whether that can be recorded or not."""
+    def record_end_of_token(self, capability_id: str, state: Ended) -> None:
+        """Audits how a token ends that is in this state; it is over, whether that can be recorded or not (APP-13)."""
+        kind = AuditKind.CAPABILITY_EXPIRED if state == "expired" else AuditKind.CAPABILITY_REVOKED
+        why = {"why": "the policy was changed"} if state == "revoked" else {}
         try:
-            self.record_capability(AuditKind.CAPABILITY_REVOKED, capability_id)
+            self.record_capability(kind, capability_id, **why)
         except ToolError:
             log.exception("the end of the token of call %s could not be audited", self.call.id)
 

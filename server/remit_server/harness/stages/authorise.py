@@ -61,4 +61,4 @@ def authorise(approved: Approved, ctx: CallContext, record: CallRecord) -> Gener
         try:
             yield Authorised(approved.proposal, judgement, permit)
         finally:
-            record.record_revoked(permit.id)
+            record.record_end_of_token(permit.id, permit.state)

@@ -73,7 +73,14 @@ async def _run_command(authorised: Authorised, plan: CommandPlan, ctx: CallConte
     started_ns = time.time_ns()
     inside = Inside(authorised.permit, record, parts.sandbox.isolation().name, plan.spec.template)
     attempts = Attempts(inside.admit, inside.record_attempt)
-    spec = replace(plan.spec, hidden=hidden, attempted=attempts.note, priority=ctx.turn.priority, begun=inside.begin)
+    spec = replace(
+        plan.spec,
+        hidden=hidden,
+        attempted=attempts.note,
+        priority=ctx.turn.priority,
+        begun=inside.begin,
+        in_force=inside.in_force,
+    )
     with show_live(record.show_output, parts.redactor.redact) as show, inside:
         output = inside.ended = await parts.sandbox.run(spec, show if plan.streams else None)
     outcome = await asyncio.to_thread(plan.render, output)

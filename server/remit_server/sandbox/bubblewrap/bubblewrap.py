@@ -10,7 +10,7 @@ import shutil
 import socket
 import tempfile
 from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -29,6 +29,7 @@ from remit_server.sandbox.limits.limits import Limits
 from remit_server.sandbox.limits.templates import TEMPLATES, Template
 from remit_server.sandbox.network.proxy import Attempt, Proxy
 from remit_server.sandbox.network.proxy_socket import NO_ENDPOINT, ProxyEndpoint, open_endpoint, relay_text
+from remit_server.sandbox.network.sandbox_peer import SandboxProcesses
 from remit_server.sandbox.no_sandbox import no_sandbox
 from remit_server.sandbox.outcome import command_output, discover_isolation, has_never_begun, last_line, trusted_path
 from remit_server.sandbox.ports import CommandOutput, CommandSpec, Isolation
@@ -191,7 +192,7 @@ class Bubblewrap:
             # It has half the mounts of a machine, and bwrap reads the table of all for each that it makes.
             unseen=() if control else ("/sys",),
             freezer=spec.freezer,
-            begun=spec.begun,
+            begun=partial(_begin, door, spec.begun),
             freeze=control.freeze if control else None,
         )
 
@@ -249,10 +250,16 @@ async def open_proxy(spec: CommandSpec, shown: tuple[ReadOnlyMount, ...] = ()) -
         yield NO_ENDPOINT
         return
     listed = frozenset(map(parse_endpoint, spec.network))
-    async with open_endpoint(
-        Proxy(listed, spec.attempted or _ignore_attempt), memory_file(relay_text()), shown
-    ) as door:
-        yield door
+    with closing(SandboxProcesses()) as inside:
+        proxy = Proxy(listed, spec.attempted or _ignore_attempt, inside.find, spec.in_force)
+        async with open_endpoint(proxy, memory_file(relay_text()), shown, inside.begin) as door:
+            yield door
+
+
+def _begin(door: ProxyEndpoint, begun: Callable[[int], None] | None, first: int) -> None:
+    door.begin(first)
+    if begun is not None:
+        begun(first)
 
 
 def _ignore_attempt(attempt: Attempt) -> None:

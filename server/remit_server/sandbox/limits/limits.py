@@ -77,6 +77,11 @@ def measure_usage(root: int) -> Usage:
     return Usage(len(found), sum(threads for threads, _ in found.values()), resident)
 
 
+def processes_below(root: int) -> frozenset[int]:
+    """Returns the pids of the process `root` and of all its descendants."""
+    return frozenset(_read_tree(root))
+
+
 def signal_tree(root: int, number: signal.Signals) -> None:
     """Sends a signal to the process `root` and all its descendants, also to those that appear meanwhile."""
     told: set[int] = set()

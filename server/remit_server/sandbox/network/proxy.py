@@ -18,6 +18,7 @@ from remit_governance.hosts import Endpoint, IPAddress, parse_endpoint
 from remit_server.errors import ToolError
 from remit_server.sandbox.network.addresses import refused_address
 from remit_server.sandbox.network.client_hello import NoHello, check_hello, read_hello
+from remit_server.sandbox.network.sandbox_peer import Caller
 
 MAX_HEAD = 8192
 """Bytes of a request before its tunnel."""
@@ -38,16 +39,28 @@ _CHUNK = 1 << 16
 class Attempt:
     """One try to reach something: `target` is `host` or `host:port`, or what was asked for instead, as it came.
 
-    `why` says why it was denied.
+    `why` says why it was denied. `by` is the process that the kernel says has connected; who tries is no part of what.
     """
 
     target: str
     allowed: bool
     why: str = ""
+    by: Caller | None = field(default=None, compare=False)
 
 
 Told = Callable[[Attempt], None]
 """Takes an attempt before it has its way. What cannot be told does not happen: it may raise ToolError."""
+
+
+Find = Callable[[tuple[str, int], tuple[str, int]], Caller | None]
+"""Finds who of the sandbox has connected from the first place to the second one; None where nobody has."""
+InForce = Callable[[], bool]
+"""Says whether what a command does by itself is still under a token that holds."""
+
+
+def always_in_force() -> bool:
+    """For a command that a person runs under no token."""
+    return True
 
 
 class Denied(Exception):
@@ -79,10 +92,15 @@ def parse_request(head: bytes, listed: frozenset[Endpoint]) -> Endpoint:
 
 @dataclass(slots=True)
 class Proxy:
-    """Serves one command; `listed` is all that it may reach."""
+    """Serves one command; `listed` is all that it may reach. `find` knows its processes, which are all that is served.
+
+    Nothing goes through a tunnel from when `in_force` says no (APP-13).
+    """
 
     listed: frozenset[Endpoint]
     told: Told
+    find: Find
+    in_force: InForce = always_in_force
     max_bytes: int = MAX_BYTES
     _carried: int = 0
     _open: set[asyncio.Task[None]] = field(default_factory=set[asyncio.Task[None]])
@@ -106,12 +124,22 @@ class Proxy:
         try:
             if len(self._open) <= MAX_OPEN:
                 with contextlib.suppress(OSError):
-                    await self._serve(reader, writer)
+                    await self._identify(reader, writer)
         finally:
             self._open.discard(task)
             writer.close()
 
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _identify(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Serves a process of the sandbox; one that is somewhere else is cut before a byte of it is read."""
+        theirs, ours = writer.get_extra_info("peername")[:2], writer.get_extra_info("sockname")[:2]
+        by = await asyncio.to_thread(self.find, theirs, ours)
+        if by is None:
+            why = "the process that connects is none of this sandbox"
+            self._record_denial(Attempt("the proxy", allowed=False, why=why))
+            return
+        await self._serve(reader, writer, by)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, by: Caller) -> None:
         try:
             async with asyncio.timeout(_HEAD_S):
                 head = await reader.readuntil(b"\r\n\r\n")
@@ -120,9 +148,9 @@ class Proxy:
             return
         try:
             endpoint = parse_request(head, self.listed)
-            addresses = await self._reachable(endpoint)
+            addresses = await self._reachable(endpoint, by)
         except Denied as denied:
-            await self._deny(writer, denied)
+            await self._deny(writer, denied, by)
             return
         try:
             async with asyncio.timeout(_CONNECT_S):
@@ -135,23 +163,26 @@ class Proxy:
             try:
                 hello = await _read_hello(reader, endpoint)
             except NoHello as error:
-                self._record_denial(Attempt(str(endpoint), allowed=False, why=str(error)))
+                self._record_denial(Attempt(str(endpoint), allowed=False, why=str(error), by=by))
                 return
             self._carried += len(hello)
             outside[1].write(hello)
             await self._carry((reader, writer), outside)
+            if not self.in_force():
+                why = "what allowed it was no longer in force, and its tunnel was cut"
+                self._record_denial(Attempt(str(endpoint), allowed=False, why=why, by=by))
         finally:
             outside[1].close()
 
-    async def _deny(self, writer: asyncio.StreamWriter, denied: Denied) -> None:
-        self._record_denial(Attempt(denied.target, allowed=False, why=denied.why))
+    async def _deny(self, writer: asyncio.StreamWriter, denied: Denied, by: Caller) -> None:
+        self._record_denial(Attempt(denied.target, allowed=False, why=denied.why, by=by))
         await _answer(writer, "403 Forbidden", denied.why)
 
     def _record_denial(self, attempt: Attempt) -> None:
         with contextlib.suppress(ToolError):  # it does not happen either way
             self.told(attempt)
 
-    async def _reachable(self, endpoint: Endpoint) -> list[IPAddress]:
+    async def _reachable(self, endpoint: Endpoint, by: Caller) -> list[IPAddress]:
         """The addresses of this host that may be reached, once that is told. Raises Denied."""
         try:
             async with asyncio.timeout(_CONNECT_S):
@@ -162,7 +193,7 @@ class Proxy:
         reachable = [address for address, why in refusals.items() if why is None]
         if not reachable:
             raise Denied(str(endpoint), next(filter(None, refusals.values()), "it has no address"))
-        self._tell(Attempt(str(endpoint), allowed=True))
+        self._tell(Attempt(str(endpoint), allowed=True, by=by))
         return reachable
 
     def _tell(self, attempt: Attempt) -> None:
@@ -184,10 +215,12 @@ class Proxy:
         """One direction of a tunnel, until its end or the limit; what breaks on one side is cut on the other."""
         try:
             while self._carried < self.max_bytes and (chunk := await reader.read(_CHUNK)):
+                if not self.in_force():
+                    break
                 self._carried += len(chunk)
                 writer.write(chunk)
                 await writer.drain()
-            if self._carried < self.max_bytes:
+            if self._carried < self.max_bytes and self.in_force():
                 writer.write_eof()
                 return
         except OSError:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import socket
-from collections.abc import AsyncGenerator, Iterable, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -35,11 +35,15 @@ def network_environment(listed: Iterable[Endpoint]) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class ProxyEndpoint:
-    """What the sandbox needs for it: options of bwrap(1), the words before the command, descriptors to pass on."""
+    """What the sandbox needs for it: options of bwrap(1), the words before the command, descriptors to pass on.
+
+    `begin` is to be told of its first process before the command begins.
+    """
 
     options: tuple[str, ...]
     command: tuple[str, ...]
     descriptors: tuple[int, ...]
+    begin: Callable[[int], None] = lambda first: None
 
 
 NO_ENDPOINT = ProxyEndpoint((), (), ())
@@ -47,7 +51,9 @@ NO_ENDPOINT = ProxyEndpoint((), (), ())
 
 
 @contextlib.asynccontextmanager
-async def open_endpoint(proxy: Proxy, relay: int, shown: Sequence[ReadOnlyMount] = ()) -> AsyncGenerator[ProxyEndpoint]:
+async def open_endpoint(
+    proxy: Proxy, relay: int, shown: Sequence[ReadOnlyMount], begin: Callable[[int], None]
+) -> AsyncGenerator[ProxyEndpoint]:
     """A door to this proxy, for one command; closed behind us with all that goes through it.
 
     `relay` is a descriptor to read `relay_text` from; `shown` are the toolchains that the command sees anyway. The
@@ -61,6 +67,7 @@ async def open_endpoint(proxy: Proxy, relay: int, shown: Sequence[ReadOnlyMount]
             (*_python(shown), "--ro-bind-data", str(relay), _PROGRAM),
             (str(runtime_folders()[0]), "-I", "-S", "-B", _PROGRAM, str(inside), str(PORT)),
             (relay, inside),
+            begin,
         )
         serving = asyncio.create_task(_serve(ours, proxy))
         try:

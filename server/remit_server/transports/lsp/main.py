@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 gc.disable()
 from remit_server import streams  # noqa: E402
 from remit_server.log_lines import PrefixedLines, ThreadedHandler  # noqa: E402
+from remit_server.loopback import is_own_user  # noqa: E402
 from remit_server.pulse import answering_pings  # noqa: E402
 from remit_server.transports.lsp.rpc.frames import End, Frame  # noqa: E402
 from remit_server.transports.lsp.rpc.io_threads import FrameReader, FrameWriter  # noqa: E402
@@ -102,10 +103,18 @@ def _accept_one(address: str) -> socket.socket:
         print(f"[remit] listening on {host}:{listener.getsockname()[1]}", file=sys.stderr, flush=True)  # noqa: T201
         while True:
             connection, _peer = listener.accept()
-            if _begins_with_a_message(connection):
+            why = _why_refused(connection)
+            if why is None:
                 return connection
             connection.close()
-            logger.warning("a client was refused: it did not begin with the header of a message")
+            logger.warning("a client was refused: %s", why)
+
+
+def _why_refused(connection: socket.socket) -> str | None:
+    """Returns why no client is to be served here (LSP-17); its user is looked up before a byte of it is read."""
+    if not is_own_user(connection):
+        return "it is not known to be a process of the server's own user"
+    return None if _begins_with_a_message(connection) else "it did not begin with the header of a message"
 
 
 def _begins_with_a_message(connection: socket.socket) -> bool:

@@ -1,0 +1,74 @@
+"""Who of a sandbox holds the other end of a connection to its proxy, as the kernel says (BOX-09)."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from remit_server.loopback import connections
+from remit_server.peers import descends, has_ended
+from remit_server.sandbox.limits.limits import processes_below
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """A process that connects, and the first process of the sandbox that it is in."""
+
+    pid: int
+    first: int
+
+
+@dataclass(slots=True)
+class SandboxProcesses:
+    """The processes of one sandbox, by its first one, with which all others end; none before it has begun."""
+
+    _first: int = 0
+    _pidfd: int = field(default=-1, repr=False)
+
+    def begin(self, first: int) -> None:
+        """Says which sandbox it is. Raises ProcessLookupError where that has ended already."""
+        self._pidfd = os.pidfd_open(first)
+        self._first = first
+
+    def close(self) -> None:
+        """Forgets it."""
+        if self._pidfd >= 0:
+            os.close(self._pidfd)
+            self._first, self._pidfd = 0, -1
+
+    def find(self, theirs: tuple[str, int], ours: tuple[str, int]) -> Caller | None:
+        """Returns the process of the sandbox that has connected from `theirs`; None where no process in it has.
+
+        A process elsewhere may have come into the sandbox's network: its socket is in the table there, and in the hands
+        of nobody who descends from the first process. Reads files of /proc.
+        """
+        if not self._first:
+            return None
+        with contextlib.suppress(OSError):
+            rows = connections(Path(f"/proc/{self._first}/net"))
+            inodes = {row.inode for row in rows if (row.local, row.remote) == (theirs, ours)} - {0}
+            pid = _holder(inodes, processes_below(self._first)) if inodes else None
+            # Last: while it lives, its pid is nobody else's, and what was looked at was its sandbox.
+            if pid is not None and descends(pid, self._first) and not has_ended(self._pidfd):
+                return Caller(pid, self._first)
+        return None
+
+
+def _holder(inodes: Iterable[int], pids: Iterable[int]) -> int | None:
+    """Returns the first of the processes that has one of these sockets open; those that end meanwhile have none."""
+    names = {f"socket:[{inode}]" for inode in inodes}
+    for pid in sorted(pids):
+        with contextlib.suppress(OSError):
+            if any(_target(f"/proc/{pid}/fd/{fd}") in names for fd in os.listdir(f"/proc/{pid}/fd")):  # noqa: PTH208  names
+                return pid
+    return None
+
+
+def _target(link: str) -> str:
+    try:
+        return os.readlink(link)  # noqa: PTH115  no path, but a name of the kernel's
+    except OSError:
+        return ""
