@@ -141,3 +141,16 @@ def test_APP_12_however_often_it_is_handed_on_there_are_no_more_uses(
     book.revoke(tokens[0].nonce)
     assert {book.check(token.nonce, ME, A, POLICY, 1.0) for token in tokens} == {"unknown"}
     assert book.attenuate(tokens[0].nonce, ME, [A], 1.0, max_ops=1) is None
+
+
+def test_APP_13_a_token_is_in_force_until_its_time_or_until_it_is_revoked() -> None:
+    book = TokenBook()
+    token, other = minted(book, A), minted(book, B)
+    part = book.attenuate(token.nonce, OTHERS, [A], 1.0, max_ops=1)
+    assert part is not None
+    assert [book.state(each.nonce, 29.9) for each in (token, part, other)] == ["in_force"] * 3
+    assert book.state(token.nonce, 30.0) == "expired"
+    book.revoke(token.nonce)
+    assert [book.state(each.nonce, 30.0) for each in (token, part, other)] == ["revoked", "revoked", "expired"]
+    assert book.revoke_other_policies(OTHER.version) == 1
+    assert book.state(other.nonce, 1.0) == "revoked"

@@ -11,9 +11,11 @@ import socket
 import subprocess
 import textwrap
 import threading
+import time
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -204,6 +206,23 @@ async def test_APP_12_a_connection_needs_the_token_that_its_sandbox_was_given(be
     assert ends == [(revoked, "2", None), (revoked, "1", None), (revoked, "4", changed), (revoked, "3", changed)]
     (cut,) = _events(bench, AuditKind.NETWORK_DENIED)[:1]
     assert cut.metadata["host"] == target.place
+
+
+async def test_APP_13_a_token_that_comes_to_its_time_ends_what_runs_under_it(
+    bench: Bench, target: Target, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An hour passes between two connections of one command, on the clock that tokens are held to."""
+    passed = [0.0]
+    clock = SimpleNamespace(monotonic=lambda: time.monotonic() + passed[0])
+    monkeypatch.setattr("remit_server.harness.permit.time", clock)
+    target.act = lambda: passed.__setitem__(0, 3600.0)
+    twice = f"curl -sk https://{target.place}/one; curl -sk https://{target.place}/two || echo refused"
+    answer = await result(bench, "run_command", command=twice, network=[target.place])
+    assert "refused" in answer.output
+    assert target.asked == ["GET /one HTTP/1.1"]
+    expired = _events_of_work(bench, AuditKind.CAPABILITY_EXPIRED)
+    assert [event.capability_id for event in expired] == ["2", "1"]
+    assert _events_of_work(bench, AuditKind.CAPABILITY_REVOKED) == []
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root comes into the network of another's process")

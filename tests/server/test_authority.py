@@ -1,0 +1,55 @@
+"""Whatever the server starts or accepts has a row that says what it may do by itself (APP-14)."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+SERVER = ROOT / "server" / "remit_server"
+PAGE = (ROOT / "docs" / "design" / "approvals.md").read_text()
+STARTS = {"Popen", "run", "check_output", "check_call", "create_subprocess_exec", "create_subprocess_shell"}
+ACCEPTS = {"accept", "start_server", "start_unix_server", "create_server", "create_unix_server"}
+
+
+def calls(file: Path) -> set[str]:
+    """The names of what a file calls that starts a process or takes a connection: of the modules that do, or of a
+    socket."""
+    found = set[str]()
+    for node in ast.walk(ast.parse(file.read_text())):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            owner = ast.unparse(node.func.value).rpartition(".")[2]
+            if (
+                node.func.attr in STARTS
+                and owner in {"subprocess", "asyncio"}
+                and ast.unparse(node.func) != "asyncio.run"
+            ):
+                found.add(node.func.attr)
+            if node.func.attr in ACCEPTS and owner in {"listener", "socket", "asyncio", "door", "loop"}:
+                found.add(node.func.attr)
+    return found
+
+
+def named(file: Path) -> bool:
+    return f"`{file.relative_to(SERVER)}`" in PAGE
+
+
+def test_APP_14_what_starts_a_process_or_takes_a_connection_has_a_row() -> None:
+    inside = [SERVER / "tools" / "run" / "testing", SERVER / "tools" / "code" / "language_server" / "inside_client.py"]
+    files = [file for file in SERVER.rglob("*.py") if not any(file.is_relative_to(each) for each in inside)]
+    found = {str(file.relative_to(SERVER)): calls(file) for file in files if calls(file)}
+    assert {name for name in found if not named(SERVER / name)} == set()
+    assert {
+        "extensions/process.py",
+        "bootstrap.py",
+        "sandbox/network/proxy.py",
+        "transports/lsp/main.py",
+    } < found.keys()
+
+
+def test_APP_14_every_place_that_a_row_names_is_there() -> None:
+    rows = [line for line in PAGE.splitlines() if line.startswith("| ") and ".py`" in line]
+    assert len(rows) > 10
+    for row in rows:
+        for word in row.split("`")[1::2]:
+            assert not word.endswith(".py") or (SERVER / word).is_file(), word
