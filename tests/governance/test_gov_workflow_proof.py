@@ -77,6 +77,50 @@ def test_FLW_04_a_new_test_is_found_in_each_language(path: str, test_id: str, ol
     )
 
 
+NAMESAKE_PY = "class Old:\n    def test_x(self):\n        assert 0\n"
+NAMESAKE_JS = "const ok = require('ok')\ndescribe('a', () => {\n  test('x', () => {\n    ok(0)\n  })\n})\n"
+NAMESAKE_GO = "package a\n\nfunc TestX(t *testing.T) {\n\tt.Fatal()\n}\n"
+NAMESAKE_RS = "#[test]\nfn x() {\n    assert!(false);\n}\n"
+
+
+@pytest.mark.parametrize(
+    ("test_id", "file", "text", "other", "more"),
+    [
+        ("test_a.Old.test_x", "test_a.py", NAMESAKE_PY, "test_b.py", "class New:\n    def test_x(self): ...\n"),
+        ("test_a.py::Old::test_x", "test_a.py", NAMESAKE_PY, "test_a.py", "class New:\n    def test_x(self): ...\n"),
+        ("a.test.js > a > x", "a.test.js", NAMESAKE_JS, "a.test.js", "describe('b', () => {\n  test('x', () => {})\n})\n"),
+        ("a.test.js > a > x", "a.test.js", NAMESAKE_JS, "a.test.js", "describe('a', () => {\n  test('x', () => {})\n})\n"),
+        ("a.test.js > a > x", "a.test.js", NAMESAKE_JS, "a.test.js", "test('new', () => { 'x'; })\n"),
+        ("example.org/m.TestX", "a_test.go", NAMESAKE_GO, "b/b_test.go", "package b\n\nfunc TestX(t *testing.T) {\n}\n"),
+        ("web/example.org/m/a.TestX/row", "web/a/a_test.go", NAMESAKE_GO, "b/b_test.go", "package b\n\nfunc TestX(t *testing.T) {\n}\n"),
+        ("x", "tests/a.rs", NAMESAKE_RS, "tests/b.rs", "#[test]\nfn x() {\n}\n"),
+        ("m::x", "tests/a.rs", "mod m {\n    #[test]\n    fn x() {\n        assert!(false);\n    }\n}\n", "tests/b.rs", "mod m {\n    #[test]\n    fn x() {\n    }\n}\n"),
+    ],
+)  # fmt: skip
+def test_THR_workflow_a_namesake_makes_no_old_test_new(
+    test_id: str, file: str, text: str, other: str, more: str
+) -> None:
+    module = {"go.mod": "module example.org/m\n", "web/go.mod": "module example.org/m\n"}
+    before = {**module, file: text}
+    now = {**before, other: more + before.get(other, "")}
+    failed = TestRun((TestCase(test_id, "failed", by_assertion=True),))
+    assert isinstance(prove_red(failed, TestFiles(before), TestFiles(now)), NotProven)
+    assert isinstance(prove_red(failed, TestFiles(module), TestFiles(before)), Red), "by itself it is new"
+
+
+def test_FLW_04_a_test_of_cargo_is_looked_for_in_the_file_that_is_told_of_it() -> None:
+    before, now = {"tests/a.rs": "fn x() {}\n"}, {"tests/a.rs": "fn x() {}\n", "tests/b.rs": NAMESAKE_RS}
+    failed = TestRun((TestCase("x", "failed", by_assertion=True, file="tests/b.rs"),))
+    assert isinstance(prove_red(failed, TestFiles(before), TestFiles(now)), Red)
+
+
+def test_FLW_04_an_inherited_test_is_found_where_it_stands() -> None:
+    base = {"tests/base.py": NAMESAKE_PY, "tests/test_a.py": "from base import Old\nclass New(Old): ...\n"}
+    for test in ("tests.test_a.New.test_x", "tests/test_a.py::New::test_x"):
+        failed = TestRun((TestCase(test, "failed", by_assertion=True),))
+        assert isinstance(prove_red(failed, TestFiles({}), TestFiles(base)), Red)
+
+
 COMMENT = {"tests/test_a.py": "# x", "tests/a.test.js": "// x", "p/a_test.go": "// x"}
 NEWLINE = "\n"
 TABLE = "ROWS = [1]\n\n@parametrize('row', ROWS)\ndef test_row(row):\n    assert row < 2\n"
@@ -191,6 +235,40 @@ def test_FLW_04_green_is_all_tests_with_the_locked_ones_unchanged_and_passed() -
         assert why in said.why
 
 
+@pytest.mark.parametrize(
+    ("passed", "texts", "lost"),
+    [
+        ("tests/test_a.py::test_old", {}, True),
+        ("tests/test_a.py::test_row[1]", {"tests/test_a.py": NEW + TABLE.replace("[1]", "rows()")}, True),
+        ("tests/test_a.py::test_row[2]", {"tests/test_a.py": NEW + TABLE.replace("[1]", "rows()")}, False),
+        ("test_b.C.test_x", {"test_b.py": "class C:\n    def test_x(self): ...\n"}, True),
+        ("b.test.js > a > row", {"b.test.js": HELPER_JS}, True),
+        ("b.test.js > row 1", {"b.test.js": "import { rows } from './b.js'\nrows.map((n) => test(`row ${n}`, run))\n"}, False),
+        ("example.org/m.TestRow", {"a_test.go": TABLE_GO}, True),
+        ("example.org/m.TestMore/1", {"a_test.go": "func TestMore(t *testing.T) {\n}\n"}, False),
+        ("m::tests::adds", {"tests/a.rs": "#[test]\nfn adds() {\n}\n"}, False),
+    ],
+)  # fmt: skip
+def test_THR_workflow_what_passed_before_is_not_skipped_or_gone(passed: str, texts: dict[str, str], lost: bool) -> None:
+    now = TestFiles({**NOW.texts, "go.mod": "module example.org/m\n", **texts})
+    others = (PASSED, TestCase("tests/test_a.py::test_row[3]", "passed"), TestCase("example.org/m.TestMore", "passed"))
+    others = tuple(case for case in others if passed not in {case.id, case.id.replace("[3]", "[1]")})
+    before = prove_red(TestRun((FAILED, *others, TestCase(passed, "passed")), whole=True), BEFORE, now)
+    assert isinstance(before, Red)
+    for after in ((), (TestCase(passed, "skipped"),)):
+        run = TestRun((TestCase(FAILED.id, "passed"), *others, *after), whole=True)
+        said = prove_green(run, before, now)
+        assert (said is not None and "passed before, and do not now" in said.why) == lost
+
+
+def test_THR_workflow_of_two_tests_of_one_name_both_have_to_pass() -> None:
+    good, bad = TestCase(FAILED.id, "passed"), FAILED
+    before = prove_red(TestRun((good, bad, PASSED), whole=True), BEFORE, NOW)
+    assert isinstance(before, Red)
+    assert prove_green(TestRun((good, bad, PASSED), whole=True), before, NOW) is not None
+    assert prove_green(TestRun((good, good, PASSED), whole=True), before, NOW) is None
+
+
 def test_FLW_04_what_failed_before_may_fail_still() -> None:
     other = TestCase("tests/test_b.py::test_other", "failed", by_assertion=True)
     before = prove_red(TestRun((FAILED, PASSED, other), whole=True), BEFORE, NOW)
@@ -201,6 +279,7 @@ def test_FLW_04_what_failed_before_may_fail_still() -> None:
 def test_FLW_04_without_a_red_run_all_that_ran_has_to_pass() -> None:
     assert prove_passing(TestRun((PASSED,))) is None
     assert prove_passing(TestRun((PASSED, FAILED))) is not None
+    assert prove_passing(TestRun(())) == NotProven("no test ran")
 
 
 def test_FLW_05_an_exemption_is_for_paths_of_its_category_only() -> None:

@@ -1,35 +1,35 @@
 """What proves a failing test and, later, a passing one: runs of tests judged without looking at the disk (FLW-04).
 
 RED is a new or changed test that ran and failed by an assertion. GREEN is a run of all tests in which those passed, no
-test file is another than then, and nothing fails that did not fail before.
+test file is another than then, nothing fails that did not fail before, and what passed then passes still.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
 from remit_governance.canonical import canonical, digest_bytes
-from remit_governance.workflow.test_pieces import pieces_of
+from remit_governance.workflow.test_pieces import name_test, whole_of
 
 MOST_NAMED = 5
-
-_NAMES_FILE = re.compile(r"(.+?\.py)::|(.+?) > ")
 
 Ending = Literal["passed", "failed", "skipped", "error", "unfinished"]
 
 
 @dataclass(frozen=True, slots=True)
 class TestCase:
-    """One test of a run: its id as the runner gives it, how it ended, and whether an assertion failed in it."""
+    """One test of a run: its id as the runner gives it, how it ended, whether an assertion failed in it, and the file
+    that is told of it.
+    """
 
     __test__ = False
 
     id: str
     ending: Ending
     by_assertion: bool = False
+    file: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,13 +80,14 @@ class TestFiles:
 class Red:
     """What a failing run proves: the tests that failed as they should, all that failed, the test files as they were.
 
-    `since` says how many changes the session had made by then.
+    `since` says how many changes the session had made by then, `passing` which tests passed beside them.
     """
 
     proven: frozenset[str]
     failing: frozenset[str]
     locked: TestFiles
     since: int = 0
+    passing: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,10 +110,11 @@ def prove_red(run: TestRun, before: TestFiles, now: TestFiles) -> Red | NotProve
     if not by_assertion:
         why = f"no test failed by an assertion; what broke is no proof: {_names(failed)}"
         return NotProven(f"{why}; let a test assert first that what it needs is there")
-    proven = [case for case in by_assertion if _is_new(case.id, before.texts, now.texts)]
+    proven = [case for case in by_assertion if name_test(case.id, case.file, now.texts).is_new(before.texts, now.texts)]
     if not proven:
         return NotProven(f"the tests that failed are neither new nor changed: {_names(by_assertion)}")
-    return Red(frozenset(case.id for case in proven), frozenset(case.id for case in failed), now)
+    ids = (frozenset(case.id for case in cases) for cases in (proven, failed))
+    return Red(*ids, now, passing=frozenset(_passed(run)))
 
 
 def prove_green(run: TestRun, red: Red, now: TestFiles) -> NotProven | None:
@@ -124,19 +126,21 @@ def prove_green(run: TestRun, red: Red, now: TestFiles) -> NotProven | None:
     moved = red.locked.differing(now)
     if moved:
         return NotProven(f"test files are not as they were when they failed: {', '.join(moved[:MOST_NAMED])}")
-    passed = {case.id for case in run.cases if case.ending == "passed"}
+    passed = _passed(run)
     if missing := sorted(red.proven - passed):
         return NotProven(f"these have to pass, and did not: {', '.join(missing[:MOST_NAMED])}")
     worse = [
         case for case in run.cases if case.ending in {"failed", "error", "unfinished"} and case.id not in red.failing
     ]
-    return NotProven(f"these did not fail before: {_names(worse)}") if worse else _all_told(run)
+    return NotProven(f"these did not fail before: {_names(worse)}") if worse else _none_lost(red, run)
 
 
 def prove_passing(run: TestRun) -> NotProven | None:
-    """Judges a run where nothing had to fail first: every test that ran passed."""
+    """Judges a run where nothing had to fail first: there are tests, and every one that ran passed."""
     if run.doubt:
         return NotProven(f"the run is not believed: {run.doubt}")
+    if not run.cases and not run.untold:
+        return NotProven("no test ran")
     bad = [case for case in run.cases if case.ending in {"failed", "error", "unfinished"}]
     return NotProven(f"these did not pass: {_names(bad)}") if bad else _all_told(run)
 
@@ -145,17 +149,29 @@ def _all_told(run: TestRun) -> NotProven | None:
     return NotProven(f"of {run.untold} tests no end is told") if run.untold else None
 
 
+def _passed(run: TestRun) -> set[str]:
+    """Returns the tests that passed, and of several with one id only where all of them did."""
+    endings: dict[str, set[Ending]] = {}
+    for case in run.cases:
+        endings.setdefault(case.id, set()).add(case.ending)
+    return {test for test, found in endings.items() if found == {"passed"}}
+
+
+def _none_lost(red: Red, run: TestRun) -> NotProven | None:
+    """Judges what passed when others failed: it may not be skipped or gone while the locked files have it.
+
+    Of a test with parameters one that passes is enough: which there are may follow from the code.
+    """
+    now, texts = {whole_of(test) for test in _passed(run)}, red.locked.texts
+    gone = sorted(test for test in red.passing if whole_of(test) not in now)
+    lost = [test for test in gone if name_test(test, None, texts).is_there(texts)]
+    return NotProven(f"these passed before, and do not now: {_listed(lost)}") if lost else _all_told(run)
+
+
 def _names(cases: Iterable[TestCase]) -> str:
-    names = [case.id for case in cases]
+    return _listed([case.id for case in cases])
+
+
+def _listed(names: Sequence[str]) -> str:
     more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
     return ", ".join(names[:MOST_NAMED]) + more
-
-
-def _is_new(test_id: str, before: Mapping[str, str], now: Mapping[str, str]) -> bool:
-    """Tells whether what a test is made of is there now, and was not before."""
-    file = _NAMES_FILE.match(test_id)
-    for path in now if file is None else [file[1] or file[2]]:
-        pieces = pieces_of(now, path, test_id)
-        if pieces and not pieces <= pieces_of(before, path, test_id):
-            return True
-    return False

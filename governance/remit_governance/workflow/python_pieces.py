@@ -12,20 +12,27 @@ from types import MappingProxyType
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
-def python_pieces(text: str, leaf: str) -> Iterator[tuple[frozenset[str], frozenset[str]]]:
-    """Yields the syntax trees that each function of a name is made of, and the names of files in these."""
+def python_pieces(
+    text: str, leaf: str, classes: tuple[str, ...] | None = None
+) -> Iterator[tuple[frozenset[str], frozenset[str]]]:
+    """Yields the syntax trees that each function of a name is made of, and the names of files in these; with `classes`
+    only functions that stand in just these.
+    """
     known = _definitions(text)
     for test in known.get(leaf, ()):
-        if test.is_function:
+        if test.is_function and classes in {None, test.classes}:
             parts = _reached_from(test, known)
             yield frozenset(part.tree for part in parts), frozenset(file for part in parts for file in part.files)
 
 
 @dataclass(frozen=True, slots=True)
 class _Definition:
-    """What a name stands for: its syntax tree, which knows of no comment and no layout, and what that mentions."""
+    """What a name stands for: its syntax tree, which knows of no comment and no layout, and what that mentions; and the
+    classes that it stands in.
+    """
 
     name: str
+    classes: tuple[str, ...]
     is_function: bool
     tree: str
     names: frozenset[str]
@@ -36,36 +43,38 @@ class _Definition:
 def _definitions(text: str) -> Mapping[str, tuple[_Definition, ...]]:
     found: dict[str, list[_Definition]] = {}
     try:
-        for statement in _statements(ast.parse(text)):
-            for definition in _defined_by(statement):
+        for statement, classes in _statements(ast.parse(text)):
+            for definition in _defined_by(statement, classes):
                 found.setdefault(definition.name, []).append(definition)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return MappingProxyType({})
     return MappingProxyType({name: tuple(each) for name, each in found.items()})
 
 
-def _statements(parent: ast.AST) -> Iterator[ast.stmt]:
-    """Yields the statements of a module or class, those below conditions and the like too, and of no function."""
+def _statements(parent: ast.AST, classes: tuple[str, ...] = ()) -> Iterator[tuple[ast.stmt, tuple[str, ...]]]:
+    """Yields the statements of a module or class with the classes that each stands in, those below conditions and the
+    like too, and of no function.
+    """
     for node in ast.iter_child_nodes(parent):
         if isinstance(node, ast.stmt):
-            yield node
+            yield node, classes
         if isinstance(node, ast.stmt | ast.excepthandler | ast.match_case) and not isinstance(node, _FUNCTIONS):
-            yield from _statements(node)
+            yield from _statements(node, (*classes, node.name) if isinstance(node, ast.ClassDef) else classes)
 
 
-def _defined_by(statement: ast.stmt) -> Iterator[_Definition]:
+def _defined_by(statement: ast.stmt, classes: tuple[str, ...]) -> Iterator[_Definition]:
     match statement:
         case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
-            yield _definition(name, statement, is_function=True)
+            yield _definition(name, classes, statement, is_function=True)
         case ast.Import() | ast.ImportFrom() | ast.ClassDef():
             return
         case _:
             stored = [node for node in ast.walk(statement) if isinstance(node, ast.Name)]
             for name in {node.id for node in stored if isinstance(node.ctx, ast.Store)}:
-                yield _definition(name, statement, is_function=False)
+                yield _definition(name, classes, statement, is_function=False)
 
 
-def _definition(name: str, statement: ast.stmt, *, is_function: bool) -> _Definition:
+def _definition(name: str, classes: tuple[str, ...], statement: ast.stmt, *, is_function: bool) -> _Definition:
     names: set[str] = set()
     files: set[str] = set()
     for node in ast.walk(statement):
@@ -76,7 +85,7 @@ def _definition(name: str, statement: ast.stmt, *, is_function: bool) -> _Defini
                 files.add(PurePosixPath(value).name)
             case _:
                 pass
-    return _Definition(name, is_function, ast.dump(statement), frozenset(names), frozenset(files))
+    return _Definition(name, classes, is_function, ast.dump(statement), frozenset(names), frozenset(files))
 
 
 def _reached_from(test: _Definition, known: Mapping[str, tuple[_Definition, ...]]) -> set[_Definition]:

@@ -28,6 +28,11 @@ def is_review(position: Position) -> bool:
     return position.mode is Mode.STRICT and position.state is State.REVIEWING
 
 
+def is_approved(position: Position, tree: str) -> bool:
+    """Tells whether the person's review was of exactly the files that a commit would have."""
+    return position.state is State.COMMITTING and tree in position.approved
+
+
 def reasons_to_look(facts: CommitFacts, options: WorkflowOptions) -> tuple[str, ...]:
     """Returns why a person has to look at a reviewed commit; none where it meets every criterion."""
     if not options.auto_commit:

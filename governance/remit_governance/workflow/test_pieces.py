@@ -1,31 +1,60 @@
 """What a test is made of, in the texts of a workspace's tests: by this a changed test is told from an old one (FLW-04).
 
 That is the test itself, what it names in the same file, such as tables and helpers, and the files of data that these
-name.
+name. A namesake in another class, file or package is another test.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import TypeAlias
 
 from remit_governance.workflow.python_pieces import python_pieces
-from remit_governance.workflow.text_pieces import text_pieces
+from remit_governance.workflow.text_pieces import loose_text_pieces, text_pieces
 
 Pieces: TypeAlias = frozenset[str]
 
 _GO_TEST = re.compile(r"\.((?:Test|Fuzz|Example)\w*)(?:/|$)")
+_GO_MODULE = re.compile(r"^module\s+(\S+)", re.MULTILINE)
+_NAMES_FILE = re.compile(r"(.+?\.py)::|(.+?) > ")
 
 
-def pieces_of(texts: Mapping[str, str], path: str, test_id: str) -> frozenset[Pieces]:
-    """Returns the pieces of each test that an id can mean in a file; empty where it has none, or cannot be read."""
-    text, leaf, in_table = texts.get(path, ""), leaf_of(test_id), " > " in test_id
-    if leaf not in text and not in_table:
-        return frozenset()
-    found = python_pieces(text, leaf) if path.endswith(".py") else text_pieces(text, leaf, named_by_table=in_table)
-    return frozenset(parts | _data(texts, path, files) for parts, files in found)
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A test by its id, as the runner gives it, and the files that it can be in."""
+
+    test_id: str
+    files: tuple[str, ...]
+
+    @property
+    def leaf(self) -> str:
+        """Its own name."""
+        return leaf_of(self.test_id)
+
+    def is_there(self, texts: Mapping[str, str]) -> bool:
+        """Tells whether a file says that there is this very test."""
+        return any(found for path in self.files for found in _exactly(texts, path, self))
+
+    def is_new(self, before: Mapping[str, str], now: Mapping[str, str]) -> bool:
+        """Tells whether what the test is made of is there now, and was not before."""
+        if exactly := self._all(now, exact=True):
+            return exactly.isdisjoint(self._all(before, exact=True))
+        return bool(self._all(now, exact=False) - self._all(before, exact=False))
+
+    def _all(self, texts: Mapping[str, str], *, exact: bool) -> frozenset[Pieces]:
+        if exact:
+            return frozenset(found for path in self.files for found in _exactly(texts, path, self))
+        is_there = " > " in self.test_id or any(self.leaf in texts.get(path, "") for path in self.files)
+        # What a class inherits may stand in any other file.
+        return frozenset(found for path in (self.files if is_there else texts) for found in _loosely(texts, path, self))
+
+
+def name_test(test_id: str, told: str | None, texts: Mapping[str, str]) -> Named:
+    """Returns where a test of that id can be; `told` is the file that the runner names for it, if it does."""
+    return Named(test_id, tuple(_files_of(test_id, told, texts)))
 
 
 def leaf_of(test_id: str) -> str:
@@ -38,7 +67,72 @@ def leaf_of(test_id: str) -> str:
         return test_id.partition("[")[0].rpartition("::")[2]
     if (go := _GO_TEST.search(test_id)) is not None:
         return go[1]
-    return test_id.rpartition(".")[2]
+    return test_id.partition(" ")[0].rpartition(".")[2]
+
+
+def whole_of(test_id: str) -> str:
+    """Returns the id without parameters of pytest's and subtests of Go's, of which there may be others each time."""
+    if " > " in test_id:
+        return test_id
+    if "::" in test_id:
+        return test_id.partition("[")[0]
+    return test_id[: go.end(1)] if (go := _GO_TEST.search(test_id)) is not None else test_id
+
+
+def _files_of(test_id: str, told: str | None, texts: Mapping[str, str]) -> Iterable[str]:
+    if (named := _NAMES_FILE.match(test_id)) is not None:
+        return (named[1] or named[2],)
+    if (go := _GO_TEST.search(test_id)) is not None:
+        folder = _go_folder(test_id[: go.start()], texts)
+        files = [path for path in texts if path.endswith("_test.go") and str(PurePosixPath(path).parent) == folder]
+    elif "." in test_id and "::" not in test_id:
+        files = [path for path in texts if path.endswith(".py") and _classes_in(test_id, path) is not None]
+    else:
+        files = [told] if told is not None and leaf_of(test_id) in texts.get(told, "") else []
+    return files or tuple(texts)
+
+
+def _go_folder(package: str, texts: Mapping[str, str]) -> str | None:
+    """Returns the folder of a package of Go's, whose name begins with that of its module, or the module's folder."""
+    for path, text in texts.items():
+        if PurePosixPath(path).name == "go.mod" and (module := _GO_MODULE.search(text)) is not None:
+            top = str(PurePosixPath(path).parent)
+            name = module[1] if top == "." else f"{top}/{module[1]}"
+            if package == name or package.startswith(f"{name}/"):
+                return str(PurePosixPath(top, package[len(name) :].lstrip("/")))
+    return None
+
+
+def _classes_in(test_id: str, path: str) -> tuple[str, ...] | None:
+    """Returns the classes that a test of unittest's stands in; None where it is in another file than this one."""
+    parts = test_id.partition(" ")[0].replace("/", ".").split(".")
+    module = path.removesuffix(".py").replace("/", ".")
+    for end in range(len(parts) - 1, 0, -1):
+        if f".{module}".endswith("." + ".".join(parts[:end])):
+            return tuple(parts[end:-1])
+    return None
+
+
+def _exactly(texts: Mapping[str, str], path: str, test: Named) -> Iterator[Pieces]:
+    text, test_id = texts.get(path, ""), test.test_id
+    if test.leaf not in text:
+        return
+    if path.endswith(".py"):
+        inside = tuple(test_id.partition("[")[0].split("::")[1:-1]) if "::" in test_id else _classes_in(test_id, path)
+        found = iter(()) if inside is None else python_pieces(text, test.leaf, inside)
+    else:
+        titles = test_id.split(" > ")[1:-1] or test_id.split("::")[:-1]
+        found = text_pieces(text, test.leaf, tuple(titles))
+    yield from (parts | _data(texts, path, files) for parts, files in found)
+
+
+def _loosely(texts: Mapping[str, str], path: str, test: Named) -> Iterator[Pieces]:
+    text, in_table = texts.get(path, ""), " > " in test.test_id
+    if test.leaf not in text and not in_table:
+        return
+    python = path.endswith(".py")
+    found = python_pieces(text, test.leaf) if python else loose_text_pieces(text, test.leaf, named_by_table=in_table)
+    yield from (parts | _data(texts, path, files) for parts, files in found)
 
 
 def _data(texts: Mapping[str, str], path: str, files: frozenset[str]) -> Pieces:

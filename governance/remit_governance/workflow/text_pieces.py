@@ -17,8 +17,21 @@ _FILE = re.compile(r"[\w.-]+\.\w+")
 _COMMENT = ("//", "/*", "*")
 
 
-def text_pieces(text: str, leaf: str, *, named_by_table: bool) -> Iterator[tuple[frozenset[str], frozenset[str]]]:
-    """Yields the blocks that each block which names the test is made of, and the names of files in these.
+def text_pieces(text: str, leaf: str, titles: tuple[str, ...] = ()) -> Iterator[tuple[frozenset[str], frozenset[str]]]:
+    """Yields the blocks that each block which makes a test of a name is made of, and the names of files in these.
+
+    It stands below lines that name the `titles`.
+    """
+    lines = text.splitlines()
+    quoted = re.escape(leaf)
+    makes = re.compile(rf"(['\"`]){quoted}\1\s*[,)]|\b(?:func|fn)\s+{quoted}\s*[(<]")
+    for start, line in enumerate(lines):
+        if makes.search(line) and not line.strip().startswith(_COMMENT) and _is_below(lines, start, titles):
+            yield _told(_reached_from(start, lines, _definitions(text)))
+
+
+def loose_text_pieces(text: str, leaf: str, *, named_by_table: bool) -> Iterator[tuple[frozenset[str], frozenset[str]]]:
+    """Yields what `text_pieces` does of each block that names the test, whatever it says of it.
 
     With `named_by_table` a test whose name stands nowhere is one that the file makes of a table: it is the whole file.
     """
@@ -29,6 +42,16 @@ def text_pieces(text: str, leaf: str, *, named_by_table: bool) -> Iterator[tuple
         yield _told(_reached_from(start, lines, _definitions(text)))
     if not tests and named_by_table:
         yield _told({line.strip() for line in lines if not line.strip().startswith(_COMMENT)})
+
+
+def _is_below(lines: list[str], start: int, titles: tuple[str, ...]) -> bool:
+    """Tells whether the lines that a line stands below name all of the titles."""
+    depth, above = _indent(lines[start]), [lines[start]]
+    for line in reversed(lines[:start]):
+        if line.strip() and _indent(line) < depth:
+            depth = _indent(line)
+            above.append(line)
+    return all(any(title in line for line in above) for title in titles)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,12 +85,15 @@ def _reached_from(test: int, lines: list[str], known: Mapping[str, tuple[_Defini
 
 
 def _block(lines: list[str], start: int) -> str:
-    """Returns the lines from one down to the first that is indented no deeper."""
+    """Returns the lines from one down to the first that is indented no deeper, that one only where it closes the block;
+    no comments."""
     indent = _indent(lines[start])
     end = next(
         (at for at in range(start + 1, len(lines)) if lines[at].strip() and _indent(lines[at]) <= indent), len(lines)
     )
-    return "\n".join(each.strip() for each in lines[start : end + 1] if each.strip())
+    closes = end < len(lines) and lines[end].strip().startswith((")", "]", "}"))
+    block = (each.strip() for each in lines[start : end + closes])
+    return "\n".join(each for each in block if each and not each.startswith("//"))
 
 
 def _told(parts: set[str]) -> tuple[frozenset[str], frozenset[str]]:

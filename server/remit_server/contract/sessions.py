@@ -225,11 +225,12 @@ class KeptExemption(Wire):
 
 
 class KeptProof(Wire):
-    """A failing run: the tests that failed as they should, all that failed, the digest of the listing of all test
-    files, and how many changes the session had made by then."""
+    """A failing run: the tests that failed as they should, all that failed, those that passed, the digest of the
+    listing of all test files, and how many changes the session had made by then."""
 
     proven: tuple[str, ...]
     failing: tuple[str, ...]
+    passing: tuple[str, ...]
     locked: str
     since: int = Field(ge=0)
 

@@ -434,13 +434,15 @@ async def test_FLW_10_what_the_person_approved_is_committed_without_another_ques
     assert move.caller == "human"
 
 
-async def test_FLW_10_a_file_that_changes_after_the_review_is_asked_about(make_bench: Any) -> None:
-    bench, _ = await reviewed(make_bench, "documentation", DONE, COMMIT_ALL)
+@pytest.mark.parametrize("policy", [None, ALLOW_ALL], ids=["packaged", "allows commits"])
+async def test_FLW_10_a_file_that_changes_after_the_review_is_asked_about(make_bench: Any, policy: str | None) -> None:
+    bench, _ = await reviewed(make_bench, "documentation", DONE, COMMIT_ALL, policy=policy)
     await bench.ask(review_call("approve"))
     (bench.workspace / "config.py").write_text(BETTER)
     asker = Answering(decision="deny")
     await bench.ask("commit it", asker=asker)
-    assert len(commit_questions(asker)) == 1
+    (question,) = commit_questions(asker)
+    assert question.reasons[0].reason == "it is not exactly what your review was of"
     assert subjects(bench) == ["before"]
     await bench.ask(review_call("reject"))
     assert states(bench)[-1] == "idle"

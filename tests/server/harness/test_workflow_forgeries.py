@@ -182,6 +182,10 @@ GREEN: dict[str, tuple[str, str]] = {
         "unittest",
         "import unittest\ndef total(items):\n    if not items: raise unittest.SkipTest\n    return sum(items)\n",
     ),
+    "unittest: it skips what passed before": (
+        "unittest",
+        "import unittest\ndef total(items):\n    if items: raise unittest.SkipTest\n    return None\n",
+    ),
     "node: an assertion does nothing": (
         "node",
         "require('node:assert').strictEqual = () => {};\nexports.total = (items) => items.reduce((a, b) => a + b, 0);\n",
@@ -226,6 +230,22 @@ async def test_THR_workflow_no_code_makes_a_run_pass_without_its_tests(make_benc
     await bench.ask("Say what the total of nothing is")
     assert (bench.workspace / project.source).read_text() == text
     assert "this is no passing run yet" in bench.of("tool_result")[-1].output
+    assert state(bench) == "code_writing"
+
+
+@pytest.mark.parametrize(
+    ("runner", "more"), [("vitest", JS_PASSES.replace("new", "empty is null")), ("cargo", "fn empty_is_none() {\n}\n")]
+)
+async def test_THR_workflow_a_namesake_that_passes_does_not_pass_for_a_test(
+    make_bench: Any, runner: str, more: str
+) -> None:
+    project = PROJECTS[runner]
+    new = project.new_test + more if runner == "vitest" else project.new_test
+    beside = [] if runner == "vitest" else [write("tests/more.rs", f"#[test]\n{more}")]
+    steps = [read(project.source, project.test), PLAN, write(project.test, new), *beside, RUN]
+    bench = await begin(make_bench, project, *steps, write(project.source, project.old_source + "//\n"), RUN, DONE)
+    await bench.ask("Say what the total of nothing is")
+    assert "these have to pass, and did not" in bench.of("tool_result")[-1].output
     assert state(bench) == "code_writing"
 
 

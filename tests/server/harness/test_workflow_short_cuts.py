@@ -113,6 +113,11 @@ SHORT_CUTS: dict[str, ShortCut] = {
     "a comment in a test that failed before": ShortCut(
         (write(PROJECT.test, FAILING + "# more\n"), RUN), UNPROVEN, prepare=with_failing_test
     ),
+    "a namesake of a test that failed before": ShortCut(
+        (write("test_more.py", PROJECT.old_test.replace("test_adds", "test_old")), RUN),
+        UNPROVEN,
+        prepare=with_failing_test,
+    ),
     "a test that writes itself": ShortCut((write(PROJECT.test, WRITES_ITSELF), RUN), UNPROVEN),
     "an exemption on the way": ShortCut(
         (

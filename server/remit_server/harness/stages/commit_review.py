@@ -10,7 +10,7 @@ from functools import cache
 from remit_governance.permissions.permissions import Answer
 from remit_governance.policy.language.load import default_source
 from remit_governance.values import Decision, Verdict
-from remit_governance.workflow.review import CommitFacts, is_review, reasons_to_look
+from remit_governance.workflow.review import CommitFacts, is_approved, is_review, reasons_to_look
 from remit_governance.workflow.states import Mode, State
 from remit_server.harness.approval.diffs import unified
 from remit_server.harness.context import CallContext
@@ -22,6 +22,7 @@ from remit_server.tools.spec import CommitPlan, FileChange
 
 PACKAGED_RULE = "commit"
 """The rule that has commits reviewed where a person's own policy says nothing else."""
+OTHER_FILES = "it is not exactly what your review was of"
 
 
 def review_commit(prepared: Prepared, ctx: CallContext, record: CallRecord) -> Prepared:
@@ -36,10 +37,11 @@ def review_commit(prepared: Prepared, ctx: CallContext, record: CallRecord) -> P
     hold_commit([change.path.relative for change in plan.changes], ctx)
     if ctx.turn.caller == "human" or position.mode is not Mode.STRICT:
         return prepared
-    if position.state is State.COMMITTING and plan.tree in position.approved:
+    if is_approved(position, plan.tree):
         return _without_question(prepared, "the person has approved the review of exactly this", record)
     if not is_review(position):
-        return prepared
+        # What was approved was something else, or its commit could not be made.
+        return replace(prepared, review=(OTHER_FILES,))
     reasons = reasons_to_look(_look_at(plan, ctx), ctx.parts.workflow())
     if reasons:
         return replace(prepared, review=reasons)

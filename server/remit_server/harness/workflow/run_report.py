@@ -15,7 +15,8 @@ def read_run(outcome: Outcome, arguments: RunTestsArguments) -> TestRun:
     """Returns the run as a value: whole where nothing was left out by whoever asked for it."""
     data = cast("Mapping[str, Any]", outcome.data)
     cases = tuple(
-        TestCase(test["id"], test["outcome"], by_assertion=test["kind"] == "assertion") for test in data["tests"]
+        TestCase(test["id"], test["outcome"], by_assertion=test["kind"] == "assertion", file=test["file"])
+        for test in data["tests"]
     )
     whole = arguments.path is None and arguments.filter is None
     return TestRun(cases, whole, _doubt(data, cases, outcome.exit_code), data["totals"]["unfinished"])

@@ -114,7 +114,9 @@ def _position_of(kept: WorkflowMoved, history: KeptHistory) -> Position | None:
     locked = None if red is None else history.tests(red.locked)
     if (at.before is not None and before is None) or (red is not None and locked is None):
         return None
-    proof = red and locked and Red(frozenset(red.proven), frozenset(red.failing), locked, red.since)
+    ended = (red.proven, red.failing, red.passing) if red else ((), (), ())
+    proven, failing, passing = map(frozenset[str], ended)
+    proof = red and locked and Red(proven, failing, locked, red.since, passing)
     granted = exemption and Exemption(cast("Category", exemption.category), frozenset(exemption.paths))
     approved = frozenset(at.approved)
     return Position(at.mode, at.state, granted or None, before, proof or None, kept.changed, approved, at.passed_with)
