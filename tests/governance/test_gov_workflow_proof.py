@@ -286,3 +286,4 @@ def test_FLW_05_an_exemption_is_for_paths_of_its_category_only() -> None:
     assert unfit_paths("documentation", ["docs/a.md", "LICENSE"], DEFAULT_GLOBS) == ()
     assert unfit_paths("documentation", ["docs/a.md", "src/a.py"], DEFAULT_GLOBS) == ("src/a.py",)
     assert unfit_paths("config_change", ["x.json/a.py", "a.toml"], DEFAULT_GLOBS) == ("x.json/a.py",)
+    assert unfit_paths("config_change", ["node_modules/vitest/package.json"], DEFAULT_GLOBS)

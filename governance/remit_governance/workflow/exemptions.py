@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import Literal, get_args
 
 from remit_governance.globs import glob_expression, match_any
+from remit_governance.workflow.test_files import is_stand_in
 
 Category = Literal["config_change", "type_refactor", "documentation", "asset_update"]
 CATEGORIES: tuple[Category, ...] = get_args(Category)
@@ -34,8 +35,9 @@ class Exemption:
 def unfit_paths(category: Category, paths: Sequence[str], globs: Mapping[Category, tuple[str, ...]]) -> tuple[str, ...]:
     """Returns the paths that none of the category's globs fits: with one of them the request is denied.
 
-    A glob stands for files alone: what lies below a folder of such a name is no file of the category.
+    A glob stands for files alone: what lies below a folder of such a name is no file of the category. Nor is one that
+    stands in for others where tests run.
     """
     expressions = (glob_expression(glob, below=False) for glob in globs.get(category, ()))
     fits = match_any(expression for expression in expressions if expression is not None)
-    return tuple(path for path in paths if fits is None or not fits(path))
+    return tuple(path for path in paths if fits is None or not fits(path) or is_stand_in(path))

@@ -1,4 +1,7 @@
-"""Which files are tests, and which decide how tests run (FLW-03). The packaged rules name the same globs."""
+"""Which files are tests, which decide how tests run, and which stand in for others in a run (FLW-03).
+
+The packaged rules name the same globs.
+"""
 
 from __future__ import annotations
 
@@ -26,10 +29,13 @@ RUNNER_GLOBS = (
     "conftest.py",
     "pytest.ini",
     ".pytest.ini",
+    "pytest.toml",
+    ".pytest.toml",
     "tox.ini",
     "setup.cfg",
     "pyproject.toml",
     ".coveragerc",
+    ".coveragerc.toml",
     "sitecustomize.py",
     "usercustomize.py",
     "*.pth",
@@ -40,17 +46,36 @@ RUNNER_GLOBS = (
     "jest.setup.*",
     "babel.config.*",
     ".babelrc",
+    ".babelrc.*",
+    ".swcrc",
     "package.json",
     "tsconfig*.json",
+    "jsconfig.json",
     "go.mod",
     "go.work",
     "Cargo.toml",
     "build.rs",
     "**/.cargo/**",
+    "rust-toolchain*",
 )
+STAND_IN_GLOBS = (
+    "**/site-packages/**",
+    "**/dist-packages/**",
+    ".venv",
+    "venv",
+    "node_modules",
+    ".yarn",
+    ".pnp.*",
+    "__pycache__",
+    "*.pyc",
+    "**/target/debug/**",
+    "**/target/release/**",
+)
+"""Installed programs, and what was compiled: runs use these in place of what a review shows."""
 
 is_test_file = compile_globs(TEST_GLOBS)
 is_runner_file = compile_globs(RUNNER_GLOBS)
+is_stand_in = compile_globs(STAND_IN_GLOBS)
 
 
 def is_locked_file(path: str) -> bool:

@@ -15,7 +15,7 @@ from remit_governance.policy.language.compile import parse_policy
 from remit_governance.policy.language.load import workflow_source
 from remit_governance.workflow.options import WorkflowOptions
 from remit_governance.workflow.states import Mode
-from remit_governance.workflow.test_files import RUNNER_GLOBS, TEST_GLOBS
+from remit_governance.workflow.test_files import RUNNER_GLOBS, STAND_IN_GLOBS, TEST_GLOBS
 
 pytestmark = [
     pytest.mark.slow,
@@ -177,6 +177,32 @@ async def test_THR_workflow_tests_are_locked_while_code_is_written(make_bench: A
     assert (bench.workspace / "test_config.py").read_text() == NEW_TEST
 
 
+STAND_INS = (
+    *(".venv/lib/python3/site-packages/forge.py", "venv/bin/pytest", "node_modules/vitest/dist/index.js"),
+    *("tests/node_modules/x/index.js", ".yarn/releases/yarn.cjs", "pytest.toml", ".babelrc.json", "__pycache__/a.py"),
+)
+COMPILES = """import os, py_compile
+for name in ("__pycache__/config.cpython-3.pyc", "tests/__pycache__/test_a.pyc", "target/debug/deps/shop-1"):
+    os.makedirs(os.path.dirname(name), exist_ok=True)
+    py_compile.compile("config.py", cfile=name, invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH)
+"""
+
+
+async def test_THR_workflow_nothing_is_written_that_stands_in_for_what_a_review_shows(make_bench: Any) -> None:
+    writes = [call("write_file", path=path, content="x\n") for path in STAND_INS]
+    tried = [
+        {"calls": [intent("WRITE_FILE"), *writes]},
+        {"calls": [intent("EXECUTE"), call("run_command", command=f"python3 -c '{COMPILES}'")]},
+    ]
+    bench = await strict(make_bench, READ, PLAN, *tried, WRITE_TEST, RUN, *tried)
+    assert states(bench)[-1] == "code_writing"
+    assert len(failures(bench)) == 2 * len(STAND_INS)
+    assert [path for path in STAND_INS if (bench.workspace / path).exists()] == []
+    assert [*bench.workspace.rglob("*.pyc"), *bench.workspace.rglob("target")] == []
+    ran = [event.output for event in bench.of("tool_result") if event.tool == "run_command"]
+    assert ["stands in for reviewed files" in output for output in ran] == [True, True]
+
+
 async def test_FLW_04_a_run_that_fails_leads_back_to_the_code(make_bench: Any) -> None:
     worse = {
         "calls": [intent("WRITE_FILE"), call("write_file", path="config.py", content="def parse_config(t): ...\n")]
@@ -301,6 +327,7 @@ def test_FLW_03_the_packaged_rules_name_the_files_that_are_locked() -> None:
     rules = {rule.name: rule for rule in form.capabilities}
     assert rules["workflow.tests-are-locked"].match.path_glob == TEST_GLOBS
     assert rules["workflow.runners-are-locked"].match.path_glob == RUNNER_GLOBS
+    assert rules["workflow.stand-ins-are-locked"].match.path_glob == STAND_IN_GLOBS
     assert rules["workflow.tests-come-first"].except_[1].path_glob == TEST_GLOBS
     assert Path(source.file).name == "workflow.yaml"
 
