@@ -113,8 +113,7 @@ def prove_red(run: TestRun, before: TestFiles, now: TestFiles) -> Red | NotProve
     proven = [case for case in by_assertion if name_test(case.id, case.file, now.texts).is_new(before.texts, now.texts)]
     if not proven:
         return NotProven(f"the tests that failed are neither new nor changed: {_names(by_assertion)}")
-    ids = (frozenset(case.id for case in cases) for cases in (proven, failed))
-    return Red(*ids, now, passing=frozenset(_passed(run)))
+    return Red(_ids(proven), _ids(failed), now, passing=frozenset(_passed(run)))
 
 
 def prove_green(run: TestRun, red: Red, now: TestFiles) -> NotProven | None:
@@ -170,6 +169,10 @@ def _none_lost(red: Red, run: TestRun) -> NotProven | None:
 
 def _names(cases: Iterable[TestCase]) -> str:
     return _listed([case.id for case in cases])
+
+
+def _ids(cases: Iterable[TestCase]) -> frozenset[str]:
+    return frozenset(case.id for case in cases)
 
 
 def _listed(names: Sequence[str]) -> str:
