@@ -25,6 +25,7 @@ from tls import server_context
 
 from remit_governance.audit.record import AuditEvent, AuditKind
 from remit_server.harness.commands.attempts import Attempts
+from remit_server.sandbox.scheduled import AtOnce
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("sandbox")]
 
@@ -211,11 +212,11 @@ async def test_APP_12_a_connection_needs_the_token_that_its_sandbox_was_given(be
 async def test_APP_13_a_token_that_comes_to_its_time_ends_what_runs_under_it(
     bench: Bench, target: Target, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An hour passes between two connections of one command, on the clock that tokens are held to."""
+    """Two hours pass between two connections of one command, on the clock that tokens are held to."""
     passed = [0.0]
     clock = SimpleNamespace(monotonic=lambda: time.monotonic() + passed[0])
     monkeypatch.setattr("remit_server.harness.permit.time", clock)
-    target.act = lambda: passed.__setitem__(0, 3600.0)
+    target.act = lambda: passed.__setitem__(0, 7200.0)
     twice = f"curl -sk https://{target.place}/one; curl -sk https://{target.place}/two || echo refused"
     answer = await result(bench, "run_command", command=twice, network=[target.place])
     assert "refused" in answer.output
@@ -223,6 +224,22 @@ async def test_APP_13_a_token_that_comes_to_its_time_ends_what_runs_under_it(
     expired = _events_of_work(bench, AuditKind.CAPABILITY_EXPIRED)
     assert [event.capability_id for event in expired] == ["2", "1"]
     assert _events_of_work(bench, AuditKind.CAPABILITY_REVOKED) == []
+
+
+async def test_APP_13_a_command_that_waits_for_its_turn_has_its_hosts_when_it_runs(
+    make_bench: Any, target: Target, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of two at once one waits, and ten minutes pass before it begins, on the clock that tokens are held to."""
+    bench = await make_bench(policy=NET, at_once=AtOnce(integration_test=1))
+    passed = [0.0]
+    clock = SimpleNamespace(monotonic=lambda: time.monotonic() + passed[0])
+    monkeypatch.setattr("remit_server.harness.permit.time", clock)
+    target.act = lambda: passed.__setitem__(0, 600.0)
+    part = own("run_command", command=f"curl -sk https://{target.place}/x", network=[target.place], timeout=60)
+    both = await asyncio.gather(bench.ask(part, session="one"), bench.ask(part, session="two"))
+    assert [each.status for each in both] == ["completed"] * 2
+    assert target.asked == ["GET /x HTTP/1.1"] * 2
+    assert ["hello" in event.output for event in bench.of("tool_result")] == [True, True]
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root comes into the network of another's process")

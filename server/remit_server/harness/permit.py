@@ -10,7 +10,7 @@ from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from remit_governance.capabilities import Ended, Holder, NotMinted
+from remit_governance.capabilities import DEFAULT_TTL_S, Ended, Holder, NotMinted
 from remit_governance.rulebook import Rulebook
 from remit_governance.values import Action, Decision
 from remit_server.contract import ErrorCode
@@ -20,8 +20,10 @@ SERVER = "server"
 """The sandbox id of what the server itself carries out."""
 MOST_CONNECTIONS = 10_000
 """Uses that a call hands on to its sandbox: connections to hosts that were allowed."""
-SPARE_S = 30.0
-"""Seconds that a command's token outlives its time: it may wait for its turn and for its end."""
+LONGEST_TURN_S = 3600.0
+"""Seconds that a command's token holds: the command may wait for its place, and be paused, as long as a turn may take.
+What runs under it ends before, and it with that.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,10 +108,9 @@ def mint_permit(
     policy_version: str,
     *,
     approved: bool,
-    seconds: float = 0.0,
+    ttl_s: float = DEFAULT_TTL_S,
 ) -> Generator[Permit]:
-    """Mints a permit for one execution of what policy of `policy_version` has judged, and a person `approved`; it holds
-    for as long as that may take: `seconds` of a command, and some more.
+    """Mints a permit for one execution of what policy of `policy_version` has judged, and a person `approved`.
 
     Raises ToolError where the policy in force is no longer the one that judged, or where it denied.
     """
@@ -122,7 +123,7 @@ def mint_permit(
         rulebook.policy,
         holder,
         time.monotonic(),
-        ttl_s=SPARE_S + seconds,
+        ttl_s=ttl_s,
         max_ops=len(judged) + (MOST_CONNECTIONS if handed else 0),
         approved=approved,
     )

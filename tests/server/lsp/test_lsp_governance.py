@@ -19,10 +19,10 @@ capabilities:
 """
 
 
-async def used(start_real: Any, tmp_path: Path) -> Any:
+async def used(start_real: Any, tmp_path: Path, policy: str = POLICY) -> Any:
     """A client after two calls: one allowed, one denied."""
     (tmp_path / "config").mkdir()
-    (tmp_path / "config" / "policy.yaml").write_text(POLICY)
+    (tmp_path / "config" / "policy.yaml").write_text(policy)
     client = await start_real()
     (client.root / "secret").mkdir()
     for name in ("a.txt", "secret/b.txt"):
@@ -113,6 +113,20 @@ async def test_EDI_12_a_text_that_is_no_policy_and_a_file_that_is_none_are_said(
     ):
         given = {"command": "remit.policy.preview", "arguments": [{"uri": named} if named else {}]}
         assert said in json.dumps(await client.error("workspace/executeCommand", given))
+
+
+async def test_POL_19_a_running_server_gives_the_tags_and_no_client_does(start_real: Any, tmp_path: Path) -> None:
+    rule = "  - { name: not-others, match: { caller_tag: [third_party] }, action: deny }\n"
+    client = await used(start_real, tmp_path, POLICY + rule)
+    call = {"type": "call", "tool": "read_file", "arguments": {"path": "a.txt"}, "intent": "READ_FILE"}
+    asked = {"session_id": "tagged", "turn_id": "0", "input": {**call, "by": "model", "caller_tags": ["human"]}}
+    assert "caller_tags" in json.dumps(await client.error("remit/run", asked))
+    denied: list[bool] = []
+    for turn, by in (("1", "model"), ("2", "person")):
+        await client.result("remit/run", {"session_id": "tagged", "turn_id": turn, "input": {**call, "by": by}})
+        (record, *_) = await command(client, "remit.audit.query", session="tagged")
+        denied.append(record["policy_decision"] == "denied")
+    assert denied == [True, False]
 
 
 async def test_EDI_11_a_call_of_another_agent_is_judged_as_a_models(start_real: Any, tmp_path: Path) -> None:

@@ -7,12 +7,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from remit_governance.audit.record import AuditKind
+from remit_governance.capabilities import DEFAULT_TTL_S
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
 from remit_server.harness.approval.proposal import Proposal
 from remit_server.harness.context import CallContext
 from remit_server.harness.judgement import Judgement, actions_now, decide_actions
-from remit_server.harness.permit import Permit, mint_permit
+from remit_server.harness.permit import LONGEST_TURN_S, Permit, mint_permit
 from remit_server.harness.record.call_record import CallRecord
 from remit_server.harness.stages.approve import Approved
 from remit_server.tools.spec import CommandPlan
@@ -52,7 +53,7 @@ def authorise(approved: Approved, ctx: CallContext, record: CallRecord) -> Gener
         judgement.pairs,
         judgement.policy_version,
         approved=approved.reviewed,
-        seconds=plan.spec.timeout_s if isinstance(plan, CommandPlan) else 0.0,
+        ttl_s=LONGEST_TURN_S if isinstance(plan, CommandPlan) else DEFAULT_TTL_S,
     ) as permit:
         record.note_permit(permit.id)
         record.record_start()
