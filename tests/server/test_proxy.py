@@ -407,7 +407,7 @@ async def test_APP_13_nothing_goes_through_a_tunnel_whose_token_has_ended() -> N
     told: list[Attempt] = []
     holds = [True]
     async with echo() as target:
-        proxy = Proxy(frozenset({Endpoint("127.0.0.1", target)}), told.append, anybody, lambda: holds[0])
+        proxy = Proxy(frozenset({Endpoint("127.0.0.1", target)}), told.append, anybody, lambda _: holds[0])
         async with served(proxy) as port:
             reader, writer = await asyncio.open_connection("127.0.0.1", port)
             writer.write(f"CONNECT 127.0.0.1:{target} HTTP/1.1\r\n\r\n".encode() + client_hello(None))

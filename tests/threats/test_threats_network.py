@@ -24,6 +24,7 @@ from threat_bench import LAX, own, result
 from tls import server_context
 
 from remit_governance.audit.record import AuditEvent, AuditKind
+from remit_governance.permissions.permissions import PermissionConfig, PermissionRule
 from remit_server.harness.commands.attempts import Attempts
 from remit_server.sandbox.scheduled import AtOnce
 
@@ -224,6 +225,19 @@ async def test_APP_13_a_token_that_comes_to_its_time_ends_what_runs_under_it(
     expired = _events_of_work(bench, AuditKind.CAPABILITY_EXPIRED)
     assert [event.capability_id for event in expired] == ["2", "1"]
     assert _events_of_work(bench, AuditKind.CAPABILITY_REVOKED) == []
+
+
+async def test_APP_06_a_person_who_denies_meanwhile_is_heard_at_the_next_byte(bench: Bench, target: Target) -> None:
+    """Neither the answer to what was asked before comes back, nor another connection."""
+    rulebook = bench.runtime.dispatcher.parts.rulebook
+    deny = PermissionConfig(deny=(PermissionRule(syscall=("net.connect",)),))
+    target.act = lambda: rulebook.replace(rulebook.policy, deny) and None
+    twice = f"curl -sk https://{target.place}/one; curl -sk https://{target.place}/two || echo refused"
+    answer = await result(bench, "run_command", command=twice, network=[target.place])
+    assert "refused" in answer.output
+    assert "hello" not in answer.output
+    assert target.asked == ["GET /one HTTP/1.1"]
+    assert "a person has denied it since it was judged" in answer.output
 
 
 async def test_APP_13_a_command_that_waits_for_its_turn_has_its_hosts_when_it_runs(

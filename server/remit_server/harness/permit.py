@@ -28,13 +28,13 @@ What runs under it ends before, and it with that.
 
 @dataclass(frozen=True, slots=True)
 class Permit:
-    """A token in the server's own hands. `handed` are those of `actions` that its sandbox does by itself."""
+    """A token in the server's own hands. `handed` are those of `actions` that its sandbox does by itself, as judged."""
 
     rulebook: Rulebook
     nonce: int
     holder: Holder
     actions: tuple[Action, ...]
-    handed: tuple[Action, ...] = ()
+    handed: tuple[tuple[Action, Decision], ...] = ()
 
     @property
     def id(self) -> str:
@@ -59,22 +59,23 @@ class Permit:
         if not self.handed:
             return None
         holder = Holder(sandbox_id, pid)
-        token = self.rulebook.tokens.attenuate(
-            self.nonce, holder, self.handed, time.monotonic(), max_ops=MOST_CONNECTIONS
-        )
+        actions = [action for action, _ in self.handed]
+        token = self.rulebook.tokens.attenuate(self.nonce, holder, actions, time.monotonic(), max_ops=MOST_CONNECTIONS)
         if token is None:
             raise not_in_force("expired")
-        return HandedOn(self.rulebook, token.nonce, holder, {action.host or "": action for action in self.handed})
+        return HandedOn(
+            self.rulebook, token.nonce, holder, {action.host or "": (action, d) for action, d in self.handed}
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class HandedOn:
-    """A token in the hands of one process in one sandbox; `actions` are what it covers, by host."""
+    """A token in the hands of one process in one sandbox; `judged` is what it covers, by host."""
 
     rulebook: Rulebook
     nonce: int
     holder: Holder
-    actions: Mapping[str, Action]
+    judged: Mapping[str, tuple[Action, Decision]]
 
     def connect(self, host: str, first: int) -> None:
         """Spends one use on a connection from the sandbox whose first process the kernel says is `first`.
@@ -82,7 +83,8 @@ class HandedOn:
         Raises ToolError where the token is another's, does not cover that, or is not in force.
         """
         holder = Holder(self.holder.sandbox_id, first)
-        spend(self.rulebook, self.nonce, holder, self.actions.get(host) or Action("net.connect", host=host))
+        known = self.judged.get(host)
+        spend(self.rulebook, self.nonce, holder, known[0] if known else Action("net.connect", host=host))
 
     @property
     def state(self) -> Ended:
@@ -117,7 +119,7 @@ def mint_permit(
     if policy_version != rulebook.policy.version:
         raise not_in_force("other_policy")
     holder = Holder(SERVER, os.getpid())
-    handed = tuple(action for action, _ in judged if action.syscall == "net.connect")
+    handed = tuple((action, decision) for action, decision in judged if action.syscall == "net.connect")
     token = rulebook.tokens.mint(
         judged,
         rulebook.policy,

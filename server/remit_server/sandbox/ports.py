@@ -25,7 +25,7 @@ class CommandSpec:
     `readable` are real files and folders outside the workspace that it may read: a tool names them, never a model.
     `priority` is its place among those that wait for a sandbox, from 1, the highest, to 5. The adapter attaches to
     `freezer` how it is paused, and counts no time of it then. `begun` is told the process, by its
-    pid, before the command begins. Its tunnels are cut from when `in_force` says no.
+    pid, before the command begins. A tunnel is cut from when `in_force` says no to its host.
     """
 
     argv: tuple[str, ...]

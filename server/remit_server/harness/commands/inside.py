@@ -9,7 +9,9 @@ from dataclasses import dataclass, field
 from types import TracebackType
 
 from remit_governance.audit.record import AuditKind
+from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
+from remit_server.harness.judgement import standing_answer
 from remit_server.harness.permit import HandedOn, Permit, not_in_force
 from remit_server.harness.record.call_record import CallRecord
 from remit_server.sandbox.network.proxy import Attempt
@@ -45,8 +47,12 @@ class Inside:
             self.record.record_capability(AuditKind.CAPABILITY_ISSUED, str(self._handed.nonce), **given)
 
     def admit(self, attempt: Attempt) -> None:
-        """Spends a use of the token on each connection that is allowed. Raises ToolError where it is not in force."""
+        """Spends a use of the token on each connection that is allowed. Raises ToolError where it is not in force, or
+        the person's standing answers deny it by now (APP-06).
+        """
         if attempt.allowed:
+            if self._is_denied(attempt.target):
+                raise denied_since()
             self._token().connect(attempt.target, attempt.by.first if attempt.by else 0)
 
     def record_attempt(self, attempt: Attempt) -> None:
@@ -56,9 +62,16 @@ class Inside:
             self.record.record_capability(AuditKind.CAPABILITY_USED, str(self._token().nonce), **by)
         self.record.record_attempt(attempt)
 
-    def in_force(self) -> bool:
-        """Whether what the command does by itself is still under a token that holds (APP-13)."""
-        return self._handed is not None and self._handed.state == "in_force"
+    def in_force(self, host: str) -> bool:
+        """Whether a connection that the command made is still under a token that holds, and not denied (APP-13)."""
+        held = self._handed is not None and self._handed.state == "in_force"
+        return held and not self._is_denied(host)
+
+    def _is_denied(self, host: str) -> bool:
+        judged = self._token().judged.get(host)
+        if judged is None:
+            return True
+        return standing_answer(self.permit.rulebook, self.record.turn, [judged]).word in {"deny", "final_deny"}
 
     def _token(self) -> HandedOn:
         if self._handed is None:
@@ -85,3 +98,9 @@ class Inside:
         if self.ended.exit_code is None:
             return {"ended": "timed out" if self.ended.timed_out else "at a limit"}
         return {"ended": "by itself", "exit_code": str(self.ended.exit_code)}
+
+
+def denied_since() -> ToolError:
+    """Returns the refusal of a connection that the person has denied since the command was judged."""
+    fix = "leave it; a person can change the permissions"
+    return ToolError("this was not done", "a person has denied it since it was judged", fix, code=ErrorCode.DENIED)

@@ -54,12 +54,13 @@ Told = Callable[[Attempt], None]
 
 Find = Callable[[tuple[str, int], tuple[str, int]], Caller | None]
 """Finds who of the sandbox has connected from the first place to the second one; None where nobody has."""
-InForce = Callable[[], bool]
-"""Says whether what a command does by itself is still under a token that holds."""
+InForce = Callable[[str], bool]
+"""Says whether a tunnel to a host, as an attempt names it, is still under what allowed it."""
 
 
-def always_in_force() -> bool:
+def always_in_force(host: str) -> bool:
     """For a command that a person runs under no token."""
+    del host
     return True
 
 
@@ -131,8 +132,10 @@ class Proxy:
 
     async def _identify(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Serves a process of the sandbox; one that is somewhere else is cut before a byte of it is read."""
-        theirs, ours = writer.get_extra_info("peername")[:2], writer.get_extra_info("sockname")[:2]
-        by = await asyncio.to_thread(self.find, theirs, ours)
+        theirs, ours = writer.get_extra_info("peername"), writer.get_extra_info("sockname")
+        if theirs is None or ours is None:
+            return  # it was gone before it was looked at
+        by = await asyncio.to_thread(self.find, theirs[:2], ours[:2])
         if by is None:
             why = "the process that connects is none of this sandbox"
             self._record_denial(Attempt("the proxy", allowed=False, why=why))
@@ -167,8 +170,8 @@ class Proxy:
                 return
             self._carried += len(hello)
             outside[1].write(hello)
-            await self._carry((reader, writer), outside)
-            if not self.in_force():
+            await self._carry((reader, writer), outside, str(endpoint))
+            if not self.in_force(str(endpoint)):
                 why = "what allowed it was no longer in force, and its tunnel was cut"
                 self._record_denial(Attempt(str(endpoint), allowed=False, why=why, by=by))
         finally:
@@ -206,21 +209,22 @@ class Proxy:
         self,
         inside: tuple[asyncio.StreamReader, asyncio.StreamWriter],
         outside: tuple[asyncio.StreamReader, asyncio.StreamWriter],
+        host: str,
     ) -> None:
         async with asyncio.TaskGroup() as both:
-            both.create_task(self._pass_on(inside[0], outside[1]))
-            both.create_task(self._pass_on(outside[0], inside[1]))
+            both.create_task(self._pass_on(inside[0], outside[1], host))
+            both.create_task(self._pass_on(outside[0], inside[1], host))
 
-    async def _pass_on(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _pass_on(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, host: str) -> None:
         """One direction of a tunnel, until its end or the limit; what breaks on one side is cut on the other."""
         try:
             while self._carried < self.max_bytes and (chunk := await reader.read(_CHUNK)):
-                if not self.in_force():
+                if not self.in_force(host):
                     break
                 self._carried += len(chunk)
                 writer.write(chunk)
                 await writer.drain()
-            if self._carried < self.max_bytes and self.in_force():
+            if self._carried < self.max_bytes and self.in_force(host):
                 writer.write_eof()
                 return
         except OSError:
